@@ -1,0 +1,108 @@
+# `make` alone lists the commands. Plain enough for the make 3.81 that macOS ships.
+
+ARGS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/ready
+
+# The first Python on this machine that the course runs on; `make lab PYTHON=...` names another.
+SUPPORTED := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(SUPPORTED)' 2>/dev/null && echo "$$p" && break; done)
+
+# Prediction and measurement are compared digit by digit, so tests and stored outputs
+# come from one thread of a CPU, whatever else the machine has.
+ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=
+# JupyterLab refuses to start as root, which is who one is in most containers.
+ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: help lab test lint outputs bench constraints clean
+
+help:
+	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
+	@echo 'make test         run every test, and every notebook against its stored outputs'
+	@echo 'make lint         check style, in Python files and notebooks alike'
+	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
+	@echo 'make bench        report everything that is a time'
+	@echo 'make constraints  pin again what the dependencies bring along'
+	@echo 'make clean        remove .venv and caches; notebooks and answers stay'
+	@echo
+	@echo 'Whatever is missing is installed first, into .venv.'
+
+lab: $(READY)
+	$(RUN) -m jupyterlab --ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks $(ALLOW_ROOT) $(ARGS)
+
+test: $(READY)
+	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
+
+lint: $(READY)
+	$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
+
+outputs: $(READY)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.outputs $(ARGS)
+
+bench: $(READY)
+	$(RUN) -m tests.bench $(ARGS)
+
+constraints: $(READY)
+	$(RUN) -m pip install --quiet uv
+	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment is ready when the stamp is newer than both lists and names this very folder:
+# a folder that was moved or copied has paths in it that lead elsewhere.
+ifneq ($(shell cat $(READY) 2>/dev/null && $(RUN) -c '' 2>/dev/null || echo broken),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+$(READY): pyproject.toml constraints.txt
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
+	@df -Pk . | awk 'NR == 2 { exit $$4 < 3000000 }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
+	@echo 'Installing into $(VENV); a few minutes, once.'
+	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); printf '%s\n' "$$NEED_VENV" >&2; exit 1; }
+	@$(RUN) -m pip install --disable-pip-version-check --no-input --log $(VENV)/pip.log \
+		--constraint constraints.txt --editable . || { \
+		if df -Pk . | awk 'NR == 2 { exit $$4 > 500000 }' || grep -q 'No space left' $(VENV)/pip.log; \
+		then printf '%s\n' "$$NEED_DISK" >&2; \
+		elif grep -qiE 'connection|resolution|timed out|unreachable' $(VENV)/pip.log; \
+		then printf '%s\n' "$$NEED_NETWORK" >&2; \
+		else printf '%s\n' "$$PIP_FAILED" >&2; fi; exit 1; }
+	@mkdir -p $(VENV)/etc/jupyter/labconfig
+	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
+		> $(VENV)/etc/jupyter/labconfig/page_config.json
+	@echo '$(CURDIR)' > $@
+
+define NEED_PYTHON
+
+This course needs Python 3.11, 3.12, 3.13 or 3.14, and $(if $(PYTHON),$(PYTHON) is none of them,found none of them here).
+  macOS:          brew install python@3.13
+  Debian, Ubuntu: sudo apt install python3 python3-venv
+  elsewhere:      https://www.python.org/downloads/
+Then run this again, or name one: make lab PYTHON=/path/to/python3.13
+endef
+define NEED_VENV
+
+Python is here, but it could not make a virtual environment (its own message stands above).
+On Debian and Ubuntu that part is a package of its own: sudo apt install python3-venv
+Then run this again.
+endef
+define NEED_DISK
+
+The disk is too full: the course needs 3 GB free in this folder, and on Linux with
+an NVIDIA GPU some 8 GB. Free some space, or move this folder to another disk, and run this again.
+endef
+define NEED_NETWORK
+
+The packages could not be fetched: this machine does not reach the package index.
+The first run needs a network, later ones do not. Check the connection (behind a proxy: set HTTPS_PROXY),
+and run this again.
+endef
+define PIP_FAILED
+
+The installation did not finish; what pip said stands above, and in full in $(VENV)/pip.log.
+Mend that, and run this again.
+endef
+export NEED_PYTHON NEED_VENV NEED_DISK NEED_NETWORK PIP_FAILED

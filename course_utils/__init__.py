@@ -1,0 +1,1 @@
+"""Where the memory and the compute go when a neural network is trained."""

@@ -1,0 +1,95 @@
+"""Data in, a closed matplotlib Figure out. Nothing here computes what it draws."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from course_utils.floats import Format
+
+# A colour means one thing in the whole series. Okabe and Ito's, which colour-blind readers can tell apart.
+COLOURS = {
+    "predicted": "#0072B2",
+    "measured": "#D55E00",
+    "limit": "#5f6b76",
+    "alarm": "#D55E00",
+    "sign": "#CC79A7",
+    "exponent": "#00A878",
+    "fraction": "#56B4E9",
+}
+
+_STYLE = {
+    "figure.dpi": 110,
+    "figure.facecolor": "white",
+    "font.size": 12,
+    "axes.titlesize": 14,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6e8",
+    "lines.linewidth": 2.5,
+}
+
+
+@contextmanager
+def _axes(title: str, xlabel: str, ylabel: str, height: float = 4.8) -> Iterator[Axes]:
+    """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned."""
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained")
+        try:
+            axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+            yield axes
+        finally:
+            plt.close(figure)
+
+
+def reach_and_step(formats: Mapping[str, Format]) -> Figure:
+    """Each format as a line: its reach from left to right, its step at a height, lower being finer."""
+    colours = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}  # one for each width of the exponent
+    beside = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}  # where a label would cover a line
+    title = "Exponent bits buy reach, fraction bits buy fine steps"
+    with _axes(title, "size of the number", "step to the next number ÷ the number", height=5.6) as axes:
+        axes.set(xscale="log", yscale="log", xlim=(1e-48, 1e52), ylim=(3e-17, 8))
+        for name, f in formats.items():
+            colour = colours.get(f.exponent_bits, COLOURS["limit"])
+            # Below the smallest normal number the step no longer shrinks with the number.
+            sizes = [max(f.smallest_subnormal, 1e-320), f.smallest_normal, f.max]
+            style = "--" if name == "tf32" else "-"  # fp16 lies on it
+            axes.plot(sizes, [1.0, f.epsilon, f.epsilon], color=colour, linestyle=style)
+            label = name.upper() if name.startswith("e") else name
+            if f.max < axes.get_xlim()[1]:
+                axes.plot(f.max, f.epsilon, "o", color=colour)
+                _label(axes, label, f.max, f.epsilon, colour, beside.get(name, (9, -4)))
+            else:
+                words = f"{label}, and on to {f.max:.1e}".replace("e+", "e")
+                _label(axes, words, 1e16, f.epsilon, colour, (0, 8))
+        _label(axes, "subnormals lose\ndigits one by one", 3e-36, 2e-5, COLOURS["limit"], (0, 0))
+    return axes.figure
+
+
+def running_sums(
+    counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[float]], ceilings: Mapping[str, float]
+) -> Figure:
+    """Sums of ones as they run, and the height at which each was predicted to stop."""
+    title = "A running sum stops where one is half a step"
+    with _axes(title, "ones added", "the sum as it is stored") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+        for name, ceiling in ceilings.items():
+            last_count, last_sum = counts[name][-1], sums[name][-1]
+            axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
+            axes.plot(counts[name], sums[name], color=orange)
+            _label(axes, f"predicted for {name}: {ceiling:,.0f}", 2**-4, ceiling, blue, (0, 5))
+            _label(axes, f"measured: {last_sum:,.0f}", last_count, last_sum, orange, (6, -16))
+        axes.set(xlim=(2**-4, 2**34), ylim=(2**-1, 2**27))
+    return axes.figure
+
+
+def _label(axes: Axes, words: str, x: float, y: float, colour: str, offset: tuple[float, float]) -> None:
+    """Words beside the thing they name, `offset` points away."""
+    axes.annotate(words, (x, y), xytext=offset, textcoords="offset points", color=colour, weight="bold")

@@ -1,0 +1,294 @@
+"""Number formats, bit by bit: what a pattern of bits means, and which pattern a number becomes.
+
+A format is three fields side by side: a sign bit, an exponent, a fraction. Nothing here asks the
+computer's own floats how it is done: `encode` works on exact fractions, `decode` is the formula.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from numbers import Real
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Format:
+    """One sign bit, `exponent_bits`, `fraction_bits`; and what the largest exponent is spent on."""
+
+    name: str
+    exponent_bits: int
+    fraction_bits: int
+    bytes_per_number: float
+    # IEEE formats give the whole largest exponent to infinity and NaN. The small ones cannot
+    # afford that: E4M3 gives one pattern to NaN, E2M1 gives none to either.
+    has_infinity: bool = True
+    has_nan: bool = True
+
+    @property
+    def bits(self) -> int:
+        """Bits that carry information: 1 + exponent + fraction."""
+        return 1 + self.exponent_bits + self.fraction_bits
+
+    @property
+    def bias(self) -> int:
+        """What is taken off the exponent field, so that exponents can be negative."""
+        return 2 ** (self.exponent_bits - 1) - 1
+
+    @property
+    def min_exponent(self) -> int:
+        """The exponent of the smallest normal number, which all subnormals share."""
+        return 1 - self.bias
+
+    @property
+    def max_bits(self) -> int:
+        """The pattern of the largest finite number."""
+        all_ones = 2 ** (self.bits - 1) - 1
+        if self.has_infinity:
+            return all_ones - 2**self.fraction_bits  # one exponent below the largest
+        return all_ones - self.has_nan
+
+    @property
+    def nan_bits(self) -> int | None:
+        """The pattern that NaN is stored as, if the format has one."""
+        if not self.has_nan:
+            return None
+        # IEEE: infinity's pattern with the first fraction bit set ("quiet"). E4M3: all ones.
+        return self.max_bits + 1 + (2 ** (self.fraction_bits - 1) if self.has_infinity else 0)
+
+    @property
+    def max(self) -> float:
+        """The largest finite number."""
+        return decode(self.max_bits, self.name)
+
+    @cached_property
+    def largest(self) -> tuple[int, int]:
+        """(exponent, steps): the largest number as steps * 2^(exponent - fraction bits)."""
+        exponent, fraction = divmod(self.max_bits, 2**self.fraction_bits)
+        return exponent - self.bias, 2**self.fraction_bits + fraction
+
+    @property
+    def smallest_normal(self) -> float:
+        """2^(1 - bias): the smallest number with all its fraction bits."""
+        return 2.0**self.min_exponent
+
+    @property
+    def smallest_subnormal(self) -> float:
+        """2^(1 - bias - fraction bits): the smallest number above zero."""
+        return 2.0 ** (self.min_exponent - self.fraction_bits)
+
+    @property
+    def epsilon(self) -> float:
+        """2^-(fraction bits): from 1 to the next number."""
+        return 2.0**-self.fraction_bits
+
+
+FORMATS = {
+    f.name: f
+    for f in (
+        Format("fp64", 11, 52, bytes_per_number=8),
+        Format("fp32", 8, 23, bytes_per_number=4),
+        Format("tf32", 8, 10, bytes_per_number=4),  # 19 bits used, kept in 32
+        Format("fp16", 5, 10, bytes_per_number=2),
+        Format("bf16", 8, 7, bytes_per_number=2),
+        Format("e4m3", 4, 3, bytes_per_number=1, has_infinity=False),
+        Format("e5m2", 5, 2, bytes_per_number=1),
+        Format("e2m1", 2, 1, bytes_per_number=0.5, has_infinity=False, has_nan=False),
+    )
+}
+
+
+class Fields(NamedTuple):
+    """The three fields of a pattern, each as an unsigned integer."""
+
+    sign: int
+    exponent: int
+    fraction: int
+
+
+def format_named(fmt: str) -> Format:
+    """The format of that name, or a sentence that lists the names there are."""
+    if fmt not in FORMATS:
+        raise ValueError(f"There is no number format {fmt!r} here. There are: {', '.join(FORMATS)}.")
+    return FORMATS[fmt]
+
+
+def fields(bits: int, fmt: str) -> Fields:
+    """A pattern cut into sign | exponent | fraction.
+
+    >>> fields(0b0_01111100_01000000000000000000000, "fp32")
+    Fields(sign=0, exponent=124, fraction=2097152)
+    """
+    f = format_named(fmt)
+    if not isinstance(bits, int) or not 0 <= bits < 2**f.bits:
+        raise ValueError(
+            f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; got {bits!r}."
+        )
+    return Fields(
+        sign=bits >> (f.bits - 1),
+        exponent=bits >> f.fraction_bits & (2**f.exponent_bits - 1),
+        fraction=bits & (2**f.fraction_bits - 1),
+    )
+
+
+def kind(bits: int, fmt: str) -> str:
+    """What a pattern is: "zero", "subnormal", "normal", "infinity" or "NaN"."""
+    f = format_named(fmt)
+    sign, exponent, fraction = fields(bits, fmt)
+    magnitude_bits = bits - (sign << (f.bits - 1))
+    if magnitude_bits > f.max_bits:
+        return "infinity" if f.has_infinity and fraction == 0 else "NaN"
+    if exponent == 0:
+        return "subnormal" if fraction else "zero"
+    return "normal"
+
+
+def decode(bits: int, fmt: str) -> float:
+    """(-1)^sign * 1.fraction * 2^(exponent - bias), and its three exceptions.
+
+    >>> decode(0b0_01111100_01000000000000000000000, "fp32")
+    0.15625
+    """
+    f = format_named(fmt)
+    sign, exponent, fraction = fields(bits, fmt)
+    match kind(bits, fmt):
+        case "NaN":
+            return math.nan
+        case "infinity":
+            magnitude = math.inf
+        case "zero" | "subnormal":  # no leading one, and the smallest exponent
+            magnitude = (0 + fraction / 2**f.fraction_bits) * 2.0 ** (1 - f.bias)
+        case _:
+            magnitude = (1 + fraction / 2**f.fraction_bits) * 2.0 ** (exponent - f.bias)
+    return (-1) ** sign * magnitude
+
+
+def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
+    """The pattern whose value is nearest to x; of two equally near, the one that ends in 0.
+
+    Beyond the largest number: infinity where the format has one, NaN in E4M3, the largest
+    number in E2M1, which has neither; and the largest number everywhere with `saturate`.
+
+    >>> f"{encode(0.15625, 'fp32'):032b}"
+    '00111110001000000000000000000000'
+    """
+    f = format_named(fmt)
+    x = _exact(x)
+    sign = int(math.copysign(1, x) < 0 if isinstance(x, float) else x < 0)
+    return sign << (f.bits - 1) | _encode_magnitude(abs(x), f, saturate)
+
+
+def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) -> int:
+    if magnitude != magnitude:
+        if f.nan_bits is None:
+            raise ValueError(f"{f.name} has no NaN: every one of its {2**f.bits} patterns is a number.")
+        return f.nan_bits
+    exponent, steps = _rounded(magnitude, f)
+    if (exponent, steps) > f.largest:
+        # One pattern past the largest number stands infinity, and in E4M3 NaN.
+        return f.max_bits if saturate or not f.has_nan else f.max_bits + 1
+    if steps < 2**f.fraction_bits:  # subnormal, or zero: the exponent field is 0
+        return steps
+    return (exponent + f.bias) << f.fraction_bits | (steps - 2**f.fraction_bits)
+
+
+def _rounded(magnitude: float | Fraction, f: Format) -> tuple[int, int]:
+    """(exponent, steps): the magnitude as steps * 2^(exponent - fraction bits), however large."""
+    if magnitude == math.inf:
+        return f.largest[0] + 1, 0
+    magnitude = Fraction(magnitude)
+    exponent = max(_floor_log2(magnitude), f.min_exponent)  # the subnormals share the smallest one
+    step = Fraction(2) ** (exponent - f.fraction_bits)
+    steps = round(magnitude / step)  # Python rounds a tie to the even neighbour, as IEEE does
+    if steps == 2 ** (f.fraction_bits + 1):  # up to the next power of two
+        return exponent + 1, steps // 2
+    return exponent, steps
+
+
+def _floor_log2(magnitude: Fraction) -> int:
+    """The largest e with 2^e <= magnitude; for zero, less than any exponent in use."""
+    if magnitude == 0:
+        return -(10**6)
+    e = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    return e if magnitude >= Fraction(2) ** e else e - 1
+
+
+def _exact(x: Real) -> float | Fraction:
+    """x without any rounding: a fraction stays one, an integer becomes one."""
+    if not isinstance(x, Real):
+        raise ValueError(
+            f"Only a plain number can be encoded, not {type(x).__name__}; of a tensor's element, take .item()."
+        )
+    return Fraction(x) if isinstance(x, int | Fraction) else float(x)
+
+
+def overflows(x: Real, fmt: str) -> bool:
+    """Whether x, rounded to the format's precision, lies beyond its largest number.
+
+    >>> overflows(65519, "fp16"), overflows(65520, "fp16")
+    (False, True)
+    """
+    f, x = format_named(fmt), abs(_exact(x))
+    return x == x and _rounded(x, f) > f.largest
+
+
+def stored(x: Real, fmt: str, *, saturate: bool = False) -> float:
+    """What is left of x once the format has stored it.
+
+    >>> stored(257, "bf16")
+    256.0
+    """
+    return decode(encode(x, fmt, saturate=saturate), fmt)
+
+
+def spacing(x: Real, fmt: str) -> float:
+    """2^(e - fraction bits): from the stored x to the next number further from zero.
+
+    >>> spacing(1, "fp16"), spacing(2048, "fp16")
+    (0.0009765625, 2.0)
+    """
+    f = format_named(fmt)
+    value = stored(x, fmt)
+    if not math.isfinite(value):
+        raise ValueError(f"{fmt} stores {x} as {value}, where numbers have no spacing.")
+    exponent = max(_floor_log2(Fraction(abs(value))), f.min_exponent)
+    return math.ldexp(1.0, exponent - f.fraction_bits)
+
+
+def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
+    """The format's numbers next below and next above the stored x; None where there is none.
+
+    >>> neighbours(256, "bf16")
+    (255.0, 258.0)
+    """
+    f = format_named(fmt)
+    bits = encode(x, fmt)
+    if kind(bits, fmt) == "NaN":
+        return None, None
+    # Without its sign bit a pattern counts the numbers from zero up, infinity included.
+    half = 2 ** (f.bits - 1)
+    rank = bits if bits < half else half - bits
+    last = f.max_bits + f.has_infinity
+    below, above = (
+        decode(r if r >= 0 else half - r, fmt) if abs(r) <= last else None for r in (rank - 1, rank + 1)
+    )
+    return below, above
+
+
+def formula(bits: int, fmt: str) -> str:
+    """The value of a pattern as the formula with its numbers filled in.
+
+    >>> formula(encode(0.15625, "fp32"), "fp32")
+    '(-1)^0 × 1.25 × 2^(124 - 127)'
+    """
+    f = format_named(fmt)
+    sign, exponent, fraction = fields(bits, fmt)
+    match kind(bits, fmt):
+        case "NaN":
+            return f"exponent {exponent}, fraction {fraction}: not a number"
+        case "infinity":
+            return f"(-1)^{sign} × infinity: exponent {exponent}, fraction 0"
+        case "normal":
+            return f"(-1)^{sign} × {1 + fraction / 2**f.fraction_bits!r} × 2^({exponent} - {f.bias})"
+        case _:
+            return f"(-1)^{sign} × {fraction / 2**f.fraction_bits!r} × 2^(1 - {f.bias})"

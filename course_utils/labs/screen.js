@@ -1,0 +1,119 @@
+// A lab's screen: its picture, one line of meaning, the reader's mistake, and the progress of work.
+// Words arrive as text and are set as text. Only the picture is markup, and Python escaped its words.
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+function render({ model, el }) {
+  el.classList.add("course-screen");
+  const part = (name, role) => {
+    const node = document.createElement("div");
+    node.className = `course-${name}`;
+    node.setAttribute("role", role);
+    el.append(node);
+    return node;
+  };
+  const picture = part("picture", "group");
+  const meaning = part("meaning", "status");
+  const mistake = part("mistake", "alert");
+  const progress = document.createElement("progress");
+  progress.setAttribute("aria-label", "Progress");
+  el.append(progress);
+  const report = part("report", "status");
+
+  const buttons = () => [...picture.querySelectorAll("[data-key]")];
+  let current = null; // the one part of the picture that the Tab key reaches
+
+  function draw() {
+    const png = model.get("png");
+    picture.setAttribute("aria-label", model.get("name"));
+    const hadFocus = picture.contains(document.activeElement);
+    if (png.byteLength) {
+      const img = picture.querySelector("img") ?? picture.appendChild(new Image());
+      const old = img.src;
+      img.src = URL.createObjectURL(new Blob([png], { type: "image/png" }));
+      img.alt = model.get("meaning");
+      if (old) URL.revokeObjectURL(old);
+      return;
+    }
+    picture.innerHTML = model.get("svg");
+    const all = buttons();
+    for (const button of all) {
+      button.setAttribute("tabindex", "-1");
+      button.setAttribute("data-lm-suppress-shortcuts", "true"); // or JupyterLab takes some keys for its commands
+    }
+    const again = all.find((button) => button.dataset.key === current) ?? all[0];
+    if (again) {
+      current = again.dataset.key;
+      again.setAttribute("tabindex", "0");
+      if (hadFocus) again.focus();
+    }
+  }
+
+  function press(button) {
+    if (!button) return;
+    goTo(button);
+    model.send({ pick: button.dataset.key });
+  }
+
+  function goTo(button) {
+    for (const other of buttons()) other.setAttribute("tabindex", "-1");
+    button.setAttribute("tabindex", "0");
+    button.focus();
+    current = button.dataset.key;
+  }
+
+  // Left and right stay in the row; up and down go to the nearest part of the next one.
+  function beside(from, [dx, dy]) {
+    const all = buttons();
+    const rows = [...new Set(all.map((button) => button.dataset.row))];
+    const row = rows[rows.indexOf(from.dataset.row) + dy];
+    const inRow = all.filter((button) => button.dataset.row === row);
+    if (dx) return inRow[inRow.indexOf(from) + dx];
+    const x = (button) => { const box = button.getBoundingClientRect(); return box.left + box.width / 2; };
+    return inRow.sort((a, b) => Math.abs(x(a) - x(from)) - Math.abs(x(b) - x(from)))[0];
+  }
+
+  picture.addEventListener("click", (event) => press(event.target.closest("[data-key]")));
+  picture.addEventListener("keydown", (event) => {
+    const from = event.target.closest("[data-key]");
+    if (!from) return;
+    if (event.key === " " || event.key === "Enter") press(from);
+    else if (event.key in ARROWS) {
+      const to = beside(from, ARROWS[event.key]);
+      if (to) goTo(to);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  const tell = () => {
+    meaning.textContent = model.get("meaning");
+    mistake.textContent = model.get("mistake");
+    report.textContent = model.get("report");
+    progress.hidden = model.get("progress") < 0;
+    progress.value = Math.max(0, model.get("progress"));
+    picture.classList.toggle("stale", model.get("mistake") !== "");
+  };
+  model.on("change:svg change:png", draw);
+  model.on("change:meaning change:mistake change:report change:progress", tell);
+  draw();
+  tell();
+  nameTheControls(el, model.get("name"));
+}
+
+// ipywidgets leaves slider handles without a name; their label stands beside them.
+function nameTheControls(el, name, tries = 40) {
+  const lab = el.closest(".course-lab");
+  if (lab) {
+    lab.setAttribute("role", "group");
+    lab.setAttribute("aria-label", name);
+    for (const handle of lab.querySelectorAll(".noUi-handle")) {
+      const label = handle.closest(".jupyter-widgets").querySelector("label");
+      handle.setAttribute("aria-label", label.textContent);
+    }
+  }
+  const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;
+  if (unnamed && tries) setTimeout(() => nameTheControls(el, name, tries - 1), 50);
+}
+
+export default { render };

@@ -1,0 +1,43 @@
+"""Run something and count what it cost, or look at what is really there. No formulas here."""
+
+import ml_dtypes
+import numpy as np
+import torch
+
+DTYPES = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
+}
+SMALL_FORMATS = ("tf32", "fp16", "bf16", "e4m3", "e5m2", "e2m1")  # up to 19 bits
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def written_bits(x: float, fmt: str) -> int:
+    """The bit pattern that torch writes when it stores x.
+
+    >>> bin(written_bits(-1.0, "e4m3"))
+    '0b10111000'
+    """
+    if fmt not in DTYPES:
+        raise ValueError(f"torch stores nothing in {fmt!r}, only in {', '.join(DTYPES)}.")
+    dtype = DTYPES[fmt]
+    # Not by way of fp32, unless torch goes that way itself.
+    stored = torch.tensor(x, dtype=torch.float64).to(dtype)
+    return stored.view(_INTEGERS[dtype.itemsize]).item() % 2 ** (8 * dtype.itemsize)
+
+
+def every_value(fmt: str) -> list[float]:
+    """The value of every bit pattern, in order, as torch reads it; for E2M1, which torch lacks, as ml_dtypes does."""
+    if fmt not in SMALL_FORMATS:
+        raise ValueError(f"{fmt!r} is not among the formats of up to 19 bits: {', '.join(SMALL_FORMATS)}.")
+    if fmt == "e2m1":
+        return np.arange(2**4, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
+    if fmt == "tf32":  # fp32 with the last 13 bits left at zero
+        return (torch.arange(2**19) << 13).to(torch.int32).view(torch.float32).double().tolist()
+    dtype = DTYPES[fmt]
+    patterns = torch.arange(2 ** (8 * dtype.itemsize)).to(_INTEGERS[dtype.itemsize])
+    return patterns.view(dtype).double().tolist()

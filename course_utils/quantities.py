@@ -1,0 +1,212 @@
+"""What was counted, what was predicted, and how to say it.
+
+A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
+a measured one. Predictions and measurements meet nowhere else.
+"""
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import EllipsisType
+
+Number = int | float
+
+
+@dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
+class Ledger(Mapping[str, Number]):
+    """Items and their counts, all in one unit.
+
+    >>> Ledger({"weights": 96, "biases": 8}, unit="bytes").total
+    104
+    """
+
+    items_by_name: Mapping[str, Number]
+    unit: str = ""
+
+    def __getitem__(self, item: str) -> Number:
+        if item not in self.items_by_name:
+            raise KeyError(f"There is no item {item!r} in this ledger. There are: {', '.join(self)}.")
+        return self.items_by_name[item]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.items_by_name)
+
+    def __len__(self) -> int:
+        return len(self.items_by_name)
+
+    @property
+    def total(self) -> Number:
+        """The sum of all items."""
+        return sum(self.values())
+
+    def _rows(self) -> list[list[str]]:
+        rows = [["", self.unit], *([item, number_text(n)] for item, n in self.items())]
+        return [*rows, ["total", number_text(self.total)]] if len(self) > 1 else rows
+
+    def __repr__(self) -> str:
+        return _text_table(self._rows())
+
+    def _repr_html_(self) -> str:
+        return _html_table(self._rows())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was predicted beside what was measured, item by item, and their ratio.
+
+    The reader's own number, if there is one, stands in front. `...` stands for "not given yet".
+    """
+
+    predicted: Mapping[str, Number]
+    measured: Mapping[str, Number]
+    unit: str = ""
+    guess: Number | Mapping[str, Number] | EllipsisType = field(default=..., kw_only=True)
+
+    def __post_init__(self) -> None:
+        apart = set(self.predicted) ^ set(self.measured)
+        if apart:
+            raise ValueError(
+                "Only the same items can be compared; "
+                f"these stand on one side alone: {', '.join(sorted(apart))}."
+            )
+        units = {side.unit for side in (self.predicted, self.measured) if isinstance(side, Ledger)}
+        units |= {self.unit} if self.unit else set()
+        if len(units) > 1:
+            raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
+        object.__setattr__(self, "unit", units.pop() if units else "")
+
+    @property
+    def exact(self) -> bool:
+        """Whether every prediction is the measurement, to the last digit."""
+        return all(self.predicted[item] == self.measured[item] for item in self.predicted)
+
+    @property
+    def largest_difference(self) -> Number:
+        """The largest |measured - predicted|."""
+        return max(abs(self.measured[item] - self.predicted[item]) for item in self.predicted)
+
+    def _rows(self) -> list[list[str]]:
+        guesses = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
+        guesses = {item: n for item, n in guesses.items() if n is not ...}
+        head = [
+            self.unit,
+            *(["your guess"] if guesses else []),
+            "predicted",
+            "measured",
+            "measured / predicted",
+        ]
+        rows = [head]
+        for item, p in self.predicted.items():
+            m = self.measured[item]
+            guess = [number_text(guesses[item]) if item in guesses else ""] if guesses else []
+            rows.append([item, *guess, number_text(p), number_text(m), _ratio_text(m, p)])
+        return rows
+
+    def __repr__(self) -> str:
+        return _text_table(self._rows())
+
+    def _repr_html_(self) -> str:
+        return _html_table(self._rows())
+
+
+def _ratio_text(measured: Number, predicted: Number) -> str:
+    if measured == predicted:
+        return "1 exactly"
+    if not predicted:
+        return "not defined"
+    off = measured / predicted - 1
+    return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
+
+
+def number_text(n: Number) -> str:
+    """Counts in full with separators, other numbers to six digits."""
+    if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:
+        n = int(n)
+    return f"{n:,}" if isinstance(n, int) else f"{n:.6g}"
+
+
+def bytes_text(n: Number) -> str:
+    """A number of bytes in full, in binary units and in decimal ones.
+
+    >>> bytes_text(2304 * 2**20)
+    '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
+    """
+    if abs(n) < 1000:
+        return f"{number_text(n)} bytes"
+    return f"{number_text(n)} bytes = {_scaled(n, 1024, _BINARY)}B = {_scaled(n, 1000, _DECIMAL)}B"
+
+
+def flops_text(n: Number) -> str:
+    """A count of floating-point operations.
+
+    >>> flops_text(33_554_432)
+    '33.6 MFLOPs'
+    """
+    return f"{_scaled(n, 1000, _DECIMAL)}FLOPs"
+
+
+def rate_text(per_sec: Number, of: str = "FLOP") -> str:
+    """A rate.
+
+    >>> rate_text(989.5e12), rate_text(3.35e12, "B")
+    ('990 TFLOP/s', '3.35 TB/s')
+    """
+    return f"{_scaled(per_sec, 1000, _DECIMAL)}{of}/s"
+
+
+def seconds_text(seconds: Number) -> str:
+    """A time, from nanoseconds to years, in the unit a person would use.
+
+    >>> seconds_text(0.00123), seconds_text(12_435_328)
+    ('1.23 ms', '144 days')
+    """
+    for smallest, size, unit in _TIMES:
+        if abs(seconds) >= smallest:
+            return f"{_three_digits(seconds / size)} {unit}"
+    return f"{_three_digits(seconds * 1e9)} ns"
+
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
+_DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_TIMES = (  # from this many seconds on, in units of so many seconds
+    (2 * 365.25 * 86400, 365.25 * 86400, "years"),
+    (2 * 86400, 86400, "days"),
+    (2 * 3600, 3600, "hours"),
+    (2 * 60, 60, "minutes"),
+    (1, 1, "s"),
+    (1e-3, 1e-3, "ms"),
+    (1e-6, 1e-6, "µs"),
+)
+
+
+def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
+    power = 0
+    while float(_three_digits(n / base**power)) >= base and power < len(prefixes) - 1:
+        power += 1
+    return f"{_three_digits(n / base**power)} {prefixes[power]}"
+
+
+def _three_digits(n: Number) -> str:
+    return f"{n:.0f}" if abs(n) >= 999.5 else f"{n:.3g}"
+
+
+def _text_table(rows: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(row: list[str]) -> str:
+        first, *rest = (
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        return "  ".join([first, *rest]).rstrip()
+
+    return "\n".join(map(line, rows))
+
+
+def _html_table(rows: list[list[str]]) -> str:
+    def line(row: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+
+    head, *body = rows
+    lines = [line(head, "th"), *(line(row, "td") for row in body)]
+    return "<table>\n" + "\n".join(lines) + "\n</table>"

@@ -1,0 +1,75 @@
+"""Run the notebooks in order and store what they show. Called by `make outputs`.
+
+Only outputs are written; every cell's source stays as it is, and a notebook whose run fails stays
+as it is altogether. What would differ from run to run without meaning anything is made the same.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+
+
+def run(notebook: nbformat.NotebookNode) -> None:
+    """Execute all cells in a fresh kernel, in place."""
+    folder = {"metadata": {"path": str(ROOT / "notebooks")}}
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", record_timing=False, resources=folder
+    ).execute()
+    normalise(notebook)
+
+
+def normalise(notebook: nbformat.NotebookNode) -> None:
+    """Take out what differs from run to run and machine to machine."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for cell in notebook.cells:
+        for number, output in enumerate(cell.get("outputs", [])):
+            widget = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
+            if widget:
+                widget["model_id"] = f"{cell.id}-{number}"  # the widget itself ended with its kernel
+
+
+def store(path: Path) -> bool:
+    """Run one notebook and store its outputs; whether the file changed."""
+    notebook = nbformat.read(path, as_version=4)
+    before = path.read_text(encoding="utf-8")
+    run(notebook)
+    after = nbformat.writes(notebook) + "\n"
+    if after == before:
+        return False
+    beside = path.with_suffix(".tmp")
+    beside.write_text(after, encoding="utf-8")
+    os.replace(beside, path)
+    return True
+
+
+def main(names: list[str]) -> int:
+    """`make outputs`, or `make outputs ARGS="01_floats.ipynb"` for one."""
+    unknown = set(names) - {path.name for path in NOTEBOOKS}
+    if unknown:
+        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in NOTEBOOKS)}.")
+        return 2
+    for path in NOTEBOOKS:
+        if names and path.name not in names:
+            continue
+        try:
+            print(path.name, "stored" if store(path) else "unchanged")
+        except (CellExecutionError, CellTimeoutError) as error:
+            print(f"{path.name} is left as it was: a cell failed.\n{error}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
