@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test lint outputs bench constraints clean
+.PHONY: help lab test lint outputs bench picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make bench        report everything that is a time'
+	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
 	@echo 'make clean        remove .venv and caches; notebooks and answers stay'
 	@echo
@@ -44,6 +45,9 @@ outputs: $(READY)
 bench: $(READY)
 	$(RUN) -m tests.bench $(ARGS)
 
+picture: $(READY)
+	$(RUN) -m tests.picture
+
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv
 	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
@@ -53,18 +57,19 @@ clean:
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:
-# a folder that was moved or copied has paths in it that lead elsewhere.
-ifneq ($(shell cat $(READY) 2>/dev/null && $(RUN) -c '' 2>/dev/null || echo broken),$(CURDIR))
+# one that was moved or copied is full of paths that lead elsewhere, and is made anew.
+HERE := $(shell test "`cat $(READY) 2>/dev/null`" = "$(CURDIR)" && $(RUN) -c '' 2>/dev/null && echo yes)
+ifneq ($(HERE),yes)
 .PHONY: $(READY)
 endif
 
 $(READY): pyproject.toml constraints.txt
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
-	@df -Pk . | awk 'NR == 2 { exit $$4 < 3000000 }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
-	@echo 'Installing into $(VENV); a few minutes, once.'
-	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); printf '%s\n' "$$NEED_VENV" >&2; exit 1; }
-	@$(RUN) -m pip install --disable-pip-version-check --no-input --log $(VENV)/pip.log \
-		--constraint constraints.txt --editable . || { \
+	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
+	@echo '$(if $(HERE),Bringing $(VENV) up to date.,Installing into $(VENV); a few minutes, once.)'
+	@$(if $(HERE),:,"$(PYTHON)" -m venv --clear $(VENV)) || { rm -rf $(VENV); printf '%s\n' "$$NEED_VENV" >&2; exit 1; }
+	@$(RUN) -m pip install --disable-pip-version-check --no-input $(if $(HERE),--quiet) \
+		--log $(VENV)/pip.log --constraint constraints.txt --editable . || { \
 		if df -Pk . | awk 'NR == 2 { exit $$4 > 500000 }' || grep -q 'No space left' $(VENV)/pip.log; \
 		then printf '%s\n' "$$NEED_DISK" >&2; \
 		elif grep -qiE 'connection|resolution|timed out|unreachable' $(VENV)/pip.log; \

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course_utils.floats import Format
+from course_utils.quantities import Number
 
 # A colour means one thing in the whole series. Okabe and Ito's, which colour-blind readers can tell apart.
 COLOURS = {
@@ -36,7 +37,7 @@ _STYLE = {
 
 
 @contextmanager
-def _axes(title: str, xlabel: str, ylabel: str, height: float = 4.8) -> Iterator[Axes]:
+def _axes(title: str, xlabel: str, ylabel: str, height: Number = 4.8) -> Iterator[Axes]:
     """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned."""
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained")
@@ -72,7 +73,7 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
 
 
 def running_sums(
-    counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[float]], ceilings: Mapping[str, float]
+    counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[Number]], ceilings: Mapping[str, Number]
 ) -> Figure:
     """Sums of ones as they run, and the height at which each was predicted to stop."""
     title = "A running sum stops where one is half a step"
@@ -90,6 +91,6 @@ def running_sums(
     return axes.figure
 
 
-def _label(axes: Axes, words: str, x: float, y: float, colour: str, offset: tuple[float, float]) -> None:
+def _label(axes: Axes, words: str, x: Number, y: Number, colour: str, offset: tuple[int, int]) -> None:
     """Words beside the thing they name, `offset` points away."""
     axes.annotate(words, (x, y), xytext=offset, textcoords="offset points", color=colour, weight="bold")

@@ -19,7 +19,7 @@ class Format:
     name: str
     exponent_bits: int
     fraction_bits: int
-    bytes_per_number: float
+    bytes_per_number: int | float
     # IEEE formats give the whole largest exponent to infinity and NaN. The small ones cannot
     # afford that: E4M3 gives one pattern to NaN, E2M1 gives none to either.
     has_infinity: bool = True
@@ -285,9 +285,9 @@ def formula(bits: int, fmt: str) -> str:
     sign, exponent, fraction = fields(bits, fmt)
     match kind(bits, fmt):
         case "NaN":
-            return f"exponent {exponent}, fraction {fraction}: not a number"
+            return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
         case "infinity":
-            return f"(-1)^{sign} × infinity: exponent {exponent}, fraction 0"
+            return f"exponent field {exponent}, fraction field 0: {'-' * sign}infinity"
         case "normal":
             return f"(-1)^{sign} × {1 + fraction / 2**f.fraction_bits!r} × 2^({exponent} - {f.bias})"
         case _:

@@ -60,7 +60,7 @@ class Comparison:
     predicted: Mapping[str, Number]
     measured: Mapping[str, Number]
     unit: str = ""
-    guess: Number | Mapping[str, Number] | EllipsisType = field(default=..., kw_only=True)
+    guess: Number | EllipsisType | Mapping[str, Number | EllipsisType] = field(default=..., kw_only=True)
 
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
@@ -111,7 +111,7 @@ class Comparison:
 
 def _ratio_text(measured: Number, predicted: Number) -> str:
     if measured == predicted:
-        return "1 exactly"
+        return "1 exactly" if measured else "both 0"
     if not predicted:
         return "not defined"
     off = measured / predicted - 1

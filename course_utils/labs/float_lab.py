@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from course_utils import floats, measure
 from course_utils.labs.panel import Panel, Progress, View
 from course_utils.labs.svg import button, picture, rect, text
+from course_utils.quantities import Number
 
 NAMES = {name: name.upper() if name.startswith("e") else name for name in floats.FORMATS}
 PRESETS = ("0.15625", "0.1", "257", "464", "465", "65519", "65520", "1e-8", "2^-24", "inf", "nan")
@@ -17,11 +18,15 @@ PRESETS = ("0.15625", "0.1", "257", "464", "465", "65519", "65520", "1e-8", "2^-
 
 def float_lab() -> Panel:
     """The float lab."""
-    number = widgets.Text("0.1", description="number", continuous_update=True)
-    times_two_to_the = widgets.IntSlider(
-        0, -170, 140, description="times 2^k", layout=widgets.Layout(width="420px")
+    number = widgets.Text(
+        "0.1", description="number", continuous_update=True, layout=widgets.Layout(width="260px")
     )
-    saturate = widgets.Checkbox(False, description="saturating casts", indent=False)
+    times_two_to_the = widgets.IntSlider(
+        0, -170, 140, description="times 2^k", layout=widgets.Layout(width="360px")
+    )
+    saturate = widgets.Checkbox(
+        False, description="saturating casts", indent=False, layout=widgets.Layout(width="auto")
+    )
     return Panel(
         "Float lab",
         show,
@@ -76,7 +81,12 @@ def pattern(words: str, x: float | Fraction, fmt: str, saturate: bool) -> int | 
 def scaled(words: str, power: int) -> float | Fraction:
     """The typed number times 2^power."""
     x = typed_number(words)
-    return Fraction(x) * Fraction(2) ** power if power and math.isfinite(x) and x else x
+    return Fraction(x) * Fraction(2) ** power if power and finite(x) and x else x
+
+
+def finite(x: float | Fraction) -> bool:
+    """Whether x is a number with an end; a fraction always is, even one beyond every float."""
+    return isinstance(x, Fraction) or math.isfinite(x)
 
 
 def flipped(key: str, number: str, times_two_to_the: int, saturate: bool) -> dict[str, object]:
@@ -92,7 +102,7 @@ def flipped(key: str, number: str, times_two_to_the: int, saturate: bool) -> dic
 
 # From numbers to the picture.
 
-LEFT, BIT_WIDTH, BIT_HEIGHT, ROW_HEIGHT, WIDTH = 56, 19, 19, 50, 1020
+LEFT, BIT_WIDTH, BIT_HEIGHT, LINE, WIDTH = 58, 19, 20, 18, 940
 FRACTION_X = LEFT + 9 * BIT_WIDTH + 6  # where every format's fraction begins
 
 
@@ -100,35 +110,46 @@ def show(number: str, times_two_to_the: int, saturate: bool) -> View:
     """The number in all eight formats."""
     x = scaled(number, times_two_to_the)
     rows = {fmt: pattern(number, x, fmt, saturate) for fmt in floats.FORMATS}
-    head = [
-        text(LEFT, 13, "sign", class_="sign strong"),
-        text(FRACTION_X - 6, 13, "exponent", class_="exponent strong end"),
-        text(FRACTION_X, 13, "fraction", class_="fraction strong"),
+    drawn = [
+        text(LEFT, 14, "sign", class_="sign strong"),
+        text(FRACTION_X - 6, 14, "exponent", class_="exponent strong end"),
+        text(FRACTION_X, 14, "fraction", class_="fraction strong"),
     ]
-    drawn = [draw_row(fmt, bits, x, 22 + i * ROW_HEIGHT) for i, (fmt, bits) in enumerate(rows.items())]
+    y = 22
+    for fmt, bits in rows.items():
+        drawn.append(draw_row(fmt, bits, x, y))
+        y += BIT_HEIGHT + LINE * lines_below(fmt) + 14
     words = number.strip() + (f" × 2^{times_two_to_the}" if times_two_to_the else "")
-    return View(picture(WIDTH, 22 + len(rows) * ROW_HEIGHT, *head, *drawn), meaning(words, x, rows))
+    return View(picture(WIDTH, y, *drawn), meaning(words, x, rows))
 
 
-def draw_row(fmt: str, bits: int | None, x: float | Fraction, y: float) -> str:
+def lines_below(fmt: str) -> int:
+    """Long formats say so much that it takes two lines."""
+    return 2 if floats.FORMATS[fmt].bits >= 32 else 1
+
+
+def draw_row(fmt: str, bits: int | None, x: float | Fraction, y: Number) -> str:
     """One format: its bits, and below them the value as the formula, the step and the neighbours."""
     name = text(0, y + 15, NAMES[fmt], class_="strong large")
     if bits is None:
         words = f"{NAMES[fmt]} has no NaN: all {2 ** floats.FORMATS[fmt].bits} patterns are numbers"
         return name + text(LEFT, y + 15, words, class_="alarm")
     event, alarming = what_happened(fmt, bits, x)
-    below_bits = y + BIT_HEIGHT + 15
+    value = floats.decode(bits, fmt)
+    formula = floats.formula(bits, fmt) + (f" = {digits(value)}" if math.isfinite(value) else "")
+    first = y + BIT_HEIGHT + 16
+    last = first + LINE * (lines_below(fmt) - 1)
     parts = [
         name,
         *draw_bits(fmt, bits, y),
-        text(WIDTH, y + 14, event, class_="alarm end" if alarming else "faint end"),
-        text(LEFT, below_bits, f"{floats.formula(bits, fmt)} = {digits(floats.decode(bits, fmt))}"),
-        text(WIDTH, below_bits, surroundings(fmt, bits), class_="faint end"),
+        text(WIDTH, y + 15, event, class_="alarm end" if alarming else "faint end"),
+        text(LEFT, first, formula),
+        text(WIDTH, last, surroundings(fmt, bits), class_="faint end"),
     ]
     return "".join(parts)
 
 
-def draw_bits(fmt: str, bits: int, y: float) -> Iterator[str]:
+def draw_bits(fmt: str, bits: int, y: Number) -> Iterator[str]:
     """Every bit as a box to click: sign and exponent end where the fraction begins."""
     f = floats.FORMATS[fmt]
     width = BIT_WIDTH if f.bits <= 32 else BIT_WIDTH / 2
@@ -137,15 +158,15 @@ def draw_bits(fmt: str, bits: int, y: float) -> Iterator[str]:
         steps = f.fraction_bits - place - 1
         x = FRACTION_X + steps * width - (0 if in_fraction else 6)
         if place == f.bits - 1:
-            field, worth = "sign", "minus if set"
+            field, worth = "sign", "one for minus"
         elif in_fraction:
-            field, worth = "fraction", f"worth 2^{place - f.fraction_bits}"
+            field, worth = "fraction", f"adds 2^{place - f.fraction_bits}"
         else:
-            field, worth = "exponent", f"worth {2 ** (place - f.fraction_bits)}"
+            field, worth = "exponent", f"adds {2 ** (place - f.fraction_bits)}"
         on = bits >> place & 1
         yield button(
             rect(x, y, width - 1, BIT_HEIGHT, class_=field),
-            text(x + (width - 1) / 2, y + 14, str(on), class_="middle" if width > 10 else "middle tiny"),
+            text(x + (width - 1) / 2, y + 15, str(on), class_="middle" if width > 10 else "middle tiny"),
             key=f"{fmt}:{place}",
             row=fmt,
             label=f"{NAMES[fmt]} {field} bit, {worth}",
@@ -158,7 +179,7 @@ def what_happened(fmt: str, bits: int, x: float | Fraction) -> tuple[str, bool]:
     value, kind = floats.decode(bits, fmt), floats.kind(bits, fmt)
     if x != x:
         return "NaN", False
-    if (math.isfinite(x) and floats.overflows(x, fmt)) or (x in (math.inf, -math.inf) and kind != "infinity"):
+    if floats.overflows(x, fmt) and (finite(x) or kind != "infinity"):
         return ("overflow: " + (kind if kind in ("NaN", "infinity") else f"held at {digits(value)}")), True
     if kind == "infinity":
         return "infinity", False
@@ -175,7 +196,7 @@ def surroundings(fmt: str, bits: int) -> str:
     if not math.isfinite(value):
         return ""
     below, above = ("none" if n is None else few_digits(n, fmt) for n in floats.neighbours(value, fmt))
-    return f"step {floats.spacing(value, fmt):.3g}, next {below}, {above}"
+    return f"step {floats.spacing(value, fmt):.3g}, neighbours {below}, {above}"
 
 
 def meaning(words: str, x: float | Fraction, rows: dict[str, int | None]) -> str:
@@ -184,7 +205,7 @@ def meaning(words: str, x: float | Fraction, rows: dict[str, int | None]) -> str
         return f"{words} is not a number; every format that can say so keeps its largest exponent for it."
     values = {fmt: floats.decode(bits, fmt) for fmt, bits in rows.items() if bits is not None}
     exact = [NAMES[fmt] for fmt, value in values.items() if value == x]
-    over = [NAMES[fmt] for fmt in values if floats.overflows(x, fmt)] if math.isfinite(x) else []
+    over = [NAMES[fmt] for fmt, value in values.items() if value != x and floats.overflows(x, fmt)]
     under = [NAMES[fmt] for fmt, value in values.items() if value == 0 and x != 0]
     said = [f"exact in {listed(exact)}" if exact else "exact in none of the eight"]
     said += [f"too large for {listed(over)}"] if over else []

@@ -15,6 +15,7 @@ import traitlets
 
 from course_utils.figures import COLOURS
 from course_utils.labs import svg as svg_words
+from course_utils.quantities import Number
 
 _HERE = Path(__file__).parent
 
@@ -31,7 +32,7 @@ class View:
 class Progress:
     """What a long job says between two steps: how far it is, in words too, and what there is to see by now."""
 
-    fraction: float
+    fraction: Number
     report: str
     view: View | None = None
 
@@ -40,9 +41,7 @@ class Screen(anywidget.AnyWidget):
     """The part of the panel that is ours to draw: see screen.js."""
 
     _esm = _HERE / "screen.js"
-    _css = svg_words.PICTURE_CSS.replace("text {", ".course-picture text {") + Template(
-        (_HERE / "screen.css").read_text()
-    ).substitute(COLOURS)
+    _css = svg_words.PAGE_CSS + Template((_HERE / "screen.css").read_text()).substitute(COLOURS)
 
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
@@ -149,13 +148,13 @@ class Panel(widgets.VBox):
         """Ask the job to end; it does at its next step."""
         self._stopping.set()
 
-    def wait(self, timeout: float = 60) -> None:
+    def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""
         worker = self._worker
         if worker is not None:
-            worker.join(timeout)
+            worker.join(timeout_s)
             if worker.is_alive():
-                raise TimeoutError(f"The job is still running after {timeout} s.")
+                raise TimeoutError(f"The job is still running after {timeout_s} s.")
         if self.error is not None:
             raise self.error
 

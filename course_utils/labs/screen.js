@@ -12,13 +12,13 @@ function render({ model, el }) {
     el.append(node);
     return node;
   };
-  const picture = part("picture", "group");
-  const meaning = part("meaning", "status");
-  const mistake = part("mistake", "alert");
   const progress = document.createElement("progress");
   progress.setAttribute("aria-label", "Progress");
   el.append(progress);
   const report = part("report", "status");
+  const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
+  const meaning = part("meaning", "status");
+  const picture = part("picture", "group");
 
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
   let current = null; // the one part of the picture that the Tab key reaches

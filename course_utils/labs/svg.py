@@ -13,10 +13,12 @@ import matplotlib
 import resvg_py
 
 from course_utils.figures import COLOURS
+from course_utils.quantities import Number
 
 PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text()).substitute(COLOURS)
+PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
 # Outside a page there are no theme variables: each takes the value it falls back on.
-_STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -26,12 +28,12 @@ def element(tag: str, *children: str, **attributes: object) -> str:
     return f"<{tag}{inside}>{''.join(children)}</{tag}>" if children else f"<{tag}{inside}/>"
 
 
-def text(x: float, y: float, words: str, **attributes: object) -> str:
+def text(x: Number, y: Number, words: str, **attributes: object) -> str:
     """Words at a place; whatever they are, they stay words."""
     return element("text", escape(words, quote=False), x=f"{x:g}", y=f"{y:g}", **attributes)
 
 
-def rect(x: float, y: float, width: float, height: float, **attributes: object) -> str:
+def rect(x: Number, y: Number, width: Number, height: Number, **attributes: object) -> str:
     """A rectangle with slightly rounded corners."""
     size = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}"}
     return element("rect", **size, rx=2, **attributes)
@@ -51,7 +53,7 @@ def button(*children: str, key: str, row: str, label: str, on: bool) -> str:
     )
 
 
-def picture(width: float, height: float, *children: str) -> str:
+def picture(width: Number, height: Number, *children: str) -> str:
     """The whole drawing, which scales to the width it is given."""
     return element("svg", *children, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {height:g}")
 
@@ -60,7 +62,7 @@ def still_png(svg: str, width_px: int = 1600) -> bytes:
     """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries."""
     return resvg_py.svg_to_bytes(
         svg_string=svg,
-        style_sheet=_STILL_CSS,
+        style_sheet=STILL_CSS,
         width=width_px,
         background="white",
         skip_system_fonts=True,

@@ -1,0 +1,117 @@
+"""A real JupyterLab and a real Chromium, for the browser test and the benchmark."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import Page, sync_playwright
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def browser_path() -> str | None:
+    """The Chromium or Chrome on this machine, if there is one."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@contextmanager
+def jupyterlab(folder: Path) -> Iterator[str]:
+    """A JupyterLab over that folder with settings of its own; yields the address of its start page."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    own = {f"JUPYTER{name}_DIR": str(folder / ".jupyter" / name) for name in ("_CONFIG", "_DATA", "_RUNTIME")}
+    own |= {f"JUPYTERLAB_{name}_DIR": str(folder / ".jupyter" / name) for name in ("SETTINGS", "WORKSPACES")}
+    options = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", "--allow-root"]
+    environment = os.environ | own | {"JUPYTER_TOKEN": token}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", *options]
+    with (folder / "jupyterlab.log").open("w") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def answers(address: str) -> bool:
+    try:
+        return "version" in json.load(urllib.request.urlopen(address, timeout=2))
+    except OSError:
+        return False
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"Waited {seconds} s until: {what}.")
+        time.sleep(0.1)
+
+
+@contextmanager
+def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Page]:
+    """The notebook in a browser, in a JupyterLab over its folder."""
+    with jupyterlab(notebook.parent) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(30_000)
+        page.goto(address.format(notebook.name))
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        yield page
+        browser.close()
+
+
+def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
+    """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
+    idle = ".jp-NotebookPanel-toolbar [data-status=idle]"
+    started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
+    while not started.count():  # a click before the kernel is ready can be lost
+        page.wait_for_selector(idle)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.locator("[data-command='runmenu:run-all']").click()
+        page.wait_for_timeout(1000)
+    page.wait_for_selector(idle, timeout=90_000)
+
+    def saved() -> bool:
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(300)
+        return all(cell.execution_count for cell in code_cells(nbformat.read(notebook, as_version=4)))
+
+    wait_until(saved, "all cells have run and are saved")
+    return nbformat.read(notebook, as_version=4)
+
+
+def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def without_outputs(source: Path, target: Path) -> Path:
+    """A copy that never ran."""
+    notebook = nbformat.read(source, as_version=4)
+    for cell in code_cells(notebook):
+        cell.outputs, cell.execution_count = [], None
+    nbformat.write(notebook, target)
+    return target

@@ -1,0 +1,111 @@
+"""The notebook as a reader meets it: a real JupyterLab, a real browser, a mouse and a keyboard."""
+
+import os
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import browser
+from tests.outputs import ROOT
+
+if browser.browser_path() is None:
+    reason = f"no browser found (looked for {', '.join(browser.BROWSERS)})"
+    if os.environ.get("CI"):
+        pytest.fail(f"In CI the browser tests must run, but {reason}.", pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Notebook 01 after Run All."""
+    copy = tmp_path_factory.mktemp("jupyter") / "01_floats.ipynb"
+    browser.without_outputs(ROOT / "notebooks" / copy.name, copy)
+    with browser.opened(copy) as page:
+        page.saved = browser.run_all(page, copy)
+        yield page
+
+
+@pytest.fixture
+def lab(page: Page):
+    """The float lab, showing 0.1."""
+    lab = page.locator(".course-lab")
+    lab.scroll_into_view_if_needed()
+    lab.get_by_role("button", name="0.1", exact=True).click()
+    expect(lab.locator(".course-meaning")).to_contain_text("0.1 is")
+    return lab
+
+
+def test_run_all_leaves_no_error(page):
+    outputs = [output for cell in browser.code_cells(page.saved) for output in cell.outputs]
+    assert outputs
+    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+
+
+def test_dragging_the_slider_moves_the_picture(page, lab):
+    before = lab.locator("svg").inner_html()
+    handle = lab.locator(".noUi-handle")
+    box = handle.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 40, box["y"] + box["height"] / 2, steps=8)
+    page.mouse.up()
+    expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"0\.1 × 2\^-\d+ is"))
+    assert lab.locator("svg").inner_html() != before
+
+
+def test_clicking_a_bit_flips_it_and_changes_the_number(lab):
+    sign = lab.locator("[data-key='fp16:15']")
+    expect(sign).to_have_attribute("aria-checked", "false")
+    sign.click()
+    expect(sign).to_have_attribute("aria-checked", "true")
+    expect(lab.get_by_label("number")).to_have_value("-0.0999755859375")
+
+
+def test_keyboard_reaches_and_flips_bits_and_jupyterlab_takes_no_key(page, lab):
+    cells = page.locator(".jp-Cell").count()
+    lab.locator("[data-key='bf16:15']").click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")  # the same place in E4M3, whose exponent is narrower
+    focused = page.locator(":focus")
+    expect(focused).to_have_attribute("data-row", "e4m3")
+    key = focused.get_attribute("data-key")
+    was = focused.get_attribute("aria-checked")
+    page.keyboard.press("Space")
+    expect(lab.locator(f"[data-key='{key}']")).not_to_have_attribute("aria-checked", was)
+    expect(page.locator(":focus")).to_have_attribute("data-key", key)  # the focus outlives the redrawing
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    page.keyboard.press("b")
+    assert page.locator(".jp-Cell").count() == cells
+
+
+def test_nonsense_gets_a_sentence_never_markup_and_the_next_number_clears_it(page, lab):
+    field, mistake = lab.get_by_label("number"), lab.locator(".course-mistake")
+    field.fill("<img src=x onerror=alert(1)>")
+    expect(mistake).to_contain_text("“<img src=x onerror=alert(1)>” is not a number yet")
+    assert mistake.locator("img").count() == 0
+    field.fill("257")
+    expect(mistake).to_be_empty()
+    expect(lab.locator(".course-meaning")).to_contain_text("257 is")
+
+
+def test_a_job_shows_progress_stops_and_leaves_the_lab_awake(lab):
+    check, stop = (lab.get_by_role("button", name=name) for name in (re.compile("Check every"), "Stop"))
+    expect(stop).to_be_disabled()
+    check.click()
+    expect(lab.locator(".course-report")).to_contain_text("patterns, now tf32")
+    expect(check).to_be_disabled()
+    lab.get_by_role("button", name="257", exact=True).click()
+    expect(lab.locator(".course-meaning")).to_contain_text("257 is")  # while the job runs
+    stop.click()
+    expect(lab.locator(".course-report")).to_contain_text("Stopped.")
+    expect(check).to_be_enabled()
+
+
+def test_every_control_has_a_name(lab):
+    expect(lab.get_by_role("slider", name="times 2^k")).to_be_visible()
+    expect(lab.get_by_role("textbox", name="number")).to_be_visible()
+    expect(lab.get_by_role("checkbox", name="saturating casts")).to_be_visible()
+    expect(lab.get_by_role("switch", name="fp16 exponent bit, adds 16")).to_be_visible()
+    assert lab.get_attribute("aria-label") == "Float lab"

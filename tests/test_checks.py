@@ -1,0 +1,109 @@
+"""The exercises: the solution shown in the notebook passes, wrong answers fail with advice."""
+
+import math
+
+import pytest
+import torch
+
+from course_utils.checks import floats as check
+from course_utils.checks.verdict import NOT_ATTEMPTED, same
+from tests.notebooks import exercises
+
+EXERCISES = exercises()
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_stub_is_not_attempted_yet(exercise):
+    assert exercise.verdict(exercise.stub) == NOT_ATTEMPTED
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_folded_solution_is_right(exercise):
+    verdict = exercise.verdict(exercise.solution)
+    assert verdict.right, verdict
+
+
+WRONG_VALUES = [
+    (check.spelled, "0100011010000000", "the first bit says minus"),
+    (check.spelled, "1100000011010000", "bias 127"),
+    (check.spelled, -6.5, "is not it"),
+    (check.block_gib, 2.415919104 * 2, "is not it"),
+    (check.block_gib, 2.415919104, "10^9"),
+    (check.block_gib, 1.125, "one matrix"),
+    (check.block_gib, 4.5, "bf16 takes 2"),
+    (check.block_gib, 2304, "MiB"),
+    (check.block_gib, torch.zeros(3), "is not it"),
+]
+
+
+@pytest.mark.parametrize(("judge", "answer", "advice"), WRONG_VALUES)
+def test_a_wrong_value_gets_advice(judge, answer, advice):
+    verdict = judge(answer)
+    assert verdict.status == "not yet"
+    assert advice in verdict.words
+
+
+def ieee(bits, e, m, *, leading=1, exponent_of_zero=1, infinity=math.inf, nan=math.nan):
+    """A decoder with one thing at a time done wrongly."""
+    sign, exponent, fraction = bits >> (e + m), bits >> m & (2**e - 1), bits & (2**m - 1)
+    bias = 2 ** (e - 1) - 1
+    if exponent == 2**e - 1:
+        return nan if fraction else (-1) ** sign * infinity
+    if exponent == 0:
+        return (-1) ** sign * (1 - leading + fraction / 2**m) * 2.0 ** (exponent_of_zero - bias)
+    return (-1) ** sign * (1 + fraction / 2**m) * 2.0 ** (exponent - bias)
+
+
+def stops_after_ties_up(fraction_bits, step):
+    return 2.0 ** (fraction_bits + 1 + math.floor(math.log2(step)))
+
+
+def half_up(bits):
+    return (bits + 0x8000) >> 16
+
+
+def without_nan(bits):
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+WRONG_FUNCTIONS = [
+    (check.decoded, lambda b, e, m: ieee(b, e, m, exponent_of_zero=0), "2^(1 - bias)"),
+    (check.decoded, lambda b, e, m: ieee(b, e, m, leading=0), "expected 0.0"),
+    (check.decoded, lambda b, e, m: ieee(b, e, m, infinity=65536.0), "expected inf"),
+    (check.decoded, lambda b, e, m: ieee(b, e, m, nan=math.inf), "expected nan"),
+    (check.decoded, lambda b, e, m: abs(ieee(b, e, m)), "expected -"),
+    (check.decoded, lambda b, e, m: 1 / 0, "ZeroDivisionError"),
+    (check.decoded, lambda bits: 0.0, "TypeError"),
+    (check.decoded, lambda b, e, m: None, "gave None"),
+    (check.stall, lambda m, step: 2.0 ** (m + 1), "steps of 1"),
+    (check.stall, lambda m, step: step * 2.0 ** (m + 1), "power of two"),
+    (check.stall, stops_after_ties_up, "expected"),
+    (check.scale_for_e4m3, lambda x: 448 / x.abs().max(), "zeros"),
+    (check.scale_for_e4m3, lambda x: 448 / max(x.max().item(), 1e-9), "magnitude"),
+    (check.scale_for_e4m3, lambda x: 1.0, "room up to 448"),
+    (check.scale_for_e4m3, lambda x: x, "not one number"),
+    (check.scale_for_e4m3, lambda x: x.no_such_thing, "AttributeError"),
+    (check.bf16_by_integers, lambda bits: bits >> 16, "rounds towards zero"),
+    (check.bf16_by_integers, half_up, "every tie up"),
+    (check.bf16_by_integers, without_nan, "expected"),
+]
+
+
+@pytest.mark.parametrize(("judge", "answer", "advice"), WRONG_FUNCTIONS)
+def test_a_wrong_function_gets_advice_and_no_stack_trace(judge, answer, advice):
+    verdict = judge(answer)
+    assert verdict.status == "not yet"
+    assert advice in verdict.words
+
+
+def test_same_is_equal_to_the_last_bit():
+    assert same(math.nan, math.nan)
+    assert same(1, 1.0)
+    assert not same(0.0, -0.0)
+    assert not same(True, 1)
+    assert not same("1", 1)
+    assert not same(torch.zeros(2), 0.0)
+
+
+def test_a_verdict_escapes_what_the_reader_wrote():
+    assert "<script>" not in check.spelled("<script>")._repr_html_()

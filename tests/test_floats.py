@@ -1,0 +1,201 @@
+"""Every format against torch, NumPy or ml_dtypes, which do it in other ways and in other languages."""
+
+import math
+import struct
+from fractions import Fraction
+from itertools import pairwise
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from course_utils import floats, measure
+
+SECOND_LIBRARY = {
+    "fp16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+}
+PATTERN_OF_ONE = {
+    "fp64": 0x3FF0_0000_0000_0000,
+    "fp32": 0x3F80_0000,
+    "tf32": 0x3F80_0000 >> 13,
+    "fp16": 0x3C00,
+    "bf16": 0x3F80,
+    "e4m3": 0x38,
+    "e5m2": 0x3C,
+    "e2m1": 0x2,
+}
+any_double = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack(">d", struct.pack(">Q", bits))[0])
+any_single = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack(">f", struct.pack(">I", bits))[0])
+
+
+def same(a: float, b: float) -> bool:
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
+
+
+def bits_of_double(x: float) -> int:
+    return struct.unpack(">Q", struct.pack(">d", x))[0]
+
+
+def bits_of_single(x: float) -> int:
+    return struct.unpack(">I", struct.pack(">f", x))[0]
+
+
+@pytest.mark.parametrize("fmt", measure.SMALL_FORMATS)
+def test_every_pattern_decodes_to_what_the_library_reads(fmt):
+    theirs = measure.every_value(fmt)
+    assert len(theirs) == 2 ** floats.FORMATS[fmt].bits
+    assert [bits for bits, value in enumerate(theirs) if not same(floats.decode(bits, fmt), value)] == []
+
+
+@pytest.mark.parametrize("fmt", measure.SMALL_FORMATS)
+def test_every_value_encodes_to_its_own_pattern(fmt):
+    values = {bits: value for bits, value in enumerate(measure.every_value(fmt)) if not math.isnan(value)}
+    assert [bits for bits, value in values.items() if floats.encode(value, fmt) != bits] == []
+
+
+@given(any_double)
+@example(0.1)
+@example(5e-324)
+@example(2.2250738585072014e-308)  # the smallest normal
+@example(1.7976931348623157e308)
+def test_fp64_is_the_computers_own_double(x):
+    assert same(floats.decode(bits_of_double(x), "fp64"), x)
+    assert math.isnan(x) or floats.encode(x, "fp64") == bits_of_double(x)
+
+
+@given(any_single)
+@example(0.15625)
+@example(1.401298464324817e-45)
+@example(3.4028234663852886e38)
+def test_fp32_is_the_computers_own_single(x):
+    assert same(floats.decode(bits_of_single(x), "fp32"), x)
+    assert math.isnan(x) or floats.encode(x, "fp32") == bits_of_single(x)
+
+
+@given(any_double)
+@example(3.4028235677973366e38)  # the tie between the largest fp32 and the next power of two
+@example(math.nextafter(3.4028235677973366e38, 0))
+@example(2.0**-150)  # the tie between 0 and the smallest subnormal
+@example(math.nextafter(2.0**-150, 1))
+def test_doubles_round_to_fp32_as_torch_rounds_them(x):
+    assert same(floats.stored(x, "fp32"), torch.tensor(x, dtype=torch.float64).float().item())
+
+
+@given(any_double | st.floats(-70000, 70000))
+@example(65519.99999999999)
+@example(65520.0)
+@example(2.0**-25)
+@example(2.0**-25 * (1 + 2.0**-50))  # torch goes by way of fp32 here, rounds twice, and gives 0
+def test_doubles_round_to_fp16_as_numpy_rounds_them(x):
+    with np.errstate(over="ignore"):
+        assert same(floats.stored(x, "fp16"), float(np.float64(x).astype(np.float16)))
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "bf16", "e4m3", "e5m2", "e2m1"])
+def test_between_any_two_neighbours_a_second_library_rounds_the_same_way(fmt):
+    finite = sorted({v for v in measure.every_value(fmt) if math.isfinite(v)})
+    ties = [(a + b) / 2 for a, b in pairwise(finite)]
+    ends = [finite[-1] * 1.01, finite[-1] * 1.0625, finite[-1] * 2, -finite[-1] * 2, math.inf]
+    near = [math.nextafter(tie, side) for tie in ties for side in (-math.inf, math.inf)]
+    with np.errstate(over="ignore"):
+        for x in [*ties, *near, *ends]:
+            # NumPy's float16 takes the double; ml_dtypes rounds it to fp32 first, so give it a float32.
+            given = np.float64(x) if fmt == "fp16" else np.float32(x)
+            theirs = float(given.astype(SECOND_LIBRARY[fmt]))
+            assert same(floats.stored(float(given), fmt), theirs), x
+
+
+def rounded_to_tf32(single_bits: int) -> int:
+    """The fp32 pattern with 13 bits taken off, rounded to nearest even in integers."""
+    return (single_bits + 0x0FFF + (single_bits >> 13 & 1)) >> 13
+
+
+@given(any_single)
+@example(struct.unpack(">f", bytes.fromhex("3f801000"))[0])  # a tie, to even below
+@example(struct.unpack(">f", bytes.fromhex("3f803000"))[0])  # a tie, to even above
+@example(struct.unpack(">f", bytes.fromhex("7f7ff000"))[0])  # rounds up to infinity
+def test_tf32_is_fp32_with_thirteen_bits_rounded_off(x):
+    if not math.isnan(x):
+        assert floats.encode(x, "tf32") == rounded_to_tf32(bits_of_single(x))
+
+
+@pytest.mark.parametrize(
+    ("fmt", "x", "over", "plain", "saturated"),
+    [
+        ("fp16", 65519.0, False, 65504, 65504),
+        ("fp16", 65520.0, True, math.inf, 65504),
+        ("bf16", 3.4e38, True, math.inf, (2 - 2**-7) * 2.0**127),
+        ("e4m3", 464.0, False, 448, 448),
+        ("e4m3", 465.0, True, math.nan, 448),
+        ("e4m3", -math.inf, True, math.nan, -448),
+        ("e5m2", 61439.0, False, 57344, 57344),
+        ("e5m2", 61440.0, True, math.inf, 57344),
+        ("e5m2", math.inf, True, math.inf, 57344),
+        ("e2m1", 6.99, False, 6, 6),
+        ("e2m1", 7.0, True, 6, 6),
+        ("e2m1", -math.inf, True, -6, -6),
+    ],
+)
+def test_beyond_the_largest_number(fmt, x, over, plain, saturated):
+    assert floats.overflows(x, fmt) == over
+    assert same(floats.stored(x, fmt), float(plain))
+    assert floats.stored(x, fmt, saturate=True) == saturated
+
+
+@given(any_double)
+@example(0.0)
+@example(1.0)
+@example(math.inf)
+def test_fp64_neighbours_and_spacing_are_the_math_modules(x):
+    if math.isnan(x):
+        assert floats.neighbours(x, "fp64") == (None, None)
+        return
+    below, above = math.nextafter(x, -math.inf), math.nextafter(x, math.inf)
+    assert floats.neighbours(x, "fp64") == (below if below < x else None, above if above > x else None)
+    if math.isfinite(x):
+        assert floats.spacing(x, "fp64") == math.ulp(x)
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "bf16", "e4m3", "e5m2", "e2m1"])
+def test_neighbours_and_spacing_walk_through_every_number_in_order(fmt):
+    numbers = sorted({v for v in measure.every_value(fmt) if not math.isnan(v)})
+    for below, x, above in zip([None, *numbers], numbers, [*numbers[1:], None], strict=False):
+        assert floats.neighbours(x, fmt) == (below, above)
+        outward = above if x >= 0 else below
+        if math.isfinite(x) and outward is not None and math.isfinite(outward):
+            assert floats.spacing(x, fmt) == abs(outward - x)
+
+
+@pytest.mark.parametrize("fmt", ["fp64", "fp32", "fp16", "bf16", "e4m3", "e5m2", "e2m1"])
+def test_a_formats_properties_are_the_librarys(fmt):
+    f = floats.FORMATS[fmt]
+    theirs = (
+        torch.finfo(measure.DTYPES[fmt]) if fmt in measure.DTYPES else ml_dtypes.finfo(SECOND_LIBRARY[fmt])
+    )
+    assert f.bits == theirs.bits
+    assert (f.max, f.smallest_normal, f.epsilon) == (theirs.max, theirs.tiny, theirs.eps)
+    assert f.smallest_subnormal == theirs.smallest_normal * theirs.eps
+
+
+def test_the_worked_example_is_what_torch_writes():
+    assert floats.fields(measure.written_bits(0.15625, "fp32"), "fp32") == (0, 124, 2**21)
+    assert floats.formula(floats.encode(0.15625, "fp32"), "fp32") == "(-1)^0 × 1.25 × 2^(124 - 127)"
+
+
+@given(st.fractions(), st.sampled_from(list(floats.FORMATS)))
+@example(Fraction(1, 10), "fp64")
+@example(Fraction(1, 3), "bf16")
+def test_no_number_of_the_format_is_nearer_than_the_one_stored(x, fmt):
+    value = floats.stored(x, fmt)
+    if math.isfinite(value) and not floats.overflows(x, fmt):
+        error = abs(Fraction(value) - x)
+        beside = [n for n in floats.neighbours(x, fmt) if n is not None and math.isfinite(n)]
+        assert all(error <= abs(Fraction(n) - x) for n in beside)
+    assert floats.encode(1, fmt) == PATTERN_OF_ONE[fmt]

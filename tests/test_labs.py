@@ -1,0 +1,284 @@
+"""The panel every lab stands on, and the float lab's answers; test_browser.py looks at them from outside."""
+
+import base64
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+
+import ipywidgets as widgets
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_utils import floats, labs
+from course_utils.labs import svg
+from course_utils.labs.panel import Panel, Progress, View
+
+
+def small_lab(show=None, **options):
+    """A lab of one slider that draws its number."""
+
+    def draw(n):
+        if n == 13:
+            raise ValueError("13 is not allowed here; take 12.")
+        if n == 14:
+            raise RuntimeError("a fault of the lab")
+        return View(svg.picture(10, 10, svg.text(0, 9, str(n))), f"n is {n}")
+
+    return Panel("Small lab", show or draw, {"n": widgets.IntSlider(3, 0, 20)}, **options)
+
+
+def test_the_first_state_is_drawn_at_once_and_a_broken_lab_fails_its_cell():
+    assert small_lab().screen.meaning == "n is 3"
+
+    def broken(n):
+        raise ValueError("no first state")
+
+    with pytest.raises(ValueError, match="no first state"):
+        small_lab(broken)
+
+
+def test_moving_a_control_moves_picture_and_meaning():
+    lab = small_lab()
+    lab.controls["n"].value = 7
+    assert lab.screen.meaning == "n is 7"
+    assert ">7</text>" in lab.screen.svg
+
+
+def test_several_controls_move_with_one_drawing():
+    drawn = []
+
+    def show(a, b):
+        drawn.append((a, b))
+        return View(svg.picture(1, 1), "")
+
+    lab = Panel("Two", show, {"a": widgets.IntSlider(0), "b": widgets.IntSlider(0)})
+    lab.set(a=1, b=2)
+    assert drawn == [(0, 0), (1, 2)]
+
+
+def test_nonsense_is_a_sentence_in_the_panel_and_the_next_good_input_clears_it():
+    lab = small_lab()
+    lab.controls["n"].value = 13
+    assert lab.screen.mistake == "13 is not allowed here; take 12."
+    assert isinstance(lab.error, ValueError)
+    lab.controls["n"].value = 12
+    assert (lab.screen.mistake, lab.screen.meaning, lab.error) == ("", "n is 12", None)
+
+
+def test_a_fault_of_the_lab_stands_in_the_panel_and_reaches_the_test():
+    lab = small_lab()
+    with pytest.raises(RuntimeError, match="a fault of the lab"):
+        lab.controls["n"].value = 14
+    assert "not your doing: RuntimeError: a fault of the lab" in lab.screen.mistake
+
+
+def test_a_control_that_is_not_there_is_named_with_those_that_are():
+    lab = small_lab()
+    lab.set(m=1)
+    assert lab.screen.mistake == "This lab has no control m. It has: n."
+
+
+def waiting_job(go: threading.Event, steps: int = 1000):
+    def job(n):
+        for step in range(steps):
+            yield Progress(step / steps, f"step {step}")
+            go.wait(10)
+
+    return job
+
+
+def test_a_job_returns_at_once_runs_once_and_stops_at_its_next_step():
+    go = threading.Event()
+    lab = small_lab(jobs={"work": waiting_job(go)})
+    begun = time.monotonic()
+    lab.start("work")
+    worker = lab._worker
+    lab.start("work")  # a second click while it runs
+    assert lab._worker is worker
+    assert time.monotonic() - begun < 5
+    lab.controls["n"].value = 5  # the panel stays awake
+    assert lab.screen.meaning == "n is 5"
+    lab.stop()
+    go.set()
+    lab.wait(10)
+    assert lab.screen.report.startswith("Stopped. step")
+    assert [button.disabled for button in (*lab._job_buttons, lab._stop_button)] == [False, True]
+    assert lab.screen.progress == -1
+
+
+def test_a_jobs_failure_stands_in_the_panel_and_wait_raises_it():
+    def job(n):
+        yield Progress(0, "so far so good")
+        raise MemoryError("no room")
+
+    lab = small_lab(jobs={"work": job})
+    lab.start("work")
+    with pytest.raises(MemoryError):
+        lab.wait(10)
+    assert "MemoryError: no room" in lab.screen.mistake
+    assert lab._worker is None
+
+
+def test_a_job_can_show_what_it_found_so_far():
+    def job(n):
+        yield Progress(1, "done", View(svg.picture(1, 1), f"found {n}"))
+
+    lab = small_lab(jobs={"work": job})
+    lab.start("work")
+    lab.wait(10)
+    assert (lab.screen.report, lab.screen.meaning) == ("done", "found 3")
+
+
+def test_callbacks_and_workers_share_the_panel_without_mixing_pictures():
+    def job(n):
+        for step in range(300):
+            yield Progress(0, "", View(svg.picture(1, 1, svg.text(0, 0, f"job {step}")), f"job {step}"))
+
+    lab = small_lab(jobs={"work": job})
+    lab.start("work")
+    for n in [1, 2] * 150:
+        lab.set(n=n)
+    lab.wait(30)
+    assert f">{lab.screen.meaning.removeprefix('n is ')}</text>" in lab.screen.svg
+
+
+def test_words_never_become_markup():
+    tree = ElementTree.fromstring(svg.picture(1, 1, svg.text(0, 0, "<script>&</script>", class_='"><b>')))
+    (words,) = tree
+    assert words.text == "<script>&</script>"
+    assert words.get("class") == '"><b>'
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG")
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def test_a_lab_leaves_a_picture_and_a_text_beside_the_widget():
+    bundle = labs.float_lab()._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
+    width, height = png_size(base64.b64decode(bundle["image/png"]))
+    assert width == 1600
+    assert height > 600
+    assert bundle["text/plain"].startswith("Float lab. 0.1 is exact in none of the eight")
+    assert "run this cell" in bundle["text/plain"]
+
+
+def test_a_lab_drawn_as_png_keeps_its_png_as_the_still_picture():
+    png = svg.still_png(svg.picture(4, 3))
+    lab = Panel("Plot", lambda n: View(png, "a plot"), {"n": widgets.IntSlider()})
+    assert base64.b64decode(lab._repr_mimebundle_()["image/png"]) == png
+
+
+def test_the_still_picture_has_its_colours_and_its_letters():
+    plain = svg.still_png(svg.picture(40, 20))
+    assert svg.still_png(svg.picture(40, 20, svg.rect(0, 0, 9, 9, class_="sign"))) != plain
+    assert svg.still_png(svg.picture(40, 20, svg.text(0, 15, "bits"))) != plain
+    assert "var(" not in svg.STILL_CSS
+    assert "$" not in svg.PICTURE_CSS
+
+
+# The float lab.
+
+
+@pytest.mark.parametrize(
+    "words", ["0.15625", "1e-8", "2^-24", "-3 * 2^-20", "−inf", "nan", "-0", "1e400", ".5", "7."]
+)
+def test_the_float_lab_takes_numbers_as_people_write_them(words):
+    lab = labs.float_lab()
+    lab.set(number=words)
+    assert lab.screen.mistake == ""
+    assert lab.screen.meaning.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", " ", "abc", "1e", "--1", "1_000", "٣", "0x10", "1e99999", "9" * 61, "2^2^2", "__import__('os')"],
+)
+def test_the_float_lab_answers_nonsense_with_a_sentence(words):
+    lab = labs.float_lab()
+    lab.set(number=words)
+    assert lab.screen.mistake.endswith(".")
+    lab.set(number="1")
+    assert lab.screen.mistake == ""
+
+
+@given(st.text(max_size=30), st.integers(-170, 140), st.booleans())
+def test_the_float_lab_survives_any_text(words, power, saturate):
+    lab = ANY_LAB
+    lab.set(number=words, times_two_to_the=power, saturate=saturate)
+    assert lab.error is None or isinstance(lab.error, ValueError)
+    ElementTree.fromstring(lab.screen.svg)
+
+
+ANY_LAB = labs.float_lab()
+
+
+@pytest.mark.parametrize("fmt", list(floats.FORMATS))
+def test_clicking_any_bit_of_any_format_flips_that_bit_alone(fmt):
+    lab = labs.float_lab()
+    for place in range(floats.FORMATS[fmt].bits):
+        lab.set(number="0.1", times_two_to_the=3)
+        before = shown_bits(lab, fmt)
+        lab.pick(f"{fmt}:{place}")
+        assert lab.error is None
+        assert shown_bits(lab, fmt) == before ^ 1 << place
+
+
+def shown_bits(lab: Panel, fmt: str) -> int:
+    """The pattern that the picture shows for that format."""
+    tree = ElementTree.fromstring(lab.screen.svg)
+    rows = [node for node in tree.iter() if node.get("data-row") == fmt]
+    return int("".join("1" if node.get("aria-checked") == "true" else "0" for node in rows), 2)
+
+
+def test_a_nan_keeps_the_bits_that_were_clicked():
+    lab = labs.float_lab()
+    lab.set(number="fp16 0x7c00")
+    lab.pick("fp16:0")
+    assert lab.controls["number"].value == "fp16 0x7c01"
+    assert shown_bits(lab, "fp16") == 0x7C01
+    assert "NaN, not a number" in lab.screen.svg
+
+
+@pytest.mark.parametrize(
+    ("words", "saturate", "said"),
+    [
+        ("65520", False, "overflow: infinity"),
+        ("65520", True, "overflow: held at 65504.0"),
+        ("465", False, "overflow: NaN"),
+        ("465", True, "overflow: held at 448.0"),
+        ("1e-8", False, "underflow: 0"),
+        ("2^-24", False, "subnormal, exact"),
+        ("inf", False, "infinity"),
+        ("nan", False, "E2M1 has no NaN: all 16 patterns are numbers"),
+        ("257", False, "error -1"),
+    ],
+)
+def test_what_happens_to_a_number_is_named(words, saturate, said):
+    lab = labs.float_lab()
+    lab.set(number=words, saturate=saturate)
+    assert f">{said}</text>" in lab.screen.svg
+
+
+def test_every_preset_is_a_state_worth_showing():
+    lab = labs.float_lab()
+    for label in lab._presets:
+        lab.preset(label)
+        assert lab.error is None
+        assert label in lab.screen.meaning
+
+
+def test_checking_every_pattern_counts_them_all_and_finds_no_difference(monkeypatch):
+    monkeypatch.setattr("course_utils.measure.SMALL_FORMATS", ("fp16", "e4m3", "e2m1"))
+    lab = labs.float_lab()
+    job = "Check every pattern against torch and ml_dtypes"
+    lab.start(job)
+    lab.wait()
+    assert lab.screen.report == "All 65,808 patterns of fp16, E4M3 and E2M1: 0 differ."
+    monkeypatch.setattr("course_utils.measure.every_value", lambda fmt: [0.0, 0.5, 7.0])
+    lab.start(job)
+    lab.wait()
+    assert "differ" in lab.screen.report
+    assert ": 0 differ" not in lab.screen.report
