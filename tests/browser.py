@@ -88,8 +88,13 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
     idle = ".jp-NotebookPanel-toolbar [data-status=idle]"
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
+    choose_kernel = page.locator("dialog .jp-mod-accept")
     while not started.count():  # a click before the kernel is ready can be lost
-        page.wait_for_selector(idle)
+        # A busy machine can be so late with its list of kernels that JupyterLab asks for one.
+        page.wait_for_selector(f"{idle}, dialog")
+        if choose_kernel.count():
+            choose_kernel.click()
+            continue
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         page.wait_for_timeout(1000)

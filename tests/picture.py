@@ -13,7 +13,9 @@ TARGET = ROOT / "notebooks" / "pictures" / "float_lab.png"
 def take() -> None:
     """Run notebook 01 in a browser, bring the lab into a state worth seeing, and photograph it."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = browser.without_outputs(ROOT / "notebooks" / "01_floats.ipynb", Path(folder) / "01_floats.ipynb")
+        copy = browser.without_outputs(
+            ROOT / "notebooks" / "01_floats.ipynb", Path(folder) / "01_floats.ipynb"
+        )
         with browser.opened(copy, width=1600, height=1200) as page:
             browser.run_all(page, copy)
             lab = page.locator(".course-lab")
