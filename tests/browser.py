@@ -78,6 +78,9 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(30_000)
+        # A busy machine can be so late with its list of kernels that JupyterLab asks for one.
+        question = page.locator("dialog.jp-Dialog")
+        page.add_locator_handler(question, lambda: question.locator(".jp-mod-accept").click())
         page.goto(address.format(notebook.name))
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
         yield page
@@ -88,13 +91,8 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
     idle = ".jp-NotebookPanel-toolbar [data-status=idle]"
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
-    choose_kernel = page.locator("dialog .jp-mod-accept")
     while not started.count():  # a click before the kernel is ready can be lost
-        # A busy machine can be so late with its list of kernels that JupyterLab asks for one.
-        page.wait_for_selector(f"{idle}, dialog")
-        if choose_kernel.count():
-            choose_kernel.click()
-            continue
+        page.wait_for_selector(idle)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         page.wait_for_timeout(1000)
