@@ -58,7 +58,7 @@ clean:
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:
 # one that was moved or copied is full of paths that lead elsewhere, and is made anew.
-HERE := $(shell test "`cat $(READY) 2>/dev/null`" = "$(CURDIR)" && $(RUN) -c '' 2>/dev/null && echo yes)
+HERE := $(shell test "`cat $(READY) 2>/dev/null`" = "`pwd -P`" && $(RUN) -c '' 2>/dev/null && echo yes)
 ifneq ($(HERE),yes)
 .PHONY: $(READY)
 endif
@@ -78,7 +78,7 @@ $(READY): pyproject.toml constraints.txt
 	@mkdir -p $(VENV)/etc/jupyter/labconfig
 	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
 		> $(VENV)/etc/jupyter/labconfig/page_config.json
-	@echo '$(CURDIR)' > $@
+	@pwd -P > $@
 
 define NEED_PYTHON
 

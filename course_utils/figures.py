@@ -76,7 +76,7 @@ def running_sums(
     counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[Number]], ceilings: Mapping[str, Number]
 ) -> Figure:
     """Sums of ones as they run, and the height at which each was predicted to stop."""
-    title = "A running sum stops where one is half a step"
+    title = "A running sum of ones stops where 1 is half a step"
     with _axes(title, "ones added", "the sum as it is stored") as axes:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
@@ -85,9 +85,11 @@ def running_sums(
             last_count, last_sum = counts[name][-1], sums[name][-1]
             axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
             axes.plot(counts[name], sums[name], color=orange)
-            _label(axes, f"predicted for {name}: {ceiling:,.0f}", 2**-4, ceiling, blue, (0, 5))
-            _label(axes, f"measured: {last_sum:,.0f}", last_count, last_sum, orange, (6, -16))
-        axes.set(xlim=(2**-4, 2**34), ylim=(2**-1, 2**27))
+            axes.plot(last_count, last_sum, "o", color=orange)
+            _label(axes, f"predicted for {name}: {ceiling:,.0f}", 1.15, ceiling, blue, (0, 5))
+            _label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
+        ticks = [2**k for k in range(0, 25, 4)]
+        axes.set(xlim=(1, 2**34), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
     return axes.figure
 
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Rational, Real
 from typing import NamedTuple
 
 
@@ -59,7 +59,8 @@ class Format:
     @property
     def max(self) -> float:
         """The largest finite number."""
-        return decode(self.max_bits, self.name)
+        exponent, steps = self.largest
+        return math.ldexp(steps, exponent - self.fraction_bits)
 
     @cached_property
     def largest(self) -> tuple[int, int]:
@@ -120,10 +121,11 @@ def fields(bits: int, fmt: str) -> Fields:
     Fields(sign=0, exponent=124, fraction=2097152)
     """
     f = format_named(fmt)
-    if not isinstance(bits, int) or not 0 <= bits < 2**f.bits:
+    if isinstance(bits, bool) or not isinstance(bits, Integral) or not 0 <= bits < 2**f.bits:
         raise ValueError(
             f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; got {bits!r}."
         )
+    bits = int(bits)
     return Fields(
         sign=bits >> (f.bits - 1),
         exponent=bits >> f.fraction_bits & (2**f.exponent_bits - 1),
@@ -214,12 +216,15 @@ def _floor_log2(magnitude: Fraction) -> int:
 
 
 def _exact(x: Real) -> float | Fraction:
-    """x without any rounding: a fraction stays one, an integer becomes one."""
+    """x without any rounding: whatever is a ratio of integers becomes a fraction, NumPy's numbers included."""
     if not isinstance(x, Real):
         raise ValueError(
             f"Only a plain number can be encoded, not {type(x).__name__}; of a tensor's element, take .item()."
         )
-    return Fraction(x) if isinstance(x, int | Fraction) else float(x)
+    if isinstance(x, Rational):
+        return Fraction(int(x.numerator), int(x.denominator))
+    wider_than_a_float = not isinstance(x, float) and math.isfinite(x) and x
+    return Fraction(*map(int, x.as_integer_ratio())) if wider_than_a_float else float(x)
 
 
 def overflows(x: Real, fmt: str) -> bool:

@@ -31,7 +31,7 @@ def written_bits(x: float, fmt: str) -> int:
 
 
 def every_value(fmt: str) -> list[float]:
-    """The value of every bit pattern, in order, as torch reads it; for E2M1, which torch lacks, as ml_dtypes does."""
+    """The value of every bit pattern, in order, as torch reads it; E2M1, which torch only stores, as ml_dtypes does."""
     if fmt not in SMALL_FORMATS:
         raise ValueError(f"{fmt!r} is not among the formats of up to 19 bits: {', '.join(SMALL_FORMATS)}.")
     if fmt == "e2m1":

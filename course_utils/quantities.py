@@ -7,7 +7,6 @@ a measured one. Predictions and measurements meet nowhere else.
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import EllipsisType
 
 Number = int | float
 
@@ -60,7 +59,7 @@ class Comparison:
     predicted: Mapping[str, Number]
     measured: Mapping[str, Number]
     unit: str = ""
-    guess: Number | EllipsisType | Mapping[str, Number | EllipsisType] = field(default=..., kw_only=True)
+    guess: object = field(default=..., kw_only=True)  # a number, or numbers by item
 
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
@@ -74,6 +73,11 @@ class Comparison:
         if len(units) > 1:
             raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
         object.__setattr__(self, "unit", units.pop() if units else "")
+        if not self.predicted:
+            raise ValueError("A comparison needs at least one item.")
+        for guess in self._guesses().values():
+            if not isinstance(guess, Number):
+                raise ValueError(f"A guess is a plain number, without quotes or a unit; got {guess!r}.")
 
     @property
     def exact(self) -> bool:
@@ -82,12 +86,18 @@ class Comparison:
 
     @property
     def largest_difference(self) -> Number:
-        """The largest |measured - predicted|."""
-        return max(abs(self.measured[item] - self.predicted[item]) for item in self.predicted)
+        """The largest |measured - predicted|; NaN where one of them is."""
+        pairs = [(self.predicted[item], self.measured[item]) for item in self.predicted]
+        differences = [0 if p == m else abs(m - p) for p, m in pairs]
+        return next((d for d in differences if d != d), max(differences))
+
+    def _guesses(self) -> dict[str, object]:
+        """The reader's numbers by item; `...` and None stand for none yet."""
+        by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
+        return {item: n for item, n in by_item.items() if n is not ... and n is not None}
 
     def _rows(self) -> list[list[str]]:
-        guesses = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
-        guesses = {item: n for item, n in guesses.items() if n is not ...}
+        guesses = self._guesses()
         head = [
             self.unit,
             *(["your guess"] if guesses else []),
@@ -161,7 +171,7 @@ def seconds_text(seconds: Number) -> str:
     ('1.23 ms', '144 days')
     """
     for smallest, size, unit in _TIMES:
-        if abs(seconds) >= smallest:
+        if abs(seconds) >= 0.9995 * smallest:
             return f"{_three_digits(seconds / size)} {unit}"
     return f"{_three_digits(seconds * 1e9)} ns"
 
@@ -181,7 +191,7 @@ _TIMES = (  # from this many seconds on, in units of so many seconds
 
 def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
     power = 0
-    while float(_three_digits(n / base**power)) >= base and power < len(prefixes) - 1:
+    while abs(float(_three_digits(n / base**power))) >= base and power < len(prefixes) - 1:
         power += 1
     return f"{_three_digits(n / base**power)} {prefixes[power]}"
 

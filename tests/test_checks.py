@@ -1,7 +1,10 @@
 """The exercises: the solution shown in the notebook passes, wrong answers fail with advice."""
 
+import functools
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,9 +29,14 @@ def test_the_folded_solution_is_right(exercise):
 WRONG_VALUES = [
     (check.spelled, "0100011010000000", "the first bit says minus"),
     (check.spelled, "1100000011010000", "bias 127"),
-    (check.spelled, -6.5, "is not it"),
-    (check.block_gib, 2.415919104 * 2, "is not it"),
+    (check.spelled, -6.5, "as a string, in quotes"),
+    (check.spelled, None, "as a string, in quotes"),
+    (check.spelled, "1 10001 101", "9 came"),
+    (check.spelled, "minus", "is not it"),
+    (check.block_gib, "2.25 GiB", "without quotes"),
+    (check.block_gib, math.nan, "is not it"),
     (check.block_gib, 2.415919104, "10^9"),
+    (check.block_gib, 2.415919104 / 2, "in GB"),
     (check.block_gib, 1.125, "one matrix"),
     (check.block_gib, 4.5, "bf16 takes 2"),
     (check.block_gib, 2304, "MiB"),
@@ -77,7 +85,18 @@ WRONG_FUNCTIONS = [
     (check.decoded, lambda b, e, m: None, "gave None"),
     (check.stall, lambda m, step: 2.0 ** (m + 1), "steps of 1"),
     (check.stall, lambda m, step: step * 2.0 ** (m + 1), "power of two"),
-    (check.stall, stops_after_ties_up, "expected"),
+    (check.stall, stops_after_ties_up, "Round the exponent up"),
+    (check.stall, None, "A function is wanted"),
+    (check.decoded, 3, "A function is wanted"),
+    (check.decoded, lambda b, e, m: 0 if b == 0x8000 else ieee(b, e, m), "Zero has a sign too"),
+    (check.decoded, functools.partial(ieee, infinity=65536.0), "your function(31744, 5, 10)"),
+    (check.scale_for_e4m3, None, "A function is wanted"),
+    (check.scale_for_e4m3, lambda x: x.abs().max() / 448, "the inverse"),
+    (check.scale_for_e4m3, lambda x: -448 / x.abs().max(), "turns every sign"),
+    (check.scale_for_e4m3, lambda x: 460 / x.abs().max(), "nothing is gained"),
+    (check.bf16_by_integers, None, "A function is wanted"),
+    (check.bf16_by_integers, lambda bits: (bits + 0x7FFF) >> 16, "every tie down"),
+    (check.bf16_by_integers, lambda bits: float(bits >> 16), "TypeError"),
     (check.scale_for_e4m3, lambda x: 448 / x.abs().max(), "zeros"),
     (check.scale_for_e4m3, lambda x: 448 / max(x.max().item(), 1e-9), "magnitude"),
     (check.scale_for_e4m3, lambda x: 1.0, "room up to 448"),
@@ -85,8 +104,35 @@ WRONG_FUNCTIONS = [
     (check.scale_for_e4m3, lambda x: x.no_such_thing, "AttributeError"),
     (check.bf16_by_integers, lambda bits: bits >> 16, "rounds towards zero"),
     (check.bf16_by_integers, half_up, "every tie up"),
-    (check.bf16_by_integers, without_nan, "expected"),
+    (check.bf16_by_integers, without_nan, "must stay a NaN"),
 ]
+
+
+RIGHT_IN_ANOTHER_TYPE = [
+    (check.spelled, "0b1100011010000000"),
+    (check.block_gib, np.float32(2.25)),
+    (check.decoded, lambda b, e, m: np.float32(ieee(b, e, m))),
+    (check.decoded, lambda b, e, m: torch.tensor(ieee(b, e, m))),
+    (check.scale_for_e4m3, lambda x: np.float32(448) / np.abs(x.numpy()).max() if x.any() else np.float32(1)),
+    (
+        check.bf16_by_integers,
+        lambda bits: np.uint16(bits >> 16 | 0x40 if bits & 0x7FFFFFFF > 0x7F800000 else without_nan(bits)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("judge", "answer"), RIGHT_IN_ANOTHER_TYPE)
+def test_a_right_answer_is_right_in_whatever_type_it_comes(judge, answer):
+    assert judge(answer).right, judge(answer)
+
+
+def test_the_line_that_is_named_is_the_readers_own():
+    def stumbles(bits, exponent_bits, fraction_bits):
+        return json.loads("no json")
+
+    line = stumbles.__code__.co_firstlineno + 1
+    assert f"stopped in line {line} with JSONDecodeError" in check.decoded(stumbles).words
+    assert "stopped with TypeError" in check.decoded(lambda bits: bits).words
 
 
 @pytest.mark.parametrize(("judge", "answer", "advice"), WRONG_FUNCTIONS)

@@ -20,7 +20,7 @@ def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
 
 def test_running_sums_draws_prediction_and_measurement():
     figure = figures.running_sums({"bf16": [1, 256, 512]}, {"bf16": [1.0, 256.0, 256.0]}, {"bf16": 256.0})
-    ceiling, measured = drawn_lines(figure)
+    ceiling, measured, _ = drawn_lines(figure)
     assert set(ceiling[:, 1]) == {256}
     assert measured.tolist() == [[1, 1], [256, 256], [512, 256]]
     assert plt.get_fignums() == []

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "floats": {"quantities"},
     "measure": {"torch", "numpy", "ml_dtypes", "quantities"},
     "figures": {"matplotlib", "quantities", "floats"},
-    "checks": {"torch", "floats", "quantities"},
+    "checks": {"torch", "numpy", "floats", "quantities", "figures"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
     | {"quantities", "floats", "measure", "figures"},
 }

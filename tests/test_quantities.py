@@ -44,6 +44,21 @@ def test_the_readers_guess_stands_in_front_once_there_is_one():
     assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess={"a": ...}))
 
 
+def test_nan_is_never_hidden_and_equal_infinities_do_not_differ():
+    for items in ({"a": 1, "b": math.nan}, {"a": math.nan, "b": 1}):
+        assert math.isnan(Comparison(items, {"a": 1, "b": 1}).largest_difference)
+    assert Comparison({"a": math.inf}, {"a": math.inf}).largest_difference == 0
+    with pytest.raises(ValueError, match="at least one item"):
+        Comparison({}, {})
+
+
+@pytest.mark.parametrize("guess", ["128", "128 bytes", [128]])
+def test_a_guess_that_is_no_number_gets_a_sentence(guess):
+    with pytest.raises(ValueError, match="plain number, without quotes"):
+        Comparison({"a": 1}, {"a": 1}, guess=guess)
+    assert "guess" not in repr(Comparison({"a": 1}, {"a": 1}, guess=None))
+
+
 def test_tables_escape_what_they_show():
     assert "<b>" not in Comparison({"<b>": 1}, {"<b>": 1})._repr_html_()
     assert "<b>" not in Ledger({"<b>": 1})._repr_html_()
@@ -59,6 +74,9 @@ def test_tables_escape_what_they_show():
         (flops_text(999_999), "1 MFLOPs"),
         (rate_text(1979e12 / 2), "990 TFLOP/s"),
         (seconds_text(0), "0 ns"),
+        (seconds_text(0.9996), "1 s"),
+        (flops_text(-5e12), "-5 TFLOPs"),
+        (bytes_text(-(2**30)), "-1,073,741,824 bytes = -1 GiB = -1.07 GB"),
         (seconds_text(59.9), "59.9 s"),
         (seconds_text(143.927 * 86400), "144 days"),
         (seconds_text(-0.002), "-2 ms"),

@@ -136,7 +136,9 @@ def draw_row(fmt: str, bits: int | None, x: float | Fraction, y: Number) -> str:
         return name + text(LEFT, y + 15, words, class_="alarm")
     event, alarming = what_happened(fmt, bits, x)
     value = floats.decode(bits, fmt)
-    formula = floats.formula(bits, fmt) + (f" = {digits(value)}" if math.isfinite(value) else "")
+    formula = floats.formula(bits, fmt) + (
+        f" {equals(value)} {digits(value)}" if math.isfinite(value) else ""
+    )
     first = y + BIT_HEIGHT + 16
     last = first + LINE * (lines_below(fmt) - 1)
     parts = [
@@ -208,6 +210,8 @@ def meaning(words: str, x: float | Fraction, rows: dict[str, int | None]) -> str
     over = [NAMES[fmt] for fmt, value in values.items() if value != x and floats.overflows(x, fmt)]
     under = [NAMES[fmt] for fmt, value in values.items() if value == 0 and x != 0]
     said = [f"exact in {listed(exact)}" if exact else "exact in none of the eight"]
+    rounded = [NAMES[fmt] for fmt in values if NAMES[fmt] not in (*exact, *over, *under)]
+    said += [f"rounded in {listed(rounded)}"] if rounded and exact else []
     said += [f"too large for {listed(over)}"] if over else []
     said += [f"too small for {listed(under)}"] if under else []
     return f"{words} is {'; '.join(said)}."
@@ -223,11 +227,13 @@ def listed(names: list[str]) -> str:
 
 def digits(value: float) -> str:
     """The value in full, or in the 17 digits that tell it from its neighbours."""
-    return (
-        repr(value)
-        if not math.isfinite(value) or Fraction(repr(value)) == Fraction(value)
-        else f"{value:.17g}"
-    )
+    whole = not math.isfinite(value) or Fraction(repr(value)) == Fraction(value)
+    return repr(value) if whole else f"{value:.17g}"
+
+
+def equals(value: float) -> str:
+    """= where the digits shown are all there are."""
+    return "=" if Fraction(digits(value)) == Fraction(value) else "≈"
 
 
 def few_digits(value: float, fmt: str) -> str:

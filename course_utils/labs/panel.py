@@ -3,11 +3,13 @@
 import base64
 import contextvars
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from typing import ClassVar
 
 import anywidget
 import ipywidgets as widgets
@@ -22,19 +24,28 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class View:
-    """What a lab shows for one state of its controls: an SVG string or PNG bytes, and one line of meaning."""
+    """What a lab shows for one state: an SVG string, one line of meaning, and perhaps a table, its head first."""
 
-    picture: str | bytes
+    picture: str
     meaning: str
+    table: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a long job says between two steps: how far it is, in words too, and what there is to see by now."""
+    """What a long job says between two steps: how far it is, in words too, and whether there is more to see."""
 
     fraction: Number
     report: str
-    view: View | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file for the reader to keep; the browser saves it."""
+
+    name: str
+    text: str
 
 
 class Screen(anywidget.AnyWidget):
@@ -45,10 +56,11 @@ class Screen(anywidget.AnyWidget):
 
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
-    png = traitlets.Bytes().tag(sync=True)
     meaning = traitlets.Unicode().tag(sync=True)
     mistake = traitlets.Unicode().tag(sync=True)
+    table = traitlets.List().tag(sync=True)
     report = traitlets.Unicode().tag(sync=True)
+    failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
     progress = traitlets.Float(-1.0).tag(sync=True)
 
 
@@ -58,8 +70,12 @@ class Panel(widgets.VBox):
     `show(**values)` turns the controls' values into a View. It runs at every movement, so it must be
     quick; a ValueError from it is the reader's mistake, and its sentence appears in the panel. A job is
     a generator over the same values that yields Progress: it runs in a thread, and Stop ends it at the
-    next yield. `pick(key, **values)` answers a click into the picture with new values for controls.
+    next yield. Where it says that something changed, `show` draws again, with the values of that moment.
+    An action is done at once, and may return a Download. `pick(key, **values)` answers a click into the
+    picture with new values for controls.
     """
+
+    _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
 
     def __init__(
         self,
@@ -69,16 +85,18 @@ class Panel(widgets.VBox):
         *,
         presets: Mapping[str, Mapping[str, object]] | None = None,
         jobs: Mapping[str, Callable[..., Iterator[Progress]]] | None = None,
+        actions: Mapping[str, Callable[..., Download | None]] | None = None,
         pick: Callable[..., Mapping[str, object]] | None = None,
     ) -> None:
         self.controls = dict(controls)
         self.screen = Screen(name=name)
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # of the latest movement; a job keeps its own
         self._show, self._pick = show, pick
-        self._presets, self._jobs = dict(presets or {}), dict(jobs or {})
+        self._presets, self._jobs, self._actions = dict(presets or {}), dict(jobs or {}), dict(actions or {})
         self._lock = threading.RLock()  # callbacks, workers and cells may all draw
         self._moving = False
         self._worker: threading.Thread | None = None
+        self._job_error: Exception | None = None
         self._stopping = threading.Event()
 
         self._display(show(**self.values))  # a lab that cannot show its first state fails its cell
@@ -88,13 +106,20 @@ class Panel(widgets.VBox):
         self.screen.on_msg(self._on_message)
         self._preset_buttons = [self._button(label, self.preset, label) for label in self._presets]
         self._job_buttons = [self._button(label, self.start, label) for label in self._jobs]
+        self._action_buttons = [self._button(label, self.act, label) for label in self._actions]
         self._stop_button = self._button("Stop", self.stop)
         self._stop_button.disabled = True
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
 
+        # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
+        former = Panel._latest.get(name)
+        if former is not None:
+            former.stop()
+        Panel._latest[name] = self
+
     def _rows(self) -> list[widgets.Widget]:
-        work = [*self._job_buttons, self._stop_button] if self._job_buttons else []
+        work = [*self._job_buttons, *([self._stop_button] if self._jobs else []), *self._action_buttons]
         wrap = widgets.Layout(flex_flow="row wrap", align_items="center")
         rows = [list(self.controls.values()), self._preset_buttons, work]
         boxes = [widgets.HBox(row, layout=wrap) for row in rows if row]
@@ -124,25 +149,37 @@ class Panel(widgets.VBox):
 
     def preset(self, label: str) -> None:
         """Do what the button of that name does."""
-        self.set(**self._presets[label])
+        with self._lock, self._telling():
+            self._move(_named(label, self._presets, "preset"))
 
     def pick(self, key: str) -> None:
         """Do what a click on that part of the picture does."""
         with self._lock, self._telling():
             self._move(self._pick(key, **self.values) if self._pick else {})
 
+    def act(self, label: str) -> None:
+        """Do what the button of that name does."""
+        with self._lock, self._telling():
+            download = _named(label, self._actions, "action")(**self.values)
+            if download is not None:
+                self.screen.send({"download": download.name, "text": download.text})
+            self._display(self._show(**self.values))
+
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
         with self._lock, self._telling():
             if self._worker is not None:
                 return
-            steps = self._jobs[label](**self.values)
+            steps = _named(label, self._jobs, "job")(**self.values)
             self._stopping.clear()
+            self._job_error = None
+            self._report("", failed=False)
             # The page shows what a thread sends only if it knows which click asked for it.
             context = contextvars.copy_context()
-            self._worker = threading.Thread(target=context.run, args=(self._work, steps), daemon=True)
+            worker = threading.Thread(target=context.run, args=(self._work, steps), daemon=True)
+            worker.start()  # it waits for the lock that we hold
+            self._worker = worker
             self._set_busy(True)
-            self._worker.start()
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
@@ -155,21 +192,31 @@ class Panel(widgets.VBox):
             worker.join(timeout_s)
             if worker.is_alive():
                 raise TimeoutError(f"The job is still running after {timeout_s} s.")
-        if self.error is not None:
-            raise self.error
+        if self._job_error is not None:
+            raise self._job_error
+
+    def close(self) -> None:
+        """Stop the job, and take the panel and its controls off the page."""
+        self.stop()
+        for box in self.children:
+            for part in getattr(box, "children", ()):
+                part.close()
+            box.close()
+        super().close()
 
     # How it is done.
 
     def _move(self, values: Mapping[str, object]) -> None:
-        unknown = set(values) - set(self.controls)
-        if unknown:
-            raise ValueError(
-                f"This lab has no control {', '.join(sorted(unknown))}. It has: {', '.join(self.controls)}."
-            )
-        self._moving = True
+        for name in values:
+            _named(name, self.controls, "control")
+        before, self._moving = self.values, True
         try:
             for name, value in values.items():
                 self.controls[name].value = value
+        except traitlets.TraitError as error:
+            for control, old in before.items():
+                self.controls[control].value = old
+            raise ValueError(f"{name} cannot be {value!r}. {error}") from error
         finally:
             self._moving = False
         self._display(self._show(**self.values))
@@ -180,26 +227,22 @@ class Panel(widgets.VBox):
 
     def _display(self, view: View) -> None:
         with self._lock, self.screen.hold_sync():
-            self.screen.svg = view.picture if isinstance(view.picture, str) else ""
-            self.screen.png = view.picture if isinstance(view.picture, bytes) else b""
+            self.screen.svg = view.picture
             self.screen.meaning = view.meaning
+            self.screen.table = [list(row) for row in view.table]
             self.screen.mistake = ""
+            self.error = None
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
         """Whatever goes wrong inside stands in the panel as a sentence. ipywidgets would log it, at best."""
-        self.error = None
         try:
             yield
-        except ValueError as error:
-            self.error = error
-            self.screen.mistake = str(error)
         except Exception as error:
             self.error = error
-            self.screen.mistake = (
-                f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
-            )
-            raise
+            self.screen.mistake = _sentence(error)
+            if not isinstance(error, ValueError):
+                raise
 
     def _on_message(self, _: object, content: Mapping[str, object], __: object) -> None:
         if "pick" in content:
@@ -207,22 +250,33 @@ class Panel(widgets.VBox):
 
     def _work(self, steps: Iterator[Progress]) -> None:
         try:
-            with self._telling():
+            with closing(steps):
                 for step in steps:
-                    stopped = self._stopping.is_set()
-                    with self._lock, self.screen.hold_sync():
-                        self.screen.progress = step.fraction
-                        self.screen.report = f"Stopped. {step.report}" if stopped else step.report
-                        if step.view is not None:
-                            self._display(step.view)
+                    stopped = self._stopping.is_set() and step.fraction < 1
+                    self._report(
+                        f"Stopped. {step.report}" if stopped else step.report, progress=step.fraction
+                    )
+                    if step.changed:
+                        self._draw_anew()
                     if stopped:
                         break
-        except Exception:
-            pass  # it stands in the panel by now, and wait() raises it
+        except Exception as error:  # wait() raises it
+            self._job_error = error
+            self._report(_sentence(error), failed=True)
         finally:
             with self._lock:
                 self._worker = None
                 self._set_busy(False)
+
+    def _report(self, words: str, *, failed: bool = False, progress: Number = -1) -> None:
+        with self._lock, self.screen.hold_sync():
+            self.screen.report, self.screen.failed, self.screen.progress = words, failed, progress
+
+    def _draw_anew(self) -> None:
+        """Draw what the controls say now; if they say nonsense, its sentence keeps its place."""
+        with self._lock:
+            if self.error is None:
+                self._display(self._show(**self.values))
 
     def _set_busy(self, busy: bool) -> None:
         for button in self._job_buttons:
@@ -233,13 +287,22 @@ class Panel(widgets.VBox):
 
     # What stays on the page where no kernel runs.
 
-    def _still_png(self) -> bytes:
-        return self.screen.png or svg_words.still_png(self.screen.svg)
-
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, object]:
         bundle = super()._repr_mimebundle_(**kwargs)
         bundle["text/plain"] = (
             f"{self.screen.name}. {self.screen.meaning} (A live lab: run this cell to move its controls.)"
         )
-        bundle["image/png"] = base64.b64encode(self._still_png()).decode()
+        bundle["image/png"] = base64.b64encode(svg_words.still_png(self.screen.svg)).decode()
         return bundle
+
+
+def _named(label: str, among: Mapping[str, object], what: str) -> object:
+    if label not in among:
+        raise ValueError(f"This lab has no {what} {label}. It has: {', '.join(among) or 'none'}.")
+    return among[label]
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, ValueError):
+        return str(error)
+    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

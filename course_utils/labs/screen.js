@@ -1,4 +1,4 @@
-// A lab's screen: its picture, one line of meaning, the reader's mistake, and the progress of work.
+// A lab's screen: its picture, one line of meaning, the reader's mistake, a table, and the progress of work.
 // Words arrive as text and are set as text. Only the picture is markup, and Python escaped its words.
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -19,22 +19,16 @@ function render({ model, el }) {
   const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
   const meaning = part("meaning", "status");
   const picture = part("picture", "group");
+  const table = document.createElement("table");
+  table.className = "course-table";
+  el.append(table);
 
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
   let current = null; // the one part of the picture that the Tab key reaches
 
   function draw() {
-    const png = model.get("png");
     picture.setAttribute("aria-label", model.get("name"));
     const hadFocus = picture.contains(document.activeElement);
-    if (png.byteLength) {
-      const img = picture.querySelector("img") ?? picture.appendChild(new Image());
-      const old = img.src;
-      img.src = URL.createObjectURL(new Blob([png], { type: "image/png" }));
-      img.alt = model.get("meaning");
-      if (old) URL.revokeObjectURL(old);
-      return;
-    }
     picture.innerHTML = model.get("svg");
     const all = buttons();
     for (const button of all) {
@@ -47,6 +41,17 @@ function render({ model, el }) {
       again.setAttribute("tabindex", "0");
       if (hadFocus) again.focus();
     }
+  }
+
+  function tabulate() {
+    table.replaceChildren();
+    model.get("table").forEach((cells, number) => {
+      const row = table.insertRow();
+      for (const words of cells) {
+        const cell = row.appendChild(document.createElement(number ? "td" : "th"));
+        cell.textContent = words;
+      }
+    });
   }
 
   function press(button) {
@@ -73,11 +78,14 @@ function render({ model, el }) {
     return inRow.sort((a, b) => Math.abs(x(a) - x(from)) - Math.abs(x(b) - x(from)))[0];
   }
 
-  picture.addEventListener("click", (event) => press(event.target.closest("[data-key]")));
+  // On the way down: a picture that is drawn anew before the finger is up would lose the click.
+  picture.addEventListener("pointerdown", (event) => event.button === 0 && press(event.target.closest("[data-key]")));
+  picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
+  picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
   picture.addEventListener("keydown", (event) => {
     const from = event.target.closest("[data-key]");
-    if (!from) return;
-    if (event.key === " " || event.key === "Enter") press(from);
+    if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell
+    if (event.key === " " || event.key === "Enter") event.repeat || press(from);
     else if (event.key in ARROWS) {
       const to = beside(from, ARROWS[event.key]);
       if (to) goTo(to);
@@ -90,13 +98,25 @@ function render({ model, el }) {
     meaning.textContent = model.get("meaning");
     mistake.textContent = model.get("mistake");
     report.textContent = model.get("report");
+    report.classList.toggle("failed", model.get("failed"));
     progress.hidden = model.get("progress") < 0;
     progress.value = Math.max(0, model.get("progress"));
     picture.classList.toggle("stale", model.get("mistake") !== "");
   };
-  model.on("change:svg change:png", draw);
-  model.on("change:meaning change:mistake change:report change:progress", tell);
+  const save = ({ download, text }) => {
+    if (!download) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = download;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  model.on("change:svg", draw);
+  model.on("change:table", tabulate);
+  model.on("change:meaning change:mistake change:report change:failed change:progress", tell);
+  model.on("msg:custom", save);
   draw();
+  tabulate();
   tell();
   nameTheControls(el, model.get("name"));
 }
