@@ -86,10 +86,10 @@ def running_sums(
             axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
             axes.plot(counts[name], sums[name], color=orange)
             axes.plot(last_count, last_sum, "o", color=orange)
-            _label(axes, f"predicted for {name}: {ceiling:,.0f}", 1.15, ceiling, blue, (0, 5))
+            _label(axes, f"predicted for {name}: {ceiling:,.0f}", 0.15, ceiling, blue, (0, 5))
             _label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
         ticks = [2**k for k in range(0, 25, 4)]
-        axes.set(xlim=(1, 2**34), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
+        axes.set(xlim=(2**-3, 2**36), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
     return axes.figure
 
 
