@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test lint outputs bench picture constraints clean
+.PHONY: help lab test lint outputs bench record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make bench        report everything that is a time'
+	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
 	@echo 'make clean        remove .venv and caches; notebooks and answers stay'
@@ -44,6 +45,9 @@ outputs: $(READY)
 
 bench: $(READY)
 	$(RUN) -m tests.bench $(ARGS)
+
+record: $(READY)
+	$(RUN) -m course_utils.machines
 
 picture: $(READY)
 	$(RUN) -m tests.picture

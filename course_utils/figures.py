@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course_utils.floats import Format
-from course_utils.quantities import Number
+from course_utils.quantities import Number, rate_text
 
 # A colour means one thing in the whole series. Okabe and Ito's, which colour-blind readers can tell apart.
 COLOURS = {
@@ -93,6 +93,90 @@ def running_sums(
     return axes.figure
 
 
-def _label(axes: Axes, words: str, x: Number, y: Number, colour: str, offset: tuple[int, int]) -> None:
+def roofline(
+    roofs: Mapping[str, tuple[Number, Number]],
+    clouds: Mapping[str, Sequence[tuple[Number, Number]]],
+    named_points: Mapping[str, tuple[Number, Number]],
+    title: str,
+) -> Figure:
+    """Roofs as (peak FLOP/s, bytes/s), and what was measured under them as (FLOPs per byte, FLOP/s)."""
+    with _axes(title, "FLOPs per byte moved", "FLOP/s", height=5.4) as axes:
+        axes.set(xscale="log", yscale="log")
+        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+        points = [*named_points.values(), *(point for cloud in clouds.values() for point in cloud)]
+        ridges = [peak / bandwidth for peak, bandwidth in roofs.values()]
+        low, high = min([x for x, _ in points] + ridges) / 8, max([x for x, _ in points] + ridges) * 6
+        for name, (peak, bandwidth) in roofs.items():
+            axes.plot([low, peak / bandwidth, high], [low * bandwidth, peak, peak], color=blue)
+            _label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
+        for cloud in clouds.values():
+            axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.3)
+        for name, (x, y) in named_points.items():
+            axes.plot(x, y, "o", color=orange, markersize=9)
+            left = x < min(ridges)  # where points crowd, away from each other
+            _label(axes, name, x, y, orange, (-10, -5) if left else (8, -14), ha="right" if left else "left")
+        axes.set_xlim(low, high)
+        rates = [y for _, y in points] + [peak for peak, _ in roofs.values()]
+        axes.set_ylim(min(rates) / 2, max(rates) * 3)
+        axes.yaxis.set_major_formatter(lambda rate, _: rate_text(rate))
+        _key(axes, "predicted: the roof", "measured")
+    return axes.figure
+
+
+def timing_samples(samples: Sequence[Number]) -> Figure:
+    """Every sample of one measurement in the order taken, the best of them, and their mean."""
+    with _axes(
+        "The mean reports other programs too, the best reports the call", "sample", "µs a call", 3.8
+    ) as axes:
+        microseconds = [1e6 * seconds for seconds in samples]
+        axes.plot(microseconds, "o", color=COLOURS["measured"], markersize=4, alpha=0.6)
+        best, mean = min(microseconds), sum(microseconds) / len(microseconds)
+        for words, value, offset in ((f"best: {best:.4g}", best, -16), (f"mean: {mean:.4g}", mean, 6)):
+            axes.axhline(value, color=COLOURS["limit"], linestyle=":")
+            _label(axes, words, len(microseconds), value, COLOURS["limit"], (4, offset))
+        axes.set_xlim(-1, len(microseconds) * 1.2)
+        axes.set_ylim(best * 0.9, max(mean * 1.2, best * 1.3))
+    return axes.figure
+
+
+def attention_shares(
+    sequences: Sequence[int],
+    shares: Mapping[str, Sequence[Number]],
+    counted: Mapping[str, Sequence[tuple[int, Number]]],
+) -> Figure:
+    """Attention's FLOPs over those of the matrices as sequences grow: predicted lines, counted points."""
+    title = "Attention costs S / (6H) of what the matrices cost"
+    with _axes(title, "sequence length S", "attention, share of the matrices") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+        axes.axhline(1, color=COLOURS["limit"], linestyle=":")
+        _label(axes, "as much as all matrices", sequences[0], 1, COLOURS["limit"], (0, 5))
+        for name, line in shares.items():
+            axes.plot(sequences, line, color=blue)
+            _label(axes, name, sequences[-1], line[-1], blue, (6, -4))
+        for points in counted.values():
+            axes.plot(*zip(*points, strict=True), "o", color=orange, markersize=8)
+        axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 12)
+        axes.set_xticks(sequences[::3], [f"{s:,}" for s in sequences[::3]])
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        _key(axes, "predicted", "counted")
+    return axes.figure
+
+
+def _key(axes: Axes, predicted: str, measured: str) -> None:
+    """What blue and orange stand for, in the corner."""
+    for words, colour, height in (
+        (predicted, COLOURS["predicted"], 0.1),
+        (measured, COLOURS["measured"], 0.03),
+    ):
+        axes.text(0.98, height, words, color=colour, weight="bold", ha="right", transform=axes.transAxes)
+
+
+def _label(
+    axes: Axes, words: str, x: Number, y: Number, colour: str, offset: tuple[int, int], ha: str = "left"
+) -> None:
     """Words beside the thing they name, `offset` points away."""
-    axes.annotate(words, (x, y), xytext=offset, textcoords="offset points", color=colour, weight="bold")
+    axes.annotate(
+        words, (x, y), xytext=offset, textcoords="offset points", color=colour, weight="bold", ha=ha
+    )

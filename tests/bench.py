@@ -16,6 +16,7 @@ from playwright.sync_api import Locator, Page
 
 from course_utils.quantities import seconds_text
 from tests import browser
+from tests.bench_timing import timing_methods
 from tests.outputs import normalise
 
 BASELINE = """
@@ -117,3 +118,4 @@ if __name__ == "__main__":
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     slider_to_picture()
+    timing_methods()

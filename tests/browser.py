@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
+import pytest
 from playwright.sync_api import Page, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -32,6 +33,15 @@ CHROMIUM_ARGUMENTS = [
 def browser_path() -> str | None:
     """The Chromium or Chrome on this machine, if there is one."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def skip_without_browser() -> None:
+    """Skip the module that calls this where there is no browser; in CI there must be one."""
+    if browser_path() is None:
+        reason = f"no browser found (looked for {', '.join(BROWSERS)})"
+        if os.environ.get("CI"):
+            pytest.fail(f"In CI the browser tests must run, but {reason}.", pytrace=False)
+        pytest.skip(reason, allow_module_level=True)
 
 
 @contextmanager
@@ -80,7 +90,9 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         page.set_default_timeout(30_000)
         # A busy machine can be so late with its list of kernels that JupyterLab asks for one.
         question = page.locator("dialog.jp-Dialog")
-        page.add_locator_handler(question, lambda: question.locator(".jp-mod-accept").click())
+        page.add_locator_handler(
+            question, lambda: question.locator(".jp-mod-accept").click(), no_wait_after=True
+        )
         page.goto(address.format(notebook.name))
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
         yield page

@@ -1,6 +1,5 @@
 """The notebook as a reader meets it: a real JupyterLab, a real browser, a mouse and a keyboard."""
 
-import os
 import re
 
 import pytest
@@ -9,11 +8,7 @@ from playwright.sync_api import Page, expect
 from tests import browser
 from tests.outputs import ROOT
 
-if browser.browser_path() is None:
-    reason = f"no browser found (looked for {', '.join(browser.BROWSERS)})"
-    if os.environ.get("CI"):
-        pytest.fail(f"In CI the browser tests must run, but {reason}.", pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
+browser.skip_without_browser()
 
 
 @pytest.fixture(scope="module")

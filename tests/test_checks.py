@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from course_utils.checks import floats as check
-from course_utils.checks.verdict import NOT_ATTEMPTED, same
+from course_utils.checks import flops
+from course_utils.checks.verdict import NOT_ATTEMPTED, near, same
 from tests.notebooks import exercises
 
 EXERCISES = exercises()
@@ -41,6 +42,18 @@ WRONG_VALUES = [
     (check.block_gib, 4.5, "bf16 takes 2"),
     (check.block_gib, 2304, "MiB"),
     (check.block_gib, torch.zeros(3), "is not it"),
+    (flops.cheaper_order, 2 * 1000**3 + 2 * 1000**2, "Start from the other end"),
+    (flops.cheaper_order, 2_000_000, "one product"),
+    (flops.cheaper_order, None, "is not it"),
+    (flops.cheaper_order, math.nan, "is not it"),
+    (flops.cheaper_order, "4e6", "is not it"),
+    (flops.days, 11.4, "Half of 312"),
+    (flops.days, 5.69, "sparse rate and at full peak"),
+    (flops.days, 7.59, "forward pass alone"),
+    (flops.days, 22.77 * 86400, "in seconds"),
+    (flops.days, 22.77 * 1024, "one A100"),
+    (flops.days, True, "is not it"),
+    (flops.days, [22.77], "is not it"),
 ]
 
 
@@ -74,7 +87,50 @@ def without_nan(bits):
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
+def utilisation(rate, parameters, layers, width, sequence, peak, *, attention=12.0, passes=1.0):
+    """MFU with one thing at a time done wrongly."""
+    return passes * (6 * parameters + attention * layers * width * sequence) * rate / peak
+
+
+def mean_roof(points):
+    return sum(rate for _, rate in points) / len(points), 1.0
+
+
+def outermost(points):
+    points = sorted(points)
+    return points[-1][1], points[0][1] / points[0][0]
+
+
+def highest(points):
+    return max(rate for _, rate in points), max(rate / x for x, rate in points)
+
+
 WRONG_FUNCTIONS = [
+    (flops.smallest_batch, lambda d, k, f, w: math.ceil(f / w), "takes a larger B"),
+    (
+        flops.smallest_batch,
+        lambda d, k, f, w: math.ceil(f / w * d * k / (d * k - f / w * (d + k))) - 1,
+        "expected",
+    ),
+    (
+        flops.smallest_batch,
+        lambda d, k, f, w: math.ceil(2 * f / w * d * k / (d * k - 2 * f / w * (d + k))),
+        "bf16 has 2",
+    ),
+    (flops.smallest_batch, lambda d, k, f, w: None, "gave None"),
+    (flops.smallest_batch, lambda d, k, f, w: math.nan, "gave nan"),
+    (flops.smallest_batch, lambda d, k: 0, "TypeError"),
+    (flops.utilisation, functools.partial(utilisation, attention=0), "leaves attention out"),
+    (flops.utilisation, functools.partial(utilisation, attention=4), "has a backward pass too"),
+    (flops.utilisation, functools.partial(utilisation, passes=1 / 3), "forward pass alone"),
+    (flops.utilisation, lambda r, p, n, h, s, peak: utilisation(r, p, n, h, s * s, peak), "one S remains"),
+    (flops.utilisation, lambda *_: "0.5", "gave '0.5'"),
+    (flops.fitted_roofline, outermost, "need not lie on the roof"),
+    (flops.fitted_roofline, lambda points: highest(points)[::-1], "The peak comes first"),
+    (flops.fitted_roofline, mean_roof, "expected"),
+    (flops.fitted_roofline, lambda points: highest(points)[0], "expected"),
+    (flops.fitted_roofline, lambda points: (math.nan, math.nan), "expected"),
+    (flops.fitted_roofline, 3, "A function is wanted"),
     (check.decoded, lambda b, e, m: ieee(b, e, m, exponent_of_zero=0), "2^(1 - bias)"),
     (check.decoded, lambda b, e, m: ieee(b, e, m, leading=0), "expected 0.0"),
     (check.decoded, lambda b, e, m: ieee(b, e, m, infinity=65536.0), "expected inf"),
@@ -109,6 +165,15 @@ WRONG_FUNCTIONS = [
 
 
 RIGHT_IN_ANOTHER_TYPE = [
+    (flops.cheaper_order, 4e6),
+    (flops.cheaper_order, torch.tensor(4_000_000)),
+    (flops.days, np.float64(22.7)),
+    (flops.utilisation, lambda *run: torch.tensor(utilisation(*run), dtype=torch.float64)),
+    (flops.fitted_roofline, lambda points: list(highest(points))),
+    (
+        flops.fitted_roofline,
+        lambda points: np.array(points).T[1].max() * np.array([1, 0]) + [0, highest(points)[1]],
+    ),
     (check.spelled, "0b1100011010000000"),
     (check.block_gib, np.float32(2.25)),
     (check.decoded, lambda b, e, m: np.float32(ieee(b, e, m))),
@@ -149,6 +214,16 @@ def test_same_is_equal_to_the_last_bit():
     assert not same(True, 1)
     assert not same("1", 1)
     assert not same(torch.zeros(2), 0.0)
+
+
+def test_near_is_a_share_and_nothing_without_one():
+    assert near(101, 100, 0.01)
+    assert not near(102, 100, 0.01)
+    assert not near(100, 100, 0.0)
+    assert near((1.0, 2.0), [1.001, 2.0], 0.01)
+    assert not near((1.0, 2.0), (1.0, 2.0, 3.0), 0.01)
+    assert not near("1", 1, 0.5)
+    assert not near(True, 1, 0.5)
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
@@ -28,11 +29,16 @@ CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib"
 MAY_IMPORT = {
     "quantities": set(),
     "floats": {"quantities"},
-    "measure": {"torch", "numpy", "ml_dtypes", "quantities"},
-    "figures": {"matplotlib", "quantities", "floats"},
-    "checks": {"torch", "numpy", "floats", "quantities", "figures"},
+    "datasheets": {"quantities"},
+    "predict": {"quantities", "datasheets"},
+    "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
+    "products": {"torch", "quantities", "measure"},
+    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
+    "figures": {"matplotlib", "quantities", "floats", "predict", "datasheets"},
+    "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets", "machines"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
-    | {"quantities", "floats", "measure", "figures"},
+    | {"quantities", "floats", "figures", "datasheets", "predict", "measure", "products", "machines"},
+    "recorded": set(),
 }
 
 
@@ -82,7 +88,7 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
         line for line in PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"] if "jaxtyping" in line
     )
     checked = set(re.findall(r"course_utils\.(\w+)", option))
-    assert checked == set(MAY_IMPORT) - {"floats"}
+    assert checked == set(MAY_IMPORT) - {"floats", "recorded"}  # which holds no code
     from course_utils import quantities
 
     with pytest.raises(Exception, match="Type-check error"):
@@ -100,7 +106,9 @@ def test_direct_dependencies_are_pinned_and_the_users_are_among_them():
 
 def test_this_environment_is_the_pinned_one_to_the_last_package():
     applying = {canonicalize_name(r.name): r for r in CONSTRAINTS if r.marker is None or r.marker.evaluate()}
-    installed = {canonicalize_name(d.name): d.version for d in distributions()}
+    # Not all of sys.path: once imported, setuptools puts its own copies of packages there.
+    here = distributions(path=[sysconfig.get_path("purelib")])
+    installed = {canonicalize_name(d.name): d.version for d in here}
     for r in DIRECT:
         assert str(applying[canonicalize_name(r.name)].specifier) == str(r.specifier)
     needed = set(applying) & set(installed)

@@ -3,7 +3,7 @@
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from course_utils.figures import COLOURS
+from course_utils.quantities import Number
 
 COLOUR = {"not attempted yet": COLOURS["limit"], "right": "#00875f", "not yet": COLOURS["alarm"]}
 
@@ -35,18 +36,35 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
+_WANTED = {int: "A plain number is wanted.", float: "A plain number is wanted."}
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )
 
 
-def judge_value(answer: object, expected: object, *, tempting: Mapping[object, str], because: str) -> Verdict:
-    """One value, with advice for the wrong values that people come to."""
+def judge_value(
+    answer: object,
+    expected: object,
+    *,
+    tempting: Mapping[object, str],
+    because: str,
+    tolerance: Number = 0.0,
+) -> Verdict:
+    """One value, exact or to a relative tolerance, with advice for the wrong values that people come to."""
     if answer is ...:
         return NOT_ATTEMPTED
-    if same(answer, expected):
+    if same(answer, expected) or near(answer, expected, tolerance):
         return Verdict("right", because)
-    advice = next((words for wrong, words in tempting.items() if same(answer, wrong)), "")
+    if (
+        not isinstance(_plain(answer), type(expected) | int | float)
+        or isinstance(answer, bool)
+        or answer != answer
+    ):
+        return Verdict("not yet", f"{answer!r} is not it. {_WANTED.get(type(expected), '')}".strip())
+    advice = next(
+        (words for wrong, words in tempting.items() if same(answer, wrong) or near(answer, wrong, tolerance)),
+        "",
+    )
     return Verdict("not yet", f"{answer!r} is not it. {advice}".strip())
 
 
@@ -57,6 +75,7 @@ def judge_function(
     *,
     tempting: Mapping[Callable[..., object], str],
     because: str,
+    tolerance: Number = 0.0,
 ) -> Verdict:
     """A function, case by case against the oracle. A tempting function that went the same way all along gives advice."""
     if answer is ...:
@@ -71,9 +90,13 @@ def judge_function(
             return Verdict("not yet", f"{called} {stumble}")
         if came is ...:
             return NOT_ATTEMPTED
-        tempting = {wrong: words for wrong, words in tempting.items() if same(call(wrong, *case)[0], came)}
+        tempting = {
+            wrong: words
+            for wrong, words in tempting.items()
+            if same(theirs := call(wrong, *case)[0], came) or near(theirs, came, tolerance)
+        }
         expected = oracle(*case)
-        if not same(came, expected):
+        if not (same(came, expected) or near(came, expected, tolerance)):
             advice = next(iter(tempting.values()), "")
             words = f"{called} gave {came!r}; expected {expected!r}. {advice}".strip()
             return Verdict("not yet", words)
@@ -112,8 +135,19 @@ def same(a: object, b: object) -> bool:
         return False
 
 
+def near(a: object, b: object, tolerance: Number) -> bool:
+    """Within that share of each other; of two sequences, each number of the one and of the other."""
+    a, b = _plain(a), _plain(b)
+    if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str):
+        return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (a, b))
+    return numbers and tolerance > 0 and math.isclose(a, b, rel_tol=tolerance)
+
+
 def _plain(x: object) -> object:
     """NumPy's scalars and tensors of one element as Python's own numbers."""
     if isinstance(x, torch.Tensor):
-        return x.item() if x.numel() == 1 else x
+        return x.item() if x.numel() == 1 else x.tolist()
+    if isinstance(x, np.ndarray):
+        return x.tolist()
     return x.item() if isinstance(x, np.generic) else x

@@ -4,7 +4,10 @@ Shapes carry a class and no colour of their own: `picture.css` holds the colours
 they follow the reader's theme.
 """
 
+import math
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
@@ -51,6 +54,74 @@ def button(*children: str, key: str, row: str, label: str, on: bool) -> str:
         data_key=key,
         data_row=row,
     )
+
+
+def polyline(points: Iterable[tuple[Number, Number]], **attributes: object) -> str:
+    """A line through points."""
+    return element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), **attributes)
+
+
+def dot(x: Number, y: Number, radius: Number = 5, **attributes: object) -> str:
+    """A filled circle."""
+    return element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:g}", **attributes)
+
+
+@dataclass(frozen=True)
+class LogPlot:
+    """Axes with logarithmic scales: where a value lies in the picture, and the frame around it."""
+
+    left: Number
+    top: Number
+    width: Number
+    height: Number
+    x_range: tuple[Number, Number]
+    y_range: tuple[Number, Number]
+
+    def x(self, value: Number) -> Number:
+        """The horizontal place of a value; beyond the range, the edge."""
+        return self.left + self.width * _share(value, self.x_range)
+
+    def y(self, value: Number) -> Number:
+        """The vertical place of a value; beyond the range, the edge."""
+        return self.top + self.height * (1 - _share(value, self.y_range))
+
+    def at(self, x: Number, y: Number) -> tuple[Number, Number]:
+        """The place of a point."""
+        return self.x(x), self.y(y)
+
+    def frame(
+        self,
+        title: str,
+        x_label: str,
+        y_label: str,
+        x_text: Callable[[Number], str],
+        y_text: Callable[[Number], str],
+    ) -> str:
+        """Grid lines at the powers of ten, every so many of them named, and what the axes are."""
+        bottom, right = self.top + self.height, self.left + self.width
+        parts = [
+            text(self.left, self.top - 26, title, class_="strong"),
+            text(self.left, self.top - 8, y_label, class_="faint"),
+            text(right, bottom + 36, x_label, class_="faint end"),
+        ]
+        for value in _decades(self.x_range, most=6):
+            parts.append(polyline([(self.x(value), self.top), (self.x(value), bottom)], class_="grid"))
+            parts.append(text(self.x(value), bottom + 18, x_text(value), class_="middle small"))
+        for value in _decades(self.y_range, most=6):
+            parts.append(polyline([(self.left, self.y(value)), (right, self.y(value))], class_="grid"))
+            parts.append(text(self.left - 6, self.y(value) + 4, y_text(value), class_="end small"))
+        return "".join(parts)
+
+
+def _share(value: Number, limits: tuple[Number, Number]) -> Number:
+    low, high = (math.log(limit) for limit in limits)
+    return min(1.0, max(0.0, (math.log(value) - low) / (high - low))) if value > 0 else 0.0
+
+
+def _decades(limits: tuple[Number, Number], most: int) -> list[Number]:
+    low, high = math.ceil(math.log10(limits[0]) - 1e-9), math.floor(math.log10(limits[1]) + 1e-9)
+    step = max(1, math.ceil((high - low + 1) / most))
+    return [10.0**power for power in range(low, high + 1, step)]
 
 
 def picture(width: Number, height: Number, *children: str) -> str:

@@ -1,4 +1,4 @@
-"""Run something and count what it cost, or look at what is really there. No formulas here."""
+"""Number formats as torch and ml_dtypes hold them: every value, and the bits that are really written."""
 
 import ml_dtypes
 import numpy as np

@@ -1,0 +1,160 @@
+"""One matrix product, predicted at every movement and timed on request: sizes, dtype, machine."""
+
+import csv
+import io
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
+import ipywidgets as widgets
+
+from course_utils import machines, measure, products
+from course_utils.labs.matmul_picture import HERE, Asked, Run, asked_for, place, typed_seconds, view
+from course_utils.labs.panel import Download, Panel, Progress, View
+from course_utils.labs.size_control import SizeControl
+from course_utils.quantities import Number, rate_text, seconds_text
+
+ON_PAPER = ("T4", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
+AT_MOST_S = 2.0  # of sampling, on a press of a button
+APART_FROM_S = 0.3  # longer ones run in a process that can be killed
+SAVED = ("machine", *"bdk", "dtype", "seconds", "spread", "quiet", "recorded", "guess", "flops", "rate")
+PRESETS = {
+    "a CPU's sizes": {"b": 1024, "d": 256, "k": 64},
+    "square, 1024": {"b": 1024, "d": 1024, "k": 1024},
+    "one token": {"b": 1, "d": 4096, "k": 4096},
+    "a GPU's sizes": {"b": 16384, "d": 32768, "k": 8192},
+}
+
+
+def matmul_lab() -> Panel:
+    """The matmul lab."""
+    return _MatmulLab().panel()
+
+
+class _MatmulLab:
+    def __init__(self) -> None:
+        self.runs: list[Run] = []  # only ever appended to by jobs, or emptied
+
+    def panel(self) -> Panel:
+        recorded = [f"{name} (recorded)" for name in machines.recordings()]
+        wide = widgets.Layout(width="auto")
+        narrow = {"button_width": "auto", "description_width": "initial"}
+        controls = {
+            "b": SizeControl("B", 1024),
+            "d": SizeControl("D", 1024),
+            "k": SizeControl("K", 1024),
+            "dtype": widgets.ToggleButtons(
+                options=products.DTYPES, value="fp32", description="dtype", layout=wide, style=narrow
+            ),
+            "where": widgets.ToggleButtons(
+                options=[HERE, *recorded, *ON_PAPER], description="machine", layout=wide, style=narrow
+            ),
+            "guess": widgets.Text(
+                "", description="my guess", placeholder="like 5 ms", layout=widgets.Layout(width="200px")
+            ),
+            "sweep": widgets.ToggleButtons(
+                options=["B", "D", "K"], value="K", description="sweep over", layout=wide, style=narrow
+            ),
+        }
+        return Panel(
+            "Matmul lab",
+            self.show,
+            controls,
+            presets=PRESETS,
+            jobs={"Time it": self.time_it, "Sweep": self.sweep},
+            actions={"Save history as CSV": self.save, "Clear history": self.clear},
+        )
+
+    def show(self, b: object, d: object, k: object, dtype: str, where: str, guess: str, sweep: str) -> View:
+        """What there is to see for one state of the controls."""
+        return view(asked_for(b, d, k, dtype, where), self.runs, typed_seconds(guess), sweep)
+
+    # What is done.
+
+    def time_it(
+        self, b: object, d: object, k: object, dtype: str, where: str, guess: str, sweep: str
+    ) -> Iterator[Progress]:
+        """Time the product, or bring the nearest one that was recorded."""
+        asked = asked_for(b, d, k, dtype, where)
+        guessed = typed_seconds(guess)
+        run = yield from self._run(asked, guessed)
+        off = f" Your guess was {guessed / run.seconds:.3g} times that." if guessed else ""
+        doubt = "" if run.quiet or run.recorded else " The machine was not quiet; take it as an upper bound."
+        verb = "Recorded, the nearest product" if run.recorded else "Measured"
+        yield Progress(
+            1, f"{verb}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}", changed=True
+        )
+
+    def sweep(
+        self, b: object, d: object, k: object, dtype: str, where: str, guess: str, sweep: str
+    ) -> Iterator[Progress]:
+        """Time the product along one dimension, as far as each takes less than a moment."""
+        asked = asked_for(b, d, k, dtype, where)
+        sizes = [2**power for power in range(21)]
+        if asked.recording:
+            sizes = sorted({size[place(sweep)] for size in asked.recording.seconds_by_size[dtype]})
+        along = [asked.with_size(sweep, size) for size in sizes]
+        along = [one for one in along if one.recording or (one.predicted_s < 0.25 and one.fits)]
+        if not along:
+            raise ValueError(
+                f"Already at {sweep} = 1 this takes too long to sweep. Make the other two smaller."
+            )
+        for number, one in enumerate(along):
+            name = f"{sweep} = {one.size[place(sweep)]:,}"
+            for step in self._run(one, None, at_most_s=0.4):
+                yield Progress(number / len(along), f"{name}: {step.report}")
+            yield Progress(number / len(along), f"{name} is done.", changed=True)
+        yield Progress(1, f"{len(along)} products along {sweep}.", changed=True)
+
+    def _run(
+        self, asked: Asked, guess: Number | None, *, at_most_s: Number = AT_MOST_S
+    ) -> Generator[Progress, None, Run]:
+        if asked.recorded:
+            return self._keep(replace(asked.recorded, guess=guess))
+        if asked.where != HERE:
+            raise ValueError(
+                f"There is no {asked.where} here, and no recording of one: what you see is its data sheet's prediction."
+            )
+        asked.check_that_it_can_run()
+        timing = yield from _as_progress(_steps(asked, at_most_s))
+        run = Run(
+            asked.where, *asked.size, asked.dtype, timing.seconds, timing.spread, timing.quiet, guess=guess
+        )
+        return self._keep(run)
+
+    def _keep(self, run: Run) -> Run:
+        self.runs.append(run)
+        return run
+
+    def save(self, **_: object) -> Download:
+        """Every run so far, in full digits."""
+        if not self.runs:
+            raise ValueError("There is nothing to save yet. Press Time it first.")
+        text = io.StringIO()
+        table = csv.writer(text)
+        table.writerow(SAVED)
+        table.writerows([getattr(run, name) for name in SAVED] for run in self.runs)
+        return Download("matmul_runs.csv", text.getvalue())
+
+    def clear(self, **_: object) -> None:
+        """Forget every run."""
+        self.runs.clear()
+
+
+def _steps(asked: Asked, at_most_s: Number) -> Generator[measure.Step, None, measure.Timing]:
+    known = asked.predicted_s < APART_FROM_S
+    steps = products.timing_steps if known else products.timing_steps_apart
+    return steps(asked.b, asked.d, asked.k, asked.dtype, device=machines.device(), at_most_s=at_most_s)
+
+
+def _as_progress(
+    steps: Generator[measure.Step, None, measure.Timing],
+) -> Generator[Progress, None, measure.Timing]:
+    try:
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                return end.value
+            yield Progress(min(0.98, step.fraction), step.report)
+    finally:
+        steps.close()

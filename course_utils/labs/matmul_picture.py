@@ -1,0 +1,352 @@
+"""The matmul lab's questions and answers: what is asked for, what was timed, and how both are drawn."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from course_utils import machines, measure, predict
+from course_utils.datasheets import Machine
+from course_utils.labs import svg
+from course_utils.labs.panel import View
+from course_utils.labs.size_control import size_of
+from course_utils.quantities import Number, bytes_text, flops_text, number_text, rate_text, seconds_text
+
+HERE = "this machine"
+LONGEST_CALL_S = 60.0  # longer products are predicted, not run
+COLUMNS = (
+    "where",
+    "B",
+    "D",
+    "K",
+    "dtype",
+    "time",
+    "spread",
+    "FLOP/s",
+    "MFU",
+    "of achieved",
+    "your guess",
+    "quiet",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One product that was timed, here or when its machine was recorded."""
+
+    machine: str
+    b: int
+    d: int
+    k: int
+    dtype: str
+    seconds: Number
+    spread: Number
+    quiet: bool
+    recorded: bool = False
+    guess: Number | None = None
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """(B, D, K)."""
+        return self.b, self.d, self.k
+
+    @property
+    def flops(self) -> int:
+        """What it had to do."""
+        return predict.matmul_flops(self.b, self.d, self.k)
+
+    @property
+    def rate(self) -> Number:
+        """FLOP/s."""
+        return self.flops / self.seconds
+
+    @property
+    def intensity(self) -> Number:
+        """FLOPs per byte."""
+        return predict.intensity(self.flops, predict.matmul_bytes(self.b, self.d, self.k, self.dtype))
+
+
+# What was asked for.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A product on a machine, as the controls say it."""
+
+    b: int
+    d: int
+    k: int
+    dtype: str
+    where: str
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """(B, D, K)."""
+        return self.b, self.d, self.k
+
+    def with_size(self, name: str, size: int) -> "Asked":
+        """The same with another size."""
+        sizes = list(self.size)
+        sizes[place(name)] = size
+        return Asked(*sizes, self.dtype, self.where)
+
+    @property
+    def recording(self) -> machines.Recording | None:
+        """The recording of that machine, if it is a recorded one."""
+        return machines.recordings().get(self.where.removesuffix(" (recorded)"))
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, with its peaks."""
+        if self.where == HERE:
+            return machines.this_machine()
+        return self.recording.machine if self.recording else machines.machine_named(self.where)
+
+    @property
+    def recorded(self) -> Run | None:
+        """The nearest product in the recording."""
+        if self.recording is None:
+            return None
+        size = self.recording.nearest(self.b, self.d, self.k, self.dtype)
+        seconds = self.recording.seconds_by_size[self.dtype][size]
+        return Run(self.where, *size, self.dtype, seconds, self.recording.spread, quiet=True, recorded=True)
+
+    @property
+    def predicted_s(self) -> Number:
+        """By what the machine is known to reach."""
+        return predict.matmul_seconds(self.b, self.d, self.k, self.machine, self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the two operands and the result."""
+        return predict.matmul_bytes(self.b, self.d, self.k, self.dtype)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits in what is free now, with some room left."""
+        return self.nbytes < 0.8 * measure.free_bytes(machines.device())
+
+    def check_that_it_can_run(self) -> None:
+        """A sentence on why it can't, if it can't."""
+        if not self.fits:
+            free = bytes_text(measure.free_bytes(machines.device()))
+            raise ValueError(
+                f"Not run: it needs {bytes_text(self.nbytes)}, and {free} are free. Make it smaller."
+            )
+        if self.predicted_s > LONGEST_CALL_S:
+            raise ValueError(
+                f"Not run: one product would take about {seconds_text(self.predicted_s)}, and {LONGEST_CALL_S:.0f} s "
+                "are the most that this lab waits. Make it smaller."
+            )
+
+
+def asked_for(b: object, d: object, k: object, dtype: str, where: str) -> Asked:
+    """What the controls ask for, or a sentence on what they can."""
+    asked = Asked(size_of("B", b), size_of("D", d), size_of("K", k), dtype, where)
+    asked.machine.peak(dtype)  # or a sentence on what there is
+    return asked
+
+
+def place(name: str) -> int:
+    """Of that size among (B, D, K)."""
+    return "BDK".index(name)
+
+
+_TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def typed_seconds(words: str) -> Number | None:
+    """A time as people write it; nothing for an empty field.
+
+    >>> typed_seconds("5 ms"), typed_seconds(""), typed_seconds("1.5e3us")
+    (0.005, None, 0.0015)
+    """
+    if not words.strip():
+        return None
+    match = re.fullmatch(
+        r"\s*(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)\s*", words, re.ASCII | re.IGNORECASE
+    )
+    match = match or re.fullmatch(r"\s*(\d+\.?\d*)\s*(µs|μs)\s*", words)
+    if not match or match[2].lower() not in _TIME_UNITS or not float(match[1]):
+        raise ValueError(
+            f"A guess is a time with its unit, like 5 ms or 200 us; “{words.strip()[:40]}” is none."
+        )
+    return float(match[1]) * _TIME_UNITS[match[2].lower()]
+
+
+# How it is drawn.
+
+ROOF = svg.LogPlot(90, 262, 370, 210, x_range=(0.1, 10_000), y_range=(1, 10))
+TIMES = svg.LogPlot(590, 262, 370, 210, x_range=(1, 2**20), y_range=(1, 10))
+
+
+def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> View:
+    """The prediction in full, the roofline, and the time along the dimension that a sweep would take."""
+    seconds = asked.predicted_s
+    theirs = [run for run in runs if (run.machine, run.dtype) == (asked.where, asked.dtype)]
+    exactly = [run for run in theirs if run.size == asked.size]
+    run = exactly[-1] if exactly else asked.recorded
+    sentence = _bound_sentence(asked, seconds)
+    if run:
+        sentence += f" {'Recorded' if run.recorded else 'Measured'}: {seconds_text(run.seconds)}."
+    drawn = [*_account(asked, seconds, run, guess), _roofline(asked, theirs), _along(asked, sweep, theirs)]
+    table = [COLUMNS, *(_row(run) for run in reversed(runs[-12:]))] if runs else []
+    return View(svg.picture(1000, 525, *drawn), sentence, table)
+
+
+def _bound_sentence(asked: Asked, seconds: Number) -> str:
+    ridge = predict.ridge(asked.machine, asked.dtype)
+    ours = predict.intensity(predict.matmul_flops(asked.b, asked.d, asked.k), asked.nbytes)
+    side, limit = ("above", "arithmetic") if ours >= ridge else ("below", "memory")
+    basis = "" if asked.machine.has_data_sheet else ", by measured peaks"
+    return (
+        f"{ours:.3g} FLOPs per byte, {side} the ridge of {ridge:.3g}: {limit} is the limit, and predicts "
+        f"{seconds_text(seconds)}{basis}."
+    )
+
+
+def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | None) -> Iterator[str]:
+    """The formulas with the numbers filled in, prediction beside measurement."""
+    b, d, k, machine = asked.b, asked.d, asked.k, asked.machine
+    flops, width = predict.matmul_flops(b, d, k), predict.dtype_bytes(asked.dtype)
+    peak = machine.peak(asked.dtype)
+    lines = [
+        ("FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}"),
+        ("bytes", f"(B·D + D·K + B·K) · {width} = {bytes_text(asked.nbytes)}"),
+        (
+            "arithmetic",
+            f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}",
+        ),
+        (
+            "memory",
+            f"{number_text(asked.nbytes)} / {rate_text(machine.bytes_per_sec, 'B')} "
+            f"= {seconds_text(asked.nbytes / machine.bytes_per_sec)}",
+        ),
+        ("predicted", f"the larger of the two: {seconds_text(seconds)}"),
+    ]
+    for number, (name, words) in enumerate(lines):
+        strong = "strong" if name == "predicted" else "faint"
+        yield svg.text(0, 22 + 24 * number, name, class_=strong)
+        yield svg.text(100, 22 + 24 * number, words, class_="strong" if name == "predicted" else "")
+    yield svg.dot(88, 22 + 24 * 4 - 5, class_="predicted")
+    y = 22 + 24 * 5
+    yield svg.text(0, y, "recorded" if run and run.recorded else "measured", class_="strong")
+    if run is None:
+        missing = (
+            "not timed yet"
+            if asked.where == HERE
+            else "only on paper: no such machine here, and no recording"
+        )
+        yield svg.text(100, y, missing, class_="faint")
+    else:
+        yield svg.dot(88, y - 5, class_="measured")
+        sizes = f" at {run.b:,} × {run.d:,} × {run.k:,}" if run.size != asked.size else ""
+        yield svg.text(
+            100,
+            y,
+            f"{seconds_text(run.seconds)}{sizes}, {rate_text(run.rate)}, {_utilisation(run)}",
+            class_="strong",
+        )
+    if guess:
+        beside = run.seconds if run else seconds
+        yield svg.text(0, y + 24, "my guess", class_="faint")
+        what = "measured" if run else "predicted"
+        yield svg.text(100, y + 24, f"{seconds_text(guess)}, {guess / beside:.3g} times what is {what}")
+    yield svg.text(0, y + 48, f"{machine.name}. {machine.source}.", class_="faint small")
+
+
+def _utilisation(run: Run) -> str:
+    """Of the data sheet where there is one, and of what is achieved; and which is which."""
+    sheet, achieved = _shares(run)
+    words = [f"MFU {sheet:.1%} of the data sheet" if sheet else ""]
+    words += [f"{achieved:.1%} of the largest rate measured" if achieved else ""]
+    return ", ".join(filter(None, words))
+
+
+def _shares(run: Run) -> tuple[Number | None, Number | None]:
+    machine = Asked(run.b, run.d, run.k, run.dtype, run.machine).machine
+    best = machine.achieved_flop_per_sec.get(run.dtype)
+    return run.rate / machine.peak(
+        run.dtype
+    ) if machine.has_data_sheet else None, run.rate / best if best else None
+
+
+def _row(run: Run) -> list[str]:
+    sheet, achieved = _shares(run)
+    return [
+        run.machine,
+        *(f"{size:,}" for size in (run.b, run.d, run.k)),
+        run.dtype,
+        seconds_text(run.seconds),
+        f"{run.spread:.1%}",
+        rate_text(run.rate),
+        f"{sheet:.1%}" if sheet else "no data sheet",
+        f"{achieved:.1%}" if achieved else "",
+        f"{seconds_text(run.guess)} ({run.guess / run.seconds:.3g} ×)" if run.guess else "",
+        "recorded" if run.recorded else "yes" if run.quiet else "no",
+    ]
+
+
+def _plain(value: Number) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def _ranged(plot: svg.LogPlot, y_range: tuple[Number, Number]) -> svg.LogPlot:
+    return svg.LogPlot(plot.left, plot.top, plot.width, plot.height, plot.x_range, y_range)
+
+
+def _roofline(asked: Asked, runs: list[Run]) -> str:
+    """The roof, every run under it, and the product that is asked for on it."""
+    machine, dtype = asked.machine, asked.dtype
+    peak, ridge = machine.peak(dtype), predict.ridge(machine, dtype)
+    plot = _ranged(ROOF, (peak / 20_000, peak * 3))
+    low, high = plot.x_range
+    ours = predict.intensity(predict.matmul_flops(asked.b, asked.d, asked.k), asked.nbytes)
+    attainable = min(peak, ours * machine.bytes_per_sec)
+    roof = [plot.at(low, low * machine.bytes_per_sec), plot.at(ridge, peak), plot.at(high, peak)]
+    return "".join(
+        [
+            plot.frame(
+                "Under the roofline", "FLOPs per byte", "FLOP/s", _plain, lambda rate: rate_text(rate)
+            ),
+            svg.polyline(roof, class_="line predicted"),
+            svg.polyline(
+                [plot.at(ridge, peak), (plot.x(ridge), plot.top + plot.height)], class_="line dashed"
+            ),
+            svg.text(plot.x(ridge) + 6, plot.top + plot.height - 8, f"ridge {ridge:.3g}", class_="small"),
+            *_measured_dots(plot, asked, runs, lambda run: (run.intensity, run.rate)),
+            svg.dot(*plot.at(ours, attainable), 8, class_="ring"),
+        ]
+    )
+
+
+def _along(asked: Asked, name: str, runs: list[Run]) -> str:
+    """Predicted time along one dimension, and the runs that share the other two."""
+    sizes = [2.0**power for power in range(21)]
+    seconds = [asked.with_size(name, int(size)).predicted_s for size in sizes]
+    plot = _ranged(TIMES, (seconds[0] / 10, seconds[-1] * 2))
+    same = [
+        r for r in runs if all(getattr(r, o.lower()) == asked.size[place(o)] for o in "BDK".replace(name, ""))
+    ]
+    if asked.recording:
+        near = asked.recorded
+        others = "BDK".replace(name, "").lower()
+        same = [r for r in runs if all(getattr(r, o) == getattr(near, o) for o in others)]
+    return "".join(
+        [
+            plot.frame(f"Time along {name}", f"size of {name}", "time", _plain, seconds_text),
+            svg.polyline(
+                [plot.at(x, s) for x, s in zip(sizes, seconds, strict=True)], class_="line predicted"
+            ),
+            *_measured_dots(plot, asked, same, lambda run: (getattr(run, name.lower()), run.seconds)),
+            svg.dot(*plot.at(asked.size[place(name)], asked.predicted_s), 8, class_="ring"),
+        ]
+    )
+
+
+def _measured_dots(
+    plot: svg.LogPlot, asked: Asked, runs: list[Run], place: Callable[[Run], tuple[Number, Number]]
+) -> Iterator[str]:
+    latest = asked.recorded
+    for run in [*runs, *([latest] if latest else [])]:
+        now = run.size == asked.size or run is latest
+        yield svg.dot(*plot.at(*place(run)), 6 if now else 4, class_="measured" if now else "measured past")

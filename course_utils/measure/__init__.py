@@ -1,0 +1,23 @@
+"""Run something and count what it cost, or look at what is really there. No formulas here."""
+
+from course_utils.measure.counting import flops
+from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
+from course_utils.measure.memory import allocated_bytes, free_bytes, optimizer_bytes, peak_bytes, saved_bytes
+from course_utils.measure.timing import Step, Timing, time_call, timing_steps
+
+__all__ = [
+    "DTYPES",
+    "SMALL_FORMATS",
+    "Step",
+    "Timing",
+    "allocated_bytes",
+    "every_value",
+    "flops",
+    "free_bytes",
+    "optimizer_bytes",
+    "peak_bytes",
+    "saved_bytes",
+    "time_call",
+    "timing_steps",
+    "written_bits",
+]

@@ -1,0 +1,123 @@
+"""Bytes: what autograd keeps, what an optimizer keeps, what a call allocates, what is free."""
+
+import weakref
+from collections.abc import Callable, Iterable
+
+import psutil
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+Storage = torch.UntypedStorage
+
+
+def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
+    """Bytes of the distinct storages that autograd keeps for the backward pass of what fn computes.
+
+    Leave out what is kept anyway, such as the parameters, with `exclude`.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> saved_bytes(lambda: x.exp())  # its own result, 32 numbers of 4 bytes
+    128
+    """
+    kept: dict[int, Storage] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage._cdata] = storage  # on the meta device every data_ptr() is 0
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = fn()
+    left_out = {tensor.untyped_storage()._cdata for tensor in exclude}
+    del result
+    return sum(storage.nbytes() for cdata, storage in kept.items() if cdata not in left_out)
+
+
+def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
+    """Bytes of everything that an optimizer keeps from step to step; 0 before its first."""
+    tensors = (leaf for state in optimizer.state.values() for leaf in tree_leaves(state))
+    storages = {
+        t.untyped_storage()._cdata: t.untyped_storage() for t in tensors if isinstance(t, torch.Tensor)
+    }
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
+    """Bytes of everything that a call allocates, kept or not.
+
+    On a GPU by the caching allocator's own count, which rounds up to blocks of 512 bytes. On a CPU
+    by watching the tensors that operations hand out: scratch space inside a kernel is not seen.
+
+    >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
+    8192
+    """
+    if torch.device(device).type == "cuda":
+        before = torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"]
+        fn()
+        return torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"] - before
+    with _Allocations() as seen:
+        fn()
+    return seen.allocated
+
+
+def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
+    """The most bytes, beyond those held before, that a call holds at one time; seen as allocated_bytes sees them.
+
+    >>> peak_bytes(lambda: torch.ones(32, 32).exp().sum().item())
+    8192
+    """
+    if torch.device(device).type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        fn()
+        return torch.cuda.max_memory_allocated(device) - before
+    with _Allocations() as seen:
+        fn()
+    return seen.peak
+
+
+class _Allocations(TorchDispatchMode):
+    """Adds up the storages that appear, and takes off those that are freed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allocated = self.held = self.peak = 0
+        self._known: set[int] = set()
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        for tensor in tree_leaves((args, kwargs)):  # what comes in was there before
+            if isinstance(tensor, torch.Tensor):
+                self._see(tensor.untyped_storage(), 0)
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self._see(tensor.untyped_storage(), tensor.untyped_storage().nbytes())
+        return result
+
+    def _see(self, storage: Storage, nbytes: int) -> None:
+        """Known until it is freed, as its address may then be given to another."""
+        if storage._cdata in self._known:
+            return
+        self._known.add(storage._cdata)
+        self.allocated += nbytes
+        self.held += nbytes
+        self.peak = max(self.peak, self.held)
+        weakref.finalize(storage, self._freed, storage._cdata, nbytes)
+
+    def _freed(self, cdata: int, nbytes: int) -> None:
+        self._known.discard(cdata)
+        self.held -= nbytes
+
+
+def free_bytes(device: str = "cpu") -> int:
+    """Bytes that can still be allocated; for a CPU what the system can give without swapping."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return psutil.virtual_memory().available

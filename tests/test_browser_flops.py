@@ -1,0 +1,95 @@
+"""The matmul lab as a reader meets it: dragged, typed into, timed, stopped, and given nonsense."""
+
+import re
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import browser
+from tests.outputs import ROOT
+
+browser.skip_without_browser()
+
+
+@pytest.fixture(scope="module")
+def flops_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Notebook 04, of which only the imports and the lab have run."""
+    copy = tmp_path_factory.mktemp("jupyter") / "04_flops.ipynb"
+    browser.without_outputs(ROOT / "notebooks" / copy.name, copy)
+    notebook = nbformat.read(copy, as_version=4)
+    first, *rest = browser.code_cells(notebook)
+    notebook.cells = [first, next(cell for cell in rest if "labs.matmul_lab()" in cell.source)]
+    nbformat.write(notebook, copy)
+    with browser.opened(copy) as page:
+        page.saved = browser.run_all(page, copy)
+        yield page
+
+
+@pytest.fixture
+def matmul(flops_page: Page):
+    """The matmul lab, on this machine, with sizes that are done at once."""
+    lab = flops_page.locator(".course-lab")
+    lab.scroll_into_view_if_needed()
+    lab.get_by_role("button", name="this machine", exact=True).click()
+    lab.get_by_role("button", name="fp32", exact=True).click()
+    for name in "BDK":
+        lab.get_by_title(f"{name}, typed").fill("64")
+    expect(lab.locator(".course-picture")).to_contain_text("2 · 64 · 64 · 64 = 524,288")
+    return lab
+
+
+def test_dragging_a_size_moves_the_prediction_and_the_typed_value(flops_page, matmul):
+    handle = matmul.locator(".noUi-handle").first
+    handle.focus()
+    for _ in range(4):
+        flops_page.keyboard.press("ArrowRight")
+    expect(matmul.get_by_title("B, typed")).to_have_value("128")
+    expect(matmul.locator(".course-picture")).to_contain_text("2 · 128 · 64 · 64 = 1,048,576")
+
+
+def test_timing_a_product_measures_it_and_saves_its_row(flops_page, matmul):
+    matmul.get_by_label("my guess").fill("1 ms")
+    matmul.get_by_role("button", name="Time it").click()
+    expect(matmul.locator(".course-report")).to_contain_text("Measured: ")
+    expect(matmul.locator(".course-report")).to_contain_text("Your guess was")
+    expect(matmul.locator(".course-table tr").nth(1)).to_contain_text("this machine")
+    with flops_page.expect_download() as saved:
+        matmul.get_by_role("button", name="Save history as CSV").click()
+    head, row = saved.value.path().read_text().splitlines()[:2]
+    assert head.startswith("machine,b,d,k,dtype,seconds")
+    assert row.startswith("this machine,64,64,64,fp32,")
+    matmul.get_by_role("button", name="Clear history").click()
+    expect(matmul.locator(".course-table tr")).to_have_count(0)
+
+
+def test_what_would_never_fit_is_predicted_and_not_run(matmul):
+    for name in "BDK":
+        matmul.get_by_title(f"{name}, typed").fill("2^20")
+    expect(matmul.locator(".course-meaning")).to_contain_text("arithmetic is the limit")
+    matmul.get_by_role("button", name="Time it").click()
+    expect(matmul.locator(".course-report")).to_contain_text("Not run: it needs")
+
+
+def test_stop_ends_a_product_in_the_middle(matmul):
+    matmul.get_by_role("button", name="fp64", exact=True).click()
+    for name in "BDK":
+        matmul.get_by_title(f"{name}, typed").fill("7000")
+    matmul.get_by_role("button", name="Time it").click()
+    expect(matmul.locator(".course-report")).to_contain_text(re.compile("first call runs|process of its own"))
+    matmul.get_by_role("button", name="Stop").click()
+    expect(matmul.locator(".course-report")).to_contain_text("Stopped.")
+    expect(matmul.get_by_role("button", name="Time it")).to_be_enabled()
+
+
+def test_a_size_that_is_none_gets_a_sentence(matmul):
+    matmul.get_by_title("D, typed").fill("<b>many</b>")
+    expect(matmul.locator(".course-mistake")).to_contain_text("“<b>many</b>” is none.")
+    matmul.get_by_title("D, typed").fill("32")
+    expect(matmul.locator(".course-mistake")).to_be_empty()
+
+
+def test_a_machine_on_paper_is_predicted_and_says_that_it_is_on_paper(matmul):
+    matmul.get_by_role("button", name="H100 SXM").click()
+    expect(matmul.locator(".course-picture")).to_contain_text("only on paper")
+    expect(matmul.locator(".course-picture")).to_contain_text("NVIDIA H100 product page")

@@ -1,0 +1,597 @@
+"""What is measured: FLOPs by hand, bytes by hand and by torch's profiler, and everything of a timing but the time."""
+
+import fcntl
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+from torch.utils.flop_counter import flop_registry
+
+from course_utils import measure
+from course_utils.measure import Timing, counting, memory, timing
+
+untimed = settings(deadline=None, max_examples=25)
+size = st.integers(1, 6)
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no NVIDIA GPU here.")
+
+
+# FLOPs.
+
+
+def forward_and_backward(fn):
+    """FLOPs of fn, and of the backward pass of the sum of its result."""
+    out = []
+    return measure.flops(lambda: out.append(fn())).total, measure.flops(lambda: out[0].sum().backward()).total
+
+
+@untimed
+@given(size, size, size, size)
+def test_products_count_2_for_each_multiply_add_and_twice_that_backward(batch, b, d, k):
+    x, w = torch.randn(b, d, requires_grad=True), torch.randn(d, k, requires_grad=True)
+    assert forward_and_backward(lambda: x @ w) == (2 * b * d * k, 4 * b * d * k)
+    xs, ws = torch.randn(batch, b, d, requires_grad=True), torch.randn(batch, d, k, requires_grad=True)
+    assert forward_and_backward(lambda: xs @ ws) == (2 * batch * b * d * k, 4 * batch * b * d * k)
+
+
+@untimed
+@given(size, size, size, size)
+def test_products_in_place_and_into_a_given_tensor_count_too(batch, b, d, k):
+    x, w, out = torch.randn(b, d), torch.randn(d, k), torch.randn(b, k)
+    xs, ws, outs = torch.randn(batch, b, d), torch.randn(batch, d, k), torch.randn(batch, b, k)
+    assert measure.flops(lambda: out.addmm_(x, w)) == {"addmm_": 2 * b * d * k}
+    assert measure.flops(lambda: outs.baddbmm_(xs, ws)) == {"baddbmm_": 2 * batch * b * d * k}
+    assert measure.flops(lambda: torch.mm(x, w, out=out)) == {"mm": 2 * b * d * k}
+
+
+def test_inference_mode_hides_nothing():
+    def run():
+        with torch.inference_mode():
+            nn.Linear(3, 5)(torch.ones(8, 3))
+
+    assert measure.flops(run).total == 2 * 8 * 3 * 5
+
+
+@untimed
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(3, 6))
+def test_convolutions_count_every_place_of_the_kernel_with_groups_and_backward(
+    batch, inputs, outputs, groups, n
+):
+    conv = nn.Conv2d(inputs * groups, outputs * groups, (3, 2), groups=groups)
+    x = torch.randn(batch, inputs * groups, n, n, requires_grad=True)
+    counted = 0
+    for _ in range(batch * outputs * groups * (n - 2) * (n - 1)):  # each number of the result
+        counted += 2 * inputs * 3 * 2
+    assert forward_and_backward(lambda: conv(x)) == (counted, 2 * counted)
+    assert forward_and_backward(lambda: conv(x.detach())) == (counted, counted)
+
+
+def test_transposed_convolutions_count_every_number_that_they_scatter():
+    conv = nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2)
+    x = torch.randn(5, 4, 7, 7, requires_grad=True)
+    scattered = 5 * 4 * 7 * 7 * 3 * 9  # each number of the input, to 3 channels, to 9 places
+    assert forward_and_backward(lambda: conv(x)) == (2 * scattered, 4 * scattered)
+
+
+@untimed
+@given(size, size, size, size)
+def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(batch, heads, s, e):
+    q, k, v = (torch.randn(batch, heads, s, e, requires_grad=True) for _ in range(3))
+    product = 2 * batch * heads * s * s * e
+    fused = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, k, v))
+    assert fused == (2 * product, 5 * product)
+    assert forward_and_backward(lambda: (q @ k.mT).softmax(-1) @ v) == (2 * product, 4 * product)
+
+
+def test_elementwise_work_and_reductions_count_nothing():
+    x = torch.randn(8, 8, requires_grad=True)
+    assert forward_and_backward(lambda: functional.layer_norm(x.exp() * x, (8,)).softmax(-1)) == (0, 0)
+
+
+class Blind(torch.autograd.Function):
+    """A matrix-vector product, but only on the way back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.mv(torch.ones(3, 3), grad)
+
+
+def inference(module, *inputs):
+    with torch.inference_mode():
+        return module.eval()(*inputs)
+
+
+x3, m3 = torch.ones(3), torch.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("dot", lambda: x3 @ x3),
+        ("mv", lambda: m3 @ x3),
+        ("mv", lambda: inference(nn.Identity(), m3) @ x3),
+        ("mv", lambda: Blind.apply(torch.ones(3, requires_grad=True)).sum().backward()),
+        ("addmv_", lambda: torch.ones(3).addmv_(m3, x3)),
+        ("_trilinear", lambda: nn.Bilinear(3, 3, 2)(m3, m3)),
+        ("_cdist_forward", lambda: torch.cdist(m3, m3)),
+        ("_euclidean_dist", lambda: torch.cdist(torch.ones(30, 3), torch.ones(30, 3))),
+        ("_pdist_forward", lambda: functional.pdist(m3)),
+        ("_linalg_solve_ex", lambda: torch.linalg.solve(m3, x3)),
+        ("linalg_inv_ex", lambda: torch.linalg.inv(m3)),
+        ("_linalg_svd", lambda: torch.linalg.svd(m3)),
+        ("_fft_r2c", lambda: torch.fft.fft(x3)),
+        (
+            "_native_multi_head_attention",
+            lambda: inference(nn.MultiheadAttention(4, 2, batch_first=True), *[torch.ones(1, 3, 4)] * 3),
+        ),
+        (
+            "_transformer_encoder_layer_fwd",
+            lambda: inference(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), torch.ones(1, 3, 4)),
+        ),
+    ],
+)
+def test_what_torch_would_count_as_0_raises_a_sentence(name, call):
+    with pytest.raises(ValueError, match=rf"has no formula for '{name}' and would say 0\..*\.$"):
+        measure.flops(call)
+    assert measure.flops(lambda: m3 @ m3).total == 54  # and the next count is right again
+
+
+@pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(),
+    reason="Without oneDNN an LSTM runs as matrix products, which are counted.",
+)
+def test_an_lstm_raises_a_sentence():
+    with pytest.raises(ValueError, match="has no formula for 'mkldnn_rnn_layer'"):
+        measure.flops(lambda: nn.LSTM(3, 3)(torch.ones(2, 1, 3)))
+
+
+PRODUCT_LIKE = re.compile(
+    r"mm(?!a|ing|ax|in|y)|mv(?!l)|matmul|dot|addr|conv(?!ert)|attention|transformer|rnn|lstm|gru|linear"
+    r"|cdist|pdist|euclidean|solve|inv|chol|(?<!w)eig|svd|qr(?!t)|det(?!ach)|fft|(?<![a-z])lu(?![a-z])|ldl|lstsq|geqrf"
+    r"|householder|matrix_exp|combination"
+)
+HARMLESS = {
+    *("_cudnn_rnn_flatten_weight", "mkldnn_reorder_conv2d_weight", "mkldnn_reorder_conv3d_weight"),  # copies
+    *("lu_unpack", "slice_inverse"),  # copies
+    *("_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward"),  # what is element-wise of a cell
+    *("_thnn_fused_lstm_cell", "_thnn_fused_lstm_cell_backward_impl"),
+    *("erfinv", "erfinv_", "fft_fftfreq", "fft_rfftfreq"),  # element-wise
+    *("upsample_linear1d", "upsample_linear1d_backward"),  # interpolation
+    *("upsample_bilinear2d", "upsample_bilinear2d_backward"),
+    *("_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward"),
+    *("upsample_trilinear3d", "upsample_trilinear3d_backward"),
+}
+
+
+def torchs_operations():
+    """Names of all that torch runs as one, rather than as several others of its operations."""
+    for name in torch._C._dispatch_get_all_op_names():
+        library, _, rest = name.partition("::")
+        operation, _, overload = rest.partition(".")
+        in_parts = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+        if library == "aten" and "out" not in overload and not in_parts:
+            yield operation
+
+
+def test_every_operation_of_torchs_that_looks_like_a_product_is_counted_or_refused_or_known_to_be_harmless():
+    alike = {name for name in torchs_operations() if PRODUCT_LIKE.search(name)}
+    assert {"mm", "mv", "convolution_backward", "_fft_c2c", "_linalg_solve_ex"} <= alike
+    counted = {str(known).removeprefix("aten.") for known in {*flop_registry, *counting._ALSO}}
+    assert alike - counted - counting.BLIND - HARMLESS == set()
+    assert alike >= HARMLESS  # and nothing there that torch no longer has
+    assert counting.BLIND & (counted | HARMLESS) == set()
+
+
+# Bytes.
+
+
+def mlp(activation, batch, d, h, k):
+    network = nn.Sequential(nn.Linear(d, h), activation, nn.Linear(h, k))
+    return network, torch.randn(batch, d)
+
+
+@untimed
+@given(st.sampled_from([(nn.ReLU(), 1), (nn.GELU(), 2)]), size, size, size, size)
+def test_gelu_keeps_its_input_where_relu_shares_its_output_with_the_next_layer(kind, batch, d, h, k):
+    activation, copies = kind
+    network, x = mlp(activation, batch, d, h, k)
+    kept = 4 * (batch * d + copies * batch * h)
+    assert measure.saved_bytes(lambda: network(x), exclude=network.parameters()) == kept
+    # the second matrix is kept for the first layer's gradient; the first would only be for the input's
+    assert measure.saved_bytes(lambda: network(x)) == kept + 4 * h * k
+    with torch.no_grad():
+        assert measure.saved_bytes(lambda: network(x)) == 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_what_shares_storage_is_kept_once_and_whole(device):
+    x, y = (torch.ones(8, 4, device=device, requires_grad=True) for _ in range(2))
+    assert measure.saved_bytes(lambda: x * y) == 256
+    assert measure.saved_bytes(lambda: x * x) == 128
+    assert measure.saved_bytes(lambda: x[:2] * x[2:4]) == 128
+    assert measure.saved_bytes(lambda: x * y, exclude=[x.detach()[0]]) == 128
+
+
+@untimed
+@given(st.lists(st.tuples(size, size), min_size=1, max_size=4))
+def test_an_optimizers_bytes_are_none_or_a_copy_or_two_of_its_parameters(shapes):
+    def after(steps, kind, **options):
+        parameters = [nn.Parameter(torch.zeros(shape)) for shape in shapes]
+        optimizer = kind(parameters, lr=0.1, **options)
+        for _ in range(steps):
+            for parameter in parameters:
+                parameter.grad = torch.ones_like(parameter)
+            optimizer.step()
+        return measure.optimizer_bytes(optimizer)
+
+    one = 4 * sum(map(math.prod, shapes))
+    for steps in (1, 2):
+        assert after(steps, torch.optim.SGD) == 0
+        assert after(steps, torch.optim.SGD, momentum=0.9) == one
+        assert after(steps, torch.optim.AdamW) == 2 * one + 4 * len(shapes)  # and the number of steps, each
+    assert after(0, torch.optim.AdamW) == after(0, torch.optim.SGD, momentum=0.9) == 0
+
+
+@untimed
+@given(size, size, size)
+def test_allocated_and_peak_bytes_are_those_of_the_tensors_made_and_alive(b, d, k):
+    x, w = torch.ones(b, d), torch.ones(d, k)
+
+    def call():
+        y = x + x  # b d
+        z = y @ w  # b k
+        del y
+        z.add_(1)
+        return (z * z).t()[:1]  # b k
+
+    assert measure.allocated_bytes(call) == 4 * (b * d + 2 * b * k)
+    assert measure.peak_bytes(call) == 4 * max(b * d + b * k, 2 * b * k)
+
+
+def profiled(fn):
+    """(allocated, peak) bytes by the profiler's record of every allocation."""
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as seen:
+        fn()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    held = peak = 0
+    for change in changes:
+        held += change
+        peak = max(peak, held)
+    return sum(change for change in changes if change > 0), peak
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.sampled_from(["double", "exp", "drop", "view", "keep"]), min_size=1, max_size=12), size)
+def test_allocations_are_those_of_the_profiler(jobs, n):
+    first = torch.ones(n, n)
+
+    def call():
+        now, kept = first, []
+        for job in jobs:
+            if job == "double":
+                now = now @ now
+            elif job == "exp":
+                now = now.exp()
+            elif job == "drop":
+                kept.clear()
+            elif job == "view":
+                now = now.t()
+            else:
+                kept.append(now)
+
+    assert (measure.allocated_bytes(call), measure.peak_bytes(call)) == profiled(call)
+
+
+def test_a_freed_tensors_address_hides_no_new_tensor():
+    """In a training step the new gradients often lie where the old ones were."""
+    network, x = mlp(nn.ReLU(), 4, 16, 32, 8)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    network(x).sum().backward()
+
+    def step():
+        optimizer.step()
+        optimizer.zero_grad()
+        network(x).sum().backward()
+
+    first, again = measure.allocated_bytes(step), measure.allocated_bytes(step)
+    optimizer.zero_grad()
+    assert first == again == measure.allocated_bytes(lambda: network(x).sum().backward())
+
+
+def test_free_bytes_are_some_and_no_more_than_there_are():
+    assert 0 < measure.free_bytes() <= memory.psutil.virtual_memory().total
+
+
+# Timings: everything but the time.
+
+
+def test_a_timing_believes_the_best_sample_on_a_cpu_and_the_typical_one_on_a_gpu():
+    best = Timing((3.0, 1.0, 1.5), "best", True, "thread time", 9.0)
+    typical = Timing((3.0, 1.0, 1.5), "typical", True, "device events", 9.0)
+    assert (best.seconds, best.best, best.typical, best.spread) == (1.0, 1.0, 1.5, 0.5)
+    assert (typical.seconds, typical.spread) == (1.5, 0.5)
+    assert repr(best) == "1 s (best of 3 samples, thread time, spread 50.0%)"
+
+
+def test_a_timing_is_quiet_only_if_it_converged_and_nothing_else_was_seen():
+    def timing(**doubt):
+        return Timing(**{**vars(Timing((1.0,), "best", True, "wall time", 1.0)), **doubt})
+
+    assert timing().quiet
+    assert not timing(converged=False).quiet
+    assert "not quiet: the samples do not agree" in repr(timing(converged=False))
+    assert not timing(disturbance="someone worked").quiet
+    assert "not quiet: someone worked" in repr(timing(disturbance="someone worked"))
+
+
+@pytest.fixture
+def lock(tmp_path, monkeypatch):
+    """A folder of its own for lock files, so that tests beside this one aren't waited for; the CPU's lock file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with timing._lock_file("cpu"):
+        pass
+    (path,) = tmp_path.glob("*.lock")
+    return path
+
+
+def is_free(lock):
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+class Clock:
+    """Stands still until it is told to move, on a machine where other work can be seen or not."""
+
+    def __init__(self, quiet):
+        self.now = 100.0
+        self.quiet_s = math.inf if quiet else 0.0
+        self.in_words = ""
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def perf_counter(self):
+        return self.now
+
+    thread_time = process_time = perf_counter
+
+    def look(self):
+        pass
+
+
+def timed(durations, at_most_s, quiet=True):
+    """The timing, by such a clock, of calls that take so long, the last duration for ever; and their number."""
+    clock, calls = Clock(quiet), []
+
+    def fn():
+        clock.sleep(durations[min(len(calls), len(durations) - 1)])
+        calls.append(clock.now)
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setattr(timing, "time", clock)
+        patch.setattr(timing, "_OtherWork", lambda: clock)
+        return measure.time_call(fn, at_most_s=at_most_s), len(calls)
+
+
+def test_sampling_ends_once_the_three_fastest_agree_and_the_machine_was_quiet():
+    durations = [5.0, 2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0]
+    seen, calls = timed(durations, 1000)
+    assert seen.samples == pytest.approx(
+        (3.0, 2.0, 1.0, 2.0, 1.009, 1.0)
+    )  # the first two calls are no samples
+    assert seen.quiet
+    assert calls == 8
+    assert seen.spent_s == pytest.approx(sum(durations))
+    assert not timed(durations, 1000, quiet=False)[0].converged
+
+
+def test_short_calls_are_repeated_within_a_sample_and_a_sample_is_one_calls_share():
+    seen, calls = timed([2e-5], 1)
+    assert calls == 2 + 3 * 10  # three samples of 200 µs
+    assert seen.samples == pytest.approx([2e-5] * 3)
+
+
+@untimed
+@given(st.floats(0.001, 10), st.floats(0.01, 50))
+def test_the_budget_is_exceeded_by_one_call_at_most(call_s, calls_paid_for):
+    at_most_s = call_s * calls_paid_for
+    seen, calls = timed([call_s], at_most_s, quiet=False)
+    assert seen.spent_s < (at_most_s + call_s) * (1 + 1e-9)
+    assert calls == pytest.approx(calls_paid_for, abs=1.01)  # and it is used
+
+
+def test_a_spent_budget_makes_exactly_one_call(lock):
+    calls = []
+    seen = measure.time_call(lambda: (calls.append(1), time.sleep(0.02)), at_most_s=1e-9)
+    assert (len(calls), len(seen.samples)) == (1, 1)
+    assert not seen.quiet
+
+
+@pytest.mark.parametrize("at_most_s", [0, -1, math.nan])
+def test_a_measurement_without_time_gets_a_sentence(at_most_s):
+    with pytest.raises(ValueError, match=r"needs some time: at_most_s must be above 0, not .*\.$"):
+        measure.time_call(lambda: None, at_most_s=at_most_s)
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_call_runs_on_one_thread_and_alone_and_afterwards_all_is_as_before(lock, two_threads):
+    seen = []
+    measure.time_call(lambda: seen.append((torch.get_num_threads(), is_free(lock))), at_most_s=0.01)
+    assert set(seen) == {(1, False)}
+    assert (torch.get_num_threads(), is_free(lock)) == (2, True)
+
+
+def test_an_exception_in_the_call_comes_out_and_leaves_nothing_behind(lock, two_threads):
+    with pytest.raises(ZeroDivisionError):
+        measure.time_call(lambda: 1 / 0)
+    assert (torch.get_num_threads(), is_free(lock)) == (2, True)
+
+
+def test_a_measurement_can_be_dropped_between_two_steps(lock, two_threads):
+    steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
+    first, second = next(steps), next(steps)
+    assert 0 < first.fraction < second.fraction < 1
+    assert re.match(r"2 samples, the best .*s$", second.report)
+    steps.close()
+    assert (torch.get_num_threads(), is_free(lock)) == (2, True)
+
+
+HOLDER = """
+import fcntl, os, sys
+with open(sys.argv[1], "r+") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(lock):
+    """Another process that measures on the CPU until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_while_another_process_measures_one_waits_says_so_and_then_measures_all_the_same(holder):
+    calls, steps = [], measure.timing_steps(lambda: calls.append(1), at_most_s=0.2)
+    said = []
+    while True:
+        try:
+            said.append(next(steps))
+            assert calls == []
+        except StopIteration as end:
+            seen = end.value
+            break
+    assert {step.report for step in said} == {
+        f"Waiting: process {holder.pid} is measuring on this device, and two would time each other."
+    }
+    assert all(0 <= a.fraction < b.fraction <= 1 for a, b in pairwise(said))
+    assert (len(calls), len(seen.samples)) == (1, 1)
+    assert not seen.quiet
+    assert seen.disturbance == "another measurement held this device all the time"
+
+
+def test_once_the_other_process_is_done_the_wait_is_over(holder, lock):
+    steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
+    assert next(steps).report.startswith("Waiting")
+    holder.communicate()
+    assert next(step.report for step in steps if not step.report.startswith("Waiting")).startswith(
+        "1 samples"
+    )
+    assert lock.read_text() == str(os.getpid())
+    steps.close()
+
+
+def test_each_device_has_a_lock_of_its_own(holder):
+    with timing._lock_file("meta") as ours:
+        assert list(timing._wait_for(ours, 0, 0)) == []
+
+
+@pytest.mark.skipif(not hasattr(timing.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread.")
+def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time(lock):
+    asleep = measure.time_call(lambda: time.sleep(0.002), at_most_s=0.1)
+    assert asleep.clock == "wall time"
+    assert asleep.seconds >= 0.002  # what sleep promises
+    assert measure.time_call(lambda: sum(range(10_000)), at_most_s=0.1).clock == "thread time"
+
+
+def test_where_waits_are_not_counted_by_thread_the_wall_tells(lock, monkeypatch):
+    monkeypatch.setattr(timing, "resource", types.SimpleNamespace())  # as on macOS
+    assert measure.time_call(lambda: sum(range(10_000)), at_most_s=0.1).clock == "wall time"
+
+
+def test_where_files_cannot_be_locked_it_measures_without(lock, monkeypatch):
+    monkeypatch.setattr(timing, "fcntl", None)
+    assert measure.time_call(lambda: None, at_most_s=0.01).samples
+
+
+@pytest.mark.parametrize(
+    ("others_s", "words"), [(1.0, "other work took 50% of the machine's cores"), (0.1, "")]
+)
+def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, others_s, words):
+    clock, ours_s = Clock(quiet=True), 0.8
+    total = types.SimpleNamespace(user=5.0, idle=3.0, iowait=1.0)
+
+    def cores():
+        class Times(types.SimpleNamespace):
+            def __iter__(self):
+                return iter(vars(self).values())
+
+        return Times(**vars(total))
+
+    monkeypatch.setattr(timing, "psutil", types.SimpleNamespace(cpu_times=cores, cpu_count=lambda: 2))
+    clock.process_time = lambda: ours_s * (clock.now - 100)
+    monkeypatch.setattr(timing, "time", clock)
+    others = timing._OtherWork()
+    clock.sleep(1.0)
+    total.user += ours_s + others_s
+    total.iowait += 0.2
+    total.idle += 2 - 0.2 - ours_s - others_s
+    others.look()
+    assert others.quiet_s == (0 if words else 1)
+    assert others.in_words == words
+
+
+# On an NVIDIA GPU.
+
+
+@needs_cuda
+def test_a_gpus_calls_are_told_by_its_own_events(lock):
+    x = torch.randn(512, 512, device="cuda")
+    seen = measure.time_call(lambda: x @ x, device="cuda", at_most_s=0.5)
+    assert (seen.statistic, seen.clock) == ("typical", "device events")
+
+
+@needs_cuda
+def test_a_gpus_bytes_are_whole_blocks_of_512():
+    x = torch.ones(100, device="cuda")
+    assert measure.allocated_bytes(lambda: x + x, device="cuda") == 512
+    assert measure.peak_bytes(lambda: (x + x).exp(), device="cuda") == 1024
+    assert 0 < measure.free_bytes("cuda") <= torch.cuda.get_device_properties("cuda").total_memory
+
+
+@needs_cuda
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_gpus_attention_counts_like_a_cpus(dtype):
+    q = torch.randn(2, 4, 64, 32, device="cuda", dtype=dtype, requires_grad=True)
+    product = 2 * 2 * 4 * 64 * 64 * 32
+    counted = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, q, q))
+    assert counted == (2 * product, 5 * product)
