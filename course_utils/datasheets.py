@@ -3,7 +3,8 @@
 Vendors like to print the rate with 2:4 sparsity, which is twice the dense one and not for dense matrices.
 Here `peak_flop_per_sec` is dense; the sparse figures stand apart. Tensor cores' rates are those with fp32
 accumulation, which is what torch uses. A dtype that a sheet does not give, or that its units do not have,
-is left out.
+is left out. The sheets were read where others reproduce them; where only secondary sources gave a figure,
+`source` says so.
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ _A100_SPARSE = {"tf32": 312, "bf16": 624, "fp16": 624}
 _H100 = "NVIDIA H100 product page: tensor rates printed with sparsity, dense is half"
 _HOPPER_DENSE = {"fp64": 67, "fp32": 67, "tf32": 494.5, "bf16": 989.5, "fp16": 989.5, "fp8": 1979}
 _HOPPER_SPARSE = {"tf32": 989, "bf16": 1979, "fp16": 1979, "fp8": 3958}
-_GA102 = "NVIDIA GA102 whitepaper v2: dense / sparse, with fp32 accumulation"
+_GA102 = "NVIDIA GA102 whitepaper v2 for bf16 and fp16 (dense / sparse, fp32 accumulation); the rest by secondary sources"
 
 MACHINES: dict[str, Machine] = {
     machine.name: machine
@@ -88,7 +89,7 @@ MACHINES: dict[str, Machine] = {
         _sheet("H100 SXM", _H100, 80, 3350, _HOPPER_DENSE, sparse=_HOPPER_SPARSE),
         _sheet(
             "H100 PCIe",
-            "NVIDIA H100 architecture whitepaper v1.04 and product page: printed with sparsity, dense is half",
+            "NVIDIA H100 whitepaper v1.04 (bf16), the rest by a reseller's copy of the data sheet: printed with sparsity, dense is half",
             80,
             2000,
             {"fp64": 51, "fp32": 51, "tf32": 378, "bf16": 756, "fp16": 756, "fp8": 1513},
@@ -104,7 +105,7 @@ MACHINES: dict[str, Machine] = {
         ),
         _sheet(
             "H200 SXM",
-            "NVIDIA H200 data sheet (3512650): printed with sparsity, dense is half",
+            "NVIDIA H200 product page (memory, bandwidth); rates are its chip's, the H100's: printed with sparsity, dense is half",
             141,
             4800,
             _HOPPER_DENSE,
@@ -152,7 +153,7 @@ MACHINES: dict[str, Machine] = {
         ),
         _sheet(
             "RTX 4090",
-            "NVIDIA Ada whitepaper v2.1, appendix A: dense / sparse, with fp32 accumulation",
+            "NVIDIA Ada whitepaper v2.1, appendix A: dense / sparse, fp32 accumulation; tf32 and memory by secondary sources",
             24,
             1008,
             {"fp32": 82.6, "tf32": 82.6, "bf16": 165.2, "fp16": 165.2, "fp8": 330.3},
@@ -160,7 +161,7 @@ MACHINES: dict[str, Machine] = {
         ),
         _sheet(
             "RTX 5090",
-            "NVIDIA RTX Blackwell whitepaper v1.1, table 3: dense / sparse, with fp32 accumulation",
+            "NVIDIA RTX Blackwell whitepaper v1.1, table 3: dense / sparse, fp32 accumulation; memory by secondary sources",
             32,
             1792,
             {"bf16": 209.5, "fp8": 419},
@@ -168,7 +169,7 @@ MACHINES: dict[str, Machine] = {
         ),
         _sheet(
             "MI300X",
-            "AMD Instinct MI300 microarchitecture, ROCm documentation: dense matrix rates",
+            "AMD Instinct MI300 microarchitecture, ROCm documentation: dense matrix rates; memory size by secondary sources",
             192,
             5300,
             {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "bf16": 1307.4, "fp16": 1307.4, "fp8": 2614.9},

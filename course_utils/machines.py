@@ -27,6 +27,9 @@ __all__ = ["MACHINES", "Machine", "Recording", "device", "machine_named", "recor
 
 _RECORDED = Path(__file__).parent / "recorded"
 _SIZES = (1, 16, 64, 256, 1024, 4096)
+_CPU_SHAPES = ((256, 256, 256), (1024, 256, 256), (512, 512, 512))
+_GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
+_MEASURED = "Measured, for want of a data sheet: the largest rate of a product, and of a copy"
 _RECORDING_S = 420  # of the eight minutes, so that the last product has time to end
 # How torch names the cards, from the most particular on.
 _DEVICE_NAMES = {
@@ -73,9 +76,11 @@ def this_machine() -> Machine:
     """
     where = device()
     dtypes = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
-    reached = {dtype: rate for dtype in dtypes if (rate := _largest_rate(dtype, where))}
+    found = {dtype: rate for dtype in dtypes if (rate := _largest_rate(dtype, where))}
+    reached = {dtype: rate for dtype, (rate, _) in found.items()}
+    quiet = all(was_quiet for _, was_quiet in found.values())
     copied = copy_bytes_per_sec(where)
-    sheet = _data_sheet(device_name(where)) if where == "cuda" else None
+    sheet = _data_sheet(device_name(where), _memory_bytes(where)) if where == "cuda" else None
     if sheet:
         return replace(sheet, achieved_flop_per_sec=reached, achieved_bytes_per_sec=copied)
     return Machine(
@@ -83,15 +88,18 @@ def this_machine() -> Machine:
         reached,
         bytes=_memory_bytes(where),
         bytes_per_sec=copied,
-        source="Measured, as it has no data sheet: the largest rate of a square product, and of a copy",
+        source=_MEASURED
+        + ("" if quiet else " (while other programs ran; restart the kernel to measure again)"),
         achieved_flop_per_sec=reached,
         achieved_bytes_per_sec=copied,
         has_data_sheet=False,
     )
 
 
-def _data_sheet(name: str) -> Machine | None:
-    return next((MACHINES[ours] for theirs, ours in _DEVICE_NAMES.items() if re.search(theirs, name)), None)
+def _data_sheet(name: str, memory_bytes: int) -> Machine | None:
+    """The sheet for a card of that name, if it has that memory too; cards of one name come in several sizes."""
+    sheets = (MACHINES[ours] for theirs, ours in _DEVICE_NAMES.items() if re.search(theirs, name))
+    return next((sheet for sheet in sheets if abs(memory_bytes / sheet.bytes - 1) < 0.15), None)
 
 
 def device_name(where: str) -> str:
@@ -113,19 +121,20 @@ def _memory_bytes(where: str) -> int:
     )
 
 
-def _largest_rate(dtype: str, where: str) -> Number | None:
-    """The most FLOP/s that a square product reaches; None where there are no such products."""
-    best = 0.0
-    for n in (256, 1024) if where == "cpu" else (2048, 4096, 8192):
-        flops = 2 * n**3
-        if best and flops / best > 0.3:  # fp16 on a CPU without units for it
+def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
+    """The most FLOP/s that a product reaches, and whether the machine was quiet; None where there are no such products."""
+    best, quiet = 0.0, True
+    for b, d, k in _CPU_SHAPES if where == "cpu" else _GPU_SHAPES:
+        flops = 2 * b * d * k
+        if where == "cpu" and best and flops / best > 0.3:  # fp16 on a CPU without units for it
             break
         try:
-            call = products.matmul_call(n, n, n, dtype, where)
-            best = max(best, flops / measure.time_call(call, device=where, at_most_s=0.3).seconds)
+            call = products.matmul_call(b, d, k, dtype, where)
+            timing = measure.time_call(call, device=where, at_most_s=0.3)
         except (ValueError, RuntimeError):
-            return best or None
-    return best
+            break
+        best, quiet = max(best, flops / timing.seconds), quiet and not timing.disturbance
+    return (best, quiet) if best else None
 
 
 def copy_bytes_per_sec(where: str, *, at_most_s: Number = 0.4) -> Number:

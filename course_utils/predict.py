@@ -102,7 +102,8 @@ def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Numb
 def einsum_flops(pattern: str, /, **sizes: int) -> int:
     """2 for each multiply-add of a pairwise product, 1 for each lone multiplication where nothing is summed.
 
-    Three operands or more are multiplied in the cheapest order. The pattern is written as in einops.
+    Three operands or more are multiplied in the cheapest order, two at a time and each pair as loops would do
+    it: an index that only one operand has is not summed beforehand. The pattern is written as in einops.
 
     >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
     16384
@@ -211,8 +212,10 @@ def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype:
 
     Only what the mathematics asks for counts; work that is done twice, as in checkpointing, does not.
     """
-    if not seconds > 0:
-        raise ValueError(f"A rate needs a time above 0; got {seconds!r} seconds.")
+    if not seconds > 0 or count < 1:
+        raise ValueError(
+            f"A rate needs a time above 0 on 1 machine or more; got {seconds!r} seconds on {count!r}."
+        )
     return flops / seconds / (count * machine.peak(dtype))
 
 
@@ -238,6 +241,8 @@ class Transformer:
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name) for name in ("layers", "width", "heads", "vocabulary", "context")}
         _sizes(**sizes)
+        if self.feed_forward is not None:
+            _sizes(feed_forward=self.feed_forward)
         if not self.heads or self.width % self.heads:
             raise ValueError(
                 f"The width has to be a multiple of the heads; {self.width} is not one of {self.heads}."

@@ -9,8 +9,10 @@ import os
 import selectors
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Generator
+from typing import TextIO
 
 import torch
 
@@ -19,6 +21,7 @@ from course_utils.measure import Step, Timing
 from course_utils.quantities import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
+BLOCK = 2**22
 _LISTEN_S = 0.1  # so soon a child that is no longer wanted ends
 
 
@@ -36,9 +39,18 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
     if dtype == "fp64" and torch.device(device).type == "mps":
         raise ValueError("Apple's GPUs have no fp64.")
     kind = measure.DTYPES[dtype]
-    x, w = torch.randn(b, d, device=device, dtype=kind), torch.randn(d, k, device=device, dtype=kind)
+    x, w = _random(b, d, kind, device), _random(d, k, kind, device)
     out = torch.empty(b, k, device=device, dtype=kind)
     return lambda: torch.mm(x, w, out=out)
+
+
+def _random(rows: int, columns: int, dtype: torch.dtype, device: str) -> torch.Tensor:
+    """Normally distributed numbers; in a large matrix one random block again and again, as drawing takes long."""
+    numbers = torch.empty(rows * columns, dtype=dtype, device=device)
+    block = torch.randn(min(len(numbers), BLOCK), device=device).to(dtype)
+    for part in numbers.split(BLOCK):
+        part.copy_(block[: len(part)])
+    return numbers.view(rows, columns)
 
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
@@ -62,10 +74,8 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
         raise ValueError("This device has no units for fp8 products; an H100, an L4 or an RTX 4090 has.")
     if b % 16 or d % 16 or k % 16:
         raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")
-    x = torch.randn(b, d, device=device).to(torch.float8_e4m3fn)
-    w = (
-        torch.randn(k, d, device=device).to(torch.float8_e4m3fn).t()
-    )  # the second operand lies column by column
+    x = _random(b, d, torch.float8_e4m3fn, device)
+    w = _random(k, d, torch.float8_e4m3fn, device).t()  # the second operand lies column by column
     one = torch.ones((), device=device)
     return lambda: torch._scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
@@ -86,35 +96,42 @@ def timing_steps_apart(
 ) -> Generator[Step, None, Timing]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
     order = json.dumps({"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s})
-    child = subprocess.Popen(
-        [sys.executable, "-m", "course_utils.products", order],
-        stdin=subprocess.PIPE,  # closed when we end, however that comes
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    with tempfile.TemporaryFile("w+") as complaints:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "course_utils.products", order],
+            stdin=subprocess.PIPE,  # closed when we end, however that comes
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+        )
+        try:
+            return (yield from _heard_from(child, complaints))
+        finally:
+            child.kill()
+            child.wait()
+            child.stdin.close()
+            child.stdout.close()
+
+
+def _heard_from(child: subprocess.Popen, complaints: TextIO) -> Generator[Step, None, Timing]:
     latest = Step(0, "Starting a process of its own, which can be killed.")
-    try:
-        with selectors.DefaultSelector() as ear:
-            ear.register(child.stdout, selectors.EVENT_READ)
-            while True:
-                yield latest
-                if not ear.select(_LISTEN_S):
-                    continue
-                line = child.stdout.readline()
-                if not line:
-                    raise RuntimeError(f"The process that measured ended early, with status {child.wait()}.")
-                said = json.loads(line)
-                if "refusal" in said:
-                    raise ValueError(said["refusal"])
-                if "timing" in said:
-                    return Timing(**{**said["timing"], "samples": tuple(said["timing"]["samples"])})
-                latest = Step(**said)
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
+    with selectors.DefaultSelector() as ear:
+        ear.register(child.stdout, selectors.EVENT_READ)
+        while True:
+            yield latest
+            if not ear.select(_LISTEN_S):
+                continue
+            line = child.stdout.readline()
+            if not line:
+                complaints.seek(0)
+                last_words = "".join(complaints.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
+                raise RuntimeError(f"The process that measured ended early. {last_words}")
+            said = json.loads(line)
+            if "refusal" in said:
+                raise ValueError(said["refusal"])
+            if "timing" in said:
+                return Timing(**{**said["timing"], "samples": tuple(said["timing"]["samples"])})
+            latest = Step(**said)
 
 
 def _end_with_the_parent() -> None:
@@ -128,8 +145,11 @@ def _end_with_the_parent() -> None:
 def _main(order: str) -> None:
     _end_with_the_parent()
 
+    ours = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed, by libraries too, must not come between
+
     def say(what: dict[str, object]) -> None:
-        print(json.dumps(what), flush=True)
+        print(json.dumps(what), file=ours, flush=True)
 
     say({"fraction": 0, "report": "The first call runs; nobody can tell how far it is."})
     try:

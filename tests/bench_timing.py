@@ -17,7 +17,7 @@ from torch.utils.benchmark import Timer
 
 from course_utils import measure
 
-ROUNDS = 15
+ROUNDS = 8
 # Work in fits and starts: arithmetic and copying in turn, for and after a random while.
 HOG = """
 import random, sys, time

@@ -5,6 +5,7 @@ import csv
 import dataclasses
 import io
 import re
+import sys
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from course_utils import floats, labs, machines
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs import svg
+from course_utils.labs.matmul_picture import Asked
 from course_utils.labs.panel import Download, Panel, Progress, View
 from course_utils.quantities import seconds_text
 
@@ -178,6 +180,20 @@ def test_the_readers_mistake_is_not_the_jobs():
     lab.wait(10)
     assert lab.screen.mistake == "13 is not allowed here; take 12."
     assert lab.screen.report == "done"
+
+
+def test_a_job_that_reports_at_every_turn_does_not_flood_the_page():
+    def job(n):
+        for step in range(20_000):
+            yield Progress(step / 20_000, f"step {step}")
+        yield Progress(1, "done")
+
+    lab, reports = small_lab(jobs={"work": job}), []
+    lab.screen.observe(lambda change: reports.append(change.new), "report")
+    lab.start("work")
+    lab.wait(30)
+    assert len(reports) < 100
+    assert reports[-1] == "done"
 
 
 def test_what_a_job_cleans_up_is_done_before_the_next_one_can_start():
@@ -558,7 +574,7 @@ def test_history_can_be_saved_and_cleared(matmul):
     ("values", "sentence"),
     [
         ({"b": 2**20, "d": 2**20, "k": 2**20}, "are free. Make it smaller."),
-        ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "60 s are the most that this lab waits"),
+        ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "This lab waits 60 s at most"),
         ({"where": "H100 SXM"}, "There is no H100 SXM here, and no recording of one"),
     ],
 )
@@ -574,11 +590,12 @@ def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values,
 
 
 def test_a_long_product_runs_in_a_process_that_stop_kills(matmul):
-    matmul.set(b=2048, d=2048, k=1024, dtype="fp16")  # some seconds, by the made-up peak
+    matmul.set(b=1024, d=1024, k=1024, dtype="fp16")  # some seconds, by the made-up peak
     matmul.start("Time it")
-    children = []
-    while not children:
+    children, end = [], time.monotonic() + 20
+    while not children and time.monotonic() < end:
         children = psutil.Process().children()
+    assert children, matmul.screen.report
     matmul.stop()
     matmul.wait()
     assert matmul.screen.report.startswith("Stopped.")
@@ -587,11 +604,11 @@ def test_a_long_product_runs_in_a_process_that_stop_kills(matmul):
 
 
 def test_a_sweep_draws_every_product_that_takes_less_than_a_moment(matmul):
-    matmul.set(b=64, d=64, k=64, dtype="fp16", sweep="K")  # at 1 GFLOP/s, up to K = 2^14
+    matmul.set(b=64, d=64, k=64, dtype="fp16", sweep="K")  # at 1 GFLOP/s and worse, up to K = 2^11
     matmul.start("Sweep")
     matmul.wait()
-    assert matmul.screen.report == "15 products along K."
-    assert matmul.screen.svg.count('class="measured') >= 15 * 2  # in both plots
+    assert matmul.screen.report == "12 products along K."
+    assert matmul.screen.svg.count('class="measured') >= 12 * 2  # in both plots
     matmul.set(b=2**20, d=2**20)
     matmul.start("Sweep")
     with pytest.raises(ValueError, match="takes too long to sweep"):
@@ -603,10 +620,13 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     recording = next(iter(machines.recordings().values()))
     lab.set(b=250, d=1000, k=1100, dtype="fp32", guess="", where=f"{recording.machine.name} (recorded)")
     seconds = recording.seconds_by_size["fp32"][256, 1024, 1024]
-    assert f"Recorded: {seconds_text(seconds)}." in lab.screen.meaning
-    assert "at 256 × 1,024 × 1,024" in words(lab)
+    assert f"Recorded at 256 × 1,024 × 1,024: {seconds_text(seconds)}." in lab.screen.meaning
+    assert "Time along K, at 256 × 1,024 × ·" in words(lab)
+    lab.set(guess="3 ms")
     lab.start("Time it")
     lab.wait()
+    assert "guess" not in lab.screen.report  # it was for another size
+    assert lab.screen.table[1][-2] == ""
     assert lab.screen.table[1][:4] == [f"{recording.machine.name} (recorded)", "256", "1,024", "1,024"]
     assert lab.screen.table[1][-1] == "recorded"
     lab.start("Sweep")
@@ -626,3 +646,27 @@ def test_mfu_is_against_the_data_sheet_and_says_so_where_there_is_one(monkeypatc
     head, row = lab.screen.table
     share, achieved = (float(row[head.index(name)].rstrip("%")) for name in ("MFU", "of achieved"))
     assert achieved == pytest.approx(2 * share, rel=0.02, abs=0.2)
+
+
+def test_what_may_take_long_is_judged_with_a_margin_and_runs_apart(monkeypatch, a_core):
+    monkeypatch.setattr("course_utils.machines.this_machine", lambda: a_core)
+    monkeypatch.setattr("course_utils.machines.device", lambda: "cpu")
+    small, large = (Asked(n, n, n, "fp32", "this machine") for n in (1024, 2048))
+    assert (small.runs_apart, large.runs_apart) == (False, True)  # 21 and 172 ms at the peak
+    assert Asked(512, 512, 512, "fp16", "this machine").runs_apart  # predicted too well, without units for it
+    assert Asked(2**20, 1024, 1, "fp32", "this machine").runs_apart  # 4 GiB have to be filled first
+
+
+def test_a_machine_on_paper_is_not_the_recording_of_the_same_name(monkeypatch):
+    recording = next(iter(machines.recordings().values()))
+    monkeypatch.setattr("course_utils.machines.recordings", lambda: {"H100 SXM": recording})
+    assert Asked(1, 1, 1, "bf16", "H100 SXM").recording is None
+    assert Asked(1, 1, 1, "bf16", "H100 SXM (recorded)").recording is recording
+
+
+def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
+    monkeypatch.setattr(sys.modules["course_utils.labs.matmul_lab"], "LONGEST_S", 0.0)
+    matmul.set(b=32, d=32, k=32)
+    matmul.start("Time it")
+    with pytest.raises(ValueError, match="which is the most that this lab waits"):
+        matmul.wait()

@@ -119,7 +119,7 @@ def test_a_child_that_dies_is_told_of_and_not_waited_for():
     next(steps)
     (child,) = set(psutil.Process().children()) - before
     child.kill()
-    with pytest.raises(RuntimeError, match=r"The process that measured ended early, with status -9\."):
+    with pytest.raises(RuntimeError, match=r"The process that measured ended early\. Its status is -9\."):
         timing_of(steps)
 
 
@@ -176,8 +176,32 @@ def test_the_childs_refusal_comes_out_as_it_would_here():
     ],
 )
 def test_a_card_gets_its_own_data_sheet_or_none(torchs, ours):
-    sheet = machines._data_sheet(torchs)
+    memory_bytes = machines.MACHINES[ours].bytes if ours else 80 * 10**9
+    sheet = machines._data_sheet(torchs, memory_bytes)
     assert (sheet and sheet.name) == ours
+
+
+def test_a_card_with_another_memory_than_its_sheets_gets_none():
+    assert machines._data_sheet("NVIDIA GeForce RTX 3080", 12 * 2**30) is None  # the sheet's has 10 GB
+    assert (
+        machines._data_sheet("NVIDIA H100 80GB HBM3", 85_029_158_912).name == "H100 SXM"
+    )  # as torch counts it
+
+
+def test_what_a_library_prints_does_not_come_between_a_child_and_its_listener(monkeypatch):
+    monkeypatch.setenv("ONEDNN_VERBOSE", "1")
+    _, timing = timing_of(products.timing_steps_apart(64, 64, 64, "bf16", at_most_s=0.2))
+    assert timing.seconds > 0
+
+
+def test_a_large_operand_is_one_random_block_again_and_again(monkeypatch):
+    monkeypatch.setattr(products, "BLOCK", 8)
+    numbers = products._random(5, 4, torch.float32, "cpu")
+    assert numbers.shape == (5, 4)
+    flat = numbers.flatten()
+    assert len(set(flat[:8].tolist())) == 8
+    assert torch.equal(flat[8:16], flat[:8])
+    assert torch.equal(flat[16:], flat[:4])
 
 
 def test_every_data_sheet_belongs_to_some_card():

@@ -2,20 +2,29 @@
 
 import csv
 import io
+import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 import ipywidgets as widgets
 
 from course_utils import machines, measure, products
-from course_utils.labs.matmul_picture import HERE, Asked, Run, asked_for, place, typed_seconds, view
+from course_utils.labs.matmul_picture import (
+    HERE,
+    LONGEST_S,
+    Asked,
+    Run,
+    asked_for,
+    place,
+    typed_seconds,
+    view,
+)
 from course_utils.labs.panel import Download, Panel, Progress, View
 from course_utils.labs.size_control import SizeControl
 from course_utils.quantities import Number, rate_text, seconds_text
 
 ON_PAPER = ("T4", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
 AT_MOST_S = 2.0  # of sampling, on a press of a button
-APART_FROM_S = 0.3  # longer ones run in a process that can be killed
 SAVED = ("machine", *"bdk", "dtype", "seconds", "spread", "quiet", "recorded", "guess", "flops", "rate")
 PRESETS = {
     "a CPU's sizes": {"b": 1024, "d": 256, "k": 64},
@@ -77,9 +86,11 @@ class _MatmulLab:
         asked = asked_for(b, d, k, dtype, where)
         guessed = typed_seconds(guess)
         run = yield from self._run(asked, guessed)
-        off = f" Your guess was {guessed / run.seconds:.3g} times that." if guessed else ""
-        doubt = "" if run.quiet or run.recorded else " The machine was not quiet; take it as an upper bound."
-        verb = "Recorded, the nearest product" if run.recorded else "Measured"
+        same = run.size == asked.size
+        off = f" Your guess was {guessed / run.seconds:.3g} times that." if guessed and same else ""
+        doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
+        sizes = "" if same else " at {:,} × {:,} × {:,}".format(*run.size)
+        verb = f"Recorded{sizes}" if run.recorded else "Measured"
         yield Progress(
             1, f"{verb}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}", changed=True
         )
@@ -93,7 +104,7 @@ class _MatmulLab:
         if asked.recording:
             sizes = sorted({size[place(sweep)] for size in asked.recording.seconds_by_size[dtype]})
         along = [asked.with_size(sweep, size) for size in sizes]
-        along = [one for one in along if one.recording or (one.predicted_s < 0.25 and one.fits)]
+        along = [one for one in along if one.recording or (one.fits and not one.runs_apart)]
         if not along:
             raise ValueError(
                 f"Already at {sweep} = 1 this takes too long to sweep. Make the other two smaller."
@@ -109,17 +120,16 @@ class _MatmulLab:
         self, asked: Asked, guess: Number | None, *, at_most_s: Number = AT_MOST_S
     ) -> Generator[Progress, None, Run]:
         if asked.recorded:
-            return self._keep(replace(asked.recorded, guess=guess))
+            same = asked.recorded.size == asked.size
+            return self._keep(replace(asked.recorded, guess=guess if same else None))
         if asked.where != HERE:
             raise ValueError(
                 f"There is no {asked.where} here, and no recording of one: what you see is its data sheet's prediction."
             )
         asked.check_that_it_can_run()
         timing = yield from _as_progress(_steps(asked, at_most_s))
-        run = Run(
-            asked.where, *asked.size, asked.dtype, timing.seconds, timing.spread, timing.quiet, guess=guess
-        )
-        return self._keep(run)
+        found = timing.seconds, timing.spread, timing.doubt
+        return self._keep(Run(asked.where, *asked.size, asked.dtype, *found, guess=guess))
 
     def _keep(self, run: Run) -> Run:
         self.runs.append(run)
@@ -141,20 +151,22 @@ class _MatmulLab:
 
 
 def _steps(asked: Asked, at_most_s: Number) -> Generator[measure.Step, None, measure.Timing]:
-    known = asked.predicted_s < APART_FROM_S
-    steps = products.timing_steps if known else products.timing_steps_apart
+    steps = products.timing_steps_apart if asked.runs_apart else products.timing_steps
     return steps(asked.b, asked.d, asked.k, asked.dtype, device=machines.device(), at_most_s=at_most_s)
 
 
 def _as_progress(
     steps: Generator[measure.Step, None, measure.Timing],
 ) -> Generator[Progress, None, measure.Timing]:
+    deadline = time.monotonic() + LONGEST_S
     try:
         while True:
             try:
                 step = next(steps)
             except StopIteration as end:
                 return end.value
+            if time.monotonic() > deadline:
+                raise ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that this lab waits.")
             yield Progress(min(0.98, step.fraction), step.report)
     finally:
         steps.close()

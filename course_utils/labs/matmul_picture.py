@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course_utils import machines, measure, predict
 from course_utils.datasheets import Machine
@@ -12,7 +12,8 @@ from course_utils.labs.size_control import size_of
 from course_utils.quantities import Number, bytes_text, flops_text, number_text, rate_text, seconds_text
 
 HERE = "this machine"
-LONGEST_CALL_S = 60.0  # longer products are predicted, not run
+LONGEST_S = 60.0  # what may take longer is predicted, not run
+APART_FROM_S, APART_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
 COLUMNS = (
     "where",
     "B",
@@ -40,7 +41,7 @@ class Run:
     dtype: str
     seconds: Number
     spread: Number
-    quiet: bool
+    doubt: str = ""  # what makes the time doubtful, if anything does
     recorded: bool = False
     guess: Number | None = None
 
@@ -48,6 +49,11 @@ class Run:
     def size(self) -> tuple[int, int, int]:
         """(B, D, K)."""
         return self.b, self.d, self.k
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing makes the time doubtful."""
+        return not self.doubt
 
     @property
     def flops(self) -> int:
@@ -92,7 +98,9 @@ class Asked:
     @property
     def recording(self) -> machines.Recording | None:
         """The recording of that machine, if it is a recorded one."""
-        return machines.recordings().get(self.where.removesuffix(" (recorded)"))
+        if not self.where.endswith(" (recorded)"):
+            return None
+        return machines.recordings()[self.where.removesuffix(" (recorded)")]
 
     @property
     def machine(self) -> Machine:
@@ -108,12 +116,24 @@ class Asked:
             return None
         size = self.recording.nearest(self.b, self.d, self.k, self.dtype)
         seconds = self.recording.seconds_by_size[self.dtype][size]
-        return Run(self.where, *size, self.dtype, seconds, self.recording.spread, quiet=True, recorded=True)
+        return Run(self.where, *size, self.dtype, seconds, self.recording.spread, recorded=True)
 
     @property
     def predicted_s(self) -> Number:
         """By what the machine is known to reach."""
         return predict.matmul_seconds(self.b, self.d, self.k, self.machine, self.dtype)
+
+    @property
+    def at_worst_s(self) -> Number:
+        """With a margin: CPUs multiply some shapes at a fraction of their peak, and without units for a dtype at a tenth."""
+        peaks = self.machine.peak_flop_per_sec
+        slow = machines.device() == "cpu" and peaks[self.dtype] < peaks.get("fp32", 0) / 2
+        return self.predicted_s * (10 if slow else 3)
+
+    @property
+    def runs_apart(self) -> bool:
+        """Whether it could take longer than a moment, in running or in filling its operands with numbers."""
+        return self.at_worst_s > APART_FROM_S or self.nbytes > APART_FROM_BYTES
 
     @property
     def nbytes(self) -> int:
@@ -132,10 +152,10 @@ class Asked:
             raise ValueError(
                 f"Not run: it needs {bytes_text(self.nbytes)}, and {free} are free. Make it smaller."
             )
-        if self.predicted_s > LONGEST_CALL_S:
+        if self.at_worst_s > LONGEST_S:
             raise ValueError(
-                f"Not run: one product would take about {seconds_text(self.predicted_s)}, and {LONGEST_CALL_S:.0f} s "
-                "are the most that this lab waits. Make it smaller."
+                f"Not run: one product is predicted to take {seconds_text(self.predicted_s)} at the machine's peak and "
+                f"could take {seconds_text(self.at_worst_s)}. This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
             )
 
 
@@ -187,9 +207,10 @@ def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> Vie
     run = exactly[-1] if exactly else asked.recorded
     sentence = _bound_sentence(asked, seconds)
     if run:
-        sentence += f" {'Recorded' if run.recorded else 'Measured'}: {seconds_text(run.seconds)}."
+        sizes = "" if run.size == asked.size else " at {:,} × {:,} × {:,}".format(*run.size)
+        sentence += f" {'Recorded' if run.recorded else 'Measured'}{sizes}: {seconds_text(run.seconds)}."
     drawn = [*_account(asked, seconds, run, guess), _roofline(asked, theirs), _along(asked, sweep, theirs)]
-    table = [COLUMNS, *(_row(run) for run in reversed(runs[-12:]))] if runs else []
+    table = [COLUMNS, *(_row(run) for run in reversed(runs))] if runs else []
     return View(svg.picture(1000, 525, *drawn), sentence, table)
 
 
@@ -247,9 +268,10 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
             class_="strong",
         )
     if guess:
-        beside = run.seconds if run else seconds
+        same = run is not None and run.size == asked.size
+        beside = run.seconds if same else seconds
         yield svg.text(0, y + 24, "my guess", class_="faint")
-        what = "measured" if run else "predicted"
+        what = "measured" if same else "predicted"
         yield svg.text(100, y + 24, f"{seconds_text(guess)}, {guess / beside:.3g} times what is {what}")
     yield svg.text(0, y + 48, f"{machine.name}. {machine.source}.", class_="faint small")
 
@@ -298,11 +320,12 @@ def _roofline(asked: Asked, runs: list[Run]) -> str:
     """The roof, every run under it, and the product that is asked for on it."""
     machine, dtype = asked.machine, asked.dtype
     peak, ridge = machine.peak(dtype), predict.ridge(machine, dtype)
-    plot = _ranged(ROOF, (peak / 20_000, peak * 3))
+    plot = _ranged(ROOF, (min([peak / 10_000, *(run.rate / 2 for run in runs)]), peak * 3))
     low, high = plot.x_range
     ours = predict.intensity(predict.matmul_flops(asked.b, asked.d, asked.k), asked.nbytes)
     attainable = min(peak, ours * machine.bytes_per_sec)
-    roof = [plot.at(low, low * machine.bytes_per_sec), plot.at(ridge, peak), plot.at(high, peak)]
+    start = (low, min(peak, low * machine.bytes_per_sec))
+    roof = [plot.at(*start), plot.at(max(ridge, low), peak), plot.at(high, peak)]
     return "".join(
         [
             plot.frame(
@@ -321,24 +344,21 @@ def _roofline(asked: Asked, runs: list[Run]) -> str:
 
 def _along(asked: Asked, name: str, runs: list[Run]) -> str:
     """Predicted time along one dimension, and the runs that share the other two."""
+    near = replace(asked, **dict(zip("bdk", asked.recorded.size, strict=True))) if asked.recorded else asked
     sizes = [2.0**power for power in range(21)]
-    seconds = [asked.with_size(name, int(size)).predicted_s for size in sizes]
-    plot = _ranged(TIMES, (seconds[0] / 10, seconds[-1] * 2))
-    same = [
-        r for r in runs if all(getattr(r, o.lower()) == asked.size[place(o)] for o in "BDK".replace(name, ""))
-    ]
-    if asked.recording:
-        near = asked.recorded
-        others = "BDK".replace(name, "").lower()
-        same = [r for r in runs if all(getattr(r, o) == getattr(near, o) for o in others)]
+    seconds = [near.with_size(name, int(size)).predicted_s for size in sizes]
+    others = [place(other) for other in "BDK".replace(name, "")]
+    same = [run for run in runs if all(run.size[other] == near.size[other] for other in others)]
+    fixed = " × ".join("·" if other == name else f"{near.size[place(other)]:,}" for other in "BDK")
+    plot = _ranged(TIMES, (min([seconds[0] / 10, *(run.seconds / 2 for run in same)]), seconds[-1] * 2))
     return "".join(
         [
-            plot.frame(f"Time along {name}", f"size of {name}", "time", _plain, seconds_text),
+            plot.frame(f"Time along {name}, at {fixed}", f"size of {name}", "time", _plain, seconds_text),
             svg.polyline(
                 [plot.at(x, s) for x, s in zip(sizes, seconds, strict=True)], class_="line predicted"
             ),
             *_measured_dots(plot, asked, same, lambda run: (getattr(run, name.lower()), run.seconds)),
-            svg.dot(*plot.at(asked.size[place(name)], asked.predicted_s), 8, class_="ring"),
+            svg.dot(*plot.at(near.size[place(name)], near.predicted_s), 8, class_="ring"),
         ]
     )
 

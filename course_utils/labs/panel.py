@@ -3,6 +3,7 @@
 import base64
 import contextvars
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -19,6 +20,7 @@ from course_utils.figures import COLOURS
 from course_utils.labs import svg as svg_words
 from course_utils.quantities import Number
 
+REPORT_S = 0.1  # between two reports of a job
 _HERE = Path(__file__).parent
 
 
@@ -198,10 +200,8 @@ class Panel(widgets.VBox):
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
         self.stop()
-        for box in self.children:
-            for part in getattr(box, "children", ()):
-                part.close()
-            box.close()
+        for part in self.children:
+            _close(part)
         super().close()
 
     # How it is done.
@@ -249,13 +249,16 @@ class Panel(widgets.VBox):
             self.pick(str(content["pick"]))
 
     def _work(self, steps: Iterator[Progress]) -> None:
+        next_report_s = 0.0
         try:
             with closing(steps):
                 for step in steps:
                     stopped = self._stopping.is_set() and step.fraction < 1
-                    self._report(
-                        f"Stopped. {step.report}" if stopped else step.report, progress=step.fraction
-                    )
+                    # Jupyter's server drops messages that come too thickly, the last ones included.
+                    if stopped or step.changed or step.fraction >= 1 or time.monotonic() >= next_report_s:
+                        words = f"Stopped. {step.report}" if stopped else step.report
+                        self._report(words, progress=step.fraction)
+                        next_report_s = time.monotonic() + REPORT_S
                     if step.changed:
                         self._draw_anew()
                     if stopped:
@@ -294,6 +297,12 @@ class Panel(widgets.VBox):
         )
         bundle["image/png"] = base64.b64encode(svg_words.still_png(self.screen.svg)).decode()
         return bundle
+
+
+def _close(widget: widgets.Widget) -> None:
+    for part in getattr(widget, "children", ()):
+        _close(part)
+    widget.close()
 
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:

@@ -19,9 +19,10 @@ function render({ model, el }) {
   const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
   const meaning = part("meaning", "status");
   const picture = part("picture", "group");
-  const table = document.createElement("table");
-  table.className = "course-table";
-  el.append(table);
+  const frame = part("table", "region");
+  frame.tabIndex = 0; // so that the keyboard can scroll it
+  frame.setAttribute("aria-label", "History");
+  const table = frame.appendChild(document.createElement("table"));
 
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
   let current = null; // the one part of the picture that the Tab key reaches
@@ -45,6 +46,7 @@ function render({ model, el }) {
 
   function tabulate() {
     table.replaceChildren();
+    frame.hidden = !model.get("table").length;
     model.get("table").forEach((cells, number) => {
       const row = table.insertRow();
       for (const words of cells) {

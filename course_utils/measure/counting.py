@@ -134,7 +134,8 @@ class _Guard(TorchDispatchMode):
         kwargs: dict[str, object] | None = None,
     ) -> object:
         name = _name(func.overloadpacket)
-        if name in BLIND:
+        sparse = any(isinstance(arg, torch.Tensor) and arg.layout != torch.strided for arg in args)
+        if name in BLIND or func.namespace == "quantized" or (sparse and "mm" in name):
             raise ValueError(
                 f"torch's counter has no formula for {name!r} and would say 0. If a vector is the reason, give it "
                 "a second dimension, as in x @ w[:, None]; otherwise count this operation by hand."

@@ -119,5 +119,6 @@ class _Allocations(TorchDispatchMode):
 def free_bytes(device: str = "cpu") -> int:
     """Bytes that can still be allocated; for a CPU what the system can give without swapping."""
     if torch.device(device).type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
     return psutil.virtual_memory().available

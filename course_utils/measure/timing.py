@@ -7,6 +7,7 @@ is the spread. A GPU's clock moves with its power and temperature instead, and t
 one gets: "typical".
 """
 
+import contextlib
 import math
 import os
 import statistics
@@ -80,8 +81,16 @@ class Timing:
         """Whether nothing was seen that would make the time doubtful."""
         return self.converged and not self.disturbance
 
+    @property
+    def doubt(self) -> str:
+        """What makes the time doubtful, if anything does."""
+        if self.quiet:
+            return ""
+        few = "only one sample" if len(self.samples) == 1 else f"only {len(self.samples)} samples"
+        return self.disturbance or (few if len(self.samples) < 3 else "the samples do not agree")
+
     def __repr__(self) -> str:
-        doubt = "" if self.quiet else f"; not quiet: {self.disturbance or 'the samples do not agree'}"
+        doubt = "" if self.quiet else f"; {self.doubt}"
         return (
             f"{seconds_text(self.seconds)} ({self.statistic} of {len(self.samples)} samples, {self.clock}, "
             f"spread {self.spread:.1%}{doubt})"
@@ -115,7 +124,8 @@ def timing_steps(
     with _lock_file(device) as lock:
         alone = yield from _wait_for(lock, begun, deadline)
         sample = _device_samples if torch.device(device).type == "cuda" else _samples
-        with _threads(threads):
+        on_it = torch.cuda.device(device) if torch.device(device).type == "cuda" else contextlib.nullcontext()
+        with _threads(threads), on_it:
             timing = yield from sample(fn, device, begun, deadline)
     if not alone:
         return _with(timing, disturbance="another measurement held this device all the time")
@@ -132,15 +142,14 @@ def _with(timing: Timing, **changes: object) -> Timing:
 def _samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Generator[Step, None, Timing]:
-    clock = _Clock(device)
-    first = clock.sample(fn, 1)  # counts only if there is no time for another
-    taken: list[_Sample] = []
-    fastest: list[Number] = []
-    again = 1
+    clock, others = _Clock(device), _OtherWork()
+    latest = clock.sample(fn, 1)  # cold: counts only if there is no time for another
     if time.perf_counter() < deadline:
-        again = max(1, math.ceil(SAMPLE_S / max(clock.sample(fn, 1).wall_s, 1e-7)))
+        latest = clock.sample(fn, 1)  # warm: counts if it is long enough to be a sample
+    again = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))
+    taken = [latest] if again == 1 else []
+    fastest = [sample.wall_s if sample.waits else sample.cpu_s for sample in taken]
     converged = False
-    others = _OtherWork()
     while time.perf_counter() + (again > 1) * SAMPLE_S < deadline and not converged:
         sample = clock.sample(fn, again)
         taken.append(sample)
@@ -152,7 +161,7 @@ def _samples(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
             f"{len(taken)} samples, the best {seconds_text(fastest[0])}",
         )
-    kept = taken or [first]
+    kept = taken or [latest]
     # A call that waits of its own accord, for a file or for other threads, is not told by its own thread's clock.
     by_wall = clock.many_threads or all(sample.waits for sample in kept)
     return Timing(
@@ -222,7 +231,10 @@ class _OtherWork:
         """What to say of the whole time; nothing if enough of it was quiet."""
         if self.quiet_s >= QUIET_S:
             return ""
-        share = _share(self._begun, self._now())
+        now = self._now()
+        if now[0] - self._begun[0] < SLICE_S:
+            return ""  # too short to tell
+        share = _share(self._begun, now)
         return f"other work took {share:.0%} of the machine's cores" if share >= OTHERS else ""
 
 
@@ -256,25 +268,27 @@ def _device_samples(
     """An event before and after each call, the second-level cache emptied in between, the median of all."""
     cache = getattr(torch.cuda.get_device_properties(device), "L2_cache_size", L2_FALLBACK_BYTES)
     sweeper = torch.empty(2 * cache, dtype=torch.uint8, device=device)
-    # The first calls load kernels and pick algorithms.
-    (first,) = _event_times(fn, sweeper, 1)
+    (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
+    if time.perf_counter() < deadline:
+        (latest,) = _event_times(fn, sweeper, 1)
     samples: list[Number] = []
     converged = False
     batch = 1
-    while time.perf_counter() + batch * first < deadline and not converged:
+    while time.perf_counter() + batch * latest < deadline and not converged:
         samples += _event_times(fn, sweeper, batch)
+        latest = samples[-1]
         half = len(samples) // 2
         if half >= 10:
             earlier, later = statistics.median(samples[:half]), statistics.median(samples[half:])
             long_enough = time.perf_counter() - begun >= QUIET_S
             converged = long_enough and abs(earlier / later - 1) <= AGREEMENT
-        batch = max(1, min(100, int(0.05 / max(samples[-1], 1e-6))))
+        batch = max(1, min(100, int(0.05 / max(latest, 1e-6))))
         yield Step(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
             f"{len(samples)} samples, the typical {seconds_text(statistics.median(samples))}",
         )
     return Timing(
-        samples=tuple(samples or [first]),
+        samples=tuple(samples or [latest]),
         statistic="typical",
         converged=converged,
         clock="device events",
@@ -304,12 +318,14 @@ def _lock_file(device: str) -> Iterator[int | None]:
     if fcntl is None:
         yield None
         return
-    name = f"course-utils-timing-{os.getuid()}-{str(torch.device(device)).replace(':', '-')}.lock"
+    which = torch.device(device)
+    name = f"course-utils-timing-{os.getuid()}-{which.type}-{which.index or 0}.lock"
     descriptor = os.open(Path(tempfile.gettempdir()) / name, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         yield descriptor
     finally:
-        os.close(descriptor)  # gives the lock back
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough if a child has inherited it
+        os.close(descriptor)
 
 
 def _wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Step, None, bool]:
