@@ -111,10 +111,19 @@ def roofline(
             _label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
         for cloud in clouds.values():
             axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.3)
-        for name, (x, y) in named_points.items():
+        by_height = sorted(named_points.items(), key=lambda item: item[1][1])
+        for rank, (name, (x, y)) in enumerate(by_height):
             axes.plot(x, y, "o", color=orange, markersize=9)
-            left = x < min(ridges)  # where points crowd, away from each other
-            _label(axes, name, x, y, orange, (-10, -5) if left else (8, -14), ha="right" if left else "left")
+            left = x < min(ridges)  # where points crowd, words go down and up in turn
+            _label(
+                axes,
+                name,
+                x,
+                y,
+                orange,
+                (-10, 1 if rank % 2 else -12) if left else (8, -14),
+                ha="right" if left else "left",
+            )
         axes.set_xlim(low, high)
         rates = [y for _, y in points] + [peak for peak, _ in roofs.values()]
         axes.set_ylim(min(rates) / 2, max(rates) * 3)

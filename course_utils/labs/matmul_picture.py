@@ -287,9 +287,8 @@ def _utilisation(run: Run) -> str:
 def _shares(run: Run) -> tuple[Number | None, Number | None]:
     machine = Asked(run.b, run.d, run.k, run.dtype, run.machine).machine
     best = machine.achieved_flop_per_sec.get(run.dtype)
-    return run.rate / machine.peak(
-        run.dtype
-    ) if machine.has_data_sheet else None, run.rate / best if best else None
+    of_the_sheet = run.rate / machine.peak(run.dtype) if machine.has_data_sheet else None
+    return of_the_sheet, run.rate / max(best, run.rate) if best else None
 
 
 def _row(run: Run) -> list[str]:
