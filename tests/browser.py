@@ -63,7 +63,11 @@ def jupyterlab(folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
         finally:
             server.terminate()
-            server.wait(20)
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:  # a busy machine
+                server.kill()
+                server.wait()
 
 
 def answers(address: str) -> bool:
