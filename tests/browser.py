@@ -16,9 +16,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -60,6 +61,9 @@ def jupyterlab(folder: Path) -> Iterator[str]:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
             wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
+            # Its list of kernels too, which it makes at the first request: a page that has to wait for it asks for one.
+            specs = f"http://127.0.0.1:{port}/api/kernelspecs?token={token}"
+            wait_until(lambda: answers(specs, "kernelspecs"), "JupyterLab lists its kernels")
             yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
         finally:
             server.terminate()
@@ -70,9 +74,9 @@ def jupyterlab(folder: Path) -> Iterator[str]:
                 server.wait()
 
 
-def answers(address: str) -> bool:
+def answers(address: str, with_key: str = "version") -> bool:
     try:
-        return "version" in json.load(urllib.request.urlopen(address, timeout=2))
+        return with_key in json.load(urllib.request.urlopen(address, timeout=5))
     except OSError:
         return False
 
@@ -92,27 +96,41 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(30_000)
-        # A busy machine can be so late with its list of kernels that JupyterLab asks for one.
-        question = page.locator("dialog.jp-Dialog")
-        page.add_locator_handler(
-            question, lambda: question.locator(".jp-mod-accept").click(), no_wait_after=True
-        )
-        page.goto(address.format(notebook.name))
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        # A busy machine can be so late that JupyterLab asks for a kernel, at times in vain: open the page again.
+        question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
+        for _ in range(4):
+            page.goto(address.format(notebook.name))
+            page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+            expect(question.or_(idle).first).to_be_visible(timeout=30_000)
+            if not question.count():
+                break
+        page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
         yield page
         browser.close()
 
 
+def answer(question: Locator) -> None:
+    """Answer JupyterLab's question for a kernel with the first Python that it offers; it proposes none at times."""
+    choose = """(dialog) => {
+      const select = dialog.querySelector("select");
+      const python = [...(select?.options ?? [])].find((option) => option.text.startsWith("Python"));
+      if (!python) return;
+      select.value = python.value;
+      select.dispatchEvent(new Event("change", { bubbles: true }));
+    }"""
+    question.first.evaluate(choose)
+    question.first.locator(".jp-mod-accept").click()
+
+
 def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
-    idle = ".jp-NotebookPanel-toolbar [data-status=idle]"
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
     while not started.count():  # a click before the kernel is ready can be lost
-        page.wait_for_selector(idle)
+        page.wait_for_selector(IDLE)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         page.wait_for_timeout(1000)
-    page.wait_for_selector(idle, timeout=90_000)
+    page.wait_for_selector(IDLE, timeout=90_000)
 
     def saved() -> bool:
         page.keyboard.press("Control+s")
