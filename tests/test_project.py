@@ -34,8 +34,8 @@ MAY_IMPORT = {
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "products": {"torch", "quantities", "measure"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
-    "figures": {"matplotlib", "quantities", "floats", "predict", "datasheets"},
-    "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets", "machines"},
+    "figures": {"matplotlib", "quantities", "floats"},
+    "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
     | {"quantities", "floats", "figures", "datasheets", "predict", "measure", "products", "machines"},
     "recorded": set(),
