@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from course_utils import einsums
 from course_utils.datasheets import Machine
 from course_utils.quantities import Ledger, Number
 
@@ -108,55 +109,14 @@ def einsum_flops(pattern: str, /, **sizes: int) -> int:
     >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
     16384
     """
-    operands, output = _parsed(pattern, sizes)
-    return _cheapest(operands, output, sizes)
-
-
-def _parsed(pattern: str, sizes: Mapping[str, int]) -> tuple[list[frozenset[str]], frozenset[str]]:
-    left, arrow, right = pattern.partition("->")
-    operands, output = [frozenset(side.split()) for side in left.split(",")], frozenset(right.split())
-    named = frozenset().union(*operands)
-    if not arrow or "->" in right or "," in right or not all(name.isidentifier() for name in named | output):
-        raise ValueError(f'An einsum pattern looks like "b d, d k -> b k"; got {pattern!r}.')
-    if output - named:
+    einsum = einsums.parsed(pattern)
+    if set(einsum.names) != set(sizes):
         raise ValueError(
-            f"{', '.join(sorted(output - named))} in the result of {pattern!r} comes from no operand."
-        )
-    if named ^ set(sizes):
-        raise ValueError(
-            f"{pattern!r} needs the sizes of {', '.join(sorted(named))}; got {', '.join(sorted(sizes)) or 'none'}."
+            f"{pattern!r} needs the sizes of {', '.join(sorted(einsum.names))}; "
+            f"got {', '.join(sorted(sizes)) or 'none'}."
         )
     _sizes(**sizes)
-    return operands, output
-
-
-def _cheapest(operands: list[frozenset[str]], output: frozenset[str], sizes: Mapping[str, int]) -> int:
-    """The least cost over all orders: for each set of operands, the best way to split it in two."""
-    everyone = (1 << len(operands)) - 1
-
-    def kept(group: int) -> frozenset[str]:
-        """The dimensions of the group's product that someone outside it still needs."""
-        inside = frozenset().union(*(o for n, o in enumerate(operands) if group >> n & 1))
-        outside = output.union(*(o for n, o in enumerate(operands) if not group >> n & 1))
-        return inside & outside
-
-    best = {1 << n: 0 for n in range(len(operands))}
-    dimensions = {1 << n: operand for n, operand in enumerate(operands)}
-    for group in range(1, everyone + 1):
-        if group in best:
-            continue
-        dimensions[group] = kept(group)
-        costs = []
-        part = (group - 1) & group
-        while part > group ^ part:  # each split once
-            both = dimensions[part] | dimensions[group ^ part]
-            per_element = 2 if both - dimensions[group] else 1
-            costs.append(
-                best[part] + best[group ^ part] + per_element * math.prod(sizes[name] for name in both)
-            )
-            part = (part - 1) & group
-        best[group] = min(costs)
-    return best[everyone]
+    return einsums.orders(einsum, sizes, only_cheapest=True)[0].flops
 
 
 # Models and training runs.

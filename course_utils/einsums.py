@@ -1,0 +1,266 @@
+"""What an einsum pattern says: its names and their roles, the loops it stands for, and what each order of multiplying costs.
+
+A pattern is written as in einops, "b i h, b j h -> b i j": operands, each a list of named dimensions, and
+the dimensions that are kept. The others are summed.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from course_utils.quantities import Number
+
+LONGEST = 400  # characters
+EXAMPLE = '"b d, d k -> b k"'
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+Names = tuple[str, ...]
+Tree = int | tuple  # an operand's place, or a pair of trees that are multiplied with each other
+
+
+@dataclass(frozen=True)
+class Einsum:
+    """A pattern, taken apart."""
+
+    operands: tuple[Names, ...]
+    output: Names
+
+    @property
+    def names(self) -> Names:
+        """Every dimension once, in order of appearance."""
+        return tuple(dict.fromkeys(itertools.chain(*self.operands)))
+
+    @property
+    def summed(self) -> Names:
+        """The dimensions that the result no longer has."""
+        return tuple(name for name in self.names if name not in self.output)
+
+    def role(self, name: str) -> str:
+        """Summed if the result lacks it, batch if it is everywhere, kept if it is in the result and some operands.
+
+        >>> pattern = parsed("b i h, b j h -> b i j")
+        >>> [f"{name}: {pattern.role(name)}" for name in pattern.names]
+        ['b: batch', 'i: kept', 'h: summed', 'j: kept']
+        """
+        if name not in self.output:
+            return "summed"
+        everywhere = len(self.operands) > 1 and all(name in operand for operand in self.operands)
+        return "batch" if everywhere else "kept"
+
+    @property
+    def equation(self) -> str:
+        """The same in torch.einsum's notation, where a dimension is one letter."""
+        if len(self.names) > len(LETTERS):
+            raise ValueError(f"torch.einsum has {len(LETTERS)} letters; this names {len(self.names)}.")
+        letter = dict(zip(self.names, LETTERS, strict=False))
+        sides = ["".join(letter[name] for name in side) for side in (*self.operands, self.output)]
+        return ",".join(sides[:-1]) + "->" + sides[-1]
+
+    def steps(self, sizes: Mapping[str, int]) -> int:
+        """How often the innermost line of the loops runs: the product of all sizes."""
+        return math.prod(sizes[name] for name in self.names)
+
+
+# Reading.
+
+
+def parsed(pattern: str, *, letters: bool = False) -> Einsum:
+    """Take a pattern apart; with `letters` as torch.einsum reads it, where every letter is a dimension.
+
+    >>> parsed("b d, d k -> b k") == parsed("bd,dk->bk", letters=True)
+    True
+    """
+    if len(pattern) > LONGEST:
+        raise ValueError(f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here.")
+    arrows = [match.start() for match in re.finditer("->", pattern)]
+    if len(arrows) != 1:
+        at = arrows[1] if arrows else len(pattern)
+        what = "a second ->" if arrows else "the -> is missing, and behind it what the result keeps"
+        raise _mistake(pattern, at, at + 2 * bool(arrows), what)
+    comma = pattern.find(",", arrows[0])
+    if comma >= 0:
+        raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
+    ends = [match.start() for match in re.finditer(",", pattern)] + [arrows[0]]
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    operands = [_side(pattern, start, end, letters) for start, end in zip(starts, ends, strict=True)]
+    known = set().union(*({name for name, _ in operand} for operand in operands))
+    output = _side(pattern, arrows[0] + 2, len(pattern), letters)
+    for name, at in output:
+        if name not in known:
+            hint = "" if letters or len(name) < 2 else " If every letter is a dimension, choose letters."
+            raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
+    return Einsum(
+        tuple(tuple(name for name, _ in operand) for operand in operands), tuple(name for name, _ in output)
+    )
+
+
+def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, int]]:
+    """The names of one operand or of the result, each with its place in the pattern."""
+    found: list[tuple[str, int]] = []
+    for match in re.finditer(r"\.\.+|[^\W\d]|\S" if letters else r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
+        name, at = match[0], start + match.start()
+        good = name in LETTERS if letters else name.isidentifier()
+        if not good:
+            raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
+        if any(name == earlier for earlier, _ in found):
+            raise _mistake(pattern, at, at + len(name), f"{name} stands twice in one place; once is enough")
+        found.append((name, at))
+    return found
+
+
+def _why_not(name: str, letters: bool) -> str:
+    if name.startswith("."):
+        return "here every dimension needs a name and a size, so no dots"
+    if name in ("(", ")"):
+        return "parentheses split and merge dimensions, which is rearrange's work and not einsum's"
+    if name == "-" or name == ">":
+        return "an arrow is written ->"
+    return f"{name} is no " + ("letter from a to z or A to Z" if letters else "name of a dimension")
+
+
+def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
+    marked = f"{pattern[:start]}▸{pattern[start:end]}◂{pattern[end:]}"
+    return ValueError(
+        f"In “{marked}”, at ▸◂: {what}.{hint} An einsum pattern looks like {EXAMPLE}: operands, commas between them, "
+        "and behind -> what is kept."
+    )
+
+
+# The slow loops that it stands for.
+
+
+def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
+    """The loops as Python would have them, one for each dimension: the kept ones outside, the summed ones inside.
+
+    >>> print(loop_nest(parsed("i k, k j -> i j"), {"i": 2, "k": 3, "j": 4}))
+    for i in range(2):
+        for j in range(4):
+            total = 0
+            for k in range(3):
+                total += A[i, k] * B[k, j]
+            result[i, j] = total
+    """
+    lines, depth = [], 0
+
+    def line(words: str) -> None:
+        lines.append("    " * depth + words)
+
+    for name in einsum.output:
+        line(f"for {name} in range({sizes[name]}):")
+        depth += 1
+    line("total = 0")
+    inside = depth
+    for name in einsum.summed:
+        line(f"for {name} in range({sizes[name]}):")
+        depth += 1
+    line("total += " + " * ".join(_element(n, names) for n, names in enumerate(einsum.operands)))
+    depth = inside
+    line(f"{_indexed('result', einsum.output)} = total")
+    return "\n".join(lines)
+
+
+def operand_name(place: int) -> str:
+    """A, B, C and so on."""
+    return LETTERS[26 + place]
+
+
+def _element(place: int, names: Sequence[str]) -> str:
+    return _indexed(operand_name(place), names)
+
+
+def _indexed(of: str, names: Sequence[str]) -> str:
+    return f"{of}[{', '.join(names)}]" if names else of
+
+
+def looped(
+    einsum: Einsum, sizes: Mapping[str, int], read: Sequence[Callable[[tuple[int, ...]], Number]]
+) -> Iterator[tuple[tuple[int, ...], Number]]:
+    """Run the loops: each place of the result with its sum. `read[n](place)` is an element of operand n."""
+    summed = einsum.summed
+    for kept in itertools.product(*(range(sizes[name]) for name in einsum.output)):
+        at = dict(zip(einsum.output, kept, strict=True))
+        total = 0
+        for inner in itertools.product(*(range(sizes[name]) for name in summed)):
+            at.update(zip(summed, inner, strict=True))
+            total += math.prod(
+                element(tuple(at[name] for name in names))
+                for element, names in zip(read, einsum.operands, strict=True)
+            )
+        yield kept, total
+
+
+# Orders of multiplying.
+
+
+@dataclass(frozen=True)
+class Order:
+    """One way to multiply all operands in pairs: who with whom, its FLOPs, and the most numbers held between."""
+
+    tree: Tree
+    flops: int
+    largest: int  # elements of the largest product on the way, the result among them
+
+    @property
+    def text(self) -> str:
+        """Who is multiplied with whom: ((A B) C)."""
+        return _tree_text(self.tree)
+
+
+def _tree_text(tree: Tree) -> str:
+    return operand_name(tree) if isinstance(tree, int) else f"({' '.join(map(_tree_text, tree))})"
+
+
+def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = False) -> list[Order]:
+    """Every order with its cost, the cheapest first: 3 for three operands, 15 for four, 105 for five.
+
+    A pair costs 2 FLOPs for each multiply-add, as loops would do it: an index that only one operand has is
+    not summed beforehand. Where a pair sums nothing, there is no addition, and it costs 1.
+
+    >>> pattern, sizes = parsed("a b, b c, c d -> a d"), {"a": 64, "b": 4, "c": 64, "d": 4}
+    >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
+    [('(A (B C))', 4096), ('((A B) C)', 65536), ('((A C) B)', 196608)]
+    """
+    operands = [frozenset(names) for names in einsum.operands]
+    everyone = (1 << len(operands)) - 1
+
+    @cache
+    def left_of(group: int) -> frozenset[str]:
+        """The dimensions of the group's product that someone outside it still needs."""
+        inside = frozenset().union(*(o for n, o in enumerate(operands) if group >> n & 1))
+        outside = frozenset(einsum.output).union(*(o for n, o in enumerate(operands) if not group >> n & 1))
+        return inside & outside
+
+    def dimensions(group: int) -> frozenset[str]:
+        return operands[group.bit_length() - 1] if group.bit_count() == 1 else left_of(group)
+
+    def volume(names: frozenset[str]) -> int:
+        return math.prod(sizes[name] for name in names)
+
+    @cache
+    def ways(group: int) -> list[Order]:
+        if group.bit_count() == 1:
+            return [Order(group.bit_length() - 1, 0, 0)]
+        found, size = [], volume(left_of(group))
+        for part in _halves(group):
+            both = dimensions(part) | dimensions(group ^ part)
+            flops = (2 if both - left_of(group) else 1) * volume(both)
+            for one, other in itertools.product(ways(part), ways(group ^ part)):
+                total = one.flops + other.flops + flops
+                found.append(Order((one.tree, other.tree), total, max(one.largest, other.largest, size)))
+        found.sort(key=lambda order: order.flops)
+        return found[:1] if only_cheapest else found
+
+    return ways(everyone)
+
+
+def _halves(group: int) -> Iterator[int]:
+    """Each way to split a set of operands in two, once, by the half that has the first of them."""
+    first = group & -group
+    part = (group - 1) & group
+    while part:
+        if part & first:
+            yield part
+        part = (part - 1) & group

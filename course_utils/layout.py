@@ -1,0 +1,147 @@
+"""What a tensor is in memory: a storage, and for each index the place in it. And when a new shape needs no copy."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+
+import torch
+
+
+def address(t: torch.Tensor, index: Sequence[int]) -> int:
+    """Storage offset + Σ index × stride: where in the storage an element lies, counted in elements.
+
+    >>> t = torch.arange(12).view(3, 4)[1:, ::2]
+    >>> address(t, (1, 1)), t[1, 1].item()
+    (10, 10)
+    """
+    places = _places(tuple(t.shape), index)
+    return t.storage_offset() + sum(i * step for i, step in zip(places, t.stride(), strict=True))
+
+
+def address_formula(t: torch.Tensor, index: Sequence[int]) -> str:
+    """The same with its numbers, to be read.
+
+    >>> address_formula(torch.arange(12).view(3, 4)[1:, ::2], (1, 1))
+    '4 + 1 × 4 + 1 × 2 = 10'
+    """
+    places = _places(tuple(t.shape), index)
+    terms = [f"{i} × {step}" for i, step in zip(places, t.stride(), strict=True)]
+    return f"{' + '.join([str(t.storage_offset()), *terms])} = {address(t, index)}"
+
+
+def _places(shape: tuple[int, ...], index: Sequence[int]) -> tuple[int, ...]:
+    """The index with negative numbers counted from the end, if the tensor has such an element."""
+    if len(index) != len(shape):
+        raise ValueError(f"A tensor of shape {shape} has {len(shape)} indices; got {len(index)}: {index}.")
+    for dimension, (i, size) in enumerate(zip(index, shape, strict=True)):
+        if not -size <= i < size:
+            allowed = f"{-size} to {size - 1}" if size else "none, since its size is 0"
+            raise ValueError(f"Index {i} in dimension {dimension} of shape {shape}: allowed are {allowed}.")
+    return tuple(i % size for i, size in zip(index, shape, strict=True))
+
+
+def addresses(t: torch.Tensor) -> Iterator[int]:
+    """The place of every element, row by row. A place that several elements share comes several times.
+
+    >>> list(addresses(torch.arange(2).expand(2, 2)))
+    [0, 1, 0, 1]
+    """
+    return (address(t, index) for index in product(*map(range, t.shape)))
+
+
+def seen_bytes(t: torch.Tensor) -> int:
+    """Bytes of the storage that this tensor reaches; each counts once, however many elements share it.
+
+    >>> seen_bytes(torch.zeros(4).expand(1000, 4))
+    16
+    """
+    return len(set(addresses(t))) * t.element_size()
+
+
+def owned_bytes(t: torch.Tensor) -> int:
+    """Bytes of the whole storage, which stays allocated as long as any tensor points into it.
+
+    >>> owned_bytes(torch.zeros(1000)[:1])
+    4000
+    """
+    return t.untyped_storage().nbytes()
+
+
+def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether both point into one storage, so that a write through the one can show in the other.
+
+    >>> x = torch.arange(6).view(2, 3)
+    >>> shares_storage(x, x.t()), shares_storage(x, x.clone())
+    (True, False)
+    """
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+# When a new shape is a view.
+
+
+def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[int]) -> bool:
+    """Whether new strides alone give the new shape; if not, it takes a copy.
+
+    Neighbours i and i + 1 can be merged if stride[i] = size[i + 1] × stride[i + 1]: then a step along i is as
+    long as a walk through all of i + 1. Where they can't, the new shape has to be cut at the same place.
+
+    >>> can_view((4, 3), (6, 2), (2, 2, 3)), can_view((4, 3), (6, 2), (12,)), can_view((4, 3), (8, 2), (12,))
+    (True, True, False)
+    """
+    return not why_not_view(shape, stride, new_shape)
+
+
+def why_not_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[int]) -> str:
+    """What stands in the way of the view, in a sentence; nothing if it is possible.
+
+    >>> print(why_not_view((3, 2), (1, 3), (6,)))
+    Dimensions 0 and 1 of (3, 2) cannot be merged, and 6 in (6,) would need both: a step along 0 is 1 element, a walk through 1 is 2 × 3 = 6.
+    """
+    shape, stride, new_shape = _checked(shape, stride, new_shape)
+    wanted, there = math.prod(new_shape), math.prod(shape)
+    if wanted != there:
+        return f"{new_shape} has {_elements(wanted)}, and {shape} has {_elements(there)}."
+    # How many elements lie behind each cut that the new shape makes.
+    cuts = {math.prod(new_shape[place:]) for place in range(len(new_shape) + 1)}
+    behind = 1
+    for left, right in reversed(_seams(shape)):
+        behind *= shape[right]
+        walk = shape[right] * stride[right]
+        if stride[left] != walk and behind not in cuts and there:
+            return (
+                f"Dimensions {left} and {right} of {shape} cannot be merged, and "
+                f"{_spanning(new_shape, behind)} in {new_shape} would need both: a step along {left} is "
+                f"{_elements(stride[left])}, a walk through {right} is "
+                f"{shape[right]} × {stride[right]} = {walk}."
+            )
+    return ""
+
+
+def _spanning(new_shape: tuple[int, ...], behind: int) -> int:
+    """The size that reaches over the place with so many elements behind it."""
+    return next(
+        size
+        for place, size in enumerate(new_shape)
+        if math.prod(new_shape[place + 1 :]) < behind < math.prod(new_shape[place:])
+    )
+
+
+def _seams(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The pairs of neighbouring dimensions, without those of size 1, whose stride is never used."""
+    used = [dimension for dimension, size in enumerate(shape) if size != 1]
+    return list(pairwise(used))
+
+
+def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    shape, stride, new_shape = (tuple(side) for side in sides)
+    if len(shape) != len(stride):
+        raise ValueError(f"A shape has a stride for each dimension; got {shape} and {stride}.")
+    for name, numbers in (("shape", shape), ("stride", stride), ("new shape", new_shape)):
+        if any(isinstance(n, bool) or n < 0 for n in numbers):
+            raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")
+    return shape, stride, new_shape
+
+
+def _elements(n: int) -> str:
+    return f"{n:,} element" + "s" * (n != 1)
