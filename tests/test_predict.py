@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from functools import partial
 
+import numpy as np
 import opt_einsum
 import pytest
 import torch
@@ -10,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from torch.utils.checkpoint import set_checkpoint_early_stop
 
-from course_utils import measure, predict
+from course_utils import measure, models, predict
 from course_utils.datasheets import MACHINES, machine_named
 
 untimed = settings(deadline=None)  # no test here depends on how fast the machine is
@@ -149,6 +151,20 @@ def test_one_operand_multiplies_nothing(einsum):
         (lambda: predict.Transformer(1, 10, 3, 5, 4), "multiple of the heads; 10 is not one of 3"),
         (lambda: predict.Transformer(1, 10, 0, 5, 4), "multiple of the heads; 10 is not one of 0"),
         (lambda: predict.Transformer(-1, 10, 2, 5, 4), "layers is a size"),
+        (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=4), "keys and values; 6 is not one of 4"),
+        (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=0), "keys and values; 6 is not one of 0"),
+        (lambda: predict.Transformer(1, 12, 4, 5, 4, rotary=True), "has to be even; 12 / 4 = 3 is not"),
+        (
+            lambda: SMALL.activation_bytes(1, 2, dtype="e4m3"),
+            "computes in fp64, fp32, fp16, bf16; got 'e4m3'",
+        ),
+        (lambda: predict.mlp_flops(4, [8, 8], frozen=[1]), "layers are 0 to 0, so 1 cannot be frozen"),
+        (lambda: predict.mlp_activation_bytes(4, [8, 8], nonlinearity="elu"), "There are: relu, tanh"),
+        (lambda: predict.training_bytes(-1, "fp32 sgd"), "The number of parameters is 0 or more; got -1"),
+        (lambda: predict.training_bytes(1, "fp8 sgd"), "no recipe 'fp8 sgd' here. There are: fp32 sgd; "),
+        (lambda: predict.training_bytes(1, "fp32 sgd", stage=4), "stages 0 (nothing is split) to 3"),
+        (lambda: predict.training_bytes(1, "fp32 sgd", machines=0), "at least one machine; got count 0"),
+        (lambda: predict.largest_model(H100, 0, "fp32 sgd"), "at least one machine; got count 0"),
         (lambda: predict.training_days(1, 1, H100, 1, 0), "MFU is a share, above 0 and at most 1; got 0"),
         (lambda: predict.training_days(1, 1, H100, 1, 50), "MFU is a share, above 0 and at most 1; got 50"),
         (lambda: predict.training_days(1, 1, H100, 0, 0.5), "at least one machine; got count 0"),
@@ -177,6 +193,56 @@ def test_mlp_flops_are_those_that_torch_runs(batch, widths, biases, input_grad):
     assert ledger["backward"] == measure.flops(out[0].sum().backward).total
 
 
+def flops_of_gradient(result, of):
+    """As torch counts them, if autograd finds that anything there needs a gradient."""
+    if not of.requires_grad:
+        return 0
+    ones = torch.ones_like(result)
+    return measure.flops(lambda: torch.autograd.grad(result, of, ones, retain_graph=True)).total
+
+
+@settings(untimed, max_examples=40)
+@given(st.data(), st.integers(1, 5), st.lists(st.integers(1, 9), min_size=2, max_size=6), st.booleans())
+def test_a_layer_computes_the_gradients_that_autograd_asks_of_it(data, batch, widths, input_grad):
+    frozen = data.draw(st.sets(st.integers(0, len(widths) - 2)))
+    ledgers = predict.mlp_flops_by_layer(batch, widths, input_grad=input_grad, frozen=frozen)
+    x = torch.randn(batch, widths[0], requires_grad=input_grad)
+    forward = 0
+    for number, (d, k) in enumerate(itertools.pairwise(widths)):
+        layer = nn.Linear(d, k).requires_grad_(number not in frozen)
+        out = []
+        counted_forward = measure.flops(lambda: out.append(layer(x))).total  # noqa: B023
+        assert ledgers[number] == {
+            "forward": counted_forward,
+            "weight gradient": flops_of_gradient(out[0], layer.weight),
+            "input gradient": flops_of_gradient(out[0], x),
+        }
+        forward, x = forward + counted_forward, out[0]
+    totals = predict.mlp_flops(batch, widths, input_grad=input_grad, frozen=frozen)
+    assert totals["forward"] == forward
+    backward = measure.flops(x.sum().backward).total if x.requires_grad else 0
+    assert totals["backward"] == backward
+
+
+@untimed
+@given(
+    st.integers(1, 5),
+    st.lists(st.integers(1, 9), min_size=2, max_size=5),
+    st.none() | st.sampled_from(["relu", "tanh", "gelu", "silu"]),
+    st.sampled_from(["fp64", "fp32", "bf16"]),
+)
+def test_an_mlp_keeps_each_layers_input_and_what_its_nonlinearity_needs(batch, widths, nonlinearity, dtype):
+    network = models.MLP(widths, nonlinearity=nonlinearity, biases=True, dtype=TORCH_DTYPES[dtype])
+    x = torch.randn(batch, widths[0], dtype=TORCH_DTYPES[dtype])
+    ledger = predict.mlp_activation_bytes(batch, widths, nonlinearity=nonlinearity, dtype=dtype)
+    assert ledger.total == measure.saved_bytes(lambda: network(x), exclude=network.parameters())
+
+
+def test_relu_saves_once_what_gelu_saves_twice():
+    assert predict.mlp_activation_bytes(32, [64, 256, 64], nonlinearity="relu").total == 40_960
+    assert predict.mlp_activation_bytes(32, [64, 256, 64], nonlinearity="gelu").total == 73_728
+
+
 @untimed
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
 def test_6bp_misses_only_the_first_layers_input_gradient(batch, width, layers):
@@ -187,79 +253,69 @@ def test_6bp_misses_only_the_first_layers_input_gradient(batch, width, layers):
     assert predict.mlp_flops(batch, [width] * (layers + 1), input_grad=True).total == 6 * batch * parameters
 
 
-class Block(nn.Module):
-    def __init__(self, width, heads, inner, biases, fused):
-        super().__init__()
-        self.heads, self.fused = heads, fused
-        self.norm1, self.norm2 = nn.LayerNorm(width, bias=biases), nn.LayerNorm(width, bias=biases)
-        self.qkv = nn.Linear(width, 3 * width, bias=biases)
-        self.out = nn.Linear(width, width, bias=biases)
-        self.up, self.down = nn.Linear(width, inner, bias=biases), nn.Linear(inner, width, bias=biases)
-
-    def forward(self, x):
-        q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        if self.fused:
-            mixed = functional.scaled_dot_product_attention(q, k, v)
-        else:
-            mixed = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v
-        x = x + self.out(mixed.transpose(1, 2).flatten(2))
-        return x + self.down(functional.gelu(self.up(self.norm2(x))))
-
-
-class GPT(nn.Module):
-    """Everything written out, from its own sizes alone."""
-
-    def __init__(self, t, fused=False, again=False):
-        super().__init__()
-        self.again = again
-        self.tokens = nn.Embedding(t.vocabulary, t.width)
-        self.positions = nn.Embedding(t.context, t.width) if t.learned_positions else None
-        inner = t.feed_forward or 4 * t.width
-        self.blocks = nn.ModuleList(Block(t.width, t.heads, inner, t.biases, fused) for _ in range(t.layers))
-        self.norm = nn.LayerNorm(t.width, bias=t.biases)
-        self.head = nn.Linear(t.width, t.vocabulary, bias=False)
-        if t.tied_output:
-            self.head.weight = self.tokens.weight
-
-    def forward(self, ids):
-        x = self.tokens(ids)
-        if self.positions is not None:
-            x = x + self.positions.weight[: ids.shape[1]]
-        for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False) if self.again else block(x)
-        return self.head(self.norm(x))
-
-
 def counted_training(shape, batch, sequence, device="meta", **options):
     """FLOPs of a forward and of a backward pass, as torch's counter sees them."""
     with torch.device(device):
-        network, ids = GPT(shape, **options), torch.zeros(batch, sequence, dtype=torch.int64)
+        network = models.Transformer(**vars(shape), **options)
+        ids = torch.zeros(batch, sequence, dtype=torch.int64)
     out = []
     forward = measure.flops(lambda: out.append(network(ids))).total
     return forward, measure.flops(out[0].sum().backward).total
 
 
-shapes = st.builds(
-    lambda layers, heads, head, vocabulary, **rest: predict.Transformer(
-        layers, heads * head, heads, vocabulary, 8, **rest
-    ),
-    *(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 9)),
-    feed_forward=st.none() | st.integers(1, 9),
-    biases=st.booleans(),
-    learned_positions=st.booleans(),
-    tied_output=st.booleans(),
-)
+@st.composite
+def shapes(draw):
+    """GPT's, Llama's, and everything between the two."""
+    kv_heads, shared, rotary = draw(st.integers(1, 2)), draw(st.integers(1, 2)), draw(st.booleans())
+    head = draw(st.integers(1, 4)) * (2 if rotary else 1)
+    return predict.Transformer(
+        draw(st.integers(0, 3)),
+        kv_heads * shared * head,
+        kv_heads * shared,
+        draw(st.integers(1, 9)),
+        8,
+        draw(st.none() | st.integers(1, 9)),
+        *(draw(st.booleans()) for _ in range(3)),
+        kv_heads=draw(st.just(kv_heads) | st.none()) if shared == 1 else kv_heads,
+        gated=draw(st.booleans()),
+        rms_norm=draw(st.booleans()),
+        rotary=rotary,
+    )
 
 
-@settings(untimed, max_examples=25)
-@given(shapes, st.integers(1, 3), st.integers(1, 8))
+@settings(untimed, max_examples=50)
+@given(shapes(), st.integers(1, 3), st.integers(1, 8))
 def test_a_transformers_parameters_and_flops_are_those_of_one_in_torch(shape, batch, sequence):
     with torch.device("meta"):
-        assert shape.parameters == sum(p.numel() for p in GPT(shape).parameters())
+        parameters = list(models.Transformer(**vars(shape)).parameters())
+    assert shape.parameters == sum(p.numel() for p in parameters)
+    assert shape.tensors == len(parameters)
     forward, backward = counted_training(shape, batch, sequence)
     assert shape.forward_flops(batch, sequence).total == forward
     ledger = shape.training_flops(batch, sequence)
     assert ledger == {"forward": forward, "backward": backward}
+
+
+@settings(untimed, max_examples=100)
+@given(
+    shapes(),
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.sampled_from(["fp64", "fp32", "fp16", "bf16"]),
+    st.fixed_dictionaries({"fused": st.booleans(), "recompute": st.booleans()}),
+)
+def test_activation_bytes_are_those_that_autograd_keeps(shape, batch, sequence, dtype, options):
+    network = models.Transformer(**vars(shape), **options, dtype=TORCH_DTYPES[dtype])
+    ids = torch.randint(shape.vocabulary, (batch, sequence))
+
+    def loss():
+        return functional.cross_entropy(network(ids).float().flatten(0, 1), (ids + 0).flatten())
+
+    ledger = shape.activation_bytes(batch, sequence, dtype=dtype, **options)
+    assert ledger.total == measure.saved_bytes(lambda: network(ids), exclude=network.parameters())
+    with_loss = shape.activation_bytes(batch, sequence, dtype=dtype, **options, loss=True)
+    assert with_loss.total == measure.saved_bytes(loss, exclude=network.parameters())
+    assert {**with_loss, "loss": 0} == ledger
 
 
 SMALL = predict.Transformer(layers=3, width=16, heads=2, vocabulary=11, context=8)
@@ -272,20 +328,38 @@ def test_fused_attention_computes_the_scores_once_more_on_the_way_back():
     # five products instead of four, where the forward pass has two
     assert plain[1] == 2 * ledger.total
     assert fused[1] == plain[1] + ledger["attention"] // 2
+    training = SMALL.training_flops(2, 8, fused=True)
+    assert fused[1] == training["backward"] + training["scores again"]
 
 
 def test_recomputing_runs_the_layers_once_more_and_not_the_output():
     ledger = SMALL.training_flops(2, 8, recompute=True)
     with set_checkpoint_early_stop(False):  # to the end of each layer; torch would leave out its last product
-        _, backward = counted_training(SMALL, 2, 8, "cpu", again=True)
+        _, backward = counted_training(SMALL, 2, 8, "cpu", recompute=True)
     assert backward == ledger["backward"] + ledger["recompute"]
 
 
-def test_gpt2_has_124_439_808_parameters():
-    gpt2 = predict.Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
-    assert gpt2.parameters == 124_439_808
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [  # as published with their weights
+        ("GPT-2 small", 124_439_808),
+        ("GPT-2 medium", 354_823_168),
+        ("GPT-2 large", 774_030_080),
+        ("GPT-2 XL", 1_557_611_200),
+        ("Llama 3 8B", 8_030_261_248),
+        ("Llama 3 70B", 70_553_706_496),
+        ("Llama 3.1 405B", 405_853_388_800),
+    ],
+)
+def test_models_have_as_many_parameters_as_published(name, parameters):
+    shape = predict.MODELS[name]
+    assert shape.parameters == parameters
     with torch.device("meta"):
-        assert sum(p.numel() for p in GPT(gpt2).parameters()) == 124_439_808
+        assert sum(p.numel() for p in models.Transformer(**vars(shape)).parameters()) == parameters
+
+
+def test_gpt2_trains_on_1024_tokens_with_874_944_921_600_flops():
+    assert predict.MODELS["GPT-2 small"].training_flops(1, 1024).total == 874_944_921_600
 
 
 # Rates and times.
@@ -335,6 +409,134 @@ def test_the_roofline_is_no_faster_than_either_limit_and_reaches_one(b, d, k):
     assert seconds >= arithmetic * (1 - 1e-12)
     assert seconds >= memory * (1 - 1e-12)
     assert math.isclose(seconds, arithmetic) or math.isclose(seconds, memory)
+
+
+# What training keeps.
+
+
+FP32_OPTIMIZERS = {
+    "sgd": torch.optim.SGD,
+    "momentum": partial(torch.optim.SGD, momentum=0.9),
+    "adagrad": torch.optim.Adagrad,
+    "rmsprop": torch.optim.RMSprop,
+    "adamw": torch.optim.AdamW,
+    "amsgrad": partial(torch.optim.AdamW, amsgrad=True),
+}
+
+
+def held(parameters, optimizer, master=()):
+    """Bytes that lie in memory after a step, by part."""
+    tensors = [*parameters, *master]
+    return {
+        "parameters": sum(p.nbytes for p in parameters),
+        "gradients": sum(p.grad.nbytes for p in tensors if p.grad is not None),
+        "optimizer": measure.optimizer_bytes(optimizer),
+        "master": sum(p.nbytes for p in master),
+    }
+
+
+def trained(network):
+    """The parameters, after a backward pass."""
+    x = torch.ones(2, 3, dtype=next(network.parameters()).dtype)
+    network(x).sum().backward()
+    return list(network.parameters())
+
+
+drawn_widths = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(lambda widths: [3, *widths])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "dtype", "optimizer"),
+    [
+        *((f"fp32 {name}", torch.float32, kind) for name, kind in FP32_OPTIMIZERS.items()),
+        ("bf16 adamw", torch.bfloat16, torch.optim.AdamW),
+    ],
+)
+@settings(untimed, max_examples=5)
+@given(widths=drawn_widths)
+def test_training_bytes_are_those_that_an_optimizer_and_its_model_hold(recipe, dtype, optimizer, widths):
+    parameters = trained(models.MLP(widths, biases=True, dtype=dtype))
+    optimizer = optimizer(parameters, lr=0.1)
+    optimizer.step()
+    count = sum(p.numel() for p in parameters)
+    assert predict.training_bytes(count, recipe, tensors=len(parameters)) == held(parameters, optimizer)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "keeps_low", "keeps_high"),
+    [
+        ("bf16+master adamw", True, False),
+        ("bf16+master adamw, fp32 gradients", False, True),
+        ("bf16+master adamw, gradients twice", True, True),
+    ],
+)
+@settings(untimed, max_examples=5)
+@given(widths=drawn_widths)
+def test_a_master_copy_holds_its_own_bytes_and_its_gradients_until_they_are_freed(
+    recipe, keeps_low, keeps_high, widths
+):
+    parameters = trained(models.MLP(widths, dtype=torch.bfloat16))
+    master = [nn.Parameter(p.detach().float()) for p in parameters]
+    optimizer = torch.optim.AdamW(master)
+    for low, high in zip(parameters, master, strict=True):
+        high.grad = low.grad.float()
+        low.grad = low.grad if keeps_low else None
+    optimizer.step()
+    if not keeps_high:
+        optimizer.zero_grad()
+    count = sum(p.numel() for p in parameters)
+    ledger = predict.training_bytes(count, recipe, tensors=len(parameters))
+    assert ledger == held(parameters, optimizer, master)
+
+
+def test_bytes_of_a_parameter_by_recipe():
+    bytes_by_recipe = {name: recipe.bytes_by_part.total for name, recipe in predict.RECIPES.items()}
+    assert bytes_by_recipe == {
+        "fp32 sgd": 8,
+        "fp32 momentum": 12,
+        "fp32 adagrad": 12,
+        "fp32 rmsprop": 12,
+        "fp32 adamw": 16,
+        "fp32 amsgrad": 20,
+        "bf16 adamw": 8,
+        "bf16+master adamw": 16,
+        "bf16+master adamw, fp32 gradients": 18,
+        "bf16+master adamw, gradients twice": 20,
+    }
+
+
+@untimed
+@given(
+    st.integers(0, 50),
+    st.integers(1, 8),
+    st.sampled_from(list(predict.RECIPES)),
+    st.sampled_from([0, 1, 2, 3]),
+)
+def test_zero_gives_each_machine_its_part_of_what_a_stage_splits(parameters, machines, recipe, stage):
+    most = max(len(part) for part in np.array_split(np.arange(parameters), machines))
+    split = {"optimizer": stage > 0, "master": stage > 0, "gradients": stage > 1, "parameters": stage > 2}
+    ledger = predict.training_bytes(parameters, recipe, machines=machines, stage=stage)
+    for part, nbytes in predict.RECIPES[recipe].bytes_by_part.items():
+        assert ledger[part] == nbytes * (most if split[part] else parameters)
+
+
+def test_eight_h100s_train_40_billion_parameters_sharded_and_5_billion_replicated():
+    assert predict.largest_model(H100, 8, "fp32 adamw") == 40e9
+    assert predict.largest_model(H100, 8, "fp32 adamw", sharded=False) == 5e9
+
+
+@untimed
+@given(
+    st.sampled_from(list(MACHINES.values())),
+    st.integers(1, 1024),
+    st.sampled_from(list(predict.RECIPES)),
+    st.booleans(),
+)
+def test_the_largest_model_fits_and_one_a_little_larger_does_not(machine, count, recipe, sharded):
+    largest = predict.largest_model(machine, count, recipe, sharded=sharded)
+    together = (count if sharded else 1) * machine.bytes
+    assert predict.training_bytes(largest, recipe).total <= together
+    assert predict.training_bytes(largest + 1, recipe).total > together
 
 
 # Data sheets.

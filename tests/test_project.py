@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "predict": {"quantities", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "products": {"torch", "quantities", "measure"},
+    "models": {"torch", "einops", "jaxtyping"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
     "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},

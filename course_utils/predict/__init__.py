@@ -1,0 +1,58 @@
+"""Closed forms: bytes, FLOPs, seconds and days, from shapes alone. Nothing here runs what it predicts.
+
+The convention, everywhere: a multiply-add is 2 FLOPs; element-wise operations, reductions and optimizers
+count 0 unless a docstring says otherwise; attention is counted unmasked. Symbols: B batch, D input width,
+K output width, L layers, S sequence length, H width of the model, A heads, V vocabulary, P parameters,
+N tokens trained on.
+"""
+
+from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
+from course_utils.predict.operations import (
+    DTYPE_BYTES,
+    dtype_bytes,
+    einsum_flops,
+    intensity,
+    matmul_bytes,
+    matmul_flops,
+    matmul_seconds,
+    ridge,
+    roofline_seconds,
+    tensor_bytes,
+)
+from course_utils.predict.training import (
+    RECIPES,
+    SECONDS_PER_DAY,
+    Recipe,
+    largest_model,
+    mfu,
+    training_bytes,
+    training_days,
+    training_flops,
+)
+from course_utils.predict.transformer import MODELS, Transformer
+
+__all__ = [
+    "DTYPE_BYTES",
+    "MODELS",
+    "RECIPES",
+    "SECONDS_PER_DAY",
+    "Recipe",
+    "Transformer",
+    "dtype_bytes",
+    "einsum_flops",
+    "intensity",
+    "largest_model",
+    "matmul_bytes",
+    "matmul_flops",
+    "matmul_seconds",
+    "mfu",
+    "mlp_activation_bytes",
+    "mlp_flops",
+    "mlp_flops_by_layer",
+    "ridge",
+    "roofline_seconds",
+    "tensor_bytes",
+    "training_bytes",
+    "training_days",
+    "training_flops",
+]

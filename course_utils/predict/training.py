@@ -1,0 +1,183 @@
+"""Training runs: FLOPs, days and utilisation; what is kept for each parameter, and how many parameters that allows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from course_utils.datasheets import Machine
+from course_utils.predict.operations import check_sizes, dtype_bytes
+from course_utils.quantities import Ledger, Number
+
+SECONDS_PER_DAY = 86_400
+STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
+
+
+# Compute.
+
+
+def training_flops(parameters: Number, tokens: Number) -> Number:
+    """6PN: forward 2 and backward 4 for each parameter and token.
+
+    >>> training_flops(70e9, 15e12)
+    6.3e+24
+    """
+    return 6 * parameters * tokens
+
+
+def training_days(
+    parameters: Number, tokens: Number, machine: Machine, count: int, mfu: Number, *, dtype: str = "bf16"
+) -> Number:
+    """6PN / (count × peak × MFU), in days.
+
+    >>> from course_utils.datasheets import MACHINES
+    >>> round(training_days(70e9, 15e12, MACHINES["H100 SXM"], 1024, 0.5), 3)
+    143.927
+    """
+    if not 0 < mfu <= 1:
+        raise ValueError(f"MFU is a share, above 0 and at most 1; got {mfu!r}.")
+    check_count(count)
+    return training_flops(parameters, tokens) / (count * machine.peak(dtype) * mfu) / SECONDS_PER_DAY
+
+
+def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype: str = "bf16") -> Number:
+    """(FLOPs that the model needs / seconds) / (count × dense peak): model FLOPs utilisation.
+
+    Only what the mathematics asks for counts; work that is done twice, as in checkpointing, does not.
+    """
+    if not seconds > 0 or count < 1:
+        raise ValueError(
+            f"A rate needs a time above 0 on 1 machine or more; got {seconds!r} seconds on {count!r}."
+        )
+    return flops / seconds / (count * machine.peak(dtype))
+
+
+def check_count(count: int) -> None:
+    """One machine or more, or a sentence."""
+    check_sizes(count=count)
+    if count == 0:
+        raise ValueError("Training needs at least one machine; got count 0.")
+
+
+# Memory.
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What training keeps for each parameter from step to step, as dtypes.
+
+    With a master copy, the products read low-precision parameters and the optimizer writes the master.
+    """
+
+    parameters: str
+    gradients: tuple[str, ...]
+    optimizer: Mapping[str, str]  # the dtype of each average or sum that it keeps
+    master: str | None = None
+    counts_steps: bool = field(
+        default=False, kw_only=True
+    )  # a number for each tensor, and not for each parameter
+
+    @property
+    def bytes_by_part(self) -> Ledger:
+        """Bytes of one parameter.
+
+        >>> RECIPES["bf16+master adamw"].bytes_by_part
+                    bytes
+        parameters      2
+        gradients       2
+        optimizer       8
+        master          4
+        total          16
+        """
+        return Ledger(
+            {
+                "parameters": dtype_bytes(self.parameters),
+                "gradients": sum(map(dtype_bytes, self.gradients)),
+                "optimizer": sum(map(dtype_bytes, self.optimizer.values())),
+                "master": dtype_bytes(self.master) if self.master else 0,
+            },
+            unit="bytes",
+        )
+
+
+def _adam(dtype: str) -> dict[str, str]:
+    return {"average of gradients": dtype, "average of squared gradients": dtype}
+
+
+def _with_master(*gradients: str) -> Recipe:
+    return Recipe("bf16", gradients, _adam("fp32"), "fp32", counts_steps=True)
+
+
+_FP32 = ("fp32",)
+RECIPES: Mapping[str, Recipe] = {  # with the bytes of one parameter
+    "fp32 sgd": Recipe("fp32", _FP32, {}),  # 8
+    "fp32 momentum": Recipe("fp32", _FP32, {"sum of gradients": "fp32"}),  # 12
+    "fp32 adagrad": Recipe("fp32", _FP32, {"sum of squared gradients": "fp32"}, counts_steps=True),  # 12
+    "fp32 rmsprop": Recipe("fp32", _FP32, {"average of squared gradients": "fp32"}, counts_steps=True),  # 12
+    "fp32 adamw": Recipe("fp32", _FP32, _adam("fp32"), counts_steps=True),  # 16
+    "fp32 amsgrad": Recipe("fp32", _FP32, {**_adam("fp32"), "its maximum": "fp32"}, counts_steps=True),  # 20
+    # What torch does if the model itself is bf16: the averages are bf16 too.
+    "bf16 adamw": Recipe("bf16", ("bf16",), _adam("bf16"), counts_steps=True),  # 8
+    "bf16+master adamw": _with_master("bf16"),  # 16
+    "bf16+master adamw, fp32 gradients": _with_master("fp32"),  # 18
+    # The optimizer wants the master's gradients in fp32; this is while they are not freed.
+    "bf16+master adamw, gradients twice": _with_master("bf16", "fp32"),  # 20
+}
+# What is split over the machines in each stage of ZeRO; the rest is on all of them. FSDP's full sharding is stage 3.
+SHARDED_IN_STAGE = (
+    (),
+    ("optimizer", "master"),
+    ("optimizer", "master", "gradients"),
+    ("optimizer", "master", "gradients", "parameters"),
+)
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe, or a sentence on which there are."""
+    if name not in RECIPES:
+        raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
+    return RECIPES[name]
+
+
+def training_bytes(
+    parameters: Number, recipe: str, *, tensors: int = 0, machines: int = 1, stage: int = 3
+) -> Ledger:
+    """P × the recipe's bytes: what a machine holds between two steps, activations aside.
+
+    Most optimizers also count steps, with 4 bytes for each parameter tensor; they are added if `tensors` says
+    how many there are. On several machines, what ZeRO's `stage` splits is held in equal parts, the largest
+    of which is told.
+
+    >>> training_bytes(70_553_706_496, "bf16+master adamw", machines=1024)
+                        bytes
+    parameters    137,800,208
+    gradients     137,800,208
+    optimizer     551,200,832
+    master        275,600,416
+    total       1,102,401,664
+    """
+    if not parameters >= 0:
+        raise ValueError(f"The number of parameters is 0 or more; got {parameters!r}.")
+    check_sizes(tensors=tensors)
+    check_count(machines)
+    if stage not in range(len(SHARDED_IN_STAGE)):
+        raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
+    kind = recipe_named(recipe)
+    share = -(-parameters // machines)  # rounded up
+    here = {part: share if part in SHARDED_IN_STAGE[stage] else parameters for part in kind.bytes_by_part}
+    ledger = {part: nbytes * here[part] for part, nbytes in kind.bytes_by_part.items()}
+    ledger["optimizer"] += STEP_COUNTER_BYTES * tensors * kind.counts_steps
+    return Ledger(ledger, unit="bytes")
+
+
+def largest_model(machine: Machine, count: int, recipe: str, *, sharded: bool = True) -> Number:
+    """Bytes of memory / the recipe's bytes of a parameter, with nothing left for activations.
+
+    Sharded, all machines hold one state together; replicated, each holds all of it.
+
+    >>> from course_utils.datasheets import MACHINES
+    >>> h100 = MACHINES["H100 SXM"]
+    >>> largest_model(h100, 8, "fp32 adamw"), largest_model(h100, 8, "fp32 adamw", sharded=False)
+    (40000000000, 5000000000)
+    """
+    check_count(count)
+    machines = count if sharded else 1
+    return machine.bytes * machines // recipe_named(recipe).bytes_by_part.total

@@ -1,0 +1,226 @@
+"""The written-out models against loops, against torch's own layers, and against themselves with other options."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from course_utils import models
+
+untimed = settings(deadline=None, max_examples=25)
+size = st.integers(1, 5)
+LLAMA = {
+    "biases": False,
+    "learned_positions": False,
+    "tied_output": False,
+    "kv_heads": 2,
+    "gated": True,
+    "rms_norm": True,
+    "rotary": True,
+}
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def small(seed=0, **options):
+    sizes = {"layers": 2, "width": 16, "heads": 4, "vocabulary": 11, "context": 8}
+    return models.Transformer(**sizes, **options, generator=seeded(seed))
+
+
+def close(a, b):
+    return torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+# The parts.
+
+
+@untimed
+@given(size, st.lists(st.integers(1, 6), min_size=2, max_size=4), st.booleans())
+def test_a_deep_linear_model_is_the_product_of_its_matrices(batch, widths, biases):
+    network, x = models.MLP(widths, biases=biases, generator=seeded()), torch.randn(batch, widths[0])
+    slow = x
+    for layer in network.layers:
+        slow = torch.einsum("bd,dk->bk", slow, layer.weight) + (layer.bias if biases else 0)
+    assert close(network(x), slow)
+
+
+def test_a_nonlinearity_stands_between_layers_and_not_behind_the_last():
+    network, x = models.MLP([3, 4, 5], nonlinearity="relu", generator=seeded()), torch.randn(2, 3)
+    first, last = (layer.weight for layer in network.layers)
+    assert close(network(x), torch.relu(x @ first) @ last)
+    assert (network(torch.randn(99, 3)) < 0).any()
+
+
+def attention_by_loops(q, k, v):
+    """Each head and each position by itself, in plain Python numbers."""
+    batch, heads, s, d = q.shape
+    shared = heads // k.shape[1]
+    q, k, v = q.tolist(), k.tolist(), v.tolist()
+    result = torch.zeros(batch, heads, s, d)
+    for b, a, i in itertools.product(range(batch), range(heads), range(s)):
+        keys, values = k[b][a // shared], v[b][a // shared]
+        scores = [sum(q[b][a][i][n] * keys[j][n] for n in range(d)) / math.sqrt(d) for j in range(i + 1)]
+        weights = [math.exp(score) for score in scores]
+        for n in range(d):
+            mixed = sum(weight * values[j][n] for j, weight in enumerate(weights))
+            result[b, a, i, n] = mixed / sum(weights)
+    return result
+
+
+@untimed
+@given(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), size, size)
+def test_both_attentions_are_what_loops_over_heads_and_earlier_positions_give(batch, kv, shared, s, d):
+    q, (k, v) = torch.randn(batch, kv * shared, s, d), torch.randn(2, batch, kv, s, d)
+    slow = attention_by_loops(q, k, v)
+    assert close(models.attention(q, k, v), slow)
+    assert close(models.fused_attention(q, k, v), slow)
+
+
+@untimed
+@given(st.integers(1, 6), st.integers(1, 4))
+def test_rotation_turns_each_pair_by_position_over_a_growing_period(s, half):
+    x = torch.randn(1, s, 1, 2 * half)
+    turned = models.rotated(x, models.rotation(s, 2 * half, x))
+    for position, i in itertools.product(range(s), range(half)):
+        pair = complex(x[0, position, 0, i], x[0, position, 0, i + half])
+        slow = pair * complex(math.cos(angle := position / 10_000 ** (i / half)), math.sin(angle))
+        fast = complex(turned[0, position, 0, i], turned[0, position, 0, i + half])
+        assert abs(fast - slow) < 1e-4
+
+
+def test_rotated_scores_depend_on_the_distance_alone():
+    q, k = (torch.randn(8).expand(1, 6, 1, 8) for _ in range(2))
+    turn = models.rotation(6, 8, q)
+    q, k = models.rotated(q, turn)[0, :, 0], models.rotated(k, turn)[0, :, 0]
+    scores = q @ k.T
+    for distance in range(-5, 6):
+        diagonal = scores.diagonal(distance)
+        assert close(diagonal, diagonal[:1].expand_as(diagonal))
+
+
+# The whole.
+
+
+@untimed
+@given(st.integers(1, 3), size, st.booleans())
+def test_a_gpt_block_is_torchs_encoder_layer(heads, s, fused):
+    width = 4 * heads
+    block = models.Block(width, heads, fused=fused, generator=seeded(1))
+    theirs = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, dropout=0, activation="gelu", batch_first=True, norm_first=True
+    )
+    a, f = block.attention, block.feed_forward
+    matrices = [torch.cat([p.weight for p in (a.query, a.key, a.value)], 1).T, a.out.weight.T]
+    with torch.no_grad():
+        theirs.self_attn.in_proj_weight.copy_(matrices[0])
+        theirs.self_attn.out_proj.weight.copy_(matrices[1])
+        theirs.linear1.weight.copy_(f.up.weight.T)
+        theirs.linear2.weight.copy_(f.down.weight.T)
+        for bias in (p for name, p in theirs.named_parameters() if "bias" in name):
+            bias.zero_()
+    x = torch.randn(2, s, width)
+    assert close(block(x), theirs(x, src_mask=nn.Transformer.generate_square_subsequent_mask(s)))
+
+
+def test_biases_are_added_wherever_there_is_a_product():
+    block, x = models.Block(8, 2, generator=seeded()), torch.randn(1, 3, 8)
+    for name, bias in block.named_parameters():
+        if name.endswith("bias") and not name.endswith("key.bias"):  # which softmax cancels
+            before = block(x)
+            with torch.no_grad():
+                bias += torch.randn_like(bias)
+            assert not close(before, block(x)), name
+
+
+def test_a_llama_block_is_written_out_once_more():
+    block = models.Block(
+        8, 4, feed_forward=6, biases=False, kv_heads=2, gated=True, rms_norm=True, generator=seeded()
+    )
+    x = torch.randn(2, 5, 8)
+    turn = models.rotation(5, 2, x)
+
+    def norm(y):
+        return y / (y.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
+
+    def heads(y, weight):
+        return (y @ weight).unflatten(-1, (-1, 2))
+
+    a, f = block.attention, block.feed_forward
+    q, k = (models.rotated(heads(norm(x), p.weight), turn).transpose(1, 2) for p in (a.query, a.key))
+    mixed = attention_by_loops(q, k, heads(norm(x), a.value.weight).transpose(1, 2))
+    y = x + mixed.transpose(1, 2).flatten(2) @ a.out.weight
+    inner = functional.silu(norm(y) @ f.gate.weight) * (norm(y) @ f.up.weight)
+    assert close(block(x, turn), y + inner @ f.down.weight)
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+@pytest.mark.parametrize("fused", [False, True])
+def test_no_position_sees_a_later_token_and_every_one_sees_the_earlier(options, fused):
+    network, ids = small(**options, fused=fused), torch.arange(8)[None]
+    for changed in range(8):
+        other = ids.clone()
+        other[0, changed] = 10
+        same = torch.isclose(network(ids), network(other)).all(-1)[0]
+        assert same.tolist() == [position < changed for position in range(8)]
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+def test_swapped_tokens_are_told_apart(options):
+    network = small(**options)
+    first, second = network(torch.tensor([[1, 2, 3], [2, 1, 3]]))[:, -1]
+    assert not close(first, second)
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+def test_recomputing_changes_no_bit_of_the_gradients(options):
+    def gradients(recompute):
+        network = small(**options, recompute=recompute)
+        network(torch.arange(8)[None]).pow(2).mean().backward()
+        return [p.grad for p in network.parameters()]
+
+    assert all(map(torch.equal, gradients(False), gradients(True)))
+
+
+def test_more_tokens_than_positions_raise_a_sentence():
+    with pytest.raises(ValueError, match=r"^The model was built for 8 positions; got 9 tokens\.$"):
+        small()(torch.zeros(1, 9, dtype=torch.int64))
+
+
+def test_an_unknown_nonlinearity_raises_a_sentence():
+    with pytest.raises(
+        ValueError, match=r"^'elu' is no nonlinearity here. There are: relu, tanh, gelu, silu"
+    ):
+        models.MLP([1, 2], nonlinearity="elu")
+
+
+# The first numbers.
+
+
+def test_one_seed_gives_one_model_and_the_shared_generator_is_left_alone():
+    before = torch.get_rng_state()
+    a, again, other = (list(small(seed, **LLAMA).parameters()) for seed in (0, 0, 1))
+    assert all(map(torch.equal, a, again))
+    assert not any(torch.equal(x, y) for x, y in zip(a, other, strict=True) if x.dim() == 2)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_every_dtype_begins_with_the_same_numbers_rounded():
+    pairs = zip(small().parameters(), small(dtype=torch.bfloat16).parameters(), strict=True)
+    assert all(torch.equal(full.bfloat16(), half) for full, half in pairs)
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+def test_outputs_begin_near_the_size_that_inputs_have(options):
+    wide = models.Linear(2000, 500, generator=seeded())
+    assert wide.weight.var().item() == pytest.approx(1 / 2000, rel=0.02)
+    assert wide(torch.randn(100, 2000)).std().item() == pytest.approx(1, rel=0.05)
+    sizes = {"layers": 1, "width": 256, "heads": 4, "vocabulary": 500, "context": 8}
+    network = models.Transformer(**sizes, **options, generator=seeded())
+    assert network(torch.arange(8)[None]).std().item() == pytest.approx(1, rel=0.1)
