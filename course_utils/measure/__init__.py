@@ -1,15 +1,25 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
+from course_utils.measure.accounting import Account, account
 from course_utils.measure.counting import flops
 from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
-from course_utils.measure.memory import allocated_bytes, free_bytes, optimizer_bytes, peak_bytes, saved_bytes
+from course_utils.measure.memory import (
+    allocated_bytes,
+    free_bytes,
+    optimizer_bytes,
+    peak_bytes,
+    saved_bytes,
+    storage_bytes,
+)
 from course_utils.measure.timing import Step, Timing, time_call, timing_steps
 
 __all__ = [
     "DTYPES",
     "SMALL_FORMATS",
+    "Account",
     "Step",
     "Timing",
+    "account",
     "allocated_bytes",
     "every_value",
     "flops",
@@ -17,6 +27,7 @@ __all__ = [
     "optimizer_bytes",
     "peak_bytes",
     "saved_bytes",
+    "storage_bytes",
     "time_call",
     "timing_steps",
     "written_bits",

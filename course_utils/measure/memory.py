@@ -36,10 +36,18 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
 
 def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
     """Bytes of everything that an optimizer keeps from step to step; 0 before its first."""
-    tensors = (leaf for state in optimizer.state.values() for leaf in tree_leaves(state))
-    storages = {
-        t.untyped_storage()._cdata: t.untyped_storage() for t in tensors if isinstance(t, torch.Tensor)
-    }
+    leaves = (leaf for state in optimizer.state.values() for leaf in tree_leaves(state))
+    return storage_bytes(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
+    """Bytes of the distinct storages behind tensors: whole ones, and what several share once.
+
+    >>> x = torch.zeros(1000)
+    >>> storage_bytes([x, x[:1]])
+    4000
+    """
+    storages = {t.untyped_storage()._cdata: t.untyped_storage() for t in tensors}
     return sum(storage.nbytes() for storage in storages.values())
 
 

@@ -1,0 +1,105 @@
+"""One training step of a model that need not fit: its FLOPs and bytes, counted without numbers.
+
+Fake tensors have a shape, a dtype and a device, but no memory; operations on them find out the shape of the
+result, and compute nothing. The device is the CPU, so that torch takes the ways that it takes on a CPU; on
+torch's "meta" device it would take another one through attention, and keep several times the bytes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
+
+from course_utils.measure.counting import flops
+from course_utils.measure.memory import optimizer_bytes, saved_bytes, storage_bytes
+from course_utils.quantities import Ledger, number_text
+
+Inputs = Tensor | Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one training step does and holds: parameters, FLOPs by pass, bytes by what they are for."""
+
+    parameters: int
+    flops: Ledger
+    bytes: Ledger
+
+    def __repr__(self) -> str:
+        return f"{number_text(self.parameters)} parameters\n\n{self.flops!r}\n\n{self.bytes!r}"
+
+    def _repr_html_(self) -> str:
+        tables = self.flops._repr_html_() + self.bytes._repr_html_()
+        return f"<p>{number_text(self.parameters)} parameters</p>{tables}"
+
+
+def account(
+    model_factory: Callable[[], nn.Module],
+    inputs: Callable[[], Inputs] | Inputs,
+    *,
+    loss: Callable[[Tensor], Tensor] = torch.sum,
+    optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer] = torch.optim.AdamW,
+) -> Account:
+    """FLOPs and bytes of loss(model(*inputs)), its backward pass and the optimizer's first step, nothing of it allocated.
+
+    model_factory makes the model, and inputs its inputs if it is a function, from fake tensors alone. Counted
+    are the very operations that a CPU would run. Activations are what autograd keeps for the backward pass,
+    the inputs among them and the parameters not.
+
+    >>> account(lambda: nn.Linear(10**6, 10**6), lambda: torch.empty(10**6, 10**6)).bytes
+                              bytes
+    parameters    4,000,004,000,000
+    gradients     4,000,004,000,000
+    optimizer     8,000,008,000,008
+    activations   4,000,000,000,000
+    total        20,000,016,000,008
+    """
+    with FakeTensorMode() as mode:
+        try:
+            return _account(mode, model_factory, inputs, loss, optimizer)
+        except DataDependentOutputException as error:
+            raise ValueError(
+                f"Something asks for a number ({error.func}), and here tensors have shapes and no numbers. "
+                "Leave out what looks at values, such as a draw that is repeated until it is small enough."
+            ) from error
+        except RuntimeError as error:
+            if "Couldn't swap" not in str(error):
+                raise
+            raise ValueError(
+                "A fake model cannot be moved or change its dtype: make it where and as it shall be, "
+                "with dtype=torch.bfloat16 instead of .bfloat16()."
+            ) from error
+
+
+def _account(
+    mode: FakeTensorMode,
+    model_factory: Callable[[], nn.Module],
+    inputs: Callable[[], Inputs] | Inputs,
+    loss: Callable[[Tensor], Tensor],
+    make_optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer],
+) -> Account:
+    model = model_factory()
+    parameters = list(model.parameters())
+    if not all(isinstance(p, FakeTensor) for p in parameters):
+        raise ValueError("model_factory has to make the model; it gave one that was made before.")
+    given = inputs() if callable(inputs) else inputs
+    given = [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)]
+    passes, result = {}, []
+
+    def forward() -> None:
+        passes["forward"] = flops(lambda: result.append(loss(model(*given)))).total
+
+    activations = saved_bytes(forward, exclude=parameters)
+    passes["backward"] = flops(result.pop().backward).total
+    optimizer = make_optimizer(parameters)
+    optimizer.step()
+    held = {
+        "parameters": storage_bytes(parameters),
+        "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
+        "optimizer": optimizer_bytes(optimizer),
+        "activations": activations,
+    }
+    count = sum(p.numel() for p in parameters)
+    return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))

@@ -1,0 +1,204 @@
+"""A step that is only accounted for, against one that really runs, and against what was predicted."""
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from course_utils import measure, models, predict
+
+untimed = settings(deadline=None, max_examples=15)
+OPTIMIZERS = {
+    "fp32 sgd": torch.optim.SGD,
+    "fp32 momentum": partial(torch.optim.SGD, momentum=0.9),
+    "fp32 adagrad": torch.optim.Adagrad,
+    "fp32 rmsprop": torch.optim.RMSprop,
+    "fp32 adamw": torch.optim.AdamW,
+    "fp32 amsgrad": partial(torch.optim.AdamW, amsgrad=True),
+}
+
+
+def really_run(model, inputs, loss=torch.sum, optimizer=torch.optim.AdamW):
+    """The same step with memory behind its tensors."""
+    out, parameters = [], list(model.parameters())
+    activations = measure.saved_bytes(lambda: loss(model(inputs)), exclude=parameters)
+    passes = {
+        "forward": measure.flops(lambda: out.append(loss(model(inputs)))).total,
+        "backward": measure.flops(lambda: out[0].backward()).total,
+    }
+    optimizer = optimizer(parameters)
+    optimizer.step()
+    held = {
+        "parameters": sum(p.nbytes for p in parameters),
+        "gradients": sum(p.grad.nbytes for p in parameters if p.grad is not None),
+        "optimizer": measure.optimizer_bytes(optimizer),
+        "activations": activations,
+    }
+    return sum(p.numel() for p in parameters), passes, held
+
+
+def parts(account):
+    return account.parameters, account.flops, account.bytes
+
+
+@untimed
+@given(
+    st.fixed_dictionaries(
+        {
+            "layers": st.integers(0, 2),
+            "width": st.sampled_from([8, 16]),
+            "heads": st.just(4),
+            "vocabulary": st.integers(1, 9),
+            "context": st.just(8),
+            "kv_heads": st.sampled_from([1, 2, 4]),
+            **{name: st.booleans() for name in ("biases", "learned_positions", "tied_output")},
+            **{name: st.booleans() for name in ("gated", "rms_norm", "rotary")},
+        }
+    ),
+    st.fixed_dictionaries({"fused": st.booleans(), "recompute": st.booleans()}),
+    st.sampled_from(["fp32", "bf16"]),
+    st.integers(1, 2),
+    st.integers(1, 8),
+)
+def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
+    sizes, options, dtype, batch, sequence
+):
+    def make():
+        return models.Transformer(**sizes, **options, dtype=measure.DTYPES[dtype])
+
+    ids = torch.zeros(batch, sequence, dtype=torch.int64)
+    account = measure.account(make, ids)
+    assert parts(account) == really_run(make(), ids)
+    shape = predict.Transformer(**sizes)
+    assert account.parameters == shape.parameters
+    assert account.flops["forward"] == shape.forward_flops(batch, sequence).total
+    kept = shape.activation_bytes(batch, sequence, dtype=dtype, **options)
+    assert account.bytes["activations"] == kept.total
+    training = predict.training_bytes(shape.parameters, f"{dtype} adamw", tensors=shape.tensors)
+    assert account.bytes == {
+        part: training.get(part, kept.total)
+        for part in ("parameters", "gradients", "optimizer", "activations")
+    }
+    if not options["recompute"]:
+        flops = shape.training_flops(batch, sequence, fused=options["fused"])
+        assert account.flops.total == flops.total
+
+
+@pytest.mark.parametrize("recipe", OPTIMIZERS)
+@settings(untimed, max_examples=4)
+@given(batch=st.integers(1, 4), widths=st.lists(st.integers(1, 9), min_size=2, max_size=4))
+def test_an_optimizers_bytes_are_those_of_its_recipe(recipe, batch, widths):
+    make, x = partial(models.MLP, widths, nonlinearity="gelu", biases=True), torch.randn(batch, widths[0])
+    account = measure.account(make, x, optimizer=OPTIMIZERS[recipe])
+    assert parts(account) == really_run(make(), x, optimizer=OPTIMIZERS[recipe])
+    tensors = 2 * (len(widths) - 1)
+    training = predict.training_bytes(account.parameters, recipe, tensors=tensors)
+    kept = predict.mlp_activation_bytes(batch, widths, nonlinearity="gelu").total
+    assert account.bytes.total == training.total + kept
+    assert account.flops == predict.mlp_flops(batch, widths)
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+
+
+def encoder():
+    return nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+
+
+def frozen():
+    network = models.MLP([4, 5, 6])
+    network.layers[0].requires_grad_(False)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"), [(convolutions, (2, 3, 8, 8)), (encoder, (2, 5, 8)), (frozen, (3, 4))]
+)
+@pytest.mark.parametrize("input_grad", [False, True])
+def test_any_other_models_account_is_the_step_that_runs(make, shape, input_grad):
+    x = torch.randn(shape, requires_grad=input_grad)
+    assert parts(measure.account(make, x)) == really_run(make(), x)
+
+
+def test_a_loss_is_accounted_for_with_the_rest():
+    shape = predict.Transformer(1, 8, 2, 11, 8)
+    make = partial(models.Transformer, **vars(shape))
+    ids = torch.zeros(2, 5, dtype=torch.int64)
+
+    def loss(logits):
+        return functional.cross_entropy(logits.flatten(0, 1), torch.zeros(10, dtype=torch.int64))
+
+    account = measure.account(make, lambda: torch.zeros(2, 5, dtype=torch.int64), loss=loss)
+    assert parts(account) == really_run(make(), ids, loss=loss)
+    assert account.bytes["activations"] == shape.activation_bytes(2, 5, loss=True).total
+
+
+LLAMA = """
+import resource
+import torch
+from course_utils import measure, models, predict
+
+shape = predict.MODELS["Llama 3 70B"]
+account = measure.account(
+    lambda: models.Transformer(**vars(shape), fused=True, dtype=torch.bfloat16),
+    lambda: torch.zeros(1, 8192, dtype=torch.int64),
+)
+assert account.parameters == shape.parameters == 70_553_706_496
+assert account.flops["forward"] == shape.forward_flops(1, 8192).total == 1_314_637_949_698_048
+assert account.flops.total == shape.training_flops(1, 8192, fused=True).total
+kept = shape.activation_bytes(1, 8192, dtype="bf16", fused=True).total
+assert account.bytes["activations"] == kept
+training = predict.training_bytes(shape.parameters, "bf16 adamw", tensors=shape.tensors)
+assert account.bytes.total == training.total + kept
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_70b_llamas_step_of_8192_tokens_is_accounted_for_exactly_within_500_megabytes():
+    run = subprocess.run([sys.executable, "-c", LLAMA], capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(run.stdout) * unit < 500e6
+
+
+def test_accounting_draws_no_random_number_and_leaves_no_fake_tensor_behind():
+    before, x = torch.get_rng_state(), torch.ones(2, 3)
+    measure.account(partial(models.MLP, [3, 4]), x)
+    assert torch.equal(before, torch.get_rng_state())
+    assert type(x) is torch.Tensor
+    assert torch.ones(2).sum().item() == 2
+
+
+MADE_BEFORE = nn.Linear(3, 3)
+
+
+def stubborn():
+    return nn.Linear(3, 3).apply(lambda layer: nn.init.trunc_normal_(layer.weight))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: MADE_BEFORE, "it gave one that was made before"),
+        (stubborn, "here tensors have shapes and no numbers"),
+        (lambda: nn.Linear(3, 3).bfloat16(), "with dtype=torch.bfloat16 instead of .bfloat16()"),
+    ],
+)
+def test_what_cannot_be_fake_raises_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=r"^[A-Za-z'].*\.$") as caught:
+        measure.account(make, torch.ones(2, 3))
+    assert sentence in str(caught.value)
+    assert measure.account(lambda: nn.Linear(3, 3), torch.ones(2, 3)).flops["forward"] == 36
+
+
+def test_an_account_is_two_tables_under_its_parameters():
+    account = measure.account(lambda: nn.Linear(3, 5, bias=False), torch.ones(2, 3))
+    assert repr(account).startswith("15 parameters\n\n")
+    assert account._repr_html_().count("<table>") == 2
