@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "products": {"torch", "quantities", "measure"},
     "models": {"torch", "einops", "jaxtyping"},
+    "training": {"torch", "numpy", "jaxtyping", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
     "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},
