@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from course_utils.floats import Format
 from course_utils.quantities import Number, rate_text
 
-# A colour means one thing in the whole series. Okabe and Ito's, which colour-blind readers can tell apart.
+# A colour means one thing in the whole series. Okabe and Ito's and Tol's, which colour-blind readers can tell apart.
 COLOURS = {
     "predicted": "#0072B2",
     "measured": "#D55E00",
@@ -19,6 +19,9 @@ COLOURS = {
     "sign": "#CC79A7",
     "exponent": "#00A878",
     "fraction": "#56B4E9",
+    "batch": "#BBBBBB",
+    "kept": "#88CCEE",
+    "summed": "#DDCC77",
 }
 
 _STYLE = {

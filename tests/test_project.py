@@ -38,8 +38,9 @@ MAY_IMPORT = {
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
     "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
-    | {"quantities", "floats", "figures", "datasheets", "predict", "measure", "products", "machines"},
+    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
+    | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
+    | {"products", "machines", "einsums"},
     "recorded": set(),
 }
 
