@@ -101,7 +101,7 @@ def shape_of(words: str) -> tuple[int, ...]:
     """What was typed, as a shape.
 
     >>> shape_of("2 3 4"), shape_of("(2, 3)")
-    ((2, 3), (2, 3))
+    ((2, 3, 4), (2, 3))
     """
     said = words.strip().removeprefix("(").removesuffix(")").strip()
     numbers = [part for part in re.split(r"[\s,×x]+", said) if part]
