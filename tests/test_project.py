@@ -37,7 +37,18 @@ MAY_IMPORT = {
     "products": {"torch", "quantities", "measure"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
-    "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},
+    "checks": {
+        "torch",
+        "numpy",
+        "einops",
+        "einsums",
+        "floats",
+        "layout",
+        "quantities",
+        "figures",
+        "predict",
+        "datasheets",
+    },
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"products", "machines", "einsums"},
