@@ -219,7 +219,7 @@ WRONG_FUNCTIONS = [
     (tensors.element, lambda s, st, o, i, j: s[i * st[0] + j], "use both strides"),
     (tensors.element, lambda s, st, o, i, j: s[i * st[0] + j * st[1]], "at its offset"),
     (tensors.element, lambda s, st, o, i, j: s[o + i * st[1] + j * st[0]], "steps by the first stride"),
-    (tensors.element, lambda s, st, o, i, j: s[o + i * st[0] + j], "use the second stride"),
+    (tensors.element, lambda s, st, o, i, j: s[o + i * st[0] + j], "use both strides"),
     (tensors.element, lambda s, st, o, i, j: None, "gave None"),
     (tensors.element, lambda s, st, o, i, j: s[10**6], "IndexError"),
     (tensors.element, 3, "A function is wanted"),

@@ -88,9 +88,6 @@ def element(answer: object) -> Verdict:
     def swapped(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> int:
         return storage[offset + i * stride[1] + j * stride[0]]
 
-    def columns_step_by_one(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> int:
-        return storage[offset + i * stride[0] + j]
-
     base = torch.arange(60, 120).view(6, 10)
     matrices = [
         base,
@@ -111,10 +108,9 @@ def element(answer: object) -> Verdict:
         oracle,
         cases,
         tempting={
-            contiguous: "That holds for a fresh matrix. This one is a transpose or a slice: use both strides, and the offset.",
+            contiguous: "Neighbours in a row lie next to each other in a fresh matrix only: use both strides, and the offset.",
             without_offset: "That is right up to here. A slice begins somewhere inside the storage: at its offset.",
             swapped: "i counts rows, so it steps by the first stride.",
-            columns_step_by_one: "Neighbours in a row lie next to each other in a fresh matrix only: use the second stride.",
         },
         because="A fresh matrix, a transpose, slices, an expanded row, overlapping windows, and a transpose of a slice.",
     )
