@@ -107,7 +107,12 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):
-            raise _mistake(pattern, at, at + len(name), f"{name} stands twice in one place; once is enough")
+            hint = (
+                " If these words are names of dimensions, choose names." if letters and " " in pattern else ""
+            )
+            raise _mistake(
+                pattern, at, at + len(name), f"{name} stands twice in one place; once is enough", hint
+            )
         found.append((name, at))
     return found
 

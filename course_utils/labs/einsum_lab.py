@@ -43,7 +43,8 @@ class _EinsumLab:
         self.seconds: dict[tuple, Number] = {}  # measured, by pattern, sizes, dtype and order
 
     def panel(self) -> Panel:
-        narrow = {"button_width": "auto", "description_width": "initial"}
+        style = {"button_width": "auto", "description_width": "initial"}
+        row = widgets.Layout(width="auto", flex_flow="row nowrap")
         pattern, sizes = PRESETS["attention's scores"]
         controls = {
             "pattern": widgets.Text(
@@ -52,9 +53,10 @@ class _EinsumLab:
             "notation": widgets.ToggleButtons(
                 options=("names", "letters"),
                 tooltips=("as einops reads it", "as torch.einsum reads it"),
-                style=narrow,
+                layout=row,
+                style=style,
             ),
-            "dtype": widgets.ToggleButtons(options=DTYPES, description="dtype", style=narrow),
+            "dtype": widgets.ToggleButtons(options=DTYPES, description="dtype", layout=row, style=style),
             "sizes": SizesControl(dict(sizes)),
         }
 

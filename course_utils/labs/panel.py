@@ -265,7 +265,8 @@ class Panel(widgets.VBox):
                         break
         except Exception as error:  # wait() raises it
             self._job_error = error
-            self._report(_sentence(error), failed=True)
+            words = _sentence(error)
+            self._report("" if words == self.screen.mistake else words, failed=True)  # said once is enough
         finally:
             with self._lock:
                 self._worker = None

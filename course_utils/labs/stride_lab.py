@@ -51,12 +51,11 @@ BUTTONS: Mapping[str, str | Callable[[torch.Tensor], str]] = {
 
 def stride_lab() -> Panel:
     """The stride lab."""
-    narrow = {"button_width": "auto", "description_width": "initial"}
+    style = {"button_width": "auto", "description_width": "initial"}
+    row = widgets.Layout(width="auto", flex_flow="row nowrap")
     controls = {
         "shape": _typed("4 6", "shape", "200px"),
-        "dtype": widgets.ToggleButtons(
-            options=DTYPES, description="dtype", layout=widgets.Layout(width="auto"), style=narrow
-        ),
+        "dtype": widgets.ToggleButtons(options=DTYPES, description="dtype", layout=row, style=style),
         "operations": _typed("t()", "operations", "520px"),
         "element": _typed("2 1", "element", "200px"),
     }
