@@ -22,6 +22,9 @@ COLOURS = {
     "batch": "#BBBBBB",
     "kept": "#88CCEE",
     "summed": "#DDCC77",
+    "forward": "#88CCEE",
+    "weight gradient": "#CC6677",
+    "input gradient": "#DDCC77",
 }
 
 _STYLE = {

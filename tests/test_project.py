@@ -53,7 +53,7 @@ MAY_IMPORT = {
     },
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"products", "machines", "einsums"},
+    | {"products", "machines", "einsums", "models"},
     "recorded": set(),
 }
 
