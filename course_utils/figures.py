@@ -170,6 +170,25 @@ def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured:
     return axes.figure
 
 
+def activations_by_length(
+    sequences: Sequence[int], nbytes: Mapping[str, Sequence[Number]], limit: Number
+) -> Figure:
+    """Bytes that autograd keeps as sequences grow, each way a line, and the memory of one machine."""
+    title = "Scores grow with the square of the sequence, everything else in proportion"
+    with _axes(title, "sequence length S", "activations of one sequence") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.axhline(limit, color=COLOURS["limit"], linestyle=":")
+        _label(axes, "an H100's memory", sequences[0], limit, COLOURS["limit"], (0, 5))
+        for name, line in nbytes.items():
+            axes.plot(sequences, line, color=COLOURS["predicted"])
+            _label(axes, name, sequences[-1], line[-1], COLOURS["predicted"], (6, -4))
+        axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 24)
+        axes.set_xticks(sequences, [f"{s:,}" for s in sequences])
+        axes.yaxis.set_major_formatter(lambda n, _: f"{n / 1e9:,.3g} GB")
+    return axes.figure
+
+
 def attention_shares(
     sequences: Sequence[int],
     shares: Mapping[str, Sequence[Number]],
