@@ -6,14 +6,15 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
 from course_utils import measure, models, predict
 
-untimed = settings(deadline=None, max_examples=15)
+# Without shrinking: a model that fails is small anyway, and each takes a moment.
+untimed = settings(deadline=None, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 OPTIMIZERS = {
     "fp32 sgd": torch.optim.SGD,
     "fp32 momentum": partial(torch.optim.SGD, momentum=0.9),

@@ -31,7 +31,7 @@ def seeded(seed=0):
 
 def small(seed=0, **options):
     sizes = {"layers": 2, "width": 16, "heads": 4, "vocabulary": 11, "context": 8}
-    return models.Transformer(**sizes, **options, generator=seeded(seed))
+    return models.Transformer(**{**sizes, **options}, generator=seeded(seed))
 
 
 def close(a, b):
@@ -173,7 +173,7 @@ def test_no_position_sees_a_later_token_and_every_one_sees_the_earlier(options, 
 
 @pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
 def test_swapped_tokens_are_told_apart(options):
-    network = small(**options)
+    network = small(**{"layers": 1, **options})  # a second layer would see what the first made of each
     first, second = network(torch.tensor([[1, 2, 3], [2, 1, 3]]))[:, -1]
     assert not close(first, second)
 
@@ -186,6 +186,14 @@ def test_recomputing_changes_no_bit_of_the_gradients(options):
         return [p.grad for p in network.parameters()]
 
     assert all(map(torch.equal, gradients(False), gradients(True)))
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+def test_every_parameter_takes_part(options):
+    network = small(**options)
+    network(torch.arange(8)[None]).pow(2).mean().backward()
+    unused = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.any()]
+    assert unused == []
 
 
 def test_more_tokens_than_positions_raise_a_sentence():
