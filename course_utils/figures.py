@@ -170,12 +170,69 @@ def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured:
     return axes.figure
 
 
+def scale_by_depth(
+    predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]]
+) -> Figure:
+    """Mean square of what reaches each layer, for each variance of the weights."""
+    title = "Behind ReLU, only a variance of 2 / inputs keeps the scale"
+    with _axes(title, "layer", "mean square before ReLU") as axes:
+        axes.set_yscale("log")
+        for name, line in predicted.items():
+            layers = range(1, len(line) + 1)
+            axes.plot(layers, line, color=COLOURS["predicted"])
+            axes.plot(layers, measured[name], "o", color=COLOURS["measured"], markersize=8)
+            _label(axes, f"variance {name}", len(line), line[-1], COLOURS["predicted"], (8, -4))
+        axes.set_xlim(0.5, len(line) * 1.8)
+        axes.set_xticks(list(layers))
+        _key(axes, "predicted", "measured")
+    return axes.figure
+
+
+def steps_under_constant_gradient(
+    predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]], every: int
+) -> Figure:
+    """The steps of each optimizer when every gradient is 1: predicted lines, and every so many that were taken."""
+    title = "The same gradient a hundred times: momentum adds up, AdaGrad tires"
+    with _axes(title, "step", "its length, in learning rates", height=5.2) as axes:
+        axes.set_yscale("log")
+        names_by_end: dict[Number, list[str]] = {}
+        for name, line in predicted.items():
+            axes.plot(range(1, len(line) + 1), line, color=COLOURS["predicted"])
+            points = range(1, 1 + every * len(measured[name]), every)
+            axes.plot(points, measured[name], "o", color=COLOURS["measured"], markersize=6)
+            names_by_end.setdefault(round(line[-1], 6), []).append(name)
+        for end, names in names_by_end.items():
+            _label(axes, " and ".join(names), len(line), end, COLOURS["predicted"], (8, -4))
+        axes.set_xlim(0, len(line) * 1.45)
+        axes.yaxis.set_major_formatter(lambda length, _: f"{length:g}")
+        _key(axes, "predicted", "taken")
+    return axes.figure
+
+
+def loss_curve(losses: Sequence[Number], even_guess: Number) -> Figure:
+    """Losses by step, and the loss of guessing evenly."""
+    title = "Training begins above the loss of an even guess, and falls"
+    with _axes(title, "step", "loss") as axes:
+        axes.axhline(even_guess, color=COLOURS["predicted"], linestyle=":")
+        _label(
+            axes,
+            f"an even guess: {even_guess:.2f}",
+            len(losses) * 0.55,
+            even_guess,
+            COLOURS["predicted"],
+            (0, 6),
+        )
+        axes.plot(losses, color=COLOURS["measured"])
+        axes.set_ylim(0, 1.15 * max(even_guess, *losses))
+    return axes.figure
+
+
 def activations_by_length(
     sequences: Sequence[int], nbytes: Mapping[str, Sequence[Number]], limit: Number
 ) -> Figure:
     """Bytes that autograd keeps as sequences grow, each way a line, and the memory of one machine."""
     title = "Scores grow with the square of the sequence, everything else in proportion"
-    with _axes(title, "sequence length S", "activations of one sequence") as axes:
+    with _axes(title, "sequence length S", "activations of one sequence of GPT-3, bf16") as axes:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.axhline(limit, color=COLOURS["limit"], linestyle=":")
@@ -185,7 +242,7 @@ def activations_by_length(
             _label(axes, name, sequences[-1], line[-1], COLOURS["predicted"], (6, -4))
         axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 24)
         axes.set_xticks(sequences, [f"{s:,}" for s in sequences])
-        axes.yaxis.set_major_formatter(lambda n, _: f"{n / 1e9:,.3g} GB")
+        axes.yaxis.set_major_formatter(lambda n, _: f"{n / 1e9:,.0f} GB")
     return axes.figure
 
 

@@ -8,6 +8,7 @@ from course_utils.measure.memory import (
     free_bytes,
     optimizer_bytes,
     peak_bytes,
+    resident_bytes,
     saved_bytes,
     storage_bytes,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "free_bytes",
     "optimizer_bytes",
     "peak_bytes",
+    "resident_bytes",
     "saved_bytes",
     "storage_bytes",
     "time_call",

@@ -1,5 +1,6 @@
 """Bytes: what autograd keeps, what an optimizer keeps, what a call allocates, what is free."""
 
+import os
 import weakref
 from collections.abc import Callable, Iterable
 
@@ -122,6 +123,16 @@ class _Allocations(TorchDispatchMode):
     def _freed(self, cdata: int, nbytes: int) -> None:
         self._known.discard(cdata)
         self.held -= nbytes
+
+
+def resident_bytes(path: str | os.PathLike) -> int | None:
+    """Bytes of a memory-mapped file that this process has in memory; None where the system does not say."""
+    wanted = os.path.realpath(path)
+    try:
+        maps = psutil.Process().memory_maps(grouped=True)
+    except (AttributeError, psutil.Error):  # macOS does not tell
+        return None
+    return sum(one.rss for one in maps if one.path == wanted)
 
 
 def free_bytes(device: str = "cpu") -> int:
