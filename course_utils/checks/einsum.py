@@ -242,5 +242,6 @@ def _with_transposed_result(function: Callable[..., object]) -> Callable[..., ob
 
 
 def _annotated(function: Callable[..., object], annotations: dict[str, object]) -> Callable[..., object]:
-    function.__name__, function.__annotations__ = "scores", annotations  # jaxtyping does not take a bare lambda
+    function.__annotations__ = annotations
+    function.__name__ = "scores"  # jaxtyping cannot wrap what is called <lambda>
     return jaxtyping.jaxtyped(typechecker=beartype)(function)
