@@ -5,6 +5,7 @@ the dimensions that are kept. The others are summed.
 """
 
 import itertools
+import keyword
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,35 +148,42 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
             result[i, j] = total
     """
     lines, depth = [], 0
+    spelled = _spelled(einsum)
 
     def line(words: str) -> None:
         lines.append("    " * depth + words)
 
+    def indexed(of: str, names: Names) -> str:
+        return f"{of}[{', '.join(spelled[name] for name in names)}]" if names else of
+
     for name in einsum.output:
-        line(f"for {name} in range({sizes[name]}):")
+        line(f"for {spelled[name]} in range({sizes[name]}):")
         depth += 1
     line("total = 0")
     inside = depth
     for name in einsum.summed:
-        line(f"for {name} in range({sizes[name]}):")
+        line(f"for {spelled[name]} in range({sizes[name]}):")
         depth += 1
-    line("total += " + " * ".join(_element(n, names) for n, names in enumerate(einsum.operands)))
+    line("total += " + " * ".join(indexed(operand_name(n), names) for n, names in enumerate(einsum.operands)))
     depth = inside
-    line(f"{_indexed('result', einsum.output)} = total")
+    line(f"{indexed('result', einsum.output)} = total")
     return "\n".join(lines)
+
+
+def _spelled(einsum: Einsum) -> dict[str, str]:
+    """Each dimension's name in the loops: with a _ behind it where the name means something else there."""
+    taken = {"result", "total", "range", *keyword.kwlist, *map(operand_name, range(len(einsum.operands)))}
+    spelled = {}
+    for name in einsum.names:
+        spelled[name] = name
+        while spelled[name] in taken or (spelled[name] != name and spelled[name] in einsum.names):
+            spelled[name] += "_"
+    return spelled
 
 
 def operand_name(place: int) -> str:
     """A, B, C and so on."""
     return LETTERS[26 + place]
-
-
-def _element(place: int, names: Sequence[str]) -> str:
-    return _indexed(operand_name(place), names)
-
-
-def _indexed(of: str, names: Sequence[str]) -> str:
-    return f"{of}[{', '.join(names)}]" if names else of
 
 
 def looped(

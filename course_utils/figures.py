@@ -156,13 +156,13 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
 
 def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured: Sequence[Number]) -> Figure:
     """Time to read one number at each stride, over that at stride 1: by cache lines, and as it was measured."""
-    title = "From stride 16 on, every number costs a cache line of its own"
+    title = "The further apart numbers lie, the more each costs to read"
     with _axes(title, "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1") as axes:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
             axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
-        _key(axes, "predicted: cache lines fetched", "measured")
+        _key(axes, "cache lines fetched", "measured")
         ticks = [2**k for k in range(1 + int(max(*strides, *measured)).bit_length())]
         axes.set_xticks(strides, [str(s) for s in strides])
         axes.set_yticks(ticks, [str(t) for t in ticks])

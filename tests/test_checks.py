@@ -69,13 +69,20 @@ WRONG_VALUES = [
     (tensors.kept_alive, 32 * 1024 * 50257 * 4, "bf16 takes 2"),
     (tensors.kept_alive, 32 * 1024 * 50257, "the number of elements"),
     (tensors.kept_alive, "3 GB", "plain number"),
+    (tensors.kept_alive, 3.07, "in GiB"),
+    (tensors.kept_alive, 3.29, "in GB"),
+    (tensors.metadata, [[3, 3], [1, 4], 12], "its stride is 1"),
     (einsum.similarities, "b s w, b s w -> b s s", "two different names"),
-    (einsum.similarities, "b s w, b s w -> b s", "Two different tokens need two different names"),
-    (einsum.similarities, "b i w, b j w -> b i", "keep both names"),
-    (einsum.similarities, "b i w, b j w -> b j i", "belongs to x"),
+    (einsum.similarities, "b s w, b s w -> b s", "two different names"),
+    (einsum.similarities, "b i w, b j w -> b i", "Keep both tokens"),
+    (einsum.similarities, "b i w, b j w -> b j i", "then the tokens of x"),
     (einsum.similarities, "b i w, b j w -> i j", "keep the batch"),
-    (einsum.similarities, "b i w, c j w -> b c i j", "the same name in both"),
-    (einsum.similarities, "b i w, b j v -> b i j", "same name twice"),
+    (einsum.similarities, "b i w, c j w -> b c i j", "the batch has the same name in both"),
+    (einsum.similarities, "b i w, c j w -> b i j", "the batch has the same name in both"),
+    (einsum.similarities, "b i w, b j v -> b i j", "it has the same name in both"),
+    (einsum.similarities, "b i w, b j w -> b i w j", "leave the width out"),
+    (einsum.similarities, "bid,bjd->bij", "Put spaces between the names"),
+    (einsum.similarities, "b i w, b w j -> b i j", "is another product"),
     (einsum.similarities, "b i w -> b i", "three dimensions each"),
     (einsum.similarities, "b i w, b j w", "the -> is missing"),
     (einsum.similarities, None, "A pattern is a string"),
@@ -87,9 +94,11 @@ WRONG_VALUES = [
     (einsum.low_rank_flops, math.nan, "is not it"),
     (einsum.patches, "b (p r) (q c) ch -> b (r c) (p q ch)", "You have it the other way round"),
     (einsum.patches, "b (r p) (c q) ch -> b (c r) (p q ch)", "first the patches of the first row"),
-    (einsum.patches, "b (r p) (c q) ch -> b r c (p q ch)", "an image 2 × 3 patches"),
+    (einsum.patches, "b (r p) (c q) ch -> b r c (p q ch)", "an image 2 × 2 patches"),
     (einsum.patches, "b (r p) (c p) ch -> b (r c) (p p ch)", "einops says"),
-    (einsum.patches, "nonsense", "einops says"),
+    (einsum.patches, "nonsense", "has no arrow"),
+    (einsum.patches, "", "has no arrow"),
+    (einsum.patches, "b (h q) (w p) c -> b (h w) (q p c)", "einops says"),
     (einsum.patches, 5, "A pattern is a string"),
 ]
 
@@ -150,14 +159,16 @@ def grouped(q, k):
     return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
 
 
-def annotated(first, second, *, kind=Float):
+def annotated(first, second, result=None, *, kind=Float):
     """q @ k.mT behind such annotations."""
 
-    @jaxtyped(typechecker=beartype)
-    def scores(q: kind[torch.Tensor, first], k: kind[torch.Tensor, second]):
+    def scores(q, k):
         return q @ k.mT
 
-    return scores
+    scores.__annotations__ = {"q": kind[torch.Tensor, first], "k": kind[torch.Tensor, second]}
+    if result:
+        scores.__annotations__["return"] = kind[torch.Tensor, result]
+    return jaxtyped(typechecker=beartype)(scores)
 
 
 WRONG_FUNCTIONS = [
@@ -228,7 +239,10 @@ WRONG_FUNCTIONS = [
     (tensors.windows, lambda n, w, s: (((n - w) // s + 1, w), (w, 1)), "step numbers later, not width"),
     (tensors.windows, lambda n, w, s: ((-(-n // s), w), (s, 1)), "beyond the end"),
     (tensors.windows, lambda n, w, s: ((w, (n - w) // s + 1), (1, s)), "A row for each window"),
+    (tensors.windows, lambda n, w, s: ((n - w + 1, w), (s, 1)), "only every step-th"),
+    (tensors.windows, lambda n, w, s: (((n - w) / s + 1, w), (s, 1)), "round down"),
     (tensors.windows, lambda n, w, s: math.nan, "gave nan"),
+    (tensors.flattens, lambda n, s: len(n) < 2 or s[-2] == n[-1] * s[-1], "not the last one alone"),
     (
         tensors.flattens,
         lambda n, s: torch.empty_strided(n, s).is_contiguous(),
@@ -250,13 +264,19 @@ WRONG_FUNCTIONS = [
     (einsum.grouped_attention, lambda q, k: grouped(q, k).mT, "expected shape"),
     (einsum.grouped_attention, lambda q, k: grouped(q, k) * math.nan, "differ by up to nan"),
     (einsum.grouped_attention, lambda q, k: 0.5, "gave 0.5"),
+    (einsum.grouped_attention, lambda q, k: torch.einsum("bhid,bhjd->bhij", q, k), "Split the heads"),
+    (einsum.grouped_attention, lambda q, k: grouped(q, k).softmax(-1), "before any softmax"),
     (einsum.guarded, lambda q, k: q @ k.mT, "refuse keys for one sequence"),
-    (einsum.guarded, lambda q, k: q @ k, "are fine, but it stopped"),
+    (einsum.guarded, lambda q, k: q @ k, "but it was refused"),
     (einsum.guarded, lambda q, k: k @ q.mT, "should be q @ k.mT"),
-    (einsum.guarded, annotated("...  i d", "... j d"), "refuse"),
+    (einsum.guarded, annotated("... i d", "... j d"), "refuse"),
     (einsum.guarded, annotated("b i d", "c j d"), "the same batch"),
+    (einsum.guarded, annotated("b i d", "b j e"), "The width has the same name"),
+    (einsum.guarded, annotated("2 3 4", "2 5 4"), "every size may change"),
     (einsum.guarded, annotated("b i d", "b j d", kind=Shaped), "refuse integers"),
-    (einsum.guarded, annotated("b i d", "b i d"), "are fine, but it stopped"),
+    (einsum.guarded, annotated("b i d", "b i d"), "may differ in number"),
+    (einsum.guarded, annotated("b i d", "b j d"), "Annotate the result"),
+    (einsum.guarded, annotated("b i d", "b j d", "x y z"), "Annotate the result"),
     (einsum.guarded, None, "A function is wanted"),
 ]
 

@@ -1,8 +1,11 @@
 """The exercises of notebook 03."""
 
+import re
 from collections.abc import Callable
 
+import jaxtyping
 import torch
+from beartype import beartype
 from einops import rearrange
 
 from course_utils import einsums, predict
@@ -10,41 +13,36 @@ from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_func
 
 
 def similarities(answer: object) -> Verdict:
-    """A pattern for the product of every token with every token of the same sequence."""
-    advice = {
-        "b s s": "Two different tokens need two different names: one for x, another for y.",
-        "b i": "The result has a number for each pair of tokens: keep both names.",
-        "b j i": "The first of the two token dimensions of the result belongs to x.",
-        "i j": "Each sequence is on its own: keep the batch.",
-        "b c i j": "The two operands have the same batch: give it the same name in both.",
-    }
+    """A pattern for the dot product of every token with every token of the same sequence."""
     if answer is ...:
         return NOT_ATTEMPTED
     if not isinstance(answer, str):
         return Verdict("not yet", f"A pattern is a string, like 'b d, d k -> b k'; {answer!r} is none.")
+    two_tokens = "Tokens of x and tokens of y need two different names, since there may be more of the one."
     try:
         einsum = einsums.parsed(answer)
-        sides = [len(names) for names in einsum.operands]
-        if sides != [3, 3]:
-            raise ValueError("x and y have three dimensions each: batch, token, width.")
     except ValueError as error:
-        twice = advice["b s s"] if "twice" in str(error) else ""
-        return Verdict("not yet", f"{error} {twice}".strip())
+        advice = two_tokens if "twice" in str(error) else ""
+        words = re.sub(r"If every letter.*", "Put spaces between the names, as in 'b d, d k'.", str(error))
+        return Verdict("not yet", f"{words} {advice}".strip())
+    if [len(names) for names in einsum.operands] != [3, 3]:
+        return Verdict("not yet", "x and y have three dimensions each: batch, token, width.")
+    (b1, i, d1), (b2, j, d2) = einsum.operands
+    mistakes = (
+        (i == j, two_tokens),
+        (b1 != b2, "Each sequence is on its own: the batch has the same name in both."),
+        (d1 != d2, "The width is what is summed: it has the same name in both."),
+        (d1 in einsum.output, "A name that is kept is not summed: leave the width out of the result."),
+        (b1 not in einsum.output, "Each sequence is on its own: keep the batch."),
+        (not {i, j} <= set(einsum.output), "Keep both tokens: a number for each pair."),
+        (True, "In the result the batch comes first, then the tokens of x, then those of y."),
+    )
     x, y = torch.arange(24.0).view(2, 3, 4), torch.arange(40.0).view(2, 5, 4).cos()
     expected = torch.stack([a @ b.T for a, b in zip(x, y, strict=True)])
     came, stumble = call(torch.einsum, einsum.equation, x, y)
-    if stumble:
-        return Verdict("not yet", f"On shapes (2, 3, 4) and (2, 5, 4) it {stumble} {advice['b s s']}")
-    if came.shape != expected.shape:
-        found = {(2, 3): "b i", (2, 5, 3): "b j i", (3, 5): "i j", (2, 2, 3, 5): "b c i j"}.get(
-            tuple(came.shape)
-        )
-        said = f"The result has shape {tuple(came.shape)}, expected (2, 3, 5)."
-        return Verdict("not yet", f"{said} {advice.get(found, '')}".strip())
-    if not torch.allclose(came, expected):
-        return Verdict(
-            "not yet", "The shape is right, the numbers are not: the width has to have the same name twice."
-        )
+    if stumble or not near(came, expected, 1e-5):
+        advice = next(words for mistaken, words in mistakes if mistaken)
+        return Verdict("not yet", f"{answer!r} is another product. {advice}")
     return Verdict(
         "right", "Against one product after the other, with sequences of 3 and 5 tokens of width 4."
     )
@@ -84,21 +82,25 @@ def patches(answer: object) -> Verdict:
     images = torch.arange(2 * 4 * 6 * 3).view(2, 4, 6, 3)
     expected = torch.stack(
         [
-            torch.stack([image[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)])
+            torch.stack([image[r : r + 2, c : c + 3].flatten() for r in (0, 2) for c in (0, 3)])
             for image in images
         ]
     )
+    if "->" not in answer:
+        return Verdict(
+            "not yet", f"{answer!r} has no arrow: a pattern says what there is -> what there shall be."
+        )
     try:
-        came = rearrange(images, answer, p=2, q=2)
+        came = rearrange(images, answer, p=2, q=3)
     except (
         Exception
     ) as error:  # einops has its own for what it can read, and lets pass what it meets otherwise
         return Verdict("not yet", f"einops says: {' '.join(str(error).split())}")
     if came.shape != expected.shape:
         said = f"The result has shape {tuple(came.shape)}, expected {tuple(expected.shape)}."
-        return Verdict("not yet", f"{said} A patch has 2 × 2 pixels of 3 channels, an image 2 × 3 patches.")
+        return Verdict("not yet", f"{said} A patch has 2 × 3 pixels of 3 channels, an image 2 × 2 patches.")
     if not torch.equal(came, expected):
-        swapped = torch.equal(came, rearrange(images, "b (p r) (q c) ch -> b (r c) (p q ch)", p=2, q=2))
+        swapped = torch.equal(came, rearrange(images, "b (p r) (q c) ch -> b (r c) (p q ch)", p=2, q=3))
         advice = (
             "In (rows p) the patch is the fast part: neighbouring pixels belong to one patch. You have it the other way round."
             if swapped
@@ -129,6 +131,15 @@ def grouped_attention(answer: object) -> Verdict:
     def scaled(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return oracle(q, k) / q.shape[-1] ** 0.5
 
+    def merged_the_other_way(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return rearrange(oracle(q, k), "b (kv g) i j -> b (g kv) i j", kv=k.shape[1])
+
+    def same_name_for_both(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bhid,bhjd->bhij", q, k)
+
+    def softmaxed(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return oracle(q, k).softmax(-1)
+
     def in_groups(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return rearrange(oracle(q, k), "b (kv g) i j -> b kv g i j", kv=k.shape[1])
 
@@ -152,6 +163,9 @@ def grouped_attention(answer: object) -> Verdict:
             "In (kv group) the group is the fast part.",
             first_head: "Every group has keys of its own.",
             scaled: "The scores before scaling, please.",
+            merged_the_other_way: "Merge in the order in which you split: (kv group) both times.",
+            same_name_for_both: "That needs as many heads of keys as of queries. Split the heads into groups first.",
+            softmaxed: "The scores themselves, before any softmax.",
             in_groups: "Merge the groups back into heads.",
             lambda q, k: (
                 q @ k.mT
@@ -168,37 +182,66 @@ def guarded(answer: object) -> Verdict:
     if not callable(answer):
         return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
     q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
-    came, stumble = call(answer, q, k)
-    if came is ...:
-        return NOT_ATTEMPTED
-    if stumble:
-        return Verdict(
-            "not yet", f"Shapes (2, 3, 4) and (2, 5, 4) are fine, but it {stumble.splitlines()[0]}"
-        )
-    if not near(came, q @ k.mT, 1e-5):
-        return Verdict(
-            "not yet",
-            "On shapes (2, 3, 4) and (2, 5, 4) the result should be q @ k.mT. Leave the body as it is.",
-        )
-    wrong: list[tuple[str, Callable[[], object], str]] = [
-        (
-            "keys for one sequence, which a product would give to both",
-            lambda: answer(q, k[:1]),
+    for good_q, good_k in ((q, k), (torch.randn(3, 2, 6), torch.randn(3, 7, 6))):
+        came, stumble = call(answer, good_q, good_k)
+        if came is ...:
+            return NOT_ATTEMPTED
+        shapes = f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}"
+        if stumble:
+            told = " ".join(
+                line for line in stumble.splitlines() if line.startswith(("The problem", "Actual"))
+            )
+            advice = (
+                "Queries and keys may differ in number, and every size may change: give each its own name."
+            )
+            return Verdict(
+                "not yet", f"{shapes} are fine, but it was refused. {told} {advice}".replace("  ", " ")
+            )
+        if not near(came, good_q @ good_k.mT, 1e-5):
+            return Verdict("not yet", f"{shapes}: the result should be q @ k.mT.")
+    wrong = {
+        "keys for one sequence, which a product would give to both": (
+            (q, k[:1]),
             "Both begin with the same batch.",
         ),
-        ("no batch at all", lambda: answer(q[0], k[0]), "Name all three dimensions."),
-        (
-            "a batch of batches",
-            lambda: answer(q[None], k[None]),
+        "keys of another width": ((q, k[..., :3]), "The width has the same name in both."),
+        "no batch at all": ((q[0], k[0]), "Name all three dimensions."),
+        "a batch of batches": (
+            (q[None], k[None]),
             "Name the dimensions one by one; ... lets any number pass.",
         ),
-        ("integers", lambda: answer(q.long(), k.long()), "Float[...] says that the numbers are floats."),
-    ]
-    for what, attempt, advice in wrong:
-        try:
-            attempt()
-        except Exception as error:
-            if type(error).__name__ == "TypeCheckError":
-                continue
-        return Verdict("not yet", f"It should refuse {what}, by its annotations. {advice}")
-    return Verdict("right", "It takes what is right and refuses four things that are not.")
+        "integers": ((q.long(), k.long()), "Float[...] says that the numbers are floats."),
+    }
+    for what, (arguments, advice) in wrong.items():
+        if not _refused(answer, *arguments):
+            return Verdict("not yet", f"It should refuse {what}, by its annotations. {advice}")
+    if not _refused(_with_transposed_result(answer), q, k):
+        return Verdict("not yet", "Annotate the result too, with the names of its three dimensions.")
+    return Verdict("right", "It takes what is right and refuses six things that are not.")
+
+
+def _refused(function: Callable[..., object], *arguments: object) -> bool:
+    try:
+        function(*arguments)
+    except jaxtyping.TypeCheckError:
+        return True
+    except Exception:  # torch's own complaint comes too late: the call has begun
+        return False
+    return False
+
+
+def _with_transposed_result(function: Callable[..., object]) -> Callable[..., object]:
+    """The same annotations around a body that returns the transpose."""
+    given = dict(getattr(function, "__annotations__", {}))
+    names = [name for name in given if name != "return"][:2]
+    if len(names) < 2 or "return" not in given:
+        return lambda q, k: k @ q.mT
+    return _annotated(
+        lambda q, k: k @ q.mT, {"q": given[names[0]], "k": given[names[1]], "return": given["return"]}
+    )
+
+
+def _annotated(function: Callable[..., object], annotations: dict[str, object]) -> Callable[..., object]:
+    function.__annotations__ = annotations
+    function.__name__ = "scores"  # jaxtyping cannot wrap what is called <lambda>
+    return jaxtyping.jaxtyped(typechecker=beartype)(function)

@@ -1,5 +1,6 @@
 """The exercises of notebook 02."""
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -7,6 +8,7 @@ import torch
 
 from course_utils import layout
 from course_utils.checks.verdict import Verdict, judge_function, judge_value
+from course_utils.quantities import Number
 
 
 class Numbers(list):
@@ -28,6 +30,8 @@ def metadata(answer: object) -> Verdict:
     t = torch.arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1]
     expected = (tuple(t.shape), t.stride(), t.storage_offset())
     shape, stride, offset = expected
+    if isinstance(answer, list | tuple):
+        answer = tuple(tuple(part) if isinstance(part, list) else part for part in answer)
     return judge_value(
         answer,
         expected,
@@ -67,6 +71,10 @@ def kept_alive(answer: object) -> Verdict:
             whole * 2: "bf16 takes 2 bytes.",
             whole // 2: "That is the number of elements. bf16 takes 2 bytes each.",
             whole + whole // 1024: "A view has no bytes of its own.",
+            whole / 2**30: "That is in GiB. In bytes, please.",
+            whole / 1e9: "That is in GB. In bytes, please.",
+            round(whole / 2**30, 2): "That is in GiB. In bytes, please.",
+            round(whole / 1e9, 2): "That is in GB. In bytes, please.",
         },
         because=f"The whole storage: 32 × 1024 × 50257 × 2 bytes, {1024} times what the slice sees. "
         "logits[:, -1].clone() would keep 3.2 MB.",
@@ -135,6 +143,12 @@ def windows(answer: object) -> Verdict:
     def too_many(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (-(-n // step), width), (step, 1)
 
+    def as_if_one_apart(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (n - width + 1, width), (step, 1)
+
+    def divided(n: int, width: int, step: int) -> tuple[tuple[Number, ...], tuple[int, ...]]:
+        return ((n - width) / step + 1, width), (step, 1)
+
     def transposed(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (width, (n - width) // step + 1), (1, step)
 
@@ -147,10 +161,25 @@ def windows(answer: object) -> Verdict:
             without_overlap: "Those windows do not overlap. The next one begins step numbers later.",
             steps_by_width: "The next window begins step numbers later, not width.",
             too_many: "The last of those windows reaches beyond the end.",
+            as_if_one_apart: "That many begin one after the other; only every step-th of them counts.",
+            divided: "A number of windows is whole: round down, with //.",
             transposed: "A row for each window: the windows are the first dimension.",
         },
         because="Seven cases against torch's own unfold, windows that touch and windows that leave gaps among them.",
     )
+
+
+def _as_yes_or_no(answer: object) -> object:
+    """A function whose 0 and 1 are taken for False and True."""
+    if not callable(answer):
+        return answer
+
+    @functools.wraps(answer)
+    def yes_or_no(*arguments: object) -> object:
+        came = answer(*arguments)
+        return bool(came) if isinstance(came, int) else came
+
+    return yes_or_no
 
 
 def flattens(answer: object) -> Verdict:
@@ -168,6 +197,12 @@ def flattens(answer: object) -> Verdict:
     def only_sorted(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
         return list(stride) == sorted(stride, reverse=True)
 
+    def above_zero(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+        return oracle(shape, stride) and all(stride)
+
+    def only_the_last_pair(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+        return oracle(shape[-2:], stride[-2:])
+
     def always(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
         return True
 
@@ -182,6 +217,8 @@ def flattens(answer: object) -> Verdict:
         ((2, 3, 4), (12, 4, 1)),
         ((3, 2, 4), (4, 12, 1)),
         ((2, 3, 2), (12, 4, 1)),
+        ((2, 3, 4), (20, 4, 1)),
+        ((2, 3, 4), (12, 5, 1)),
         ((4, 1, 6), (6, 99, 1)),
         ((1, 5), (7, 3)),
         ((6, 1), (2, 1)),
@@ -191,7 +228,7 @@ def flattens(answer: object) -> Verdict:
         ((), ()),
     ]
     return judge_function(
-        answer,
+        _as_yes_or_no(answer),
         oracle,
         cases,
         tempting={
@@ -199,7 +236,9 @@ def flattens(answer: object) -> Verdict:
             ones_count: "A dimension of size 1 is never stepped along: leave it out before you compare neighbours.",
             only_sorted: "Falling strides are not enough: a step along one has to be a walk through the whole next.",
             first_pair: "Every pair of neighbours has to merge, not the first one alone.",
+            only_the_last_pair: "Every pair of neighbours has to merge, not the last one alone.",
+            above_zero: "A stride of 0 is compared like any other: in (3, 4) with (0, 0) a step and a walk are both 0.",
             always: "That is what reshape does, by copying.",
         },
-        because="Fourteen shapes and strides, with sizes of 1 and strides of 0 among them, as torch answers.",
+        because="Sixteen shapes and strides, with sizes of 1 and strides of 0 among them, as torch answers.",
     )

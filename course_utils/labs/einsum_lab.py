@@ -1,6 +1,7 @@
 """An einsum, typed: the roles of its names, its loops and its cost, checked against the loops and timed on request."""
 
 import itertools
+import math
 import time
 from collections.abc import Generator, Iterator, Mapping
 
@@ -143,7 +144,7 @@ def _agreement(differ: int, asked: Asked) -> str:
 
 
 def _count(shape: tuple[int, ...]) -> int:
-    return torch.Size(shape).numel()
+    return math.prod(shape)  # numel() overflows
 
 
 def _both_ways(asked: Asked) -> Iterator[tuple[Number, Number]]:
@@ -180,7 +181,7 @@ def _too_much(asked: Asked, order: Order) -> str:
     most = min(MOST_BYTES, measure.free_bytes(machines.device()) // 2)
     if held > most:
         return f"its tensors hold {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
-    if max(order.flops, asked.steps if len(asked.einsum.operands) == 1 else 0) > MOST_FLOPS[asked.dtype]:
+    if order.flops > MOST_FLOPS[asked.dtype]:
         limit = flops_text(MOST_FLOPS[asked.dtype])
         return f"it takes {flops_text(order.flops)}, and this lab at most {limit} in {asked.dtype}"
     return ""

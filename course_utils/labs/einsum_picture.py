@@ -223,9 +223,10 @@ def _meaning(asked: Asked, agreement: str) -> str:
         cost = f"{asked.flops:,} FLOPs, {each}"
     else:
         dearest = asked.orders[-1].flops
-        cost = f"{asked.flops:,} FLOPs as {asked.orders[0].text}" + (
-            f", up to {times_text(dearest / asked.flops)} that in another order" if asked.flops else ""
-        )
+        cost = f"{asked.flops:,} FLOPs in every order"
+        if dearest > asked.flops:
+            more = times_text(dearest / asked.flops)
+            cost = f"{asked.flops:,} FLOPs as {asked.orders[0].text}, up to {more} that in another order"
     return f"{'; '.join([*roles, cost])}. {agreement}".strip()
 
 

@@ -59,8 +59,10 @@ class Operation:
             example = EXAMPLES.get(self.name, INDEX_EXAMPLE)
             raise ValueError(f"{self.text} has the wrong numbers in it. Write it like {example}.") from None
         except (RuntimeError, IndexError, ValueError) as error:
-            words = str(error).splitlines()[0].rstrip(".")
-            raise ValueError(f"{self.text} on shape {tuple(t.shape)}: torch says “{words}”.") from None
+            first, *more = str(error).splitlines()
+            words = f"{first} {more[0]}" if first.endswith(":") and more else first  # what it announces
+            said = f"torch says “{words.rstrip('.')}”"
+            raise ValueError(f"{self.text} on shape {tuple(t.shape)}: {said}.") from None
         elements = math.prod(after.shape)  # numel() overflows
         if elements > MOST_ELEMENTS or after.ndim > MOST_DIMENSIONS:
             raise ValueError(
@@ -88,7 +90,9 @@ def refusal(operation: Operation, t: torch.Tensor) -> str:
 
 # Reading.
 
-_TOKEN = re.compile(r"\s*(?:(?P<word>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<sign>\.\.\.|[-.,:()\[\]]))", re.ASCII)
+_TOKEN = re.compile(
+    r"(?u:\s)*(?:(?P<word>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<sign>\.\.\.|[-.,:()\[\]]))", re.ASCII
+)
 
 
 def chain(words: str) -> list[Operation]:

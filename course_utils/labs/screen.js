@@ -72,7 +72,7 @@ function render({ model, el }) {
   }
 
   // Some parts answer when they are pointed at, by the mouse or by the arrow keys. A picture that is drawn anew
-  // under a resting pointer is no new pointing.
+  // under a resting pointer is no new pointing, so it is the movement that counts: pointerover comes then, too.
   let pointed = null;
   function point(button) {
     if (!button || !("point" in button.dataset) || button.dataset.key === pointed) return;
@@ -95,7 +95,8 @@ function render({ model, el }) {
   picture.addEventListener("pointerdown", (event) => event.button === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
-  picture.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(event.target.closest("[data-key]")));
+  picture.addEventListener("pointermove", (event) => event.pointerType === "mouse" && point(event.target.closest("[data-key]")));
+  picture.addEventListener("pointerleave", () => { pointed = null; }); // back on the same part, it is pointed at anew
   picture.addEventListener("keydown", (event) => {
     const from = event.target.closest("[data-key]");
     if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell

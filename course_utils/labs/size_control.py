@@ -32,7 +32,7 @@ class SizeControl(widgets.HBox):
 
     value = traitlets.Union([traitlets.Int(), traitlets.Unicode()])
 
-    def __init__(self, name: str, value: int) -> None:
+    def __init__(self, name: str, value: int, *, name_px: int = 20) -> None:
         self._slider = widgets.FloatLogSlider(
             value,
             base=2,
@@ -40,8 +40,8 @@ class SizeControl(widgets.HBox):
             max=20,
             step=0.25,
             readout=False,
-            layout=widgets.Layout(width="190px"),
-            style={"description_width": "20px"},
+            layout=widgets.Layout(width=f"{170 + name_px}px"),
+            style={"description_width": f"{name_px}px"},
         )
         self._field = widgets.Text(str(value), continuous_update=True, layout=widgets.Layout(width="80px"))
         self._following = False
@@ -88,11 +88,11 @@ class SizeControl(widgets.HBox):
 class SizesControl(widgets.HBox):
     """A size for each of some names, which may change; `value` remembers the sizes of names that have gone."""
 
-    value = traitlets.Dict()
+    value = traitlets.Dict(traitlets.Union([traitlets.Int(), traitlets.Unicode()]))
     most_names = 8
 
     def __init__(self, value: dict[str, int]) -> None:
-        self._sizes = [SizeControl("", 4) for _ in range(self.most_names)]
+        self._sizes = [SizeControl("", 4, name_px=64) for _ in range(self.most_names)]
         self._names: Sequence[str] = ()
         self._following = False
         for control in self._sizes:
@@ -119,5 +119,6 @@ class SizesControl(widgets.HBox):
 
     def _moved(self, change: dict[str, object]) -> None:
         if not self._following:
-            recent = dict(list(self.value.items())[-50:])  # a name typed letter by letter leaves many behind
-            self.value = recent | {change["owner"].name: change["new"]}
+            gone = [(name, size) for name, size in self.value.items() if name not in self._names]
+            shown = {name: self.value[name] for name in self._names if name in self.value}
+            self.value = dict(gone[-50:]) | shown | {change["owner"].name: change["new"]}

@@ -136,7 +136,9 @@ def _appending(what: str | Callable[[torch.Tensor], str]) -> Callable[..., dict[
     def append(shape: str, dtype: str, operations: str, element: str) -> dict[str, str]:
         found = applied(shape, dtype, operations)
         link = what if isinstance(what, str) else what(found.end)
-        return {"operations": typed([*found.done, *chain(link)])}
+        longer = typed([*found.done, *chain(link)])
+        chain(longer)  # one that would be too long stays as it is, so that undo can read it
+        return {"operations": longer}
 
     return append
 

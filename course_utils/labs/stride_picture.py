@@ -107,7 +107,7 @@ def _grid(t: torch.Tensor, element: tuple[int, ...] | None, y: Number) -> tuple[
     """The last two dimensions as a block of rows and columns, a block for each index of the others."""
     *leading, rows, columns = (1, 1, *t.shape)
     width = min(GRID_CELL, WIDTH // max(1, columns))
-    block_width, block_height = columns * width, rows * HEIGHT
+    block_width, block_height = columns * width, rows * HEIGHT if t.numel() else 0
     names = max(0, t.ndim - 2)
     x, parts = 0, []
     for outer in product(*map(range, leading[len(leading) - names :])) if t.numel() else ():

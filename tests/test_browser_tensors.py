@@ -1,0 +1,307 @@
+"""The stride lab and the einsum lab as a reader meets them: pointed at, typed into, dragged, timed, given nonsense."""
+
+import re
+
+import nbformat
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests import browser
+
+browser.skip_without_browser()
+
+
+@pytest.fixture(scope="module")
+def tensors_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Both labs in one notebook that has nothing else."""
+    path = tmp_path_factory.mktemp("jupyter") / "labs.ipynb"
+    sources = ("from course_utils import labs\n\nlabs.stride_lab()", "labs.einsum_lab()")
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
+    with browser.opened(path) as page:
+        page.saved = browser.run_all(page, path)
+        yield page
+
+
+@pytest.fixture
+def stride(tensors_page: Page) -> Locator:
+    """The stride lab with a matrix of 4 by 6, and the mouse elsewhere."""
+    lab = tensors_page.get_by_role("group", name="Stride lab", exact=True).first
+    lab.scroll_into_view_if_needed()
+    tensors_page.mouse.move(0, 0)
+    lab.get_by_role("button", name="a matrix", exact=True).click()
+    expect(field(lab, "operations")).to_have_value("")
+    expect(lab.locator(".course-meaning")).to_contain_text("[3, 5] by torch's own pointer: 23.")
+    return lab
+
+
+@pytest.fixture
+def einsum(tensors_page: Page) -> Locator:
+    """The einsum lab with a matrix product of 16 by 8 and 8 by 4."""
+    lab = tensors_page.get_by_role("group", name="Einsum lab", exact=True).first
+    lab.scroll_into_view_if_needed()
+    lab.get_by_role("button", name="matrix product", exact=True).click()
+    expect(lab.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
+    return lab
+
+
+def field(lab: Locator, name: str) -> Locator:
+    return lab.get_by_role("textbox", name=name, exact=True)
+
+
+def pointed_at(lab: Locator, key: str, formula: str) -> None:
+    """The lab shows that element, in every place where it does."""
+    expect(lab.locator(".formula")).to_have_text(f"[{key}] lies at {formula}")
+    expect(field(lab, "element")).to_have_value(key)
+    expect(lab.locator(f"[data-key='{key}'] .pointed")).to_have_count(1)
+    expect(lab.locator(".pointed")).to_have_count(2)  # and in the storage
+    expect(lab.locator(".course-meaning")).to_contain_text(f"own pointer: {formula.split(' = ')[1]}.")
+
+
+def test_both_labs_appear_without_an_error(tensors_page, stride, einsum):
+    outputs = [output for cell in browser.code_cells(tensors_page.saved) for output in cell.outputs]
+    assert len(outputs) == 2
+    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+    for lab in (stride, einsum):
+        expect(lab.locator(".course-picture svg")).to_be_visible()
+
+
+# The stride lab.
+
+
+def test_hovering_an_element_shows_its_address(stride):
+    stride.locator("[data-key='1, 2']").hover()
+    pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
+    stride.locator("[data-key='2, 0']").hover()
+    pointed_at(stride, "2, 0", "0 + 2 × 6 + 0 × 1 = 12")
+
+
+def test_coming_back_to_an_element_points_at_it_anew(tensors_page, stride):
+    stride.locator("[data-key='1, 2']").hover()
+    pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
+    stride.get_by_role("button", name="its transpose", exact=True).click()
+    expect(stride.locator(".formula")).to_have_text("[5, 3] lies at 0 + 5 × 1 + 3 × 6 = 23")
+    box = stride.locator("[data-key='1, 2']").bounding_box()
+    tensors_page.mouse.move(box["x"] + 5, box["y"] + 5)  # at once, over nothing else
+    pointed_at(stride, "1, 2", "0 + 1 × 1 + 2 × 6 = 13")
+
+
+def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_nothing_back(
+    tensors_page, stride
+):
+    stride.locator("[data-key='1, 1']").click()  # where the mouse stays
+    pointed_at(stride, "1, 1", "0 + 1 × 6 + 1 × 1 = 7")
+    for key, to, formula in [
+        ("ArrowRight", "1, 2", "0 + 1 × 6 + 2 × 1 = 8"),
+        ("ArrowDown", "2, 2", "0 + 2 × 6 + 2 × 1 = 14"),
+        ("ArrowLeft", "2, 1", "0 + 2 × 6 + 1 × 1 = 13"),
+        ("ArrowUp", "1, 1", "0 + 1 × 6 + 1 × 1 = 7"),
+        ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),
+        ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),  # there is no row above
+    ]:
+        tensors_page.keyboard.press(key)
+        pointed_at(stride, to, formula)
+        expect(tensors_page.locator(":focus")).to_have_attribute("data-key", to)
+    tensors_page.wait_for_timeout(300)  # in which the redrawn picture could answer to the mouse
+    pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")
+
+
+def test_a_quick_run_of_arrow_keys_ends_where_it_should(tensors_page, stride):
+    stride.locator("[data-key='0, 0']").click()
+    for key in ["ArrowRight"] * 4 + ["ArrowDown"] * 2 + ["ArrowLeft"]:
+        tensors_page.keyboard.press(key)
+    pointed_at(stride, "2, 3", "0 + 2 × 6 + 3 × 1 = 15")
+    expect(tensors_page.locator(":focus")).to_have_attribute("data-key", "2, 3")
+
+
+def test_jupyterlab_takes_no_key_that_is_typed_into_the_picture(tensors_page, stride):
+    cells = tensors_page.locator(".jp-Cell").count()
+    stride.locator("[data-key='0, 0']").click()
+    for key in ["d", "d", "b", "a", "x", "0", "0", "Space", "Enter"]:
+        tensors_page.keyboard.press(key)
+    tensors_page.wait_for_timeout(200)
+    assert tensors_page.locator(".jp-Cell").count() == cells
+    expect(tensors_page.locator(".jp-Dialog")).to_have_count(0)
+    pointed_at(stride, "0, 0", "0 + 0 × 6 + 0 × 1 = 0")
+
+
+def test_the_tab_key_reaches_one_element_of_the_grid(tensors_page, stride):
+    stride.get_by_role("button", name="undo").focus()
+    tensors_page.keyboard.press("Tab")
+    expect(tensors_page.locator(":focus")).to_have_attribute("data-row", re.compile(r"\(\) \d"))
+    tensors_page.keyboard.press("Tab")
+    expect(tensors_page.locator(":focus")).to_have_class("course-table")
+    assert stride.locator("[data-key][tabindex='0']").count() == 1
+
+
+def test_buttons_append_operations_and_undo_takes_them_back(stride):
+    for name, typed, facts in [
+        ("transpose", "transpose(-2, -1)", "shape (6, 4) · strides (1, 6)"),
+        ("[1:]", "transpose(-2, -1)[1:]", "shape (5, 4) · strides (1, 6) · offset 1"),
+        ("expand", "transpose(-2, -1)[1:].expand(3, -1, -1)", "shape (3, 5, 4) · strides (0, 1, 6)"),
+    ]:
+        stride.get_by_role("button", name=name, exact=True).click()
+        expect(field(stride, "operations")).to_have_value(typed)
+        expect(stride.locator(".course-picture")).to_contain_text(facts)
+    expect(stride.locator(".course-table tr")).to_have_count(5)
+    for typed in ("transpose(-2, -1)[1:]", "transpose(-2, -1)", "", ""):
+        stride.get_by_role("button", name="undo").click()
+        expect(field(stride, "operations")).to_have_value(typed)
+    expect(stride.locator(".course-picture")).to_contain_text("shape (4, 6) · strides (6, 1)")
+
+
+def test_a_refused_view_says_which_dimensions_stand_in_the_way(stride):
+    field(stride, "shape").fill("2 3 4")
+    field(stride, "operations").fill("transpose(0, 1).view(6, 4)")
+    meaning = stride.locator(".course-meaning")
+    expect(meaning).to_contain_text("view(6, 4) is refused. Dimensions 0 and 1 of (3, 2, 4) cannot be merged")
+    expect(stride.locator(".course-table tr").last).to_contain_text("refused")
+    expect(stride.locator(".course-picture")).to_contain_text("shape (3, 2, 4)")
+    field(stride, "operations").fill("transpose(0, 1).reshape(6, 4)")
+    expect(meaning).to_contain_text("Copied by reshape(6, 4)")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "sentence"),
+    [
+        ("operations", "view(<img src=x onerror=alert(1)>)", "at ▸◂: < has no meaning here."),
+        ("operations", "__import__('os').system('x')", "at ▸◂: ' has no meaning here."),
+        ("operations", "t()." * 300, "That is 1200 characters long; 200 are enough"),
+        ("shape", "<b>4</b> 🙂", "“<b>4</b> 🙂” is no shape."),
+    ],
+)
+def test_nonsense_gets_a_sentence_never_markup_and_the_next_good_input_clears_it(
+    stride, name, typed, sentence
+):
+    field(stride, name).fill(typed)
+    mistake = stride.locator(".course-mistake")
+    expect(mistake).to_contain_text(sentence)
+    assert stride.locator(".course-screen :is(b, img, script)").count() == 0
+    field(stride, name).fill("4 6" if name == "shape" else "t()")
+    expect(mistake).to_be_empty()
+
+
+# The einsum lab.
+
+
+def sliders(lab: Locator) -> list[str]:
+    """The names of the size sliders that can be seen, as a screen reader would say them."""
+    return [handle.get_attribute("aria-label") for handle in lab.locator(".noUi-handle:visible").all()]
+
+
+def typed_size(lab: Locator, name: str) -> Locator:
+    return lab.get_by_title(f"{name}, typed", exact=True).filter(visible=True)
+
+
+def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(tensors_page, einsum):
+    handle = einsum.get_by_role("slider", name="d", exact=True)
+    box = handle.bounding_box()
+    tensors_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tensors_page.mouse.down()
+    tensors_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
+    expect(einsum.locator(".course-picture")).not_to_contain_text("= 1,024 FLOPs")  # the button is still down
+    tensors_page.mouse.up()
+    picture = einsum.locator(".course-picture")
+
+    def settled() -> bool:  # the last of the movements may still be on its way
+        size = int(typed_size(einsum, "d").input_value())
+        return size > 16 and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
+
+    browser.wait_until(settled, "field and picture agree on a larger size", seconds=10)
+
+
+def test_a_size_can_be_moved_by_the_keyboard_and_typed(tensors_page, einsum):
+    einsum.get_by_role("slider", name="k", exact=True).focus()
+    for _ in range(4):  # a quarter of a power each
+        tensors_page.keyboard.press("ArrowRight")
+    expect(typed_size(einsum, "k")).to_have_value("8")
+    expect(einsum.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 8 = 2,048 FLOPs")
+    typed_size(einsum, "b").fill("2^10")
+    expect(einsum.locator(".course-picture")).to_contain_text("2 × 1024 × 8 × 8 = 131,072 FLOPs")
+
+
+def test_new_names_rename_the_sliders_for_screen_readers_too(einsum):
+    assert sliders(einsum) == ["b", "d", "k"]
+    field(einsum, "einsum").fill("batch query d, batch key d -> batch query key")
+    expect(einsum.locator(".course-picture")).to_contain_text("for query in range(4):")
+    expect(einsum.locator(".noUi-handle:visible")).to_have_count(4)
+    assert sliders(einsum) == ["batch", "query", "d", "key"]
+    for name in sliders(einsum):
+        expect(typed_size(einsum, name)).to_have_value("8" if name == "d" else "4")
+    field(einsum, "einsum").fill("d -> ")
+    expect(einsum.locator(".noUi-handle:visible")).to_have_count(1)
+    assert sliders(einsum) == ["d"]
+
+
+def test_letters_are_read_as_torch_reads_them(einsum):
+    field(einsum, "einsum").fill("bd,dk->bk")
+    expect(einsum.locator(".course-mistake")).to_contain_text(
+        "If every letter is a dimension, choose letters."
+    )
+    einsum.get_by_role("button", name="letters", exact=True).click()
+    expect(einsum.locator(".course-mistake")).to_be_empty()
+    expect(einsum.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("b d, d k -> b q", "In “b d, d k -> b ▸q◂”, at ▸◂: q comes from no operand."),
+        ("<img src=x onerror=alert(1)>, b -> b", "In “▸<◂img src"),
+        ("b d, d k", "the -> is missing"),
+    ],
+)
+def test_a_mistake_in_the_pattern_is_pointed_at_and_never_becomes_markup(einsum, typed, sentence):
+    field(einsum, "einsum").fill(typed)
+    expect(einsum.locator(".course-mistake")).to_contain_text(sentence)
+    assert einsum.locator(".course-screen :is(b, img, script)").count() == 0
+    assert sliders(einsum) == ["b", "d", "k"]
+    field(einsum, "einsum").fill("b d, d k -> b k")
+    expect(einsum.locator(".course-mistake")).to_be_empty()
+
+
+def test_a_size_that_is_none_gets_a_sentence(einsum):
+    typed_size(einsum, "d").fill("<b>many</b>")
+    expect(einsum.locator(".course-mistake")).to_contain_text("d is a size")
+    expect(einsum.locator(".course-mistake")).to_contain_text("“<b>many</b>” is none.")
+    assert einsum.locator(".course-screen b").count() == 0
+    typed_size(einsum, "d").fill("8")
+    expect(einsum.locator(".course-mistake")).to_be_empty()
+
+
+def test_timing_measures_both_orders_and_draws_them_into_the_bars(einsum):
+    field(einsum, "einsum").fill("a b, b c, c d -> a d")
+    for name, size in zip("abcd", (64, 2, 64, 2), strict=True):
+        typed_size(einsum, name).fill(str(size))
+    einsum.get_by_role("button", name="Time it").click()
+    expect(einsum.locator(".course-report")).to_contain_text("by FLOPs it would be 48 times.")
+    expect(einsum.locator(".course-picture")).to_contain_text(re.compile(r"48 times.* · measured "))
+
+
+def test_stop_ends_the_timing_and_leaves_the_lab_awake(einsum):
+    field(einsum, "einsum").fill("a b, b c, c d, d e, e f -> a f")
+    for name in "abcdef":
+        typed_size(einsum, name).fill("40")
+    einsum.get_by_role("button", name="Time it").click()
+    expect(einsum.get_by_role("button", name="Time it")).to_be_disabled()
+    einsum.get_by_role("button", name="Stop").click()
+    expect(einsum.locator(".course-report")).to_contain_text("Stopped.")
+    expect(einsum.get_by_role("button", name="Time it")).to_be_enabled()
+    einsum.get_by_role("button", name="dot product").click()
+    expect(einsum.locator(".course-meaning")).to_contain_text("i is summed")
+
+
+def test_checking_against_the_loops_says_how_many_numbers_agree(einsum):
+    einsum.get_by_role("button", name="Check against the loops").click()
+    expect(einsum.locator(".course-report")).to_contain_text(
+        "512 steps of the loops done: torch agrees with the loops on all 64 numbers."
+    )
+
+
+def test_what_is_too_large_is_predicted_and_not_timed(einsum):
+    for name in "bdk":
+        typed_size(einsum, name).fill("2^20")
+    expect(einsum.locator(".course-picture")).to_contain_text("2,305,843,009,213,693,952 FLOPs")
+    einsum.get_by_role("button", name="Time it").click()
+    expect(einsum.locator(".course-report")).to_contain_text("This is not timed: ")

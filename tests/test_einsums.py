@@ -1,0 +1,312 @@
+"""What a pattern says: against einops and torch, against its own loops when they run, against opt_einsum's costs."""
+
+import itertools
+import math
+import re
+
+import einops
+import numpy as np
+import opt_einsum
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from course_utils import einsums, predict
+from course_utils.einsums import Einsum, parsed
+
+untimed = settings(deadline=None)  # no test here depends on how fast the machine is
+NAMES = ("b", "i", "head", "x1", "seq_len", "K", "A", "B", "größe", "total", "result", "range", "for", "A_")
+
+
+@st.composite
+def patterns(draw, names=NAMES, fewest=1, most=4):
+    """Operands and a result as tuples of names, and the sizes of the names."""
+    side = st.lists(st.sampled_from(names), max_size=3, unique=True)
+    sides = [tuple(draw(side)) for _ in range(draw(st.integers(fewest, most)))]
+    named = list(dict.fromkeys(itertools.chain(*sides)))
+    result = tuple(draw(st.lists(st.sampled_from(named), unique=True))) if named else ()
+    return (tuple(sides), result), {name: draw(st.integers(1, 3)) for name in named}
+
+
+def written(einsum, between=" "):
+    """The pattern as one would type it."""
+    sides = [between.join(side) for side in (*einsum.operands, einsum.output)]
+    return f"{', '.join(sides[:-1])} -> {sides[-1]}"
+
+
+def integers(einsum, sizes):
+    """An operand for each list of names, of small whole numbers that differ."""
+    draw = torch.Generator().manual_seed(1)
+    shapes = [[sizes[name] for name in side] for side in einsum.operands]
+    return [torch.randint(-4, 5, shape, generator=draw) for shape in shapes]
+
+
+# Reading.
+
+
+@untimed
+@given(patterns(), st.sampled_from(["->", " -> ", "→", "\t→\n"]), st.sampled_from([",", " , ", "  ,"]))
+def test_a_pattern_is_read_as_it_was_written(pattern, arrow, comma):
+    einsum = Einsum(*pattern[0])
+    *operands, output = [" ".join(side) for side in (*einsum.operands, einsum.output)]
+    assert parsed(f"{comma.join(operands)}{arrow}{output}") == einsum
+
+
+@settings(untimed, max_examples=200)
+@given(patterns(names=("b", "i", "head", "x1", "seq_len", "K", "A", "größe")))
+def test_names_and_letters_mean_what_einops_and_torch_take_them_to_mean(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    operands = integers(einsum, sizes)
+    expected = torch.einsum(parsed(written(einsum)).equation, *operands)
+    assert torch.equal(einops.einsum(*operands, written(einsum)), expected)
+    letter = dict(zip(einsum.names, "zQbAxdefghij", strict=False))
+    sides = [[letter[name] for name in side] for side in (*einsum.operands, einsum.output)]
+    for between in ("", " "):  # torch, too, takes spaces
+        lettered = written(Einsum(tuple(map(tuple, sides[:-1])), tuple(sides[-1])), between)
+        read = parsed(lettered, letters=True)
+        assert torch.equal(torch.einsum(lettered, *operands), expected)
+        assert torch.equal(torch.einsum(read.equation, *operands), expected)
+        assert read.equation == einsum.equation
+        assert [read.role(letter[name]) for name in einsum.names] == list(map(einsum.role, einsum.names))
+
+
+def test_more_names_than_letters_cannot_be_an_equation():
+    many = [f"n{i}" for i in range(53)]
+    assert len(parsed(f"{' '.join(many[:52])} -> ").equation) == 52 + 2
+    with pytest.raises(ValueError, match=r"^torch\.einsum has 52 letters; this names 53\.$"):
+        _ = parsed(f"{' '.join(many)} -> ").equation
+
+
+@pytest.mark.parametrize(
+    ("pattern", "roles"),
+    [
+        ("b i h, b j h -> b i j", {"b": "batch", "i": "kept", "h": "summed", "j": "kept"}),
+        ("b i h, b j h -> h", {"b": "summed", "i": "summed", "h": "batch", "j": "summed"}),
+        ("i, j -> i j", {"i": "kept", "j": "kept"}),
+        ("b i -> b", {"b": "kept", "i": "summed"}),  # one operand shares nothing with another
+        ("b i, b j, b k -> b", {"b": "batch", "i": "summed", "j": "summed", "k": "summed"}),
+        ("b i, b j, k -> b", {"b": "kept", "i": "summed", "j": "summed", "k": "summed"}),
+    ],
+)
+def test_a_dimension_is_summed_kept_or_batch(pattern, roles):
+    einsum = parsed(pattern)
+    assert {name: einsum.role(name) for name in einsum.names} == roles
+    assert list(einsum.names) == list(roles)
+    assert einsum.summed == tuple(name for name, role in roles.items() if role == "summed")
+
+
+@settings(untimed, max_examples=60)
+@given(patterns(most=3))
+def test_a_batch_dimension_is_one_by_which_the_product_falls_into_independent_products(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    operands = integers(einsum, sizes)
+    whole = torch.einsum(einsum.equation, *operands)
+    for name in einsum.names:
+        if einsum.role(name) != "batch":
+            continue
+        at = [side.index(name) for side in einsum.operands]
+        *rest, result = (tuple(n for n in side if n != name) for side in (*einsum.operands, einsum.output))
+        equation = Einsum(tuple(rest), result).equation
+        for i in range(sizes[name]):
+            parts = [operand.select(d, i) for operand, d in zip(operands, at, strict=True)]
+            here = whole.select(einsum.output.index(name), i)
+            assert torch.equal(torch.einsum(equation, *parts), here)
+
+
+# The loops.
+
+
+@settings(untimed, max_examples=200)
+@given(patterns())
+def test_the_loops_give_what_torch_gives_exactly(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    operands = integers(einsum, sizes)
+    read = [operand.numpy().__getitem__ for operand in operands]
+    read = [lambda at, look=look: int(look(at)) for look in read]
+    expected = torch.einsum(einsum.equation, *operands).numpy()
+    found = dict(einsums.looped(einsum, sizes, read))
+    assert list(found) == list(np.ndindex(expected.shape))  # each place once, row by row
+    assert {at: expected[at] for at in found} == found
+
+
+@settings(untimed, max_examples=200)
+@given(patterns())
+# Where operands are called A and B, and the loops have words of their own.
+@example((((("A", "b"), ("b", "C")), ("A", "C")), {"A": 2, "b": 3, "C": 2}))
+@example((((("A", "A_"),), ("A_",)), {"A": 2, "A_": 3}))
+@example((((("for", "total"), ("total", "range")), ("for", "range")), {"for": 2, "total": 3, "range": 2}))
+def test_the_loop_nest_runs_as_python_and_gives_what_torch_gives(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    operands = integers(einsum, sizes)
+    expected = torch.einsum(einsum.equation, *operands).numpy()
+    scope = {einsums.operand_name(n): operand.numpy() for n, operand in enumerate(operands)}
+    scope["result"] = np.full(expected.shape, 99)
+    exec(einsums.loop_nest(einsum, sizes), scope)
+    assert np.array_equal(scope["result"], expected)
+
+
+@untimed
+@given(patterns())
+def test_the_innermost_line_runs_as_often_as_steps_says(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    lines = einsums.loop_nest(einsum, sizes).splitlines()
+    (innermost,) = (line for line in lines if "total += " in line)
+    head = [line for line in lines[: lines.index(innermost)] if line.lstrip().startswith("for ")]
+    counted = {"count": 0}
+    exec("\n".join([*head, f"{'    ' * len(head)}count += 1"]), counted)
+    assert counted["count"] == einsum.steps(sizes) == math.prod(sizes.values())
+
+
+# Orders.
+
+
+def leaves(tree):
+    return [tree] if isinstance(tree, int) else [leaf for part in tree for leaf in leaves(part)]
+
+
+def unordered(tree):
+    """Who with whom, whichever is named first."""
+    return tree if isinstance(tree, int) else frozenset(map(unordered, tree))
+
+
+def path_of(tree, operands):
+    """The tree in opt_einsum's notation: a pair leaves, its product joins at the end."""
+    there, path = list(range(operands)), []
+
+    def contract(tree):
+        if not isinstance(tree, int):
+            for part in tree:
+                contract(part)
+            places = tuple(sorted(there.index(part) for part in tree))
+            path.append(places)
+            for place in reversed(places):
+                there.pop(place)
+            there.append(tree)
+
+    contract(tree)
+    return path
+
+
+@pytest.mark.parametrize(("operands", "count"), [(1, 1), (2, 1), (3, 3), (4, 15), (5, 105)])
+def test_every_way_to_multiply_in_pairs_is_there_once(operands, count):
+    names = "abcde"[:operands]
+    found = einsums.orders(parsed(", ".join(names) + " ->"), dict.fromkeys(names, 2))
+    assert len(found) == len({unordered(order.tree) for order in found}) == count
+    assert all(sorted(leaves(order.tree)) == list(range(operands)) for order in found)
+    assert count == math.prod(range(1, 2 * operands - 2, 2))  # 1·3·5·…: so many rooted binary trees there are
+
+
+@settings(untimed, max_examples=60)
+@given(patterns(names=tuple("abcdef"), fewest=2))
+def test_every_order_costs_and_holds_what_opt_einsum_says_of_it(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    shapes = [tuple(sizes[name] for name in side) for side in einsum.operands]
+    found = einsums.orders(einsum, sizes)
+    for order in found:
+        path = path_of(order.tree, len(shapes))
+        _, info = opt_einsum.contract_path(einsum.equation, *shapes, shapes=True, optimize=path)
+        assert order.flops == info.opt_cost
+        assert order.largest == info.largest_intermediate
+    costs = [order.flops for order in found]
+    assert costs == sorted(costs)
+    assert predict.einsum_flops(written(einsum), **sizes) == costs[0]
+    (cheapest,) = einsums.orders(einsum, sizes, only_cheapest=True)
+    assert cheapest.flops == costs[0]
+
+
+def test_an_orders_text_says_who_is_multiplied_with_whom():
+    sizes = {"a": 2, "b": 3, "c": 4, "d": 5}
+    found = einsums.orders(parsed("a b, b c, c d -> a d"), sizes)
+    assert {order.text for order in found} == {"(A (B C))", "((A B) C)", "((A C) B)"}
+    (alone,) = einsums.orders(parsed("a b -> b"), sizes)
+    assert (alone.text, alone.flops) == ("A", 0)
+
+
+# Mistakes point at their place.
+
+
+MISTAKES = [  # names
+    ("b d, d k", "b d, d k▸◂", "the -> is missing"),
+    ("", "▸◂", "the -> is missing"),
+    ("b -> b -> d", "b -> b ▸->◂ d", "a second ->"),
+    ("b → b → d", "b -> b ▸->◂ d", "a second ->"),
+    ("b d -> b, d", "b d -> b▸,◂ d", "there is one result"),
+    ("b d, d k -> b q", "b d, d k -> b ▸q◂", "q comes from no operand"),
+    (
+        "bd, dk -> bk",
+        "bd, dk -> ▸bk◂",
+        "bk comes from no operand. If every letter is a dimension, choose letters.",
+    ),
+    ("b b -> b", "b ▸b◂ -> b", "b stands twice"),
+    ("b d -> d b d", "b d -> d b ▸d◂", "d stands twice"),
+    ("... d -> d", "▸...◂ d -> d", "so no dots"),
+    ("b .. -> b", "b ▸..◂ -> b", "so no dots"),
+    ("b (h d) -> b", "b ▸(◂h d) -> b", "rearrange's work"),
+    ("b h) -> b", "b h▸)◂ -> b", "rearrange's work"),
+    ("b - d -> b", "b ▸-◂ d -> b", "an arrow is written ->"),
+    ("b > d -> b", "b ▸>◂ d -> b", "an arrow is written ->"),
+    ("b 1 -> b", "b ▸1◂ -> b", "1 is no name"),
+    ("b 2x -> b", "b ▸2◂x -> b", "2 is no name"),
+    ("b a² -> b", "b ▸a²◂ -> b", "a² is no name"),
+    ("b * d -> b", "b ▸*◂ d -> b", "* is no name"),
+    ("b {x} -> b", "b ▸{◂x} -> b", "{ is no name"),
+    ("b 🙂 -> b", "b ▸🙂◂ -> b", "🙂 is no name"),
+    ("b ٣ -> b", "b ▸٣◂ -> b", "٣ is no name"),
+    ("b \0 -> b", "b ▸\0◂ -> b", "is no name"),
+    ("<b>, b -> b", "▸<◂b>, b -> b", "< is no name"),
+]
+LETTER_MISTAKES = [
+    ("bd,dk->bq", "bd,dk->b▸q◂", "q comes from no operand"),
+    ("bb->b", "b▸b◂->b", "b stands twice"),
+    ("b1->b", "b▸1◂->b", "1 is no letter from a to z or A to Z"),
+    ("bé->b", "b▸é◂->b", "é is no letter"),
+    ("b_->b", "b▸_◂->b", "_ is no letter"),
+    ("...b->b", "▸...◂b->b", "so no dots"),
+    ("b-d->b", "b▸-◂d->b", "an arrow is written ->"),
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letters", "marked", "said"),
+    [(p, False, m, s) for p, m, s in MISTAKES] + [(p, True, m, s) for p, m, s in LETTER_MISTAKES],
+)
+def test_a_mistake_points_at_its_place(pattern, letters, marked, said):
+    with pytest.raises(ValueError, match=r"^In “") as caught:
+        parsed(pattern, letters=letters)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"In “{marked}”, at ▸◂: ")
+    assert said in sentence
+    assert sentence.endswith(".")
+
+
+@untimed
+@given(patterns(), st.sampled_from(["*", "5", "(", "...", "$", "-", "!", "\x07", "“"]), st.data())
+def test_whatever_does_not_belong_is_marked_wherever_it_stands(pattern, intruder, data):
+    words = re.findall(r"\S+", written(Einsum(*pattern[0])).replace(",", " , "))
+    place = data.draw(st.integers(0, len(words)))
+    with pytest.raises(ValueError, match="at ▸◂") as caught:
+        parsed(" ".join([*words[:place], intruder, *words[place:]]))
+    marked = " ".join([*words[:place], f"▸{intruder}◂", *words[place:]])
+    assert str(caught.value).startswith(f"In “{marked}”, at ▸◂: ")
+
+
+@settings(untimed, max_examples=300)
+@given(st.text(max_size=30) | st.text(alphabet="abAB ,->→.()_1é", max_size=30), st.booleans())
+def test_any_text_is_a_pattern_or_a_mistake_that_quotes_it(words, letters):
+    try:
+        einsum = parsed(words, letters=letters)
+    except ValueError as error:
+        quoted = re.match(r"In “(.*)”, at ▸◂: .+\.$", str(error), re.DOTALL)
+        assert quoted
+        if not set("▸◂") & set(words):
+            assert re.sub("[▸◂]", "", quoted[1]) == words.replace("→", "->")
+    else:
+        assert set(einsum.output) <= set(einsum.names)
+        assert parsed(written(einsum)) == einsum
+
+
+def test_a_pattern_that_is_too_long_is_not_read():
+    with pytest.raises(ValueError, match=r"^A pattern of 401 characters is too long; 400 are enough here\.$"):
+        parsed("a" * 401)
+    assert parsed("a" * 396 + " -> ").names == ("a" * 396,)

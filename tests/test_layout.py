@@ -1,0 +1,354 @@
+"""Where elements lie, by torch's own pointer; when a view is possible, by asking torch for it."""
+
+import math
+import random
+import re
+from collections import Counter
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_utils import layout
+
+untimed = settings(deadline=None)  # no test here depends on how fast the machine is
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int8)
+
+
+# Where an element lies.
+
+
+@st.composite
+def one_step(draw, t):
+    """One more view of that tensor, of any kind there is."""
+    dimensions = st.integers(0, t.ndim - 1)
+    kinds = ["slice", "select", "permute", "unfold", "flatten last"] if t.ndim else []
+    kinds += ["unsqueeze", "expand"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "slice":
+        start, stop = st.sampled_from([1, 0, 2, -2, -1]), st.sampled_from([None, None, 3, -1, 0])
+        slices = [slice(draw(start), draw(stop), draw(st.integers(1, 3))) for _ in range(t.ndim)]
+        return t[tuple(slices)]
+    if kind == "permute":
+        return t.permute(draw(st.permutations(range(t.ndim))))
+    if kind == "select":
+        d = draw(dimensions)
+        return t.select(d, draw(st.integers(0, t.shape[d] - 1))) if t.shape[d] else t
+    if kind == "unfold":
+        d = draw(dimensions)
+        return t.unfold(d, draw(st.integers(0, t.shape[d])), draw(st.integers(1, 3)))
+    if kind == "flatten last":
+        return t.flatten(-2) if t.ndim > 1 and t.is_contiguous() else t
+    if kind == "unsqueeze":
+        return t.unsqueeze(draw(st.integers(0, t.ndim)))
+    return t.expand(draw(st.integers(1, 3)), *t.shape)
+
+
+@st.composite
+def views(draw):
+    """A tensor that looks somehow at a part of a storage; small enough to walk through."""
+    sizes = st.sampled_from([3, 4, 5, 2, 1, 6, 0])
+    base = torch.empty(draw(st.lists(sizes, max_size=4)), dtype=draw(st.sampled_from(DTYPES)))
+    t = base
+    if base.numel() > 1 and draw(st.booleans()):  # any strides and offset that stay inside
+        shape = draw(st.lists(st.integers(0, 4), max_size=3))
+        strides = [draw(st.integers(0, base.numel() // 4)) for _ in shape]
+        last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+        if 0 <= last < base.numel():
+            t = base.as_strided(shape, strides, draw(st.integers(0, base.numel() - 1 - last)))
+    for _ in range(draw(st.integers(0, 4))):
+        after = draw(one_step(t))
+        if math.prod(after.shape) <= 200:
+            t = after
+    return t
+
+
+def by_pointer(t, index):
+    """How many elements behind the start of the storage torch's pointer to that element stands."""
+    return (t[tuple(index)].data_ptr() - t.untyped_storage().data_ptr()) // t.element_size()
+
+
+@settings(untimed, max_examples=300)
+@given(views(), st.data())
+def test_an_elements_address_is_where_torchs_own_pointer_stands(t, data):
+    for index in product(*map(range, t.shape)):
+        assert layout.address(t, index) == by_pointer(t, index)
+    if t.numel():
+        negative = [data.draw(st.integers(-n, n - 1)) for n in t.shape]
+        assert layout.address(t, negative) == by_pointer(t, negative)
+
+
+def test_addresses_with_offset_strides_and_sizes_of_any_kind_are_torchs_own():
+    draw, offsets = random.Random(0), 0
+    base = torch.arange(240)
+    for _ in range(1500):
+        shape = [draw.randint(0, 4) for _ in range(draw.randint(0, 4))]
+        stride = [draw.choice([0, 1, 2, 3, 5, 8, 13]) for _ in shape]
+        t = base.as_strided(shape, stride, draw.randint(0, 80))
+        offsets += t.storage_offset() > 0 < t.numel()
+        index = [draw.randrange(-n, n) for n in shape if n]
+        if len(index) == len(shape):
+            assert layout.address(t, index) == t[tuple(index)].item() == by_pointer(t, index)
+        assert list(layout.addresses(t)) == t.flatten().tolist()
+    assert offsets > 500
+
+
+@untimed
+@given(views(), st.data())
+def test_the_address_formula_adds_up_to_the_address(t, data):
+    if t.numel():
+        index = [data.draw(st.integers(-n, n - 1)) for n in t.shape]
+        sum_, said = layout.address_formula(t, index).split(" = ")
+        assert re.fullmatch(r"\d+( \+ \d+ × \d+)*", sum_)
+        offset, *terms = sum_.split(" + ")
+        products = [tuple(map(int, term.split(" × "))) for term in terms]
+        assert int(offset) == t.storage_offset()
+        assert [i for i, _ in products] == [range(n)[i] for i, n in zip(index, t.shape, strict=True)]
+        assert int(offset) + sum(i * step for i, step in products) == int(said) == by_pointer(t, index)
+
+
+def read_places(t):
+    """The same view of a storage in which every number is its own place, as torch reads it row by row."""
+    owned = t.untyped_storage().nbytes() // t.element_size()
+    places = torch.arange(owned).as_strided(t.shape, t.stride(), t.storage_offset())
+    return places.flatten().tolist()
+
+
+@untimed
+@given(views())
+def test_addresses_come_in_the_order_in_which_torch_reads(t):
+    assert list(layout.addresses(t)) == read_places(t)
+
+
+@untimed
+@given(views())
+def test_a_place_is_seen_once_however_many_elements_share_it(t):
+    assert layout.seen_bytes(t) == len(set(read_places(t))) * t.element_size()
+
+
+@untimed
+@given(st.lists(st.integers(0, 5), max_size=4), st.sampled_from(DTYPES), st.data())
+def test_a_view_owns_the_bytes_of_the_tensor_that_it_was_made_from_and_a_copy_its_own(shape, dtype, data):
+    t = base = torch.empty(shape, dtype=dtype)
+    for _ in range(3):
+        t = data.draw(one_step(t))
+    assert layout.owned_bytes(t) == math.prod(shape) * base.element_size()
+    assert layout.owned_bytes(t.clone(memory_format=torch.contiguous_format)) == t.nbytes
+    assert layout.seen_bytes(t) <= layout.owned_bytes(t)
+
+
+def test_one_number_can_keep_four_megabytes():
+    one = torch.zeros(1024, 1024)[512, 512]
+    assert (layout.seen_bytes(one), layout.owned_bytes(one)) == (4, 4 * 2**20)
+
+
+# Who shares.
+
+
+def write_shows(a, b):
+    """Whether b's storage is another one after a's was overwritten."""
+    a.untyped_storage().fill_(0)
+    b.untyped_storage().fill_(1)
+    return set(a.untyped_storage().tolist()) == {1}
+
+
+@untimed
+@given(st.lists(st.integers(1, 5), max_size=3), st.data())
+def test_two_tensors_share_where_a_write_through_one_storage_shows_in_the_other(shape, data):
+    base = torch.ones(shape)
+    t = data.draw(one_step(base))
+    for other in (t, t.contiguous(), t.reshape(-1), t.clone(), t + 0, t.detach(), base.clone()):
+        if layout.owned_bytes(other):
+            assert layout.shares_storage(base, other) == write_shows(base, other)
+            assert layout.shares_storage(other, base) == layout.shares_storage(base, other)
+
+
+@untimed
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=3))
+def test_tensors_without_data_share_as_those_with_data_do(shape):
+    for make in (torch.empty, lambda shape: torch.empty(shape, device="meta")):
+        t = make(shape)
+        assert layout.shares_storage(t, t[:0])
+        assert layout.shares_storage(t, t.transpose(0, -1).unsqueeze(0))
+        assert not layout.shares_storage(t, make(shape))
+        assert not layout.shares_storage(t, t.clone())
+
+
+def test_two_halves_share_a_storage_though_no_element():
+    x = torch.arange(8)
+    assert not set(layout.addresses(x[:4])) & set(layout.addresses(x[4:]))
+    assert layout.shares_storage(x[:4], x[4:])
+
+
+# When a new shape is a view.
+
+
+def torch_can_view(shape, stride, new_shape):
+    try:
+        torch.empty_strided(shape, stride).view(new_shape)
+    except RuntimeError:
+        return False
+    return True
+
+
+def shapes_of(elements, most_dimensions):
+    """Every shape of so many elements, sizes 1 included."""
+    if most_dimensions == 0:
+        return [()] if elements == 1 else []
+    found = [()] if elements == 1 else []
+    for first in range(1, elements + 1):
+        if elements % first == 0:
+            found += [(first, *rest) for rest in shapes_of(elements // first, most_dimensions - 1)]
+    return found
+
+
+def some_layouts(count):
+    """Shapes and strides: as torch would make them, but with steps that are longer, shorter or 0 here and there."""
+    draw = random.Random(0)
+    for _ in range(count):
+        shape = draw.choices([0, 1, 2, 3, 4, 6], [1, 6, 8, 6, 6, 4], k=draw.randint(0, 4))
+        stride, walk = [], draw.choice([1, 1, 2, 0])
+        for n in reversed(shape):
+            step = draw.choice([walk] * 6 + [2 * walk, walk + 1, 1, 0])
+            stride.append(step)
+            walk = n * step if n != 1 or draw.random() < 0.5 else walk
+        elements = math.prod(shape)
+        some = shapes_of(elements, 4) if elements else [(0,), (3,), (0, 2), (2, 0, 1), (), (1, 0)]
+        yield tuple(shape), tuple(reversed(stride)), draw.sample(some, min(6, len(some)))
+
+
+def test_a_view_is_possible_exactly_where_torch_allows_it():
+    outcomes = Counter()
+    for shape, stride, new_shapes in some_layouts(3000):
+        for new_shape in new_shapes:
+            expected = torch_can_view(shape, stride, new_shape)
+            assert layout.can_view(shape, stride, new_shape) == expected, (shape, stride, new_shape)
+            outcomes[expected] += 1
+            outcomes["size 0", expected] += 0 in shape
+            outcomes["size 1", expected] += 1 in shape
+            outcomes["stride 0", expected] += 0 in stride and 0 not in shape
+    for which in (
+        (True, False),
+        *([(part, True), (part, False)] for part in ("size 0", "size 1", "stride 0")),
+    ):
+        assert min(outcomes[outcome] for outcome in which) > 300, outcomes
+
+
+@untimed
+@given(views(), st.lists(st.integers(0, 6), max_size=4))
+def test_a_tensor_that_operations_made_can_be_viewed_as_torch_views_it(t, drawn):
+    for new_shape in (tuple(drawn), (t.numel(),), (1, *t.shape), tuple(t.shape[::-1])):
+        try:
+            t.view(new_shape)
+        except RuntimeError:
+            assert not layout.can_view(t.shape, t.stride(), new_shape)
+        else:
+            assert layout.can_view(t.shape, t.stride(), new_shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "possible", "refused"),
+    [
+        ((4, 3), (6, 2), [(2, 2, 3), (12,)], []),
+        ((3, 2, 4), (4, 12, 1), [(3, 2, 2, 2), (3, 2, 4), (1, 3, 1, 2, 4)], [(6, 4), (24,), (3, 8)]),
+        ((4, 3), (8, 2), [(2, 2, 3), (4, 1, 3)], [(12,), (2, 6), (6, 2)]),
+        ((3, 1, 4), (4, 999, 1), [(12,), (2, 6)], []),  # nobody steps along a dimension of size 1
+        ((5, 4), (0, 0), [(20,), (2, 10)], []),
+        ((5, 4), (0, 1), [(5, 2, 2)], [(20,), (10, 2)]),
+        ((0, 3), (5, 7), [(3, 0), (0,), (9, 9, 0)], [(3,), ()]),
+        ((), (), [(), (1,), (1, 1)], [(2,)]),
+    ],
+)
+def test_named_examples_are_possible_or_refused_as_in_torch(shape, stride, possible, refused):
+    for new_shape in possible:
+        assert torch_can_view(shape, stride, new_shape)
+        assert layout.can_view(shape, stride, new_shape)
+        assert layout.why_not_view(shape, stride, new_shape) == ""
+    for new_shape in refused:
+        assert not torch_can_view(shape, stride, new_shape)
+        assert not layout.can_view(shape, stride, new_shape)
+
+
+REFUSED = re.compile(
+    r"Dimensions (\d+) and (\d+) of (\(.*?\)) cannot be merged, and (\d+) in (\(.*?\)) would need both: "
+    r"a step along (\d+) is (\d+) elements?, a walk through (\d+) is (\d+) × (\d+) = (\d+)\."
+)
+
+
+def broken_only_at(shape, left):
+    """Strides of a contiguous tensor, but for a gap behind that dimension."""
+    stride, walk = [], 1
+    for place, n in reversed(list(enumerate(shape))):
+        stride.append(walk + (place == left))
+        walk = n * stride[-1]
+    return tuple(reversed(stride))
+
+
+def test_a_refusal_names_two_dimensions_that_stand_in_the_way_and_their_numbers():
+    refused = 0
+    for shape, stride, new_shapes in some_layouts(1500):
+        for new_shape in new_shapes:
+            sentence = layout.why_not_view(shape, stride, new_shape)
+            if 0 in shape or not sentence:
+                continue
+            refused += 1
+            named = REFUSED.fullmatch(sentence)
+            assert named, sentence
+            assert (named[3], named[5]) == (str(shape), str(new_shape))
+            left, right, across, *numbers = (int(named[n]) for n in (1, 2, 4, 6, 7, 8, 9, 10, 11))
+            size, step = shape[right], stride[right]
+            assert numbers == [left, stride[left], right, size, step, size * step]
+            assert set(shape[left + 1 : right]) <= {1}
+            # Alone, the two cannot be one dimension; and a gap at this place alone keeps the new shape away.
+            assert not torch_can_view((shape[left], size), (stride[left], step), (shape[left] * size,))
+            broken = broken_only_at(shape, left)
+            assert not torch_can_view(shape, broken, new_shape)
+            # Counted row by row, some step along that size of the new shape begins on one side and ends on the other.
+            behind = math.prod(shape[right:])
+            reaches = [math.prod(new_shape[n + 1 :]) for n, size in enumerate(new_shape) if size == across]
+            assert any(inner < behind < inner * across for inner in reaches)
+    assert refused > 1000
+
+
+@untimed
+@given(*[st.lists(st.integers(0, 10**6), max_size=5)] * 3)
+def test_whatever_is_asked_the_answer_is_nothing_or_one_sentence(shape, stride, new_shape):
+    stride = [*stride, *[1] * 5][: len(shape)]
+    sentence = layout.why_not_view(shape, stride, new_shape)
+    assert re.fullmatch(r"|[(D].*\.", sentence)
+    assert layout.can_view(shape, stride, new_shape) == (sentence == "")
+
+
+def test_a_wrong_number_of_elements_is_the_first_thing_said():
+    sentence = layout.why_not_view((2, 3), (1, 2), (7,))
+    assert sentence == "(7,) has 7 elements, and (2, 3) has 6 elements."
+    assert layout.why_not_view((), (), (1000, 2)) == "(1000, 2) has 2,000 elements, and () has 1 element."
+
+
+# What is no layout.
+
+
+T = torch.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: layout.address(T, (0,)), "A tensor of shape (2, 3) has 2 indices; got 1: (0,)."),
+        (lambda: layout.address(T, (0, 1, 2)), "has 2 indices; got 3: (0, 1, 2)."),
+        (lambda: layout.address_formula(T, (2, 0)), "Index 2 in dimension 0 of shape (2, 3): allowed are -2"),
+        (lambda: layout.address(T, (0, -4)), "Index -4 in dimension 1 of shape (2, 3): allowed are -3 to 2."),
+        (lambda: layout.address(T[:0], (0, 0)), "allowed are none, since its size is 0."),
+        (lambda: layout.can_view((2, 3), (3,), (6,)), "A shape has a stride for each dimension; got (2, 3)"),
+        (lambda: layout.can_view((2, -3), (3, 1), (6,)), "A shape is made of whole numbers from 0 up; got"),
+        (lambda: layout.can_view((2, 3), (-3, 1), (6,)), "A stride is made of whole numbers from 0 up"),
+        (lambda: layout.why_not_view((2,), (1,), (-1,)), "A new shape is made of whole numbers from 0 up"),
+        (lambda: layout.why_not_view((True,), (1,), (1,)), "got (True,)."),
+    ],
+)
+def test_wrong_indices_and_shapes_raise_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=r"^[A-Za-z'].*\.$") as caught:
+        call()
+    assert sentence in str(caught.value)
