@@ -1,6 +1,7 @@
 """The exercises: the solution shown in the notebook passes, wrong answers fail with advice."""
 
 import functools
+import itertools
 import json
 import math
 
@@ -10,7 +11,7 @@ import torch
 from beartype import beartype
 from jaxtyping import Float, Shaped, jaxtyped
 
-from course_utils.checks import einsum, flops, tensors
+from course_utils.checks import einsum, flops, gradients, optimizers, tensors
 from course_utils.checks import floats as check
 from course_utils.checks.verdict import NOT_ATTEMPTED, near, same
 from tests.notebooks import exercises
@@ -29,6 +30,8 @@ def test_the_folded_solution_is_right(exercise):
     assert verdict.right, verdict
 
 
+FORWARD = 2 * 64 * (512 * 2048 + 2048 * 2048 + 2048 * 10)  # of notebook 05's first exercise
+BACKWARD = 2 * FORWARD - 2 * 64 * 512 * 2048
 WRONG_VALUES = [
     (check.spelled, "0100011010000000", "the first bit says minus"),
     (check.spelled, "1100000011010000", "bias 127"),
@@ -100,6 +103,26 @@ WRONG_VALUES = [
     (einsum.patches, "", "has no arrow"),
     (einsum.patches, "b (h q) (w p) c -> b (h w) (q p c)", "einops says"),
     (einsum.patches, 5, "A pattern is a string"),
+    (gradients.backward_flops, 2 * FORWARD, "The first one reads plain data"),
+    (gradients.backward_flops, FORWARD, "the forward pass"),
+    (gradients.backward_flops, BACKWARD // 2, "comes with an addition"),
+    (gradients.backward_flops, FORWARD + BACKWARD, "forward and backward together"),
+    (gradients.backward_flops, 2 * FORWARD - 2 * 64 * 2048 * 10, "not the last"),
+    (gradients.backward_flops, "many", "plain number"),
+    (gradients.backward_flops, math.nan, "is not it"),
+    (gradients.low_rank_flops, 3 * 2 * 4096**2 + 3 * 4 * 4096 * 16, "two products of three remain"),
+    (gradients.low_rank_flops, 2 * 4096**2 + 3 * 4 * 4096 * 16, "pass the gradient on"),
+    (gradients.low_rank_flops, 3 * 4 * 4096 * 16, "takes part, too"),
+    (gradients.low_rank_flops, 2 * 2 * 4096**2 + 2 * 4 * 4096 * 16, "three products each"),
+    (gradients.low_rank_flops, 2 * 2 * 4096**2 + 3 * 2 * 4096 * 16, "two narrow matrices"),
+    (gradients.low_rank_flops, None, "plain number"),
+    (optimizers.state_bytes, 70e9 * 16, "each of the 64 holds an equal part"),
+    (optimizers.state_bytes, 70e9 * 12 / 64, "2 bytes each in bf16"),
+    (optimizers.state_bytes, 70e9 * 14 / 64, "2 bytes out"),
+    (optimizers.state_bytes, 70e9 * 8 / 64, "without the fp32 master copy"),
+    (optimizers.state_bytes, 70e9 * 20 / 64, "are bf16 here"),
+    (optimizers.state_bytes, 17.5, "In bytes"),
+    (optimizers.state_bytes, "17.5 GB", "plain number"),
 ]
 
 
@@ -169,6 +192,41 @@ def annotated(first, second, result=None, *, kind=Float):
     if result:
         scores.__annotations__["return"] = kind[torch.Tensor, result]
     return jaxtyped(typechecker=beartype)(scores)
+
+
+def by_hand(x, w1, w2, *, masked=True, before=False, scale=1):
+    a = x @ w1
+    h = a.clamp(min=0)
+    y = h @ w2
+    back = y @ w2.T * (a > 0 if masked else 1)
+    return scale * x.T @ back, scale * (a if before else h).T @ y
+
+
+def frozen(batch, widths, layers, *, always=False):
+    total, needed = 0, False
+    for layer, (d, k) in enumerate(itertools.pairwise(widths)):
+        total += 2 * batch * d * k * (1 + (layer not in layers) + ((layer > 0) if always else needed))
+        needed = needed or layer not in layers
+    return total
+
+
+def windows(tokens, sequence, more=0):
+    starts = range(len(tokens) - sequence + more)
+    return [(tokens[s : s + sequence], tokens[s + 1 : s + sequence + 1]) for s in starts]
+
+
+def adamw(p, g, m, v, t, lr, decay, *, correct=True, inside=False, coupled=False):
+    g = g + decay * p * coupled
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    first, second = (m / (1 - 0.9**t), v / (1 - 0.999**t)) if correct else (m, v)
+    brake = (second + 1e-8).sqrt() if inside else second.sqrt() + 1e-8
+    return p * (1 - lr * decay * (not coupled)) - lr * first / brake, m, v
+
+
+def clipped(gradients, limit, *, always=False):
+    norm = math.sqrt(sum(x * x for one in gradients for x in one))
+    scale = limit / norm if norm and (always or norm > limit) else 1.0
+    return [[scale * x for x in one] for one in gradients]
 
 
 WRONG_FUNCTIONS = [
@@ -278,6 +336,47 @@ WRONG_FUNCTIONS = [
     (einsum.guarded, annotated("b i d", "b j d"), "Annotate the result"),
     (einsum.guarded, annotated("b i d", "b j d", "x y z"), "Annotate the result"),
     (einsum.guarded, None, "A function is wanted"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: by_hand(x, w1, w2, masked=False), "above 0"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: by_hand(x, w1, w2, before=True), "not by what went in"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: by_hand(x, w1, w2, scale=2), "without a 2"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: by_hand(x, w1, w2)[::-1], "of w1 comes first"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: by_hand(x, w1, w2, scale=1 / len(x)), "not a mean"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: None, "gave None"),
+    (gradients.frozen_flops, lambda b, w, f: frozen(b, w, ()), "no gradient of its weight"),
+    (gradients.frozen_flops, lambda b, w, f: frozen(b, w, range(len(f))), "and not only how many"),
+    (gradients.frozen_flops, lambda b, w, f: frozen(b, w, f, always=True), "nothing before it is trained"),
+    (gradients.frozen_flops, lambda b, w, f: math.nan, "gave nan"),
+    (gradients.kept_bytes, lambda b, w, n: 4 * b * sum(w[:-1]), "GELU keeps its own input"),
+    (gradients.kept_bytes, lambda b, w, n: 4 * b * (sum(w[:-1]) + sum(w[1:-1])), "once for both"),
+    (
+        gradients.kept_bytes,
+        lambda b, w, n: 4 * b * (sum(w) + (n == "gelu") * sum(w[1:-1])),
+        "The last result",
+    ),
+    (gradients.kept_bytes, 5, "A function is wanted"),
+    (optimizers.initial_std, lambda n, share: math.sqrt(1 / n), "has to be made up for"),
+    (optimizers.initial_std, lambda n, share: 1 / (n * share), "its root is asked for"),
+    (optimizers.initial_std, lambda n, share: math.sqrt(share / n), "larger, not smaller"),
+    (optimizers.initial_std, lambda n, share: math.sqrt(2 / n), "share of one half"),
+    (optimizers.initial_std, lambda n, share: math.nan, "gave nan"),
+    (optimizers.last_token, lambda t, s: windows(t, s)[:-1], "very last token"),
+    (optimizers.last_token, lambda t, s: [(w, w) for w, _ in windows(t, s)], "one token later"),
+    (optimizers.last_token, lambda t, s: windows(t, s, 1), "a target too few"),
+    (optimizers.last_token, lambda t, s: windows(t, s)[::s], "may overlap"),
+    (optimizers.last_token, lambda t, s: None, "gave None"),
+    (optimizers.adamw_step, lambda *case: adamw(*case, correct=False), "divide by 1 - beta^t"),
+    (optimizers.adamw_step, lambda *case: adamw(*case, inside=True), "outside the root"),
+    (optimizers.adamw_step, lambda *case: adamw(*case, coupled=True), "off the parameter itself"),
+    (optimizers.adamw_step, lambda *case: adamw(*case[:-1], 0.0), "The decay is missing"),
+    (optimizers.adamw_step, lambda *case: adamw(*case)[0], "expected"),
+    (optimizers.clipped, lambda g, n: [clipped([one], n)[0] for one in g], "One norm for all"),
+    (
+        optimizers.clipped,
+        lambda g, n: [[max(-n, min(n, x)) for x in one] for one in g],
+        "turns the direction",
+    ),
+    (optimizers.clipped, lambda g, n: clipped(g, n, always=True), "stay as they are"),
+    (optimizers.clipped, lambda g, n: math.nan, "gave nan"),
 ]
 
 

@@ -7,6 +7,11 @@ from matplotlib.figure import Figure
 from course_utils import figures, floats
 
 ROOFLINE = figures.roofline({"a": (9.0, 3.0)}, {}, {"b": (1.0, 2.0)}, "A title that says what to see")
+STRIDED = figures.strided_reads([1, 2, 4], [1, 2, 4], [1, 3, 5])
+KEPT = figures.activations_by_length([128, 256], {"explicit": [1e9, 4e9]}, limit=8e10)
+SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1, 0.4]})
+STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
+LOSSES = figures.loss_curve([5.0, 4.0, 3.0], even_guess=4.5)
 SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
 
 
@@ -53,8 +58,26 @@ def test_every_figure_names_its_axes_and_says_its_message():
         figures.running_sums({}, {}, {}),
         ROOFLINE,
         SHARES,
+        STRIDED,
+        KEPT,
+        SCALES,
+        STEPS,
+        LOSSES,
     ):
         axes = figure.axes[0]
         assert axes.get_xlabel()
         assert axes.get_ylabel()
         assert len(axes.get_title(loc="left").split()) > 4
+
+
+def test_the_newer_figures_draw_what_they_are_given():
+    predicted, measured = drawn_lines(STRIDED)
+    assert (predicted[:, 1].tolist(), measured[:, 1].tolist()) == ([1, 2, 4], [1, 3, 5])
+    limit, kept = drawn_lines(KEPT)
+    assert (set(limit[:, 1]), kept[:, 1].tolist()) == ({8e10}, [1e9, 4e9])
+    predicted, measured = drawn_lines(SCALES)
+    assert (predicted.tolist(), measured[:, 1].tolist()) == ([[1, 1], [2, 0.5]], [1.1, 0.4])
+    predicted, measured = drawn_lines(STEPS)
+    assert (len(predicted), measured[:, 0].tolist()) == (4, [1, 4])
+    even_guess, losses = drawn_lines(LOSSES)
+    assert (set(even_guess[:, 1]), losses[:, 1].tolist()) == ({4.5}, [5, 4, 3])
