@@ -709,6 +709,20 @@ def test_the_meaning_says_what_a_step_costs(einsum, pattern, cost):
     assert cost in einsum.screen.meaning
 
 
+@pytest.mark.parametrize(
+    ("pattern", "formula"),
+    [
+        ("i, j -> i j", " 3 × 5 = 15 FLOPs"),
+        ("i, i j -> j", " 2 × 3 × 5 = 30 FLOPs"),
+        ("i j -> j", " 0 FLOPs"),
+        ("i, j, i -> j", " 11 FLOPs in the cheapest order"),  # A and C, 2 · 3, then B, which sums nothing: 5
+    ],
+)
+def test_the_formula_has_a_2_where_something_is_summed(einsum, pattern, formula):
+    einsum.set(pattern=pattern, sizes={"i": 3, "j": 5})
+    assert formula in words(einsum)
+
+
 def test_the_agreement_line_is_there_for_small_sizes_and_found_wrong_where_torch_differs(einsum, monkeypatch):
     einsum.set(pattern="i, i ->", sizes={"i": einsum_module.LOOPED_AT_ONCE})
     assert einsum.screen.meaning.endswith("torch agrees with the loops.")
