@@ -22,6 +22,12 @@ COLOURS = {
     "batch": "#BBBBBB",
     "kept": "#88CCEE",
     "summed": "#DDCC77",
+    # What training holds; for every kind of eye the nearest two are far apart.
+    "parameters": "#88BBEE",
+    "gradients": "#EEDD88",
+    "optimizer": "#117755",
+    "master": "#999933",
+    "activations": "#EE99AA",
 }
 
 _STYLE = {

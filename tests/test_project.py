@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "apart": {"measure"},
     "products": {"torch", "quantities", "measure", "apart"},
     "models": {"torch", "einops", "jaxtyping"},
+    "whole_models": {"torch", "quantities", "predict", "measure", "models", "apart"},
     "training": {"torch", "numpy", "jaxtyping", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
@@ -54,7 +55,7 @@ MAY_IMPORT = {
     },
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"products", "machines", "einsums"},
+    | {"products", "machines", "einsums", "whole_models"},
     "recorded": set(),
 }
 

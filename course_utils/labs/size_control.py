@@ -32,7 +32,7 @@ class SizeControl(widgets.HBox):
 
     value = traitlets.Union([traitlets.Int(), traitlets.Unicode()])
 
-    def __init__(self, name: str, value: int) -> None:
+    def __init__(self, name: str, value: int, *, name_width: str = "20px") -> None:
         self._slider = widgets.FloatLogSlider(
             value,
             base=2,
@@ -41,7 +41,7 @@ class SizeControl(widgets.HBox):
             step=0.25,
             readout=False,
             layout=widgets.Layout(width="190px"),
-            style={"description_width": "20px"},
+            style={"description_width": name_width},
         )
         self._field = widgets.Text(str(value), continuous_update=True, layout=widgets.Layout(width="80px"))
         self._following = False
