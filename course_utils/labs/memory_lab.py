@@ -91,7 +91,8 @@ class _MemoryLab:
         self.counted: dict[tuple, Ledger] = {}
 
     def panel(self) -> Panel:
-        style = {"button_width": "auto", "description_width": "initial"}
+        plain = {"description_width": "initial"}
+        style = plain | {"button_width": "auto"}
         row = widgets.Layout(width="auto", flex_flow="row wrap")
         sizes = sizes_of(LARGE)
 
@@ -104,7 +105,7 @@ class _MemoryLab:
             layout = widgets.Layout(width="150px")
             words = name.replace("_", " ")
             return widgets.Text(
-                sizes[name], description=words, continuous_update=True, layout=layout, style=style
+                sizes[name], description=words, continuous_update=True, layout=layout, style=plain
             )
 
         controls: dict[str, widgets.Widget] = {
