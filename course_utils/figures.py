@@ -25,6 +25,12 @@ COLOURS = {
     "forward": "#88CCEE",
     "weight gradient": "#CC6677",
     "input gradient": "#DDCC77",
+    # What training holds; for every kind of eye the nearest two are far apart.
+    "parameters": "#88BBEE",
+    "gradients": "#EEDD88",
+    "optimizer": "#117755",
+    "master": "#999933",
+    "activations": "#EE99AA",
 }
 
 _STYLE = {

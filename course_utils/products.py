@@ -1,28 +1,18 @@
 """One matrix product, ready to be timed: in this process, or in one of its own that can be killed.
 
-A product that runs can't be interrupted. Where it may take long, it runs in a child process, which ends
-with its parent or when nobody listens any more.
+A product that runs can't be interrupted, so where it may take long, it runs apart.
 """
 
-import json
-import os
-import selectors
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Callable, Generator
-from typing import TextIO
 
 import torch
 
-from course_utils import measure
+from course_utils import apart, measure
 from course_utils.measure import Step, Timing
 from course_utils.quantities import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 BLOCK = 2**22
-_LISTEN_S = 0.1  # so soon a child that is no longer wanted ends
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
@@ -95,74 +85,17 @@ def timing_steps_apart(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Generator[Step, None, Timing]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
-    order = json.dumps({"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s})
-    with tempfile.TemporaryFile("w+") as complaints:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "course_utils.products", order],
-            stdin=subprocess.PIPE,  # closed when we end, however that comes
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            text=True,
-        )
+    order = {"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s}
+    timing = yield from apart.steps_apart(timed, order)
+    return Timing(**{**timing, "samples": tuple(timing["samples"])})
+
+
+def timed(say: apart.Say, **order: object) -> dict[str, object]:
+    """The product's timing as a dictionary, and its steps to whoever listens."""
+    say(Step(0, "The first call runs; nobody can tell how far it is."))
+    steps = timing_steps(**order)
+    while True:
         try:
-            return (yield from _heard_from(child, complaints))
-        finally:
-            child.kill()
-            child.wait()
-            child.stdin.close()
-            child.stdout.close()
-
-
-def _heard_from(child: subprocess.Popen, complaints: TextIO) -> Generator[Step, None, Timing]:
-    latest = Step(0, "Starting a process of its own, which can be killed.")
-    with selectors.DefaultSelector() as ear:
-        ear.register(child.stdout, selectors.EVENT_READ)
-        while True:
-            yield latest
-            if not ear.select(_LISTEN_S):
-                continue
-            line = child.stdout.readline()
-            if not line:
-                complaints.seek(0)
-                last_words = "".join(complaints.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
-                raise RuntimeError(f"The process that measured ended early. {last_words}")
-            said = json.loads(line)
-            if "refusal" in said:
-                raise ValueError(said["refusal"])
-            if "timing" in said:
-                return Timing(**{**said["timing"], "samples": tuple(said["timing"]["samples"])})
-            latest = Step(**said)
-
-
-def _end_with_the_parent() -> None:
-    def listen() -> None:
-        sys.stdin.read()
-        os._exit(1)
-
-    threading.Thread(target=listen, daemon=True).start()
-
-
-def _main(order: str) -> None:
-    _end_with_the_parent()
-
-    ours = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed, by libraries too, must not come between
-
-    def say(what: dict[str, object]) -> None:
-        print(json.dumps(what), file=ours, flush=True)
-
-    say({"fraction": 0, "report": "The first call runs; nobody can tell how far it is."})
-    try:
-        steps = timing_steps(**json.loads(order))
-        while True:
-            try:
-                say(vars(next(steps)))
-            except StopIteration as end:
-                say({"timing": vars(end.value)})
-                return
-    except (ValueError, RuntimeError) as error:
-        say({"refusal": str(error)})
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])
+            say(next(steps))
+        except StopIteration as end:
+            return vars(end.value)

@@ -34,8 +34,10 @@ MAY_IMPORT = {
     "layout": {"torch"},
     "predict": {"quantities", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
-    "products": {"torch", "quantities", "measure"},
+    "apart": {"measure"},
+    "products": {"torch", "quantities", "measure", "apart"},
     "models": {"torch", "einops", "jaxtyping"},
+    "whole_models": {"torch", "quantities", "predict", "measure", "models", "apart"},
     "training": {"torch", "numpy", "jaxtyping", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
@@ -43,7 +45,7 @@ MAY_IMPORT = {
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"products", "machines", "einsums", "models"},
+    | {"products", "machines", "einsums", "models", "whole_models"},
     "recorded": set(),
 }
 

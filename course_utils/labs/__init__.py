@@ -4,6 +4,7 @@ from course_utils.labs.einsum_lab import einsum_lab
 from course_utils.labs.float_lab import float_lab
 from course_utils.labs.gradient_lab import gradient_lab
 from course_utils.labs.matmul_lab import matmul_lab
+from course_utils.labs.memory_lab import memory_lab
 from course_utils.labs.stride_lab import stride_lab
 
-__all__ = ["einsum_lab", "float_lab", "gradient_lab", "matmul_lab", "stride_lab"]
+__all__ = ["einsum_lab", "float_lab", "gradient_lab", "matmul_lab", "memory_lab", "stride_lab"]

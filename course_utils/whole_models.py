@@ -1,0 +1,149 @@
+"""A transformer's training step under a recipe, counted with no memory behind it: here, or in a process that can be killed."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from course_utils import apart, measure, models, predict
+from course_utils.measure import Step
+from course_utils.predict.training import recipe_named
+from course_utils.quantities import Ledger
+
+_OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "momentum": partial(torch.optim.SGD, momentum=0.9),
+    "adagrad": torch.optim.Adagrad,
+    "rmsprop": torch.optim.RMSprop,
+    "adamw": torch.optim.AdamW,
+    "amsgrad": partial(torch.optim.AdamW, amsgrad=True),
+}
+
+
+class WithMaster(torch.optim.Optimizer):
+    """An optimizer that reads and writes an fp32 copy of every parameter, and rounds the copy back into it."""
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        make_optimizer: Callable[..., torch.optim.Optimizer],
+        *,
+        keep_gradients: bool,
+    ) -> None:
+        self.parameters = list(parameters)
+        self.master = [p.detach().float() for p in self.parameters]
+        self.inner = make_optimizer(self.master)
+        self.keep_gradients = keep_gradients
+        super().__init__(self.parameters, {})
+        self.state = self.inner.state
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """The inner optimizer's step on the master, with the gradients in its dtype."""
+        for copy, p in zip(self.master, self.parameters, strict=True):
+            copy.grad = p.grad.float()  # the very same tensor, if it is fp32 already
+        self.inner.step()
+        for copy, p in zip(self.master, self.parameters, strict=True):
+            p.copy_(copy)
+            if not self.keep_gradients:
+                copy.grad = None
+
+
+def held_bytes(
+    shape: predict.Transformer,
+    recipe: str,
+    batch: int,
+    sequence: int,
+    *,
+    fused: bool = False,
+    recompute: bool = False,
+    say: apart.Say = lambda step: None,
+) -> Ledger:
+    """Parameters, gradients, optimizer, master and activations of one step with a cross-entropy, on one machine.
+
+    Counted on fake tensors, by `measure.account`: what torch would hold, and none of it is allocated.
+
+    >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
+                 bytes
+    parameters   2,016
+    gradients    2,016
+    optimizer    8,144
+    master       4,032
+    activations  3,012
+    total       19,220
+    """
+    kind = recipe_named(recipe)
+    make = _OPTIMIZERS[recipe.split(",")[0].split()[-1]]
+    dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
+    optimizers: list[torch.optim.Optimizer] = []
+
+    def model() -> models.Transformer:
+        made = models.Transformer(**vars(shape), fused=fused, recompute=recompute, dtype=dtype)
+        for p in made.parameters():
+            p.grad_dtype = gradients
+        _report_layers(made, say)
+        return made
+
+    def loss(logits: Tensor) -> Tensor:
+        return functional.cross_entropy(
+            logits.flatten(0, 1).float(), torch.zeros(batch * sequence, dtype=torch.int64)
+        )
+
+    def optimizer(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        wrapped = partial(WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
+        optimizers.append((wrapped if kind.master else make)(parameters))
+        return optimizers[0]
+
+    tokens = partial(torch.zeros, batch, sequence, dtype=torch.int64)
+    found = measure.account(model, tokens, loss=loss, optimizer=optimizer).bytes
+    master = getattr(optimizers[0], "master", [])
+    second = measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
+    return Ledger(
+        {
+            "parameters": found["parameters"],
+            "gradients": found["gradients"] + second,
+            "optimizer": found["optimizer"],
+            "master": measure.storage_bytes(master),
+            "activations": found["activations"],
+        },
+        unit="bytes",
+    )
+
+
+def _report_layers(model: models.Transformer, say: apart.Say) -> None:
+    """Say each layer that is done, forward and backward."""
+    layers = len(model.blocks)
+
+    def tell(way: str, done: int, before: int, *_: object) -> None:
+        say(Step((before + done) / (2 * layers + 1), f"{way}, {done} of {layers} layers."))
+
+    for number, block in enumerate(model.blocks):
+        block.register_forward_hook(partial(tell, "Forward", number + 1, 0))
+        weight = block.norm1.weight  # the last of its layer on the way back
+        weight.register_post_accumulate_grad_hook(partial(tell, "Backward", layers - number, layers))
+
+
+def held_bytes_apart(
+    shape: predict.Transformer,
+    recipe: str,
+    batch: int,
+    sequence: int,
+    *,
+    fused: bool = False,
+    recompute: bool = False,
+) -> Generator[Step, None, Ledger]:
+    """The same in a process of its own. Whoever drops this generator kills that process.
+
+    In a thread it could not be stopped, would hold this process up, and would count in modules that run beside it.
+    """
+    order = {"shape": vars(shape), "recipe": recipe, "batch": batch, "sequence": sequence}
+    order |= {"fused": fused, "recompute": recompute}
+    return Ledger((yield from apart.steps_apart(counted, order)), unit="bytes")
+
+
+def counted(say: apart.Say, *, shape: dict[str, object], **order: object) -> dict[str, object]:
+    """held_bytes as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
+    say(Step(0, "Building the model without its memory."))
+    return dict(held_bytes(predict.Transformer(**shape), say=say, **order))
