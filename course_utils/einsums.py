@@ -15,6 +15,8 @@ from functools import cache
 from course_utils.quantities import Number
 
 LONGEST = 400  # characters
+PAUSE_STEPS = 4096
+MOST_OPERANDS = 12  # whose orders are compared; each one more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -50,6 +52,11 @@ class Einsum:
             return "summed"
         everywhere = len(self.operands) > 1 and all(name in operand for operand in self.operands)
         return "batch" if everywhere else "kept"
+
+    @property
+    def pattern(self) -> str:
+        """The same as einops reads it."""
+        return f"{', '.join(map(' '.join, self.operands))} -> {' '.join(self.output)}"
 
     @property
     def equation(self) -> str:
@@ -104,7 +111,7 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
     found: list[tuple[str, int]] = []
     for match in re.finditer(r"\.\.+|[^\W\d]|\S" if letters else r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
         name, at = match[0], start + match.start()
-        good = name in LETTERS if letters else name.isidentifier()
+        good = name in LETTERS if letters else name.isidentifier() and name.strip("_") == name
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):
@@ -183,19 +190,25 @@ def _spelled(einsum: Einsum) -> dict[str, str]:
 
 def operand_name(place: int) -> str:
     """A, B, C and so on."""
-    return LETTERS[26 + place]
+    return LETTERS[26 + place] if place < 26 else f"operand_{place}"
 
 
 def looped(
     einsum: Einsum, sizes: Mapping[str, int], read: Sequence[Callable[[tuple[int, ...]], Number]]
-) -> Iterator[tuple[tuple[int, ...], Number]]:
-    """Run the loops: each place of the result with its sum. `read[n](place)` is an element of operand n."""
-    summed = einsum.summed
+) -> Iterator[tuple[tuple[int, ...], Number] | None]:
+    """Run the loops: each place of the result with its sum. `read[n](place)` is an element of operand n.
+
+    Now and then, after so many steps, it yields None, so that whoever listens can stop it.
+    """
+    summed, steps = einsum.summed, 0
     for kept in itertools.product(*(range(sizes[name]) for name in einsum.output)):
         at = dict(zip(einsum.output, kept, strict=True))
         total = 0
         for inner in itertools.product(*(range(sizes[name]) for name in summed)):
             at.update(zip(summed, inner, strict=True))
+            steps += 1
+            if steps % PAUSE_STEPS == 0:
+                yield None
             total += math.prod(
                 element(tuple(at[name] for name in names))
                 for element, names in zip(read, einsum.operands, strict=True)
@@ -228,12 +241,20 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
     """Every order with its cost, the cheapest first: 3 for three operands, 15 for four, 105 for five.
 
     A pair costs 2 FLOPs for each multiply-add, as loops would do it: an index that only one operand has is
-    not summed beforehand. Where a pair sums nothing, there is no addition, and it costs 1.
+    not summed beforehand. Where a pair sums nothing, there is no addition, and it costs 1; torch's counter,
+    which knows such a pair as a matrix product or not at all, says 2 or 0.
 
     >>> pattern, sizes = parsed("a b, b c, c d -> a d"), {"a": 64, "b": 4, "c": 64, "d": 4}
     >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
     [('(A (B C))', 4096), ('((A B) C)', 65536), ('((A C) B)', 196608)]
     """
+    missing = [name for name in einsum.names if name not in sizes]
+    if missing:
+        raise ValueError(f"The sizes of {', '.join(missing)} are missing.")
+    if len(einsum.operands) > MOST_OPERANDS:
+        raise ValueError(
+            f"{len(einsum.operands)} operands have too many orders to compare; {MOST_OPERANDS} are possible."
+        )
     operands = [frozenset(names) for names in einsum.operands]
     everyone = (1 << len(operands)) - 1
 

@@ -169,7 +169,7 @@ def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured:
         for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
             axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
         _key(axes, "cache lines fetched", "measured")
-        ticks = [2**k for k in range(1 + int(max(*strides, *measured)).bit_length())]
+        ticks = [2**k for k in range(1 + int(max(*predicted, *measured)).bit_length())]
         axes.set_xticks(strides, [str(s) for s in strides])
         axes.set_yticks(ticks, [str(t) for t in ticks])
         axes.set_ylim(0.8, 2 * max(*predicted, *measured))

@@ -1,6 +1,7 @@
 """What a tensor is in memory: a storage, and for each index the place in it. And when a new shape needs no copy."""
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
@@ -31,6 +32,10 @@ def address_formula(t: torch.Tensor, index: Sequence[int]) -> str:
 
 def _places(shape: tuple[int, ...], index: Sequence[int]) -> tuple[int, ...]:
     """The index with negative numbers counted from the end, if the tensor has such an element."""
+    try:
+        index = tuple(map(operator.index, index))
+    except TypeError:
+        raise ValueError(f"An index has a whole number for each dimension; got {index!r}.") from None
     if len(index) != len(shape):
         raise ValueError(f"A tensor of shape {shape} has {len(shape)} indices; got {len(index)}: {index}.")
     for dimension, (i, size) in enumerate(zip(index, shape, strict=True)):
@@ -41,12 +46,25 @@ def _places(shape: tuple[int, ...], index: Sequence[int]) -> tuple[int, ...]:
 
 
 def addresses(t: torch.Tensor) -> Iterator[int]:
-    """The place of every element, row by row. A place that several elements share comes several times.
+    """The place of every element, row by row, one after the other; a place that several share comes several times.
 
     >>> list(addresses(torch.arange(2).expand(2, 2)))
     [0, 1, 0, 1]
     """
-    return (address(t, index) for index in product(*map(range, t.shape)))
+    return (address(t, index) for index in product(*map(range, t.shape))) if t.numel() else iter(())
+
+
+def places(t: torch.Tensor) -> set[int]:
+    """Every place in the storage that the tensor reaches, once.
+
+    >>> sorted(places(torch.arange(6).view(2, 3)[:, ::2]))
+    [0, 2, 3, 5]
+    """
+    found = {t.storage_offset()} if t.numel() else set()
+    for size, step in zip(t.shape, t.stride(), strict=True):
+        if found and step:
+            found = {place + i * step for place in found for i in range(size)}
+    return found
 
 
 def seen_bytes(t: torch.Tensor) -> int:
@@ -55,7 +73,9 @@ def seen_bytes(t: torch.Tensor) -> int:
     >>> seen_bytes(torch.zeros(4).expand(1000, 4))
     16
     """
-    return len(set(addresses(t))) * t.element_size()
+    if t.is_contiguous():
+        return t.numel() * t.element_size()
+    return len(places(t)) * t.element_size()
 
 
 def owned_bytes(t: torch.Tensor) -> int:
@@ -134,11 +154,14 @@ def _seams(shape: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    shape, stride, new_shape = (tuple(side) for side in sides)
+    try:
+        shape, stride, new_shape = (tuple(map(operator.index, side)) for side in sides)
+    except TypeError:
+        raise ValueError(f"Shapes and strides are made of whole numbers; got {sides}.") from None
     if len(shape) != len(stride):
         raise ValueError(f"A shape has a stride for each dimension; got {shape} and {stride}.")
     for name, numbers in (("shape", shape), ("stride", stride), ("new shape", new_shape)):
-        if any(isinstance(n, bool) or n < 0 for n in numbers):
+        if any(n < 0 for n in numbers):
             raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")
     return shape, stride, new_shape
 

@@ -1,13 +1,16 @@
-"""One matrix product, ready to be timed: in this process, or in one of its own that can be killed.
+"""Products, ready to be timed: in this process, or in one of its own that can be killed.
 
 A product that runs can't be interrupted, so where it may take long, it runs apart.
 """
 
-from collections.abc import Callable, Generator
+import itertools
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 import torch
 
-from course_utils import apart, measure
+from course_utils import apart, einsums, measure
+from course_utils.einsums import Einsum, Tree
 from course_utils.measure import Step, Timing
 from course_utils.quantities import Number
 
@@ -29,18 +32,18 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
     if dtype == "fp64" and torch.device(device).type == "mps":
         raise ValueError("Apple's GPUs have no fp64.")
     kind = measure.DTYPES[dtype]
-    x, w = _random(b, d, kind, device), _random(d, k, kind, device)
+    x, w = _random((b, d), kind, device), _random((d, k), kind, device)
     out = torch.empty(b, k, device=device, dtype=kind)
     return lambda: torch.mm(x, w, out=out)
 
 
-def _random(rows: int, columns: int, dtype: torch.dtype, device: str) -> torch.Tensor:
-    """Normally distributed numbers; in a large matrix one random block again and again, as drawing takes long."""
-    numbers = torch.empty(rows * columns, dtype=dtype, device=device)
+def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
+    """Normally distributed numbers; in a large tensor one random block again and again, as drawing takes long."""
+    numbers = torch.empty(math.prod(shape), dtype=dtype, device=device)
     block = torch.randn(min(len(numbers), BLOCK), device=device).to(dtype)
     for part in numbers.split(BLOCK):
         part.copy_(block[: len(part)])
-    return numbers.view(rows, columns)
+    return numbers.view(tuple(shape))
 
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
@@ -64,10 +67,68 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
         raise ValueError("This device has no units for fp8 products; an H100, an L4 or an RTX 4090 has.")
     if b % 16 or d % 16 or k % 16:
         raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")
-    x = _random(b, d, torch.float8_e4m3fn, device)
-    w = _random(k, d, torch.float8_e4m3fn, device).t()  # the second operand lies column by column
+    x = _random((b, d), torch.float8_e4m3fn, device)
+    w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
     one = torch.ones((), device=device)
     return lambda: torch._scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def einsum_call(
+    pattern: str, sizes: Mapping[str, int], tree: Tree | list, dtype: str, device: str = "cpu"
+) -> Callable[[], object]:
+    """An einsum of normally distributed numbers, multiplied in pairs as the tree says, as a call without arguments."""
+    if dtype == "fp64" and torch.device(device).type == "mps":
+        raise ValueError("Apple's GPUs have no fp64.")
+    einsum, kind = einsums.parsed(pattern), measure.DTYPES[dtype]
+    operands = [_random([sizes[name] for name in names], kind, device) for names in einsum.operands]
+    return lambda: product_in_order(einsum, tree, operands)
+
+
+def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The einsum, two operands at a time: who with whom, the tree says."""
+    if isinstance(tree, int):
+        return torch.einsum(einsum.equation, *operands)
+
+    def left(part: Tree | list) -> tuple[str, ...]:
+        """The dimensions of a part's product that the rest, or the result, still needs."""
+        if isinstance(part, int):
+            return einsum.operands[part]
+        inside = _leaves(part)
+        outside = (names for n, names in enumerate(einsum.operands) if n not in inside)
+        needed = set(einsum.output).union(*outside)
+        return tuple(sorted(set().union(*(einsum.operands[n] for n in inside)) & needed))
+
+    def value(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
+        if isinstance(part, int):
+            return operands[part]
+        sides = tuple(map(left, part))
+        equation = Einsum(sides, names).equation
+        return torch.einsum(equation, *(value(one, side) for one, side in zip(part, sides, strict=True)))
+
+    return value(tree, einsum.output)
+
+
+def _leaves(tree: Tree | list) -> set[int]:
+    return {tree} if isinstance(tree, int) else set(itertools.chain(*map(_leaves, tree)))
+
+
+def einsum_timing_steps(
+    pattern: str,
+    sizes: Mapping[str, int],
+    tree: Tree | list,
+    dtype: str,
+    *,
+    device: str = "cpu",
+    at_most_s: Number = 2.0,
+) -> Generator[Step, None, Timing]:
+    """The einsum's time, step by step, in this process."""
+    call = einsum_call(pattern, sizes, tree, dtype, device)
+    return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
+
+
+def einsum_timing_steps_apart(**order: object) -> Generator[Step, None, Timing]:
+    """The same in a process of its own. Whoever drops this generator kills that process."""
+    return _timing((yield from apart.steps_apart(einsum_timed, order)))
 
 
 def timing_steps(
@@ -86,14 +147,25 @@ def timing_steps_apart(
 ) -> Generator[Step, None, Timing]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
     order = {"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s}
-    timing = yield from apart.steps_apart(timed, order)
-    return Timing(**{**timing, "samples": tuple(timing["samples"])})
+    return _timing((yield from apart.steps_apart(timed, order)))
 
 
 def timed(say: apart.Say, **order: object) -> dict[str, object]:
     """The product's timing as a dictionary, and its steps to whoever listens."""
+    return _told(say, timing_steps(**order))
+
+
+def einsum_timed(say: apart.Say, **order: object) -> dict[str, object]:
+    """The einsum's timing as a dictionary, and its steps to whoever listens."""
+    return _told(say, einsum_timing_steps(**order))
+
+
+def _timing(told: Mapping[str, object]) -> Timing:
+    return Timing(**{**told, "samples": tuple(told["samples"])})
+
+
+def _told(say: apart.Say, steps: Generator[Step, None, Timing]) -> dict[str, object]:
     say(Step(0, "The first call runs; nobody can tell how far it is."))
-    steps = timing_steps(**order)
     while True:
         try:
             say(next(steps))

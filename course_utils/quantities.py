@@ -128,6 +128,15 @@ def _ratio_text(measured: Number, predicted: Number) -> str:
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
 
 
+def count_text(n: int, of: str) -> str:
+    """So many of something, in full up to a million billions.
+
+    >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
+    ('1 step', '8,192 steps', '1.21e+24 steps')
+    """
+    return f"{n:,} {of}{'s' * (n != 1)}" if n < 10**15 else f"{n:.3g} {of}s"
+
+
 def times_text(ratio: Number) -> str:
     """How many times as much, in three digits or in full.
 

@@ -345,7 +345,6 @@ T = torch.zeros(2, 3)
         (lambda: layout.can_view((2, -3), (3, 1), (6,)), "A shape is made of whole numbers from 0 up; got"),
         (lambda: layout.can_view((2, 3), (-3, 1), (6,)), "A stride is made of whole numbers from 0 up"),
         (lambda: layout.why_not_view((2,), (1,), (-1,)), "A new shape is made of whole numbers from 0 up"),
-        (lambda: layout.why_not_view((True,), (1,), (1,)), "got (True,)."),
     ],
 )
 def test_wrong_indices_and_shapes_raise_a_sentence(call, sentence):

@@ -196,7 +196,7 @@ def test_what_a_library_prints_does_not_come_between_a_child_and_its_listener(mo
 
 def test_a_large_operand_is_one_random_block_again_and_again(monkeypatch):
     monkeypatch.setattr(products, "BLOCK", 8)
-    numbers = products._random(5, 4, torch.float32, "cpu")
+    numbers = products._random((5, 4), torch.float32, "cpu")
     assert numbers.shape == (5, 4)
     flat = numbers.flatten()
     assert len(set(flat[:8].tolist())) == 8

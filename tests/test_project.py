@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "predict": {"quantities", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "apart": {"measure"},
-    "products": {"torch", "quantities", "measure", "apart"},
+    "products": {"torch", "quantities", "measure", "apart", "einsums"},
     "models": {"torch", "einops", "jaxtyping"},
     "whole_models": {"torch", "quantities", "predict", "measure", "models", "apart"},
     "training": {"torch", "numpy", "jaxtyping", "quantities"},

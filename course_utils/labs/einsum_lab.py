@@ -1,25 +1,30 @@
 """An einsum, typed: the roles of its names, its loops and its cost, checked against the loops and timed on request."""
 
-import itertools
 import math
-import time
 from collections.abc import Generator, Iterator, Mapping
 
 import ipywidgets as widgets
 import torch
 
-from course_utils import einsums, machines, measure
-from course_utils.einsums import Order, Tree
+from course_utils import einsums, machines, measure, products
+from course_utils.einsums import Order
 from course_utils.labs.einsum_picture import Asked, asked_for, view
-from course_utils.labs.panel import Panel, Progress, View
+from course_utils.labs.panel import Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizesControl
 from course_utils.quantities import Number, bytes_text, flops_text, rate_text, seconds_text, times_text
 
 DTYPES = ("fp32", "fp64", "bf16")
 LOOPED_AT_ONCE = 2_000  # steps
 LOOPED_AT_MOST = 2**20
-MOST_BYTES = 2**30  # of all tensors of a product that is timed
-MOST_FLOPS = {"fp32": 2**33, "fp64": 2**33, "bf16": 2**31}  # without units for bf16, a CPU is slow in it
+MOST_BYTES = 2**30  # that a timed product may need
+MOST_FLOPS = {
+    "fp32": 2**35,
+    "fp64": 2**34,
+    "bf16": 2**32,
+}  # of one call; without units for bf16, a CPU is slow in it
+MOST_FLOPS_OF_A_GPU = 2**43
+QUICK_FLOPS, QUICK_NUMBERS = 2**24, 2**18  # up to which a product is timed in this very process
+LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order
 
 PRESETS = {
@@ -41,7 +46,7 @@ def einsum_lab() -> Panel:
 
 class _EinsumLab:
     def __init__(self) -> None:
-        self.seconds: dict[tuple, Number] = {}  # measured, by pattern, sizes, dtype and order
+        self.seconds: dict[tuple, dict[str, Number]] = {}  # by pattern, sizes and dtype, and then by order
 
     def panel(self) -> Panel:
         style = {"button_width": "auto", "description_width": "initial"}
@@ -87,42 +92,53 @@ class _EinsumLab:
     def show(self, pattern: str, notation: str, dtype: str, sizes: Mapping[str, object]) -> View:
         """What there is to see for one state of the controls."""
         asked = asked_for(pattern, notation, sizes, dtype)
-        measured = {key[-1]: seconds for key, seconds in self.seconds.items() if key[:-1] == _key(asked)}
-        return view(asked, agreement(asked), measured)
+        return view(asked, agreement(asked), self.seconds.get(_key(asked), {}))
 
     def time_it(
         self, pattern: str, notation: str, dtype: str, sizes: Mapping[str, object]
     ) -> Iterator[Progress]:
-        """Time the cheapest order and, where there are several, the dearest that still can run."""
+        """Time the cheapest order and, where there are several, the most expensive that still can run."""
         asked = asked_for(pattern, notation, sizes, dtype)
         cheapest, *others = asked.orders
-        _check_that_it_can_run(asked, cheapest)
-        dearest = next((order for order in reversed(others) if not _too_much(asked, order)), None)
-        device = machines.device()
-        operands = [
-            torch.randn(shape, device=device).to(measure.DTYPES[dtype]) for shape in asked.shapes[:-1]
-        ]
-        orders = [cheapest] + ([dearest] if dearest and dearest.flops > cheapest.flops else [])
+        reason = _too_much(asked, cheapest)
+        if reason:
+            raise ValueError(f"This is not timed: {reason}. Take smaller sizes.")
+        dearest = next((order for order in reversed(others) if not _too_much(asked, order)), cheapest)
+        orders = [cheapest] + ([dearest] if dearest.flops > cheapest.flops else [])
+        timings = []
         for number, order in enumerate(orders):
-            timing = yield from _timed(asked, order, operands, device, number / len(orders), len(orders))
-            self.seconds[(*_key(asked), order.text)] = timing.seconds
-            yield Progress((number + 0.99) / len(orders), f"{order.text} is done.", changed=True)
-        yield Progress(1, self._findings(asked, orders), changed=True)
+            begun, share = number / len(orders), 1 / len(orders)
+            timings.append(
+                (yield from as_progress(_steps(asked, order), at_most_s=LONGEST_S, begun=begun, share=share))
+            )
+            self.keep(asked, order, timings[-1].seconds)
+            yield Progress(begun + 0.99 * share, f"{order.text} is done.", changed=True)
+        yield Progress(1, _findings(orders, timings), changed=True)
 
-    def _findings(self, asked: Asked, orders: list[Order]) -> str:
-        seconds = [self.seconds[(*_key(asked), order.text)] for order in orders]
-        if len(orders) == 1:
-            rate = f", {rate_text(orders[0].flops / seconds[0])}" if orders[0].flops else ""
-            return f"Measured: {seconds_text(seconds[0])}{rate}."
-        return (
-            f"Measured: {orders[0].text} {seconds_text(seconds[0])}, {orders[1].text} "
-            f"{seconds_text(seconds[1])}, {times_text(seconds[1] / seconds[0])} as long; "
-            f"by FLOPs it would be {times_text(orders[1].flops / orders[0].flops)}."
-        )
+    def keep(self, asked: Asked, order: Order, seconds: Number) -> None:
+        """Remember a measurement; of the latest fifty products."""
+        key = _key(asked)
+        kept = {**self.seconds, key: {**self.seconds.get(key, {}), order.text: seconds}}
+        self.seconds = dict(list(kept.items())[-50:])  # made anew: the panel may be reading the old one
 
 
 def _key(asked: Asked) -> tuple:
     return (asked.einsum, tuple(asked.sizes.items()), asked.dtype)
+
+
+def _findings(orders: list[Order], timings: list[measure.Timing]) -> str:
+    first = timings[0].seconds
+    doubts = sorted({timing.doubt for timing in timings if timing.doubt})
+    doubt = f" Take it as an upper bound: {'; '.join(doubts)}." if doubts else ""
+    if len(orders) == 1:
+        rate = f", {rate_text(orders[0].flops / first)}" if orders[0].flops else ""
+        return f"Measured: {seconds_text(first)}{rate}.{doubt}"
+    second = timings[1].seconds
+    return (
+        f"Measured: {orders[0].text} {seconds_text(first)}, {orders[1].text} {seconds_text(second)}, "
+        f"{times_text(second / first)} as long; "
+        f"by FLOPs it would be {times_text(orders[1].flops / orders[0].flops)}.{doubt}"
+    )
 
 
 # Is it right?
@@ -132,7 +148,7 @@ def agreement(asked: Asked) -> str:
     """Whether torch agrees with the loops, where those are quickly done."""
     if asked.steps > LOOPED_AT_ONCE:
         return ""
-    differ = sum(theirs != ours for ours, theirs in _both_ways(asked))
+    differ = sum(pair[0] != pair[1] for pair in _both_ways(asked) if pair)
     return _agreement(differ, asked)
 
 
@@ -147,14 +163,14 @@ def _count(shape: tuple[int, ...]) -> int:
     return math.prod(shape)  # numel() overflows
 
 
-def _both_ways(asked: Asked) -> Iterator[tuple[Number, Number]]:
+def _both_ways(asked: Asked) -> Iterator[tuple[Number, Number] | None]:
     """Each number of the result from the loops and from torch, for small integers, where no order of sums matters."""
     draw = torch.Generator().manual_seed(0)
     operands = [torch.randint(-4, 5, shape, generator=draw).to(torch.float64) for shape in asked.shapes[:-1]]
     theirs = torch.einsum(asked.einsum.equation, *operands).numpy()
     read = [operand.numpy().__getitem__ for operand in operands]
-    for place, ours in einsums.looped(asked.einsum, asked.sizes, read):
-        yield float(ours), float(theirs[place])
+    for found in einsums.looped(asked.einsum, asked.sizes, read):
+        yield found and (float(found[1]), float(theirs[found[0]]))
 
 
 def check(pattern: str, notation: str, dtype: str, sizes: Mapping[str, object]) -> Iterator[Progress]:
@@ -165,10 +181,15 @@ def check(pattern: str, notation: str, dtype: str, sizes: Mapping[str, object]) 
             f"{asked.steps:,} steps are too many for loops in plain Python. Take sizes with up to {LOOPED_AT_MOST:,}."
         )
     numbers = _count(asked.shapes[-1])
-    differ = 0
-    for done, (ours, theirs) in enumerate(_both_ways(asked), start=1):
-        differ += ours != theirs
-        yield Progress(min(0.99, done / numbers), f"{done:,} of {numbers:,} numbers; {differ} differ.")
+    differ = done = steps = 0
+    for pair in _both_ways(asked):
+        if pair is None:
+            steps += einsums.PAUSE_STEPS
+        else:
+            done += 1
+            differ += pair[0] != pair[1]
+        fraction = max(done / numbers, steps / asked.steps)
+        yield Progress(min(0.99, fraction), f"{done:,} of {numbers:,} numbers; {differ} differ.")
     yield Progress(1, f"{asked.steps:,} steps of the loops done: {_agreement(differ, asked)}")
 
 
@@ -176,72 +197,29 @@ def check(pattern: str, notation: str, dtype: str, sizes: Mapping[str, object]) 
 
 
 def _too_much(asked: Asked, order: Order) -> str:
-    numbers = sum(map(_count, asked.shapes)) + 2 * order.largest
-    held = numbers * measure.DTYPES[asked.dtype].itemsize
+    """Why this order is not timed; nothing if it can be."""
+    *operands, result = map(_count, asked.shapes)
+    between = order.largest if len(operands) > 2 else 0
+    # A product may put its operands in another order first, and so hold each twice.
+    held = (2 * sum(operands) + result + 2 * between) * measure.DTYPES[asked.dtype].itemsize
     most = min(MOST_BYTES, measure.free_bytes(machines.device()) // 2)
     if held > most:
-        return f"its tensors hold {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
-    if order.flops > MOST_FLOPS[asked.dtype]:
-        limit = flops_text(MOST_FLOPS[asked.dtype])
-        return f"it takes {flops_text(order.flops)}, and this lab at most {limit} in {asked.dtype}"
+        return f"it may need {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
+    limit = MOST_FLOPS[asked.dtype] if machines.device() == "cpu" else MOST_FLOPS_OF_A_GPU
+    if order.flops > limit:
+        return f"it takes {flops_text(order.flops)}, and this lab at most {flops_text(limit)} in {asked.dtype} here"
     return ""
 
 
-def _check_that_it_can_run(asked: Asked, order: Order) -> None:
-    reason = _too_much(asked, order)
-    if reason:
-        raise ValueError(f"This is not timed: {reason}. Take smaller sizes.")
-
-
-def product_in_order(asked: Asked, tree: Tree, operands: list[torch.Tensor]) -> torch.Tensor:
-    """Multiply in pairs, as the tree says."""
-    einsum = asked.einsum
-
-    def names_of(tree: Tree) -> set[str]:
-        """The dimensions of a part that the rest, or the result, still needs."""
-        inside = _leaves(tree)
-        if isinstance(tree, int):
-            return set(einsum.operands[tree])
-        outside = [names for n, names in enumerate(einsum.operands) if n not in inside]
-        needed = set(einsum.output).union(*outside)
-        return set().union(*(einsum.operands[n] for n in inside)) & needed
-
-    def value(tree: Tree, names: tuple[str, ...]) -> torch.Tensor:
-        if isinstance(tree, int):
-            return operands[tree]
-        sides = [
-            tuple(einsum.operands[part]) if isinstance(part, int) else tuple(sorted(names_of(part)))
-            for part in tree
-        ]
-        equation = einsums.Einsum(tuple(sides), names).equation
-        return torch.einsum(equation, *(value(part, side) for part, side in zip(tree, sides, strict=True)))
-
-    if isinstance(tree, int):
-        return torch.einsum(einsum.equation, *operands)
-    return value(tree, einsum.output)
-
-
-def _leaves(tree: Tree) -> set[int]:
-    return {tree} if isinstance(tree, int) else set(itertools.chain(*map(_leaves, tree)))
-
-
-def _timed(
-    asked: Asked, order: Order, operands: list[torch.Tensor], device: str, begun: Number, parts: int
-) -> Generator[Progress, None, measure.Timing]:
-    steps = measure.timing_steps(
-        lambda: product_in_order(asked, order.tree, operands), device=device, at_most_s=AT_MOST_S
+def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
+    """The order's timing, in a process of its own unless it is done in no time."""
+    quick = order.flops <= QUICK_FLOPS and sum(map(_count, asked.shapes)) + order.largest <= QUICK_NUMBERS
+    steps = products.einsum_timing_steps if quick else products.einsum_timing_steps_apart
+    return steps(
+        pattern=asked.einsum.pattern,
+        sizes=dict(asked.sizes),
+        tree=order.tree,
+        dtype=asked.dtype,
+        device=machines.device(),
+        at_most_s=AT_MOST_S,
     )
-    deadline = time.monotonic() + 30
-    try:
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                return end.value
-            if time.monotonic() > deadline:
-                raise ValueError(
-                    "Ended after 30 s, which is the most that this lab waits. Take smaller sizes."
-                )
-            yield Progress(begun + min(0.98, step.fraction) / parts, f"{order.text}: {step.report}")
-    finally:
-        steps.close()

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import opt_einsum
+import torch
 
 from course_utils import einsums, predict
 from course_utils.einsums import Einsum, Order, Tree, operand_name
 from course_utils.labs.panel import View
 from course_utils.labs.size_control import DEFAULT, SizesControl, size_of
 from course_utils.labs.svg import picture, rect, text
-from course_utils.quantities import Number, number_text, seconds_text, times_text
+from course_utils.quantities import Number, count_text, number_text, seconds_text, times_text
 
 WIDTH, COSTS, LINE, CHIP = 940, 560, 21, 26  # COSTS is where their column begins
 MOST_OPERANDS = 5
@@ -142,9 +143,9 @@ def _facts(asked: Asked, seconds: Mapping[str, Number]) -> list[tuple[str, str]]
     intensity = predict.intensity(asked.flops, asked.nbytes)
     lines = [
         (f"result {asked.shapes[-1]}", ""),
-        (f"{asked.steps:,} steps of the loops", ""),
+        (f"{count_text(asked.steps, 'step')} of the loops", ""),
         (_flops_formula(asked), "formula"),
-        (f"{asked.nbytes:,} bytes in {asked.dtype}, each once", ""),
+        (f"{count_text(asked.nbytes, 'byte')} in {asked.dtype}, each once", ""),
         (f"{number_text(round(intensity, 3))} FLOPs per byte", ""),
     ]
     cheapest = asked.orders[0].text
@@ -156,19 +157,19 @@ def _facts(asked: Asked, seconds: Mapping[str, Number]) -> list[tuple[str, str]]
 def _flops_formula(asked: Asked) -> str:
     """FLOPs, and how they come about where that is one product."""
     if len(asked.orders) > 1:
-        return f"{asked.flops:,} FLOPs in the cheapest order"
+        return f"{count_text(asked.flops, 'FLOP')} in the cheapest order"
     factors = [2] * bool(asked.einsum.summed) + [asked.sizes[name] for name in asked.einsum.names]
     formula = f"{' × '.join(map(str, factors))} = "
     short = len(asked.einsum.operands) == 2 and len(formula) <= 26
-    return f"{formula if short else ''}{asked.flops:,} FLOPs"
+    return f"{formula if short else ''}{count_text(asked.flops, 'FLOP')}"
 
 
 def _bars(asked: Asked, seconds: Mapping[str, Number], y: Number) -> tuple[str, Number]:
-    """A bar for each order, and who of opt_einsum and us would take which."""
+    """A bar for each order, the cheapest and torch's own choice marked."""
     shown = asked.orders[:MOST_BARS]
     if len(asked.orders) > MOST_BARS:
         shown = [*asked.orders[: MOST_BARS - 1], asked.orders[-1]]
-    theirs = opt_einsums_order(asked)
+    theirs = torchs_order(asked)
     most = max(order.flops for order in shown) or 1
     title = f"{len(asked.orders)} orders of multiplying in pairs, FLOPs"
     parts = [text(0, y, title, class_="strong")]
@@ -179,9 +180,9 @@ def _bars(asked: Asked, seconds: Mapping[str, Number], y: Number) -> tuple[str, 
             y += LINE
         cheapest = order.flops == asked.flops
         length = max(2, 400 * order.flops / most)
-        said = [f"{order.flops:,}"]
+        said = [count_text(order.flops, "").strip()]
         said += ["cheapest"] if cheapest else [times_text(order.flops / asked.flops)] if asked.flops else []
-        said += ["opt_einsum's choice"] if order.tree == theirs else []
+        said += ["torch's choice"] if order.tree == theirs else []
         said += [f"measured {seconds_text(seconds[order.text])}"] if order.text in seconds else []
         parts += [
             text(0, y + 16, order.text, class_="code strong" if cheapest else "code"),
@@ -192,10 +193,11 @@ def _bars(asked: Asked, seconds: Mapping[str, Number], y: Number) -> tuple[str, 
     return "".join(parts), y + 6
 
 
-def opt_einsums_order(asked: Asked) -> Tree:
-    """The order in which opt_einsum would multiply; torch.einsum asks it, if it is installed."""
+def torchs_order(asked: Asked) -> Tree:
+    """The order in which torch.einsum would multiply, for which it asks opt_einsum."""
     *shapes, _ = asked.shapes
-    path, _ = opt_einsum.contract_path(asked.einsum.equation, *shapes, shapes=True, optimize="optimal")
+    strategy = torch.backends.opt_einsum.strategy
+    path, _ = opt_einsum.contract_path(asked.einsum.equation, *shapes, shapes=True, optimize=strategy)
     trees: list[Tree] = list(range(len(shapes)))
     for places in path:
         pair = [trees.pop(place) for place in sorted(places, reverse=True)]
@@ -220,13 +222,17 @@ def _meaning(asked: Asked, agreement: str) -> str:
         cost = "nothing is multiplied, so 0 FLOPs by convention"
     elif len(asked.einsum.operands) == 2:
         each = "2 for each step, a product and an addition" if asked.einsum.summed else "1 for each step"
-        cost = f"{asked.flops:,} FLOPs, {each}"
+        cost = f"{count_text(asked.flops, 'FLOP')}, {each}"
     else:
         dearest = asked.orders[-1].flops
-        cost = f"{asked.flops:,} FLOPs in every order"
+        cost = f"{count_text(asked.flops, 'FLOP')} in every order"
         if dearest > asked.flops:
             more = times_text(dearest / asked.flops)
-            cost = f"{asked.flops:,} FLOPs as {asked.orders[0].text}, up to {more} that in another order"
+            cost = f"{count_text(asked.flops, 'FLOP')} as {asked.orders[0].text}, up to {more} that in another order"
+        theirs = torchs_order(asked)
+        taken = next(order.flops for order in asked.orders if order.tree == theirs)
+        if taken > asked.flops:
+            cost += f"; torch's choice, searched by another count, takes {count_text(taken, 'FLOP')}"
     return f"{'; '.join([*roles, cost])}. {agreement}".strip()
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from course_utils.labs.matmul_picture import (
     typed_seconds,
     view,
 )
-from course_utils.labs.panel import Download, Panel, Progress, View
+from course_utils.labs.panel import Download, Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizeControl
 from course_utils.quantities import Number, rate_text, seconds_text
 
@@ -127,7 +126,7 @@ class _MatmulLab:
                 f"There is no {asked.where} here, and no recording of one: what you see is its data sheet's prediction."
             )
         asked.check_that_it_can_run()
-        timing = yield from _as_progress(_steps(asked, at_most_s))
+        timing = yield from as_progress(_steps(asked, at_most_s), at_most_s=LONGEST_S)
         found = timing.seconds, timing.spread, timing.doubt
         return self._keep(Run(asked.where, *asked.size, asked.dtype, *found, guess=guess))
 
@@ -153,20 +152,3 @@ class _MatmulLab:
 def _steps(asked: Asked, at_most_s: Number) -> Generator[measure.Step, None, measure.Timing]:
     steps = products.timing_steps_apart if asked.runs_apart else products.timing_steps
     return steps(asked.b, asked.d, asked.k, asked.dtype, device=machines.device(), at_most_s=at_most_s)
-
-
-def _as_progress(
-    steps: Generator[measure.Step, None, measure.Timing],
-) -> Generator[Progress, None, measure.Timing]:
-    deadline = time.monotonic() + LONGEST_S
-    try:
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                return end.value
-            if time.monotonic() > deadline:
-                raise ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that this lab waits.")
-            yield Progress(min(0.98, step.fraction), step.report)
-    finally:
-        steps.close()

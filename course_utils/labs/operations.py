@@ -64,17 +64,17 @@ class Operation:
             said = f"torch says “{words.rstrip('.')}”"
             raise ValueError(f"{self.text} on shape {tuple(t.shape)}: {said}.") from None
         elements = math.prod(after.shape)  # numel() overflows
-        if elements > MOST_ELEMENTS or after.ndim > MOST_DIMENSIONS:
+        if max(elements, *after.shape, 0) > MOST_ELEMENTS or after.ndim > MOST_DIMENSIONS:
             raise ValueError(
-                f"{self.text} gives {after.ndim} dimensions and {elements:,} elements. "
-                f"This lab draws up to {MOST_DIMENSIONS} and {MOST_ELEMENTS}: take smaller ones."
+                f"{self.text} gives {after.ndim} dimensions, {elements:,} elements. "
+                f"This lab draws up to {MOST_DIMENSIONS} and {MOST_ELEMENTS} elements, in each dimension too: take smaller ones."
             )
         return after
 
 
 def refusal(operation: Operation, t: torch.Tensor) -> str:
     """Why a view of that tensor is impossible; nothing if it is possible, or no view."""
-    if operation.name != "view":
+    if operation.name != "view" or not operation.arguments:
         return ""
     listed = operation.arguments
     new_shape = list(listed[0] if len(listed) == 1 and isinstance(listed[0], tuple) else listed)
@@ -82,7 +82,9 @@ def refusal(operation: Operation, t: torch.Tensor) -> str:
         return ""  # torch says what is wrong with it
     if -1 in new_shape:
         rest = math.prod(n for n in new_shape if n != -1)
-        if not rest or t.numel() % rest:
+        if not rest:
+            return "Beside a size of 0, -1 could be anything."
+        if t.numel() % rest:
             return f"{t.numel()} elements do not fall into groups of {rest}."
         new_shape[new_shape.index(-1)] = t.numel() // rest
     return layout.why_not_view(tuple(t.shape), t.stride(), new_shape)
@@ -183,6 +185,8 @@ class _Reader:
         if self._next() in ("...", "None"):
             self.place += 1
             return Ellipsis if self.tokens[self.place - 1][0] == "..." else None
+        if self._next() in (",", "]"):
+            raise self._mistake(*self._here(), "a number or a slice belongs here")
         parts: list[int | None] = [None]
         while self._next() not in (",", "]"):
             if self._next() == ":":

@@ -5,12 +5,12 @@ import contextvars
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import anywidget
 import ipywidgets as widgets
@@ -18,8 +18,10 @@ import traitlets
 
 from course_utils.figures import COLOURS
 from course_utils.labs import svg as svg_words
+from course_utils.measure import Step
 from course_utils.quantities import Number
 
+Result = TypeVar("Result")
 REPORT_S = 0.1  # between two reports of a job
 _HERE = Path(__file__).parent
 
@@ -40,6 +42,24 @@ class Progress:
     fraction: Number
     report: str
     changed: bool = False
+
+
+def as_progress(
+    steps: Generator[Step, None, Result], *, at_most_s: Number, begun: Number = 0, share: Number = 1
+) -> Generator[Progress, None, Result]:
+    """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
+    deadline = time.monotonic() + at_most_s
+    try:
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                return end.value
+            if time.monotonic() > deadline:
+                raise ValueError(f"Ended after {at_most_s:.0f} s, which is the most that this lab waits.")
+            yield Progress(begun + share * min(0.98, step.fraction), step.report)
+    finally:
+        steps.close()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ function render({ model, el }) {
   const picture = part("picture", "group");
   const frame = part("table", "region");
   frame.tabIndex = 0; // so that the keyboard can scroll it
-  frame.setAttribute("aria-label", "History");
+  frame.setAttribute("aria-label", "Table");
   const table = frame.appendChild(document.createElement("table"));
 
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
@@ -60,7 +60,7 @@ function render({ model, el }) {
   function press(button) {
     if (!button) return;
     goTo(button);
-    model.send({ pick: button.dataset.key });
+    if (!("point" in button.dataset)) model.send({ pick: button.dataset.key }); // what points has been picked by now
   }
 
   function goTo(button) {

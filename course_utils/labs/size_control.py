@@ -16,10 +16,10 @@ def size_of(name: str, said: int | str) -> int:
     >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
     (1024, 16384, 3)
     """
-    words = str(said).strip().replace(",", "").replace("_", "")
+    words = str(said).strip()
     power = re.fullmatch(r"2 *(?:\^|\*\*) *(\d{1,3})", words, re.ASCII)
-    if power or re.fullmatch(r"\d{1,12}", words, re.ASCII):
-        size = 2 ** int(power[1]) if power else int(words)
+    if power or re.fullmatch(r"\d{1,12}|\d{1,3}([,_]\d{3})+", words, re.ASCII):
+        size = 2 ** int(power[1]) if power else int(words.replace(",", ""))
         if 1 <= size <= LARGEST:
             return size
     raise ValueError(

@@ -1,5 +1,6 @@
 """What the stride lab draws: the storage as a strip, the tensor as a grid, each element in the colour of its place."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from course_utils.quantities import Number
 WIDTH, GAP = 940, 26
 STRIP_CELL, GRID_CELL, HEIGHT = 29, 36, 26
 STRIP_COLUMNS = WIDTH // STRIP_CELL
+VIRIDIS = matplotlib.colormaps["viridis"]
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,13 @@ def _pointing(t: torch.Tensor, element: tuple[int, ...] | None) -> str:
     return f"[{index}] lies at {t.storage_offset()}{terms} = {layout.address(t, element)}"
 
 
+@functools.cache
 def _colour(place: int, owned: int) -> tuple[str, str]:
     """The colour of a place in the storage, and the class that makes words on it readable."""
-    red, green, blue, _ = matplotlib.colormaps["viridis"](place / max(1, owned - 1))
-    bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
-    return matplotlib.colors.to_hex((red, green, blue)), "on-light" if bright else "on-dark"
+    colour = VIRIDIS(place / max(1, owned - 1))[:3]
+    linear = [((part + 0.055) / 1.055) ** 2.4 if part > 0.04045 else part / 12.92 for part in colour]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return matplotlib.colors.to_hex(colour), "on-light" if luminance > 0.18 else "on-dark"
 
 
 def _cell(x: Number, y: Number, width: Number, value: int, colour: str) -> str:
@@ -87,7 +91,7 @@ def _cell(x: Number, y: Number, width: Number, value: int, colour: str) -> str:
 def _strip(t: torch.Tensor, owned: int, element: tuple[int, ...] | None, y: Number) -> tuple[str, Number]:
     """The storage from its first number to its last; what the tensor does not see is empty."""
     values = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (owned,)).tolist()
-    seen, parts = set(layout.addresses(t)), []
+    seen, parts = layout.places(t), []
     for place, value in enumerate(values):
         row, column = divmod(place, STRIP_COLUMNS)
         x, top = column * STRIP_CELL, y + 14 + row * (HEIGHT + 16)
@@ -105,12 +109,12 @@ def _ring(x: Number, y: Number, width: Number) -> str:
 
 def _grid(t: torch.Tensor, element: tuple[int, ...] | None, y: Number) -> tuple[str, Number]:
     """The last two dimensions as a block of rows and columns, a block for each index of the others."""
-    *leading, rows, columns = (1, 1, *t.shape)
+    *leading, rows, columns = (*[1] * (2 - t.ndim), *t.shape)
     width = min(GRID_CELL, WIDTH // max(1, columns))
     block_width, block_height = columns * width, rows * HEIGHT if t.numel() else 0
     names = max(0, t.ndim - 2)
     x, parts = 0, []
-    for outer in product(*map(range, leading[len(leading) - names :])) if t.numel() else ():
+    for outer in product(*map(range, leading)) if t.numel() else ():
         if x and x + block_width > WIDTH:
             x, y = 0, y + block_height + GAP
         if names:
