@@ -66,13 +66,13 @@ def held_bytes(
     Counted on fake tensors, by `measure.account`: what torch would hold, and none of it is allocated.
 
     >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
-                 bytes
-    parameters   2,016
-    gradients    2,016
-    optimizer    8,144
-    master       4,032
-    activations  3,012
-    total       19,220
+                  bytes
+    parameters    2,016
+    gradients     2,016
+    optimizer     8,144
+    master        4,032
+    activations   3,012
+    total        19,220
     """
     kind = recipe_named(recipe)
     make = _OPTIMIZERS[recipe.split(",")[0].split()[-1]]
