@@ -93,7 +93,8 @@ class _MemoryLab:
     def panel(self) -> Panel:
         plain = {"description_width": "initial"}
         style = plain | {"button_width": "auto"}
-        row = widgets.Layout(width="auto", flex_flow="row wrap")
+        row = widgets.Layout(width="auto", flex_flow="row nowrap")
+        narrow = widgets.Layout(width="auto")
         sizes = sizes_of(LARGE)
 
         def buttons(options: object, value: object, name: str) -> widgets.ToggleButtons:
@@ -102,8 +103,8 @@ class _MemoryLab:
             )
 
         def field(name: str) -> widgets.Text:
-            layout = widgets.Layout(width="150px")
             words = name.replace("_", " ")
+            layout = widgets.Layout(width=f"{75 + 7 * len(words)}px")
             return widgets.Text(
                 sizes[name], description=words, continuous_update=True, layout=layout, style=plain
             )
@@ -117,8 +118,8 @@ class _MemoryLab:
             "machine": buttons(MACHINES, "H100 SXM", "machine"),
             "machines": SizeControl("machines", 8, name_px=95),
             "stage": buttons([(f"{n}", n) for n in range(4)], 0, "sharding stage"),
-            "fused": widgets.Checkbox(True, description="fused attention", indent=False),
-            "recompute": widgets.Checkbox(False, description="recompute layers", indent=False),
+            "fused": widgets.Checkbox(True, description="fused attention", indent=False, layout=narrow),
+            "recompute": widgets.Checkbox(False, description="recompute layers", indent=False, layout=narrow),
         }
 
         def show_fields(_: object) -> None:
