@@ -75,11 +75,12 @@ def parsed(pattern: str, *, letters: bool = False) -> Einsum:
     """
     if len(pattern) > LONGEST:
         raise ValueError(f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here.")
+    pattern = pattern.replace("→", "->")
     arrows = [match.start() for match in re.finditer("->", pattern)]
     if len(arrows) != 1:
         at = arrows[1] if arrows else len(pattern)
         what = "a second ->" if arrows else "the -> is missing, and behind it what the result keeps"
-        raise _mistake(pattern, at, at + 2 * bool(arrows), what)
+        raise _mistake(pattern, at, at + 2 * bool(arrows), what, f" A pattern looks like {EXAMPLE}.")
     comma = pattern.find(",", arrows[0])
     if comma >= 0:
         raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
@@ -106,7 +107,12 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):
-            raise _mistake(pattern, at, at + len(name), f"{name} stands twice in one place; once is enough")
+            hint = (
+                " If these words are names of dimensions, choose names." if letters and " " in pattern else ""
+            )
+            raise _mistake(
+                pattern, at, at + len(name), f"{name} stands twice in one place; once is enough", hint
+            )
         found.append((name, at))
     return found
 
@@ -123,10 +129,7 @@ def _why_not(name: str, letters: bool) -> str:
 
 def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
     marked = f"{pattern[:start]}▸{pattern[start:end]}◂{pattern[end:]}"
-    return ValueError(
-        f"In “{marked}”, at ▸◂: {what}.{hint} An einsum pattern looks like {EXAMPLE}: operands, commas between them, "
-        "and behind -> what is kept."
-    )
+    return ValueError(f"In “{marked}”, at ▸◂: {what}.{hint}")
 
 
 # The slow loops that it stands for.

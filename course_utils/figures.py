@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from course_utils.floats import Format
 from course_utils.quantities import Number, rate_text
 
-# A colour means one thing in the whole series. Okabe and Ito's, which colour-blind readers can tell apart.
+# A colour means one thing in the whole series. Okabe and Ito's and Tol's, which colour-blind readers can tell apart.
 COLOURS = {
     "predicted": "#0072B2",
     "measured": "#D55E00",
@@ -19,6 +19,9 @@ COLOURS = {
     "sign": "#CC79A7",
     "exponent": "#00A878",
     "fraction": "#56B4E9",
+    "batch": "#BBBBBB",
+    "kept": "#88CCEE",
+    "summed": "#DDCC77",
 }
 
 _STYLE = {
@@ -145,6 +148,22 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
             _label(axes, words, len(microseconds), value, COLOURS["limit"], (4, offset))
         axes.set_xlim(-1, len(microseconds) * 1.2)
         axes.set_ylim(best * 0.9, max(mean * 1.2, best * 1.3))
+    return axes.figure
+
+
+def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured: Sequence[Number]) -> Figure:
+    """Time to read one number at each stride, over that at stride 1: by cache lines, and as it was measured."""
+    title = "From stride 16 on, every number costs a cache line of its own"
+    with _axes(title, "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
+            axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
+        _key(axes, "predicted: cache lines fetched", "measured")
+        ticks = [2**k for k in range(1 + int(max(*strides, *measured)).bit_length())]
+        axes.set_xticks(strides, [str(s) for s in strides])
+        axes.set_yticks(ticks, [str(t) for t in ticks])
+        axes.set_ylim(0.8, 2 * max(*predicted, *measured))
     return axes.figure
 
 

@@ -128,6 +128,15 @@ def _ratio_text(measured: Number, predicted: Number) -> str:
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
 
 
+def times_text(ratio: Number) -> str:
+    """How many times as much, in three digits or in full.
+
+    >>> times_text(15.77), times_text(13_400_000)
+    ('15.8 times', '13,400,000 times')
+    """
+    return f"{ratio:,.0f} times" if ratio >= 99.95 else f"{ratio:.3g} times"
+
+
 def number_text(n: Number) -> str:
     """Counts in full with separators, other numbers to six digits."""
     if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:

@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from beartype import beartype
+from jaxtyping import Float, Shaped, jaxtyped
 
+from course_utils.checks import einsum, flops, tensors
 from course_utils.checks import floats as check
-from course_utils.checks import flops
 from course_utils.checks.verdict import NOT_ATTEMPTED, near, same
 from tests.notebooks import exercises
 
@@ -54,6 +56,41 @@ WRONG_VALUES = [
     (flops.days, 22.77 * 1024, "one A100"),
     (flops.days, True, "is not it"),
     (flops.days, [22.77], "is not it"),
+    (tensors.metadata, ((3, 3), (1, 4), 0), "both move the offset"),
+    (tensors.metadata, ((3, 3), (1, 4), 1), "so it adds 12"),
+    (tensors.metadata, ((3, 3), (1, 4), 12), "its stride is 1"),
+    (tensors.metadata, ((3, 3), (3, 1), 13), "A view keeps those of its base"),
+    (tensors.metadata, ([3, 3], [4, 1], 13), "exchanges the first stride with the last"),
+    (tensors.metadata, ((3, 3), (12, 4), 13), "transpose comes first"),
+    (tensors.metadata, None, "A tuple (shape, stride, offset) is wanted"),
+    (tensors.metadata, "(3, 3)", "A tuple (shape, stride, offset) is wanted"),
+    (tensors.metadata, math.nan, "is not it"),
+    (tensors.kept_alive, 32 * 50257 * 2, "A view keeps the whole storage"),
+    (tensors.kept_alive, 32 * 1024 * 50257 * 4, "bf16 takes 2"),
+    (tensors.kept_alive, 32 * 1024 * 50257, "the number of elements"),
+    (tensors.kept_alive, "3 GB", "plain number"),
+    (einsum.similarities, "b s w, b s w -> b s s", "two different names"),
+    (einsum.similarities, "b s w, b s w -> b s", "Two different tokens need two different names"),
+    (einsum.similarities, "b i w, b j w -> b i", "keep both names"),
+    (einsum.similarities, "b i w, b j w -> b j i", "belongs to x"),
+    (einsum.similarities, "b i w, b j w -> i j", "keep the batch"),
+    (einsum.similarities, "b i w, c j w -> b c i j", "the same name in both"),
+    (einsum.similarities, "b i w, b j v -> b i j", "same name twice"),
+    (einsum.similarities, "b i w -> b i", "three dimensions each"),
+    (einsum.similarities, "b i w, b j w", "the -> is missing"),
+    (einsum.similarities, None, "A pattern is a string"),
+    (einsum.similarities, "__import__('os')", "the -> is missing"),
+    (einsum.low_rank_flops, 2 * 4096 * 1024 * 1024 + 2 * 1024 * 8 * 1024, "Go through the narrow place"),
+    (einsum.low_rank_flops, 2 * 4096 * 1024 * 8, "That is the way in alone"),
+    (einsum.low_rank_flops, 2 * 4096 * 1024 * 1024, "which is what the two narrow ones"),
+    (einsum.low_rank_flops, 2 * 4096 * 1024 * 8 * 1024, "all four dimensions"),
+    (einsum.low_rank_flops, math.nan, "is not it"),
+    (einsum.patches, "b (p r) (q c) ch -> b (r c) (p q ch)", "You have it the other way round"),
+    (einsum.patches, "b (r p) (c q) ch -> b (c r) (p q ch)", "first the patches of the first row"),
+    (einsum.patches, "b (r p) (c q) ch -> b r c (p q ch)", "an image 2 × 3 patches"),
+    (einsum.patches, "b (r p) (c p) ch -> b (r c) (p p ch)", "einops says"),
+    (einsum.patches, "nonsense", "einops says"),
+    (einsum.patches, 5, "A pattern is a string"),
 ]
 
 
@@ -103,6 +140,24 @@ def outermost(points):
 
 def highest(points):
     return max(rate for _, rate in points), max(rate / x for x, rate in points)
+
+
+def pairs_with_ones(shape, stride):
+    return all(stride[n] == shape[n + 1] * stride[n + 1] for n in range(len(shape) - 1))
+
+
+def grouped(q, k):
+    return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
+
+
+def annotated(first, second, *, kind=Float):
+    """q @ k.mT behind such annotations."""
+
+    @jaxtyped(typechecker=beartype)
+    def scores(q: kind[torch.Tensor, first], k: kind[torch.Tensor, second]):
+        return q @ k.mT
+
+    return scores
 
 
 WRONG_FUNCTIONS = [
@@ -161,6 +216,48 @@ WRONG_FUNCTIONS = [
     (check.bf16_by_integers, lambda bits: bits >> 16, "rounds towards zero"),
     (check.bf16_by_integers, half_up, "every tie up"),
     (check.bf16_by_integers, without_nan, "must stay a NaN"),
+    (tensors.element, lambda s, st, o, i, j: s[i * st[0] + j], "use both strides"),
+    (tensors.element, lambda s, st, o, i, j: s[i * st[0] + j * st[1]], "at its offset"),
+    (tensors.element, lambda s, st, o, i, j: s[o + i * st[1] + j * st[0]], "steps by the first stride"),
+    (tensors.element, lambda s, st, o, i, j: s[o + i * st[0] + j], "use both strides"),
+    (tensors.element, lambda s, st, o, i, j: None, "gave None"),
+    (tensors.element, lambda s, st, o, i, j: s[10**6], "IndexError"),
+    (tensors.element, 3, "A function is wanted"),
+    (tensors.windows, lambda n, w, s: (((n - w) // s, w), (s, 1)), "One window short"),
+    (tensors.windows, lambda n, w, s: ((n // w, w), (w, 1)), "do not overlap"),
+    (tensors.windows, lambda n, w, s: (((n - w) // s + 1, w), (w, 1)), "step numbers later, not width"),
+    (tensors.windows, lambda n, w, s: ((-(-n // s), w), (s, 1)), "beyond the end"),
+    (tensors.windows, lambda n, w, s: ((w, (n - w) // s + 1), (1, s)), "A row for each window"),
+    (tensors.windows, lambda n, w, s: math.nan, "gave nan"),
+    (
+        tensors.flattens,
+        lambda n, s: torch.empty_strided(n, s).is_contiguous(),
+        "asks whether it is contiguous",
+    ),
+    (tensors.flattens, lambda n, s: True, "by copying"),
+    (tensors.flattens, lambda n, s: list(s) == sorted(s, reverse=True), "Falling strides are not enough"),
+    (tensors.flattens, lambda n, s: len(n) < 2 or s[0] == n[1] * s[1], "Every pair of neighbours"),
+    (tensors.flattens, pairs_with_ones, "never stepped along"),
+    (tensors.flattens, lambda n, s: None, "gave None"),
+    (einsum.grouped_attention, lambda q, k: q @ k.mT, "Split the heads into groups first"),
+    (
+        einsum.grouped_attention,
+        lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,
+        "heads 0 and 1 use the first keys",
+    ),
+    (einsum.grouped_attention, lambda q, k: q @ k[:, :1].mT, "keys of its own"),
+    (einsum.grouped_attention, lambda q, k: grouped(q, k) / q.shape[-1] ** 0.5, "before scaling"),
+    (einsum.grouped_attention, lambda q, k: grouped(q, k).mT, "expected shape"),
+    (einsum.grouped_attention, lambda q, k: grouped(q, k) * math.nan, "differ by up to nan"),
+    (einsum.grouped_attention, lambda q, k: 0.5, "gave 0.5"),
+    (einsum.guarded, lambda q, k: q @ k.mT, "refuse keys for one sequence"),
+    (einsum.guarded, lambda q, k: q @ k, "are fine, but it stopped"),
+    (einsum.guarded, lambda q, k: k @ q.mT, "should be q @ k.mT"),
+    (einsum.guarded, annotated("...  i d", "... j d"), "refuse"),
+    (einsum.guarded, annotated("b i d", "c j d"), "the same batch"),
+    (einsum.guarded, annotated("b i d", "b j d", kind=Shaped), "refuse integers"),
+    (einsum.guarded, annotated("b i d", "b i d"), "are fine, but it stopped"),
+    (einsum.guarded, None, "A function is wanted"),
 ]
 
 
@@ -174,6 +271,13 @@ RIGHT_IN_ANOTHER_TYPE = [
         flops.fitted_roofline,
         lambda points: np.array(points).T[1].max() * np.array([1, 0]) + [0, highest(points)[1]],
     ),
+    (tensors.metadata, [[3, 3], (1, 4), 13.0]),
+    (tensors.metadata, (torch.Size([3, 3]), (1, 4), 13)),
+    (tensors.element, lambda s, st, o, i, j: torch.tensor(s[o + i * st[0] + j * st[1]])),
+    (tensors.windows, lambda n, w, s: [[(n - w) // s + 1, w], [s, 1]]),
+    (einsum.similarities, "x  y z ,x t z->x y t"),
+    (einsum.grouped_attention, lambda q, k: grouped(q.double(), k.double())),
+    (einsum.patches, "n (a p) (b q) c -> n (a b) (p q c)"),
     (check.spelled, "0b1100011010000000"),
     (check.block_gib, np.float32(2.25)),
     (check.decoded, lambda b, e, m: np.float32(ieee(b, e, m))),

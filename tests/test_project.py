@@ -39,9 +39,21 @@ MAY_IMPORT = {
     "training": {"torch", "numpy", "jaxtyping", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
-    "checks": {"torch", "numpy", "floats", "quantities", "figures", "predict", "datasheets"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
-    | {"quantities", "floats", "figures", "datasheets", "predict", "measure", "products", "machines"},
+    "checks": {
+        "torch",
+        "numpy",
+        "einops",
+        "einsums",
+        "floats",
+        "layout",
+        "quantities",
+        "figures",
+        "predict",
+        "datasheets",
+    },
+    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
+    | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
+    | {"products", "machines", "einsums"},
     "recorded": set(),
 }
 

@@ -49,6 +49,7 @@ def judge_value(
     tempting: Mapping[object, str],
     because: str,
     tolerance: Number = 0.0,
+    wanted: str = "",
 ) -> Verdict:
     """One value, exact or to a relative tolerance, with advice for the wrong values that people come to."""
     if answer is ...:
@@ -60,7 +61,9 @@ def judge_value(
         or isinstance(answer, bool)
         or answer != answer
     ):
-        return Verdict("not yet", f"{answer!r} is not it. {_WANTED.get(type(expected), '')}".strip())
+        return Verdict(
+            "not yet", f"{answer!r} is not it. {wanted or _WANTED.get(type(expected), '')}".strip()
+        )
     advice = next(
         (words for wrong, words in tempting.items() if same(answer, wrong) or near(answer, wrong, tolerance)),
         "",
@@ -77,7 +80,10 @@ def judge_function(
     because: str,
     tolerance: Number = 0.0,
 ) -> Verdict:
-    """A function, case by case against the oracle. A tempting function that went the same way all along gives advice."""
+    """A function, case by case against the oracle. A tempting function that went the same way all along gives advice.
+
+    `tolerance` is a share of each number; of a tensor, a share of its largest one.
+    """
     if answer is ...:
         return NOT_ATTEMPTED
     if not callable(answer):
@@ -85,9 +91,12 @@ def judge_function(
     tempting = dict(tempting)
     for case in cases:
         came, stumble = call(answer, *case)
-        called = f"{name_of(answer)}({', '.join(map(repr, case))})"
+        called = f"{name_of(answer)}({', '.join(map(_shown, case))})"
         if stumble:
-            return Verdict("not yet", f"{called} {stumble}")
+            alike = (
+                words for wrong, words in tempting.items() if _error(call(wrong, *case)[1]) == _error(stumble)
+            )
+            return Verdict("not yet", f"{called} {stumble} {next(alike, '')}".strip())
         if came is ...:
             return NOT_ATTEMPTED
         tempting = {
@@ -98,9 +107,22 @@ def judge_function(
         expected = oracle(*case)
         if not (same(came, expected) or near(came, expected, tolerance)):
             advice = next(iter(tempting.values()), "")
-            words = f"{called} gave {came!r}; expected {expected!r}. {advice}".strip()
+            words = f"{called} gave {_shown(came)}; expected {_expected(expected, came)}. {advice}".strip()
             return Verdict("not yet", words)
     return Verdict("right", because)
+
+
+def _shown(x: object) -> str:
+    """A tensor by its shape, anything else as Python shows it."""
+    return f"a tensor of shape {tuple(x.shape)}" if isinstance(x, torch.Tensor) else repr(x)
+
+
+def _expected(expected: object, came: object) -> str:
+    if isinstance(expected, torch.Tensor) and isinstance(came, torch.Tensor):
+        if expected.shape == came.shape:
+            return f"other numbers: they differ by up to {(expected - came).abs().max().item():.2g}"
+        return f"shape {tuple(expected.shape)}"
+    return _shown(expected)
 
 
 def call(function: Callable[..., object], *arguments: object) -> tuple[object, str]:
@@ -115,14 +137,21 @@ def call(function: Callable[..., object], *arguments: object) -> tuple[object, s
         return None, f"stopped{where} with {type(error).__name__}: {error}"
 
 
+def _error(stumble: str) -> str:
+    """The error without the line that it came from."""
+    return stumble.partition(" with ")[2]
+
+
 def name_of(function: Callable[..., object]) -> str:
     """What the reader called it."""
     return getattr(function, "__name__", "your function")
 
 
 def same(a: object, b: object) -> bool:
-    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is does not matter."""
+    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is, or list or tuple, does not matter."""
     a, b = _plain(a), _plain(b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
     if {type(a), type(b)} == {int, float} and abs(a) < 2**53 > abs(b):  # where a float holds every integer
         a, b = float(a), float(b)
     if isinstance(a, float) and isinstance(b, float):
@@ -136,7 +165,9 @@ def same(a: object, b: object) -> bool:
 
 
 def near(a: object, b: object, tolerance: Number) -> bool:
-    """Within that share of each other; of two sequences, each number of the one and of the other."""
+    """Within that share of each other; of two sequences, each number of the one and of the other; of tensors, of the largest."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
+        return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
     a, b = _plain(a), _plain(b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str):
         return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))

@@ -1,6 +1,8 @@
 """The labs."""
 
+from course_utils.labs.einsum_lab import einsum_lab
 from course_utils.labs.float_lab import float_lab
 from course_utils.labs.matmul_lab import matmul_lab
+from course_utils.labs.stride_lab import stride_lab
 
-__all__ = ["float_lab", "matmul_lab"]
+__all__ = ["einsum_lab", "float_lab", "matmul_lab", "stride_lab"]

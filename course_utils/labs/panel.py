@@ -73,8 +73,8 @@ class Panel(widgets.VBox):
     quick; a ValueError from it is the reader's mistake, and its sentence appears in the panel. A job is
     a generator over the same values that yields Progress: it runs in a thread, and Stop ends it at the
     next yield. Where it says that something changed, `show` draws again, with the values of that moment.
-    An action is done at once, and may return a Download. `pick(key, **values)` answers a click into the
-    picture with new values for controls.
+    An action is done at once, and may return a Download, or new values for controls. `pick(key, **values)`
+    answers with such values when a part of the picture is clicked, or pointed at.
     """
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
@@ -87,7 +87,7 @@ class Panel(widgets.VBox):
         *,
         presets: Mapping[str, Mapping[str, object]] | None = None,
         jobs: Mapping[str, Callable[..., Iterator[Progress]]] | None = None,
-        actions: Mapping[str, Callable[..., Download | None]] | None = None,
+        actions: Mapping[str, Callable[..., Download | Mapping[str, object] | None]] | None = None,
         pick: Callable[..., Mapping[str, object]] | None = None,
     ) -> None:
         self.controls = dict(controls)
@@ -155,17 +155,17 @@ class Panel(widgets.VBox):
             self._move(_named(label, self._presets, "preset"))
 
     def pick(self, key: str) -> None:
-        """Do what a click on that part of the picture does."""
+        """Do what a click on that part of the picture does, or a pointer over it."""
         with self._lock, self._telling():
             self._move(self._pick(key, **self.values) if self._pick else {})
 
     def act(self, label: str) -> None:
         """Do what the button of that name does."""
         with self._lock, self._telling():
-            download = _named(label, self._actions, "action")(**self.values)
-            if download is not None:
-                self.screen.send({"download": download.name, "text": download.text})
-            self._display(self._show(**self.values))
+            done = _named(label, self._actions, "action")(**self.values)
+            if isinstance(done, Download):
+                self.screen.send({"download": done.name, "text": done.text})
+            self._move(done if isinstance(done, Mapping) else {})
 
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
@@ -265,7 +265,8 @@ class Panel(widgets.VBox):
                         break
         except Exception as error:  # wait() raises it
             self._job_error = error
-            self._report(_sentence(error), failed=True)
+            words = _sentence(error)
+            self._report("" if words == self.screen.mistake else words, failed=True)  # said once is enough
         finally:
             with self._lock:
                 self._worker = None

@@ -42,6 +42,7 @@ function render({ model, el }) {
       again.setAttribute("tabindex", "0");
       if (hadFocus) again.focus();
     }
+    nameTheControls(el, model.get("name"));
   }
 
   function tabulate() {
@@ -67,6 +68,16 @@ function render({ model, el }) {
     button.setAttribute("tabindex", "0");
     button.focus();
     current = button.dataset.key;
+    point(button);
+  }
+
+  // Some parts answer when they are pointed at, by the mouse or by the arrow keys. A picture that is drawn anew
+  // under a resting pointer is no new pointing.
+  let pointed = null;
+  function point(button) {
+    if (!button || !("point" in button.dataset) || button.dataset.key === pointed) return;
+    pointed = button.dataset.key;
+    model.send({ pick: pointed });
   }
 
   // Left and right stay in the row; up and down go to the nearest part of the next one.
@@ -84,6 +95,7 @@ function render({ model, el }) {
   picture.addEventListener("pointerdown", (event) => event.button === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
+  picture.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(event.target.closest("[data-key]")));
   picture.addEventListener("keydown", (event) => {
     const from = event.target.closest("[data-key]");
     if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell
@@ -120,7 +132,6 @@ function render({ model, el }) {
   draw();
   tabulate();
   tell();
-  nameTheControls(el, model.get("name"));
 }
 
 // ipywidgets leaves slider handles without a name; their label stands beside them.

@@ -1,11 +1,13 @@
-"""A size that can be dragged or typed."""
+"""Sizes that can be dragged or typed: one, or one for each name of a pattern."""
 
 import re
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 import traitlets
 
 LARGEST = 2**20
+DEFAULT = 4  # of a name that is new
 
 
 def size_of(name: str, said: int | str) -> int:
@@ -31,26 +33,33 @@ class SizeControl(widgets.HBox):
     value = traitlets.Union([traitlets.Int(), traitlets.Unicode()])
 
     def __init__(self, name: str, value: int) -> None:
-        self._name = name
         self._slider = widgets.FloatLogSlider(
             value,
             base=2,
             min=0,
             max=20,
             step=0.25,
-            description=name,
             readout=False,
             layout=widgets.Layout(width="190px"),
             style={"description_width": "20px"},
         )
-        self._field = widgets.Text(
-            str(value), continuous_update=True, tooltip=f"{name}, typed", layout=widgets.Layout(width="80px")
-        )
+        self._field = widgets.Text(str(value), continuous_update=True, layout=widgets.Layout(width="80px"))
         self._following = False
+        self.name = name
         self._slider.observe(self._dragged, names="value")
         self._field.observe(self._typed, names="value")
         super().__init__([self._slider, self._field], value=value)
         self.observe(self._show, names="value")
+
+    @property
+    def name(self) -> str:
+        """What it is the size of."""
+        return self._slider.description
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._slider.description = name
+        self._field.tooltip = f"{name}, typed"
 
     def _dragged(self, change: dict[str, object]) -> None:
         if not self._following:
@@ -67,10 +76,48 @@ class SizeControl(widgets.HBox):
             if self._field.value != str(self.value):
                 self._field.value = str(self.value)
             try:
-                size = size_of(self._name, self.value)
+                size = size_of(self.name, self.value)
             except ValueError:
                 return  # the lab says so; the slider stays
             if round(self._slider.value) != size:
                 self._slider.value = size
         finally:
             self._following = False
+
+
+class SizesControl(widgets.HBox):
+    """A size for each of some names, which may change; `value` remembers the sizes of names that have gone."""
+
+    value = traitlets.Dict()
+    most_names = 8
+
+    def __init__(self, value: dict[str, int]) -> None:
+        self._sizes = [SizeControl("", 4) for _ in range(self.most_names)]
+        self._names: Sequence[str] = ()
+        self._following = False
+        for control in self._sizes:
+            control.observe(self._moved, names="value")
+        super().__init__(self._sizes, value=value, layout=widgets.Layout(flex_flow="row wrap"))
+        self.observe(self._follow, names="value")
+
+    def show_names(self, names: Sequence[str]) -> None:
+        """Show these, and hide the rest."""
+        self._names = names[: self.most_names]
+        self._follow(None)
+
+    def _follow(self, _: object) -> None:
+        self._following = True
+        try:
+            for place, control in enumerate(self._sizes):
+                used = place < len(self._names)
+                control.layout.display = "" if used else "none"
+                if used:
+                    control.name = self._names[place]
+                    control.value = self.value.get(control.name, DEFAULT)
+        finally:
+            self._following = False
+
+    def _moved(self, change: dict[str, object]) -> None:
+        if not self._following:
+            recent = dict(list(self.value.items())[-50:])  # a name typed letter by letter leaves many behind
+            self.value = recent | {change["owner"].name: change["new"]}

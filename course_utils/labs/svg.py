@@ -56,6 +56,12 @@ def button(*children: str, key: str, row: str, label: str, on: bool) -> str:
     )
 
 
+def point(*children: str, key: str, row: str, label: str) -> str:
+    """A part of the picture that answers when it is pointed at, by the mouse or by the arrow keys."""
+    names = {"aria_label": label, "data_key": key, "data_row": row, "data_point": ""}
+    return element("g", *children, role="button", **names)
+
+
 def polyline(points: Iterable[tuple[Number, Number]], **attributes: object) -> str:
     """A line through points."""
     return element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), **attributes)
