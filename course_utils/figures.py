@@ -22,6 +22,12 @@ COLOURS = {
     "batch": "#BBBBBB",
     "kept": "#88CCEE",
     "summed": "#DDCC77",
+    "sgd": "#834D3F",
+    "momentum": "#E69F00",
+    "adagrad": "#6EB9B9",
+    "rmsprop": "#AA186F",
+    "adam": "#4444E4",
+    "adamw": "#70A1EB",
 }
 
 _STYLE = {
