@@ -23,14 +23,20 @@ COLOURS = {
     "kept": "#88CCEE",
     "summed": "#DDCC77",
     "forward": "#88CCEE",
-    "weight gradient": "#CC6677",
-    "input gradient": "#DDCC77",
+    "weight_gradient": "#CC6677",
+    "input_gradient": "#DDCC77",
     # What training holds; for every kind of eye the nearest two are far apart.
     "parameters": "#88BBEE",
     "gradients": "#EEDD88",
     "optimizer": "#117755",
     "master": "#999933",
     "activations": "#EE99AA",
+    "sgd": "#834D3F",
+    "momentum": "#E69F00",
+    "adagrad": "#6EB9B9",
+    "rmsprop": "#AA186F",
+    "adam": "#4444E4",
+    "adamw": "#70A1EB",
 }
 
 _STYLE = {

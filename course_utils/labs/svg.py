@@ -110,13 +110,30 @@ class LogPlot:
             text(self.left, self.top - 8, y_label, class_="faint"),
             text(right, bottom + 36, x_label, class_="faint end"),
         ]
-        for value in _decades(self.x_range, most=6):
+        for value in self._x_ticks():
             parts.append(polyline([(self.x(value), self.top), (self.x(value), bottom)], class_="grid"))
             parts.append(text(self.x(value), bottom + 18, x_text(value), class_="middle small"))
         for value in _decades(self.y_range, most=6):
             parts.append(polyline([(self.left, self.y(value)), (right, self.y(value))], class_="grid"))
             parts.append(text(self.left - 6, self.y(value) + 4, y_text(value), class_="end small"))
         return "".join(parts)
+
+    def _x_ticks(self) -> list[Number]:
+        return _decades(self.x_range, most=6)
+
+
+class StepPlot(LogPlot):
+    """The same over steps, which are counted from 0 and stand at even distances."""
+
+    def x(self, value: Number) -> Number:
+        """The horizontal place of a step."""
+        low, high = self.x_range
+        return self.left + self.width * (value - low) / (high - low)
+
+    def _x_ticks(self) -> list[Number]:
+        low, high = self.x_range
+        apart = next(n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if high - low <= 6 * n)
+        return list(range(low, high + 1, apart))
 
 
 def _share(value: Number, limits: tuple[Number, Number]) -> Number:

@@ -1,0 +1,81 @@
+"""Lines made fit for a picture: cut at a frame, thinned, and their names set apart."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from course_utils.labs.surfaces import Point
+from course_utils.quantities import Number
+
+CROWDED, BINS = 120, 50  # from so many values on, each of so many stretches keeps its least and its most
+
+
+def pieces_inside(places: Sequence[Point], left: Number, top: Number, side: Number) -> list[list[Point]]:
+    """The parts of a line that lie in a square, each from edge to edge."""
+    pieces: list[list[Point]] = []
+    for start, end in pairwise(places):
+        part = _inside(start, end, (left, top), side)
+        if part is None:
+            continue
+        if pieces and pieces[-1][-1] == part[0]:
+            pieces[-1].append(part[1])
+        else:
+            pieces.append(list(part))
+    return pieces
+
+
+def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Point, Point] | None:
+    first, last = 0.0, 1.0  # as shares of the way from start to end
+    for a, b, low in zip(start, end, corner, strict=True):
+        if low <= a <= low + side and low <= b <= low + side:
+            continue
+        if a == b:
+            return None
+        shares = (low - a) / (b - a), (low + side - a) / (b - a)
+        first, last = max(first, min(shares)), min(last, max(shares))
+    if first >= last:
+        return None
+    (x, y), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
+    begun = start if first == 0 else (x + first * dx, y + first * dy)
+    return begun, end if last == 1 else (x + last * dx, y + last * dy)
+
+
+def apart(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
+    """Without the points that lie on the one before them; the last one stays.
+
+    >>> apart([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
+    [(0, 0), (5, 0), (5.1, 0)]
+    """
+    kept = [places[0]]
+    for place in places[1:-1]:
+        if abs(place[0] - kept[-1][0]) + abs(place[1] - kept[-1][1]) >= least:
+            kept.append(place)
+    return [*kept, *places[1:][-1:]]
+
+
+def thinned(values: Sequence[Number]) -> list[int]:
+    """The places of all values, or where they are many, of the least and the most in each stretch."""
+    count = len(values)
+    if count <= CROWDED:
+        return list(range(count))
+    kept = {0, count - 1}
+    for n in range(BINS):
+        stretch = range(n * count // BINS, (n + 1) * count // BINS)
+        kept |= {min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)}
+    return sorted(kept)
+
+
+def spread(heights: Sequence[Number], low: Number, high: Number, gap: Number) -> list[Number]:
+    """The same heights, as near as can be, but at least a gap apart, and none above low or below high.
+
+    >>> spread([5, 5, 90], 0, 100, gap=10)
+    [5, 15, 90]
+    """
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    found, least, most = list(heights), low, high
+    for n in order:
+        found[n] = max(found[n], least)
+        least = found[n] + gap
+    for n in reversed(order):
+        found[n] = min(found[n], most)
+        most = found[n] - gap
+    return found
