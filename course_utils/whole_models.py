@@ -1,4 +1,4 @@
-"""A transformer's training step under a recipe, counted with no memory behind it: here, or in a process that can be killed."""
+"""A transformer's training step, counted with no memory behind it: here, or in a process that can be killed."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
@@ -112,6 +112,25 @@ def held_bytes(
     )
 
 
+def step_flops(shape: predict.Transformer, sequence: int, *, say: apart.Say = lambda step: None) -> Ledger:
+    """Forward and backward FLOPs of one step on one sequence, as the counter sees them on fake tensors.
+
+    >>> step_flops(predict.Transformer(1, 8, 2, 11, 4), 4)
+               FLOPs
+    forward    7,360
+    backward  14,720
+    total     22,080
+    """
+    sizes = vars(shape) | {"context": max(shape.context, sequence)}
+
+    def model() -> models.Transformer:
+        made = models.Transformer(**sizes, dtype=torch.bfloat16)
+        _report_layers(made, say)
+        return made
+
+    return measure.account(model, partial(torch.zeros, 1, sequence, dtype=torch.int64)).flops
+
+
 def _report_layers(model: models.Transformer, say: apart.Say) -> None:
     """Say each layer that is done, forward and backward."""
     layers = len(model.blocks)
@@ -147,3 +166,15 @@ def counted(say: apart.Say, *, shape: dict[str, object], **order: object) -> dic
     """held_bytes as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
     say(Step(0, "Building the model without its memory."))
     return dict(held_bytes(predict.Transformer(**shape), say=say, **order))
+
+
+def step_flops_apart(shape: predict.Transformer, sequence: int) -> Generator[Step, None, Ledger]:
+    """The same in a process of its own. Whoever drops this generator kills that process."""
+    order = {"shape": vars(shape), "sequence": sequence}
+    return Ledger((yield from apart.steps_apart(counted_flops, order)), unit="FLOPs")
+
+
+def counted_flops(say: apart.Say, *, shape: dict[str, object], sequence: int) -> dict[str, object]:
+    """step_flops as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
+    say(Step(0, "Building the model without its memory."))
+    return dict(step_flops(predict.Transformer(**shape), sequence, say=say))

@@ -11,6 +11,7 @@ import time
 import types
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -595,3 +596,16 @@ def test_a_gpus_attention_counts_like_a_cpus(dtype):
     product = 2 * 2 * 4 * 64 * 64 * 32
     counted = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, q, q))
     assert counted == (2 * product, 5 * product)
+
+
+def test_of_a_mapped_file_only_what_is_touched_is_in_memory(tmp_path):
+    path = tmp_path / "numbers.bin"
+    np.zeros(2**24, np.uint8).tofile(path)
+    numbers = np.memmap(path, np.uint8, mode="r")
+    before = measure.resident_bytes(path)
+    if before is None:
+        pytest.skip("this system does not tell")
+    assert before == 0
+    assert numbers[:100].sum() == 0
+    assert 4096 <= measure.resident_bytes(path) < 2**24
+    assert measure.resident_bytes(tmp_path / "another.bin") == 0

@@ -8,30 +8,23 @@ from itertools import pairwise
 import ipywidgets as widgets
 import torch
 
-from course_utils import measure, models, predict
+from course_utils import measure, predict, whole_models
 from course_utils.labs.gradient_picture import layers_view, transformer_view
-from course_utils.labs.panel import Panel, Progress, View
+from course_utils.labs.panel import Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizeControl, size_of
 from course_utils.quantities import Ledger
 
 DEEPEST = 12
+LONGEST_S = 120.0  # of a count
 OF_LAYERS = ("depth", "d", "k", "b", "input_grad", "frozen")
 OF_TRANSFORMER = ("model", "sequence")
 _FRESH = {"what": "layers", "d": 64, "k": 64, "b": 16, "input_grad": False, "frozen": ""}
 PRESETS = {
-    "the lecture's model": {"what": "layers", "depth": 2, "d": 256, "k": 64, "b": 1024, "frozen": ""},
-    "plain data": {
-        "what": "layers",
-        "depth": 4,
-        "d": 64,
-        "k": 64,
-        "b": 16,
-        "input_grad": False,
-        "frozen": "",
-    },
-    "exactly 6": {"what": "layers", "depth": 4, "d": 64, "k": 64, "b": 16, "input_grad": True, "frozen": ""},
-    "only the last layer": {"what": "layers", "depth": 6, "input_grad": False, "frozen": "0 1 2 3 4"},
-    "all but the first": {"what": "layers", "depth": 6, "input_grad": False, "frozen": "1 2 3 4 5"},
+    "two layers": _FRESH | {"depth": 2, "d": 256, "k": 64, "b": 1024},
+    "plain data": _FRESH | {"depth": 4},
+    "exactly 6": _FRESH | {"depth": 4, "input_grad": True},
+    "train the last layer": _FRESH | {"depth": 6, "frozen": "0 1 2 3 4"},
+    "train the first layer": _FRESH | {"depth": 6, "frozen": "1 2 3 4 5"},
     "long sequences": {"what": "transformer", "model": "GPT-3", "sequence": 131072},
 }
 
@@ -58,7 +51,11 @@ class _GradientLab:
             "b": SizeControl("B", 1024),
             "input_grad": widgets.Checkbox(False, description="the data need a gradient", indent=False),
             "frozen": widgets.Text(
-                "", description="frozen layers", placeholder="like 0 1", continuous_update=True, style=style
+                "",
+                description="frozen layers",
+                placeholder="like 0 1",
+                continuous_update=True,
+                style={"description_width": "initial"},
             ),
             "model": widgets.ToggleButtons(options=list(predict.MODELS), layout=auto, style=style),
             "sequence": SizeControl("S", 1024),
@@ -88,14 +85,14 @@ class _GradientLab:
         return transformer_view(model, size, self.counted.get((model, size)))
 
     def count(self, what: str, model: str, sequence: object, **_: object) -> Iterator[Progress]:
-        """Count one step of the model on fake tensors, which have shapes and no numbers."""
+        """Count one step of the model without its memory, in a process that can be killed."""
         if what != "transformer":
             raise ValueError(
                 "The layers are counted at every movement. Choose the transformer for this button."
             )
         size = size_of("S", sequence)
-        yield Progress(0.1, f"Counting every product of {model} at {size:,} tokens; it takes up to 20 s.")
-        self.counted[model, size] = counted_transformer(model, size)
+        steps = whole_models.step_flops_apart(predict.MODELS[model], size)
+        self.counted = {**self.counted, (model, size): (yield from as_progress(steps, at_most_s=LONGEST_S))}
         yield Progress(1, f"Counted: {self.counted[model, size].total:,} FLOPs.", changed=True)
 
 
@@ -147,14 +144,3 @@ def counted_layers(batch: int, widths: tuple[int, ...], input_grad: bool, frozen
     if result[0].requires_grad:
         counted["backward"] = measure.flops(result[0].backward).total
     return Ledger(counted, unit="FLOPs")
-
-
-def counted_transformer(model: str, sequence: int) -> Ledger:
-    """The same of a whole transformer, by what a CPU would run for it."""
-    shape = predict.MODELS[model]
-    sizes = vars(shape) | {"context": max(shape.context, sequence)}
-    account = measure.account(
-        lambda: models.Transformer(**sizes, dtype=torch.bfloat16),
-        lambda: torch.zeros(1, sequence, dtype=torch.int64),
-    )
-    return account.flops

@@ -144,6 +144,7 @@ function nameTheControls(el, name, tries = 40) {
     for (const handle of lab.querySelectorAll(".noUi-handle")) {
       const label = handle.closest(".jupyter-widgets").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
+      handle.setAttribute("data-lm-suppress-shortcuts", "true"); // it is no native input: "dd" would delete the cell
     }
   }
   const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;

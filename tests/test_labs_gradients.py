@@ -1,0 +1,153 @@
+"""The gradient lab: its products against autograd, its totals against torch's counter, its transformer against a count."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_utils import labs, predict
+from course_utils.labs.gradient_lab import PRESETS, counted_layers, frozen_layers
+from tests.test_labs import button
+
+LAB = labs.gradient_lab()
+untimed = settings(deadline=None)
+
+
+def drawn(lab):
+    return ElementTree.fromstring(lab.screen.svg)
+
+
+def words(lab):
+    return " ".join("".join(node.itertext()) for node in drawn(lab).iter() if node.tag.endswith("text"))
+
+
+def products(lab):
+    """How many bars of each kind stand in the picture, the key left out."""
+    kinds = [node.get("class") for node in drawn(lab).iter() if node.tag.endswith("}g")]
+    return {kind: kinds.count(kind) - 1 for kind in ("forward", "weight-gradient", "input-gradient")} | {
+        "missing": kinds.count("missing")
+    }
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_shows_what_its_name_says(preset):
+    LAB.preset(preset)
+    assert LAB.error is None
+    promises = {
+        "two layers": "one product less; 0.7333 of 6BP",
+        "plain data": "one product less; 0.9167 of 6BP",
+        "exactly 6": "All three products in every layer",
+        "train the last layer": "11 products of 18 fall away",
+        "train the first layer": "6 products of 18 fall away",
+        "long sequences": "2.771 × 6PN at 131,072 tokens",
+    }
+    assert promises[preset] in LAB.screen.meaning
+
+
+def test_the_opening_questions_numbers_stand_beside_each_other():
+    LAB.preset("two layers")
+    assert "predicted 201,326,592 counted 201,326,592, exactly" in words(LAB)
+    assert "predicted 167,772,160 counted 167,772,160, exactly" in words(LAB)
+
+
+@settings(untimed, max_examples=40)
+@given(st.integers(1, 6), st.integers(1, 40), st.integers(1, 40), st.booleans(), st.sets(st.integers(0, 5)))
+def test_the_products_drawn_are_those_that_autograd_needs_and_the_count_agrees(
+    depth, d, k, input_grad, frozen
+):
+    frozen = {layer for layer in frozen if layer < depth}
+    LAB.set(
+        what="layers", depth=depth, d=d, k=k, b=8, input_grad=input_grad, frozen=" ".join(map(str, frozen))
+    )
+    assert LAB.error is None
+    assert words(LAB).count("exactly") == 2
+    x = torch.ones(8, d, requires_grad=input_grad)
+    weights = [torch.ones(d, d if n < depth - 1 else k, requires_grad=n not in frozen) for n in range(depth)]
+    needed = 0
+    for weight in weights:
+        needed += x.requires_grad
+        x = x @ weight
+    trained = depth - len(frozen)
+    # Nothing goes back at all where nothing wants a gradient.
+    assert products(LAB) == {
+        "forward": depth,
+        "weight-gradient": trained,
+        "input-gradient": needed,
+        "missing": 2 * depth - trained - needed,
+    }
+
+
+def test_a_click_on_a_layer_freezes_it_and_another_one_thaws_it():
+    LAB.preset("plain data")
+    LAB.pick("2")
+    assert LAB.values["frozen"] == "2"
+    LAB.pick("0")
+    assert LAB.values["frozen"] == "0 2"
+    LAB.pick("2")
+    assert LAB.values["frozen"] == "0"
+
+
+def test_only_the_controls_of_the_view_are_shown():
+    LAB.set(what="transformer")
+    assert LAB.controls["depth"].layout.display == "none"
+    assert LAB.controls["sequence"].layout.display == ""
+    LAB.set(what="layers")
+    assert LAB.controls["sequence"].layout.display == "none"
+
+
+@pytest.mark.parametrize("typed", ["first", "0; 1", "-1", "１", "0" * 61, "__import__('os')", "1e3", "<b>"])
+def test_frozen_layers_that_are_none_get_a_sentence(typed):
+    LAB.set(what="layers", frozen=typed)
+    assert "are no layers. Type their numbers, like 0 1, or click on them." in LAB.screen.mistake
+    LAB.set(frozen="")
+    assert LAB.screen.mistake == ""
+
+
+@settings(untimed, max_examples=60)
+@given(st.text(max_size=20), st.text(max_size=10) | st.integers(-2, 2**21), st.integers(1, 12))
+def test_whatever_is_typed_is_a_picture_or_a_sentence(frozen, size, depth):
+    LAB.set(what="layers", depth=depth, d=size, frozen=frozen)
+    assert LAB.error is None or (isinstance(LAB.error, ValueError) and LAB.screen.mistake.endswith("."))
+    drawn(LAB)
+    LAB.set(d=8, frozen="")
+    assert LAB.error is None
+
+
+def test_frozen_layers_beyond_the_last_wait_for_more_layers():
+    assert frozen_layers("0 7", 3) == (0,)
+    assert frozen_layers("0 7", 8) == (0, 7)
+
+
+def test_nothing_trained_counts_no_backward_pass():
+    assert counted_layers(8, (4, 4, 4), False, (0, 1))["backward"] == 0
+
+
+def test_the_transformer_is_counted_and_equals_the_prediction():
+    lab = labs.gradient_lab()
+    lab.set(what="transformer", model="GPT-2 small", sequence=256)
+    assert "not counted yet" in words(lab)
+    lab.start("Count the transformer")
+    lab.wait(120)
+    gpt2 = predict.MODELS["GPT-2 small"]
+    assert lab.screen.report == f"Counted: {gpt2.training_flops(1, 256).total:,} FLOPs."
+    assert words(lab).count("exactly") == 2
+    lab.set(sequence=512)
+    assert "not counted yet" in words(lab)
+
+
+def test_counting_in_the_other_view_says_which_button_is_for_which():
+    lab = labs.gradient_lab()
+    lab.start("Count the transformer")
+    with pytest.raises(ValueError, match="Choose the transformer for this button"):
+        lab.wait()
+
+
+@pytest.mark.parametrize("model", predict.MODELS)
+def test_every_model_is_drawn_at_every_length(model):
+    for sequence in (1, 1000, 2**20):
+        LAB.set(what="transformer", model=model, sequence=sequence)
+        assert LAB.error is None
+        drawn(LAB)
+    assert button(LAB, "long sequences")
