@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from course_utils import labs
 from course_utils.figures import COLOURS
 from course_utils.labs import lines, optimizer_picture, surfaces, svg, update_rules
-from course_utils.labs.optimizer_lab import PRESETS, QUIET, torchs_points
+from course_utils.labs.optimizer_lab import PRESETS, QUIET, RATES, torchs_points
 from course_utils.labs.optimizer_race import PREDICTED, asked_for
 from course_utils.labs.optimizer_words import why_it_diverges
 from course_utils.labs.surfaces import SURFACES, Ravine, Saddle, TurnedRavine
@@ -308,6 +308,9 @@ def test_who_divides_by_the_gradients_size_does_not_diverge_at_a_rate_at_which_s
     race = asked(racing=tuple(RULES), lr=0.5, steepness=1000)
     gone = [name for name in RULES if why_it_diverges(race, name)]
     assert gone == ["SGD", "momentum"]
+    lab = labs.optimizer_lab()
+    lab.set(racing=tuple(RULES), lr=0.3, steepness=1000)
+    assert " Momentum diverges: lr × 1000 = 300 > 2(1 + 0.9) = 3.8, so" in lab.screen.meaning
 
 
 def test_adamw_diverges_by_its_weight_decay_and_says_so():
@@ -394,6 +397,19 @@ def test_prediction_stands_beside_measurement_with_the_formula_filled_in():
     assert lab.screen.svg.count('class="ring"') > 8
 
 
+def test_the_rings_lie_on_the_curve_from_its_beginning_to_its_end():
+    lab = labs.optimizer_lab()
+    lab.set(racing=("SGD",), lr=0.011, steepness=100, steps=80, step=80)
+    tree = ElementTree.fromstring(lab.screen.svg)
+    curve = next(node for node in tree.iter() if node.get("class") == "line sgd").get("points")
+    drawn = dict(tuple(map(float, point.split(","))) for point in curve.split())
+    rings = [(float(n.get("cx")), float(n.get("cy"))) for n in tree.iter() if n.get("class") == "ring"]
+    assert len(drawn) == 81
+    assert len(rings) == 8
+    assert all(y == drawn[x] for x, y in rings)
+    assert max(rings)[0] == max(drawn)
+
+
 def test_the_table_says_where_everyone_is_at_the_step_that_is_looked_at():
     lab = labs.optimizer_lab()
     lab.set(racing=("Adam", "SGD"), lr=0.018, steepness=100, steps=100, step=3)
@@ -425,13 +441,26 @@ def test_nobody_and_nonsense_get_a_sentence_and_the_next_choice_recovers():
     for nonsense, sentence in (
         ({"racing": ()}, "Nobody races. Tick at least one optimizer."),
         ({"racing": ("Lion",)}, "There is no optimizer Lion here. There are: SGD, momentum"),
-        ({"lr": math.nan}, "A learning rate is a number above 0; got nan."),
+        ({"lr": math.nan}, "lr cannot be nan."),
         ({"surface": "sea"}, "surface cannot be 'sea'."),
     ):
         lab.set(**nonsense)
         assert lab.screen.mistake.startswith(sentence)
         lab.set(racing=("SGD",), lr=0.01)
         assert lab.screen.mistake == ""
+
+
+@pytest.mark.parametrize("lr", [math.nan, math.inf, 0.0, -1.0])
+def test_a_learning_rate_that_is_none_gets_a_sentence(lr):
+    with pytest.raises(ValueError, match="A learning rate is a number above 0; got"):
+        asked(lr=lr)
+
+
+def test_the_learning_rates_offered_are_even_on_a_logarithmic_scale_and_have_the_limits_among_them():
+    apart = [b / a for a, b in pairwise(RATES)]
+    assert 1.02 < min(apart) < max(apart) < 1.2
+    assert {surfaces.largest_lr(100), surfaces.largest_lr(10), surfaces.largest_lr(100, 0.9)} <= set(RATES)
+    assert {preset["lr"] for preset in PRESETS.values()} <= set(RATES)
 
 
 def test_a_tick_is_a_racer():
@@ -452,10 +481,13 @@ ANY_LAB = labs.optimizer_lab()
 @settings(max_examples=60, deadline=None)
 def test_every_state_is_a_picture(data):
     moves = {"racing": data.draw(st.lists(st.sampled_from(list(RULES)), min_size=1, unique=True))}
-    for name in ("surface", "steepness", "momentum", "beta2", "weight_decay", "noise"):
+    for name in ("surface", "steepness", "lr", "momentum", "beta2", "weight_decay", "noise"):
         moves[name] = data.draw(st.sampled_from(values_of(ANY_LAB.controls[name])))
-    moves |= {"lr": 10.0 ** data.draw(st.floats(-4, 1)), "seed": data.draw(st.integers(0, 9))}
-    moves |= {"steps": data.draw(st.integers(1, 30)) * 10, "step": data.draw(st.integers(0, 300))}
+    moves |= {
+        "seed": data.draw(st.integers(0, 9)),
+        "steps": data.draw(st.integers(1, 30)) * 10,
+        "step": data.draw(st.integers(0, 300)),
+    }
     ANY_LAB.set(**moves)
     assert ANY_LAB.error is None
     assert ANY_LAB.screen.meaning.endswith(".")
@@ -481,7 +513,7 @@ def test_torchs_own_optimizers_agree_when_asked(monkeypatch):
     )
     assert float(re.search(r"is ([\d.e-]+), \w+'s\.", lab.screen.report)[1]) < 1e-12
     monkeypatch.setitem(update_rules.RULES, "Adam", update_rules.rmsprop)
-    lab.set(lr=0.0171)
+    lab.set(lr=0.016)
     lab.start("Check against torch")
     lab.wait()
     assert float(re.search(r"is ([\d.e-]+), Adam's\.", lab.screen.report)[1]) > 0.01
@@ -532,7 +564,9 @@ def test_names_are_spread_in_the_order_of_their_curves(heights):
     assert [found[n] for n in order] == sorted(found)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=300))
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=20) | st.lists(st.floats(0, 1), min_size=130, max_size=300)
+)
 def test_thinning_keeps_ends_and_extremes(values):
     kept = lines.thinned(values)
     seen = [values[n] for n in kept]

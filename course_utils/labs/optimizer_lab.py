@@ -15,6 +15,9 @@ from course_utils.labs.update_rules import RULES, Settings
 from course_utils.quantities import Number
 
 FRAMES, FRAME_S = 60, 0.05  # of the race
+# As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
+_LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
+RATES = [float(f"{digits}e{power}") for power in range(-4, 1) for digits in _LEADING.split()] + [10.0]
 QUIET = {"momentum": 0.9, "beta2": 0.99, "weight_decay": 0.0, "noise": 0.0, "step": MOST_STEPS}
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "all six in the ravine": {
@@ -126,10 +129,7 @@ class _OptimizerLab:
             "surface": widgets.ToggleButtons(options=tuple(SURFACES), description="surface", layout=row, style=style),
             "steepness": _among((0, 1, 3, 10, 30, 100, 300, 1000), 100, "steepness"),
             "racing": Racers(start["racing"]),
-            "lr": widgets.FloatLogSlider(
-                start["lr"], base=10, min=-4, max=1, step=0.01, description="lr", readout_format=".4g",
-                layout=widgets.Layout(width="340px"),
-            ),
+            "lr": _among(RATES, start["lr"], "lr", "340px"),
             "momentum": _among((0.0, 0.5, 0.8, 0.9, 0.95, 0.99), 0.9, "momentum, β1"),
             "beta2": _among((0.5, 0.9, 0.95, 0.99, 0.999), 0.99, "β2"),
             "weight_decay": _among((0.0, 0.01, 0.03, 0.1, 0.3, 1.0), 0.0, "weight decay"),
@@ -165,16 +165,19 @@ class _OptimizerLab:
         yield Progress(1, f"{steps} steps.", changed=True)
 
 
-def _among(options: Sequence[Number], value: Number, name: str) -> widgets.SelectionSlider:
-    wide = {"layout": widgets.Layout(width="300px"), "style": {"description_width": "100px"}}
-    return widgets.SelectionSlider(
-        options=[(f"{n:g}", n) for n in options], value=value, description=name, **wide
-    )
+def _among(
+    options: Sequence[Number], value: Number, name: str, width: str = "300px"
+) -> widgets.SelectionSlider:
+    named = [(f"{n:g}", n) for n in options]
+    return widgets.SelectionSlider(options=named, value=value, description=name, **_wide(width))
 
 
 def _slider(value: int, low: int, high: int, name: str, step: int = 1) -> widgets.IntSlider:
-    wide = {"layout": widgets.Layout(width="300px"), "style": {"description_width": "100px"}}
-    return widgets.IntSlider(value, low, high, step=step, description=name, **wide)
+    return widgets.IntSlider(value, low, high, step=step, description=name, **_wide("300px"))
+
+
+def _wide(width: str) -> dict[str, object]:
+    return {"layout": widgets.Layout(width=width), "style": {"description_width": "initial"}}
 
 
 # torch's opinion, on request.

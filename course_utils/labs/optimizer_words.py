@@ -59,7 +59,9 @@ def meaning(asked: Asked) -> str:
         said.append(_averaging(asked))
     else:
         said += [_decaying(asked), _overshooting(asked), _tiring(asked), _turning(asked)]
-    return " ".join([*list(filter(None, said))[:3], _leading(asked)])
+    return " ".join(
+        f"{words[0].upper()}{words[1:]}" for words in [*[*filter(None, said)][:3], _leading(asked)]
+    )
 
 
 def _leading(asked: Asked) -> str:

@@ -142,7 +142,7 @@ function nameTheControls(el, name, tries = 40) {
     lab.setAttribute("role", "group");
     lab.setAttribute("aria-label", name);
     for (const handle of lab.querySelectorAll(".noUi-handle")) {
-      const label = handle.closest(".jupyter-widgets").querySelector("label");
+      const label = handle.closest(".widget-slider").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
       handle.setAttribute("data-lm-suppress-shortcuts", "true"); // it is no native input: "dd" would delete the cell
     }
