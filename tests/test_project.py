@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "figures": {"matplotlib", "quantities", "floats"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
+    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "PIL", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"products", "machines", "einsums", "models", "whole_models"},
     "recorded": set(),
