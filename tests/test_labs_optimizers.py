@@ -379,6 +379,13 @@ def test_what_the_presets_say_can_be_seen_in_the_numbers():
         assert turned[name].losses == pytest.approx(straight[name].losses, rel=1e-6)
     assert turned["Adam"].losses[-1] > 1000 * straight["Adam"].losses[-1]
     decayed = runs("weight decay: AdamW and Adam")
+    lab = labs.optimizer_lab()
+    lab.preset("weight decay: AdamW and Adam")
+    lab.set(step=70)
+    assert (
+        f"(1 - lr·wd)^70 = {0.997**70:.4g} of it, measured {decayed['AdamW'].points[70][1]:.4g}"
+        in lab.screen.meaning
+    )
     assert decayed["AdamW"].points[-1][1] == pytest.approx((1 - 0.003) ** 200)
     on_the_ridge = runs("saddle: who leaves first")["SGD"].points
     assert abs(on_the_ridge[130][1]) <= 0.5 < abs(on_the_ridge[131][1])
@@ -424,6 +431,7 @@ def test_the_table_says_where_everyone_is_at_the_step_that_is_looked_at():
 
 def test_looking_at_another_step_moves_the_points_and_not_the_curves():
     lab = labs.optimizer_lab()
+    lab.set(racing=("SGD", "Adam"), steps=100)
 
     def curves():
         return re.findall(r'<polyline[^>]*class="line (?:sgd|adam)"[^>]*>', lab.screen.svg)
@@ -432,6 +440,14 @@ def test_looking_at_another_step_moves_the_points_and_not_the_curves():
     before = lab.screen.svg
     lab.set(step=20)
     assert curves() == whole
+    tree = ElementTree.fromstring(lab.screen.svg)
+    points = {node.get("points"): node.get("class") for node in tree.iter() if node.get("points")}
+    on_curves = {p for line, class_ in points.items() if class_ == "line adam" for p in line.split()}
+    dots = [
+        f"{n.get('cx')},{n.get('cy')}" for n in tree.iter() if (n.get("class"), n.get("r")) == ("adam", "4")
+    ]
+    assert len(dots) == 2
+    assert set(dots) <= on_curves
     assert lab.screen.svg != before
     assert "After 20 steps" in lab.screen.meaning
 
