@@ -185,9 +185,9 @@ def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured:
 def scale_by_depth(
     predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]]
 ) -> Figure:
-    """Mean square of what reaches each layer, for each variance of the weights."""
+    """Mean square behind each layer, for each variance of the weights."""
     title = "Behind ReLU, only a variance of 2 / inputs keeps the scale"
-    with _axes(title, "layer", "mean square before ReLU") as axes:
+    with _axes(title, "layer", "mean square behind ReLU") as axes:
         axes.set_yscale("log")
         for name, line in predicted.items():
             layers = range(1, len(line) + 1)

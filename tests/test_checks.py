@@ -223,6 +223,11 @@ def adamw(p, g, m, v, t, lr, decay, *, correct=True, inside=False, coupled=False
     return p * (1 - lr * decay * (not coupled)) - lr * first / brake, m, v
 
 
+def unguarded(gradients, limit):
+    norm = math.sqrt(sum(x * x for one in gradients for x in one))
+    return [[min(1.0, limit / norm) * x for x in one] for one in gradients]
+
+
 def clipped(gradients, limit, *, always=False):
     norm = math.sqrt(sum(x * x for one in gradients for x in one))
     scale = limit / norm if norm and (always or norm > limit) else 1.0
@@ -377,6 +382,18 @@ WRONG_FUNCTIONS = [
     ),
     (optimizers.clipped, lambda g, n: clipped(g, n, always=True), "stay as they are"),
     (optimizers.clipped, lambda g, n: math.nan, "gave nan"),
+    (optimizers.clipped, lambda g, n: clipped(g, 1.0), "expected"),
+    (optimizers.clipped, unguarded, "leave them as they are"),
+    (optimizers.clipped, lambda g, n: g.clear() or [], "changed what it was given"),
+    (
+        optimizers.adamw_step,
+        lambda p, g, m, v, t, lr, d: (p.zero_(), m.zero_(), v.zero_()),
+        "Change nothing in place",
+    ),
+    (optimizers.adamw_step, lambda p, g, m, v, t, lr, d: adamw(p, g, m, v, t + 1, lr, d), "t counts from 1"),
+    (gradients.two_layers_by_hand, lambda x, w1, w2: (w1.zero_(), w2.zero_()), "Change nothing in place"),
+    (gradients.two_layers_by_hand, lambda *case: tuple(g.T for g in by_hand(*case)), "transpose it"),
+    (gradients.frozen_flops, lambda b, w, f: frozen(b, w, f) - frozen(b, w, range(9)), "backward pass alone"),
 ]
 
 

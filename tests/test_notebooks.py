@@ -11,6 +11,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
+from course_utils import labs
 from tests.notebooks import exercises, read
 from tests.outputs import NOTEBOOKS, ROOT, normalise, store
 
@@ -169,3 +170,30 @@ def test_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     with pytest.raises(CellExecutionError):
         store(copy)
     assert copy.read_bytes() == before
+
+
+def lab_cells(path: Path) -> list[tuple[str, str, str]]:
+    """Each lab of a notebook: its name, the text that invites to explore it, and all code from its cell on."""
+    cells = read(path).cells
+    found = []
+    for number, cell in enumerate(cells):
+        made = re.search(r"labs\.(\w+_lab)\(\)", cell.source) if cell.cell_type == "code" else None
+        if made:
+            rest = "\n".join(c.source for c in cells[number : number + 4] if c.cell_type == "code")
+            found.append((made[1], cells[number - 1].source, rest))
+    return found
+
+
+@every_notebook
+def test_the_buttons_that_the_text_names_are_there(path):
+    for name, invitation, code_ in lab_cells(path):
+        lab = getattr(labs, name)()
+        buttons = {*lab._presets, *lab._jobs, *lab._actions}
+        for control in lab.controls.values():
+            buttons |= {control.description} if hasattr(control, "description") else set()
+            buttons |= set(map(str, getattr(control, "options", ())))
+        explore = invitation[invitation.rindex("## Explore") :]
+        named = re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", explore)
+        assert [words for words in named if words not in buttons] == [], name
+        pressed = re.findall(r"\.(?:preset|start|act)\(\"([^\"]+)\"\)", code_)
+        assert [words for words in pressed if words not in buttons] == [], name

@@ -23,6 +23,7 @@ def backward_flops(answer: object) -> Verdict:
             forward: "That is the forward pass.",
             forward + expected: "That is forward and backward together.",
             expected // 2: "Each multiplication comes with an addition: 2 FLOPs.",
+            expected // 64: "That is for one row; there are 64.",
             2 * forward - 2 * batch * 2048 * 10: "It is the first layer that skips a product, not the last.",
         },
         because="Two products in each layer, without the first layer's gradient of the data.",
@@ -81,6 +82,9 @@ def two_layers_by_hand(answer: object) -> Verdict:
             doubled: "The loss is half the sum of squares, so its gradient is y, without a 2.",
             averaged: "It is a sum over the rows, not a mean.",
             swapped: "The gradient of w1 comes first.",
+            lambda *case: tuple(
+                gradient.T for gradient in oracle(*case)
+            ): "A gradient has the shape of its weight: transpose it.",
         },
         because="Three sizes, against autograd.",
     )
@@ -116,6 +120,9 @@ def frozen_flops(answer: object) -> Verdict:
     def without_freezing(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
         return oracle(batch, widths, ())
 
+    def backward_alone(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
+        return oracle(batch, widths, frozen) - sum(by_layer(batch, widths))
+
     def as_if_in_front(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
         return oracle(batch, widths, tuple(range(len(frozen))))
 
@@ -136,6 +143,7 @@ def frozen_flops(answer: object) -> Verdict:
             "and the first trained layer needs none for its input.",
             all_inputs: "Nobody needs an input's gradient if nothing before it is trained.",
             without_freezing: "A frozen layer has no gradient of its weight.",
+            backward_alone: "That is the backward pass alone; the forward pass belongs to a step, too.",
             as_if_in_front: "Which layers are frozen matters, and not only how many.",
         },
         because="Six cases, with frozen layers in front, in the middle, at the end, and everywhere.",
@@ -175,6 +183,7 @@ def kept_bytes(answer: object) -> Verdict:
             inputs_only: "GELU keeps its own input as well; ReLU shares its result with the next layer.",
             twice: "ReLU keeps its result, which is the next layer's input: once for both.",
             with_output: "The last result is not needed for any gradient here.",
+            lambda *case: oracle(*case) // 4: "That is the number of numbers; fp32 takes 4 bytes each.",
             with_weights: "The parameters are there anyway; autograd keeps no copy of them.",
         },
         because="Five networks, as the storages that autograd really keeps.",

@@ -156,6 +156,9 @@ def adamw_step(answer: object) -> Verdict:
             with_mistake(
                 coupled=True
             ): "AdamW takes the decay off the parameter itself; added to the gradient, it is Adam with L2.",
+            lambda p, g, m, v, t, lr, decay: step(
+                p, g, m, v, t + 1, lr, decay
+            ): "t counts from 1: the first step divides by 1 - beta.",
             with_mistake(
                 summed=True
             ): "The new gradient has the weight 1 - beta, so that the average is one.",
@@ -181,6 +184,18 @@ def clipped(answer: object) -> Verdict:
     def by_value(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
         return [[max(-max_norm, min(max_norm, x)) for x in gradient] for gradient in gradients]
 
+    def without_zero(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
+        norm = math.sqrt(sum(x * x for gradient in gradients for x in gradient))
+        return [[min(1.0, max_norm / norm) * x for x in gradient] for gradient in gradients]
+
+    def by_sum(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
+        norm = sum(abs(x) for gradient in gradients for x in gradient)
+        return [[min(1.0, max_norm / norm) * x for x in gradient] for gradient in gradients]
+
+    def squared(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
+        norm = sum(x * x for gradient in gradients for x in gradient)
+        return [[min(1.0, max_norm / norm) * x for x in gradient] for gradient in gradients]
+
     def always(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
         norm = math.sqrt(sum(x * x for gradient in gradients for x in gradient))
         return [[max_norm / norm * x for x in gradient] for gradient in gradients]
@@ -188,12 +203,21 @@ def clipped(answer: object) -> Verdict:
     return judge_function(
         answer,
         oracle,
-        [([[3.0, 4.0]], 1.0), ([[3.0], [0.0, 4.0]], 1.0), ([[0.3], [0.4]], 1.0), ([[0.0, 0.0]], 1.0)],
+        [
+            ([[3.0, 4.0]], 1.0),
+            ([[3.0], [0.0, 4.0]], 1.0),
+            ([[30.0], [40.0], [0.0]], 10.0),
+            ([[0.3], [0.4]], 1.0),
+            ([[0.0, 0.0]], 1.0),
+        ],
         tolerance=1e-5,
         tempting={
             each_alone: "One norm for all gradients together, so that their direction stays.",
             by_value: "That clips each number, and turns the direction.",
+            without_zero: "Gradients that are all 0 have a norm of 0: leave them as they are.",
+            by_sum: "The norm is the root of the sum of squares, not the sum of sizes.",
+            squared: "That is the norm squared: take the root.",
             always: "Gradients with a smaller norm stay as they are.",
         },
-        because="One tensor, two tensors, a norm below the limit, and gradients that are all 0.",
+        because="One tensor, two, three, another limit, a norm below the limit, and gradients that are all 0.",
     )

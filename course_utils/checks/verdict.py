@@ -1,5 +1,6 @@
 """How an answer is judged: not attempted yet, right, or wrong with what was expected and what came."""
 
+import copy
 import inspect
 import math
 import traceback
@@ -90,11 +91,14 @@ def judge_function(
         return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
     tempting = dict(tempting)
     for case in cases:
-        came, stumble = call(answer, *case)
+        theirs = copy.deepcopy(case)
+        came, stumble = call(answer, *theirs)
         called = f"{name_of(answer)}({', '.join(map(_shown, case))})"
         if stumble:
             alike = (
-                words for wrong, words in tempting.items() if _error(call(wrong, *case)[1]) == _error(stumble)
+                words
+                for wrong, words in tempting.items()
+                if _error(call(wrong, *copy.deepcopy(case))[1]) == _error(stumble)
             )
             return Verdict("not yet", f"{called} {stumble} {next(alike, '')}".strip())
         if came is ...:
@@ -102,9 +106,11 @@ def judge_function(
         tempting = {
             wrong: words
             for wrong, words in tempting.items()
-            if same(theirs := call(wrong, *case)[0], came) or near(theirs, came, tolerance)
+            if same(its := call(wrong, *copy.deepcopy(case))[0], came) or near(its, came, tolerance)
         }
-        expected = oracle(*case)
+        if not all(map(same, theirs, case)):
+            return Verdict("not yet", f"{called} changed what it was given. Change nothing in place.")
+        expected = oracle(*copy.deepcopy(case))
         if not (same(came, expected) or near(came, expected, tolerance)):
             advice = next(iter(tempting.values()), "")
             words = f"{called} gave {_shown(came)}; expected {_expected(expected, came)}. {advice}".strip()
