@@ -136,7 +136,7 @@ def transformer_view(name: str, sequence: int, counted: Ledger | None) -> View:
     """Matrices, attention and output in one training step on one sequence, and what 6PN says of it."""
     model = predict.MODELS[name]
     lengths = [2**power for power in range(7, 21)]
-    plot = LogPlot(90, 60, 520, 300, (lengths[0], lengths[-1]), (0.01, 100))
+    plot = LogPlot(90, 60, 520, 300, (lengths[0], lengths[-1]), (0.001, 100))
     ratio = [_over_rule(model, s) for s in lengths]
     share = [_attention_share(model, s) for s in lengths]
     drawn = [
