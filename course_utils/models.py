@@ -250,6 +250,10 @@ class Transformer(nn.Module):
             x = x + self.positions[:s]
         turn = rotation(s, self.head_width, x) if self.rotary else None
         for block in self.blocks:
-            # Recomputing keeps a layer's input alone, and runs the layer once more on the way back.
-            x = checkpoint(block, x, turn, use_reentrant=False) if self.recompute else block(x, turn)
+            # Recomputing keeps a layer's input alone, and runs the layer once more on the way back. A layer draws
+            # no numbers, so no generator has to be kept for it.
+            if self.recompute:
+                x = checkpoint(block, x, turn, use_reentrant=False, preserve_rng_state=False)
+            else:
+                x = block(x, turn)
         return self.norm(x) @ (self.tokens if self.output is None else self.output).T

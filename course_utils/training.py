@@ -54,6 +54,8 @@ def decoded(tokens: np.ndarray | Tensor) -> str:
 
 def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
     """2 bytes a token, one after the other, and nothing else: the file does not say what it holds."""
+    if not np.issubdtype(tokens.dtype, np.integer):
+        raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
     if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:
         raise ValueError(f"A token is 0 to 65,535 here; got {tokens.min()} to {tokens.max()}.")
     tokens.astype(np.uint16).tofile(path)
@@ -74,6 +76,8 @@ def token_batch(
 
     A window may begin at 0 to N - S - 1: then the last of its targets is at most the last token.
     """
+    if batch < 1 or sequence < 1:
+        raise ValueError(f"A batch has one window or more, of one token or more; got {batch} of {sequence}.")
     starts = len(tokens) - sequence
     if starts < 1:
         raise ValueError(
@@ -131,7 +135,11 @@ def next_token_loss(logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"])
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tensor, ""]:
     """Scale all gradients together by max_norm / norm where their norm is larger; the norm that they had."""
+    if not max_norm > 0:
+        raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
     gradients = [p.grad for p in parameters if p.grad is not None]
+    if not gradients:
+        return torch.zeros(())
     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
     for gradient in gradients:
         gradient.mul_((max_norm / (norm + 1e-6)).clamp(max=1))
@@ -139,13 +147,15 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
 
 
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
-    """Learning rate: in `warmup` steps up to the peak in a line, then down to the floor on half a cosine.
+    """Learning rate: in `warmup` steps from 0 up to the peak in a line, then down to the floor on half a cosine.
 
     >>> [round(warmup_cosine(step, 1.0, 4, 8), 2) for step in range(9)]
     [0.25, 0.5, 0.75, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
     """
     if not 0 <= warmup < total:
         raise ValueError(f"The warm-up ends before the run does; got {warmup} of {total} steps.")
+    if step < 0:
+        raise ValueError(f"Steps are counted from 0; got {step}.")
     if step < warmup:
         return peak * (step + 1) / warmup
     done = min((step - warmup) / (total - warmup), 1)

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from course_utils import floats, measure
+from course_utils import floats, measure, predict, training
+from course_utils.datasheets import MACHINES
 from course_utils.quantities import Comparison, Ledger
 
 
@@ -22,6 +24,19 @@ from course_utils.quantities import Comparison, Ledger
         (lambda: floats.spacing(math.inf, "fp16"), "numbers have no spacing"),
         (lambda: measure.every_value("fp32"), "'fp32' is not among the formats of up to 19 bits: tf32"),
         (lambda: measure.written_bits(1.0, "tf32"), "torch stores nothing in 'tf32', only in fp64"),
+        (lambda: training.warmup_cosine(-3, 1, 4, 8), "Steps are counted from 0; got -3"),
+        (
+            lambda: training.token_batch(np.arange(9), 2, 0, torch.Generator()),
+            "of one token or more; got 2 of 0",
+        ),
+        (lambda: training.token_batch(np.arange(9), 0, 2, torch.Generator()), "got 0 of 2"),
+        (
+            lambda: training.write_tokens("never written", np.array([1.5])),
+            "whole numbers; got an array of float64",
+        ),
+        (lambda: training.clip_gradients([], -1.0), "The largest norm is above 0; got -1.0"),
+        (lambda: predict.mfu(1, 1, MACHINES["H100 SXM"], True), "count is a size, a whole number"),
+        (lambda: predict.training_bytes(math.inf, "fp32 adamw"), "0 or more; got inf"),
         (lambda: Comparison({"a": 1}, {"b": 1}), "these stand on one side alone: a, b"),
         (lambda: Comparison(Ledger({"a": 1}, "bytes"), Ledger({"a": 1}, "FLOPs")), "FLOPs with bytes"),
     ],

@@ -1,5 +1,6 @@
 """The gradient lab: its products against autograd, its totals against torch's counter, its transformer against a count."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -142,6 +143,29 @@ def test_counting_in_the_other_view_says_which_button_is_for_which():
     lab.start("Count the transformer")
     with pytest.raises(ValueError, match="Choose the transformer for this button"):
         lab.wait()
+
+
+@pytest.mark.parametrize("model", predict.MODELS)
+def test_attention_is_said_to_cost_what_it_costs_and_the_line_stands_where_it_is_even(model):
+    shape = predict.MODELS[model]
+    LAB.set(what="transformer", model=model, sequence=4096)
+    forward = shape.forward_flops(1, 4096)
+    looked_up = shape.context * shape.width * shape.learned_positions
+    looked_up += shape.vocabulary * shape.width * (not shape.tied_output)
+    for share in (forward["attention"] / forward["matrices"], looked_up / shape.parameters):
+        assert f"{100 * share:.3g} %" in LAB.screen.meaning
+    even = int(re.search(r"S = (?:6H = )?([\d,]+)", words(LAB))[1].replace(",", ""))
+    at_even = shape.forward_flops(1, even)
+    assert at_even["attention"] == at_even["matrices"]
+
+
+def test_the_curve_is_one_less_a_third_of_a_layer():
+    LAB.preset("exactly 6")
+    curve = next(n for n in drawn(LAB).iter() if n.get("class") == "line predicted")
+    heights = [float(point.split(",")[1]) for point in curve.get("points").split()]
+    bottom, top = 260, 60  # the plot's, for shares of 0 and 1.1
+    shares = [1.1 * (bottom - y) / (bottom - top) for y in heights]
+    assert shares == pytest.approx([1 - 1 / (3 * n) for n in range(1, 17)], abs=1e-3)
 
 
 @pytest.mark.parametrize("model", predict.MODELS)

@@ -18,7 +18,7 @@ from course_utils.figures import COLOURS
 from course_utils.labs import lines, optimizer_picture, surfaces, svg, update_rules
 from course_utils.labs.optimizer_lab import PRESETS, QUIET, RATES, torchs_points
 from course_utils.labs.optimizer_race import PREDICTED, asked_for
-from course_utils.labs.optimizer_words import why_it_diverges
+from course_utils.labs.optimizer_words import meaning, why_it_diverges
 from course_utils.labs.surfaces import SURFACES, Ravine, Saddle, TurnedRavine
 from course_utils.labs.update_rules import RULES, Settings, descent
 
@@ -609,3 +609,18 @@ def test_surfaces_of_one_kind_and_steepness_are_one():
     assert Ravine(3) == Ravine(3) != Ravine(4)
     assert Ravine(3) != TurnedRavine(3)
     assert hash(Saddle(1)) == hash(Saddle(1))
+
+
+@pytest.mark.parametrize("lr", [1.0, 1.5, 1.6])
+@pytest.mark.parametrize("step", [10, 33, 300])
+def test_who_has_arrived_is_not_called_tired(lr, step):
+    values = {"surface": "ravine", "steepness": 0, "racing": ("AdaGrad",), "lr": lr, "momentum": 0.9}
+    values |= {"beta2": 0.99, "weight_decay": 0, "noise": 0, "seed": 0, "steps": 300, "step": step}
+    assert "tired" not in meaning(asked_for(**values))
+
+
+def test_half_a_step_is_not_tired_and_a_hundredth_is():
+    values = {"surface": "ravine", "steepness": 100, "racing": ("AdaGrad",), "lr": 0.018, "momentum": 0.9}
+    values |= {"beta2": 0.99, "weight_decay": 0, "noise": 0, "seed": 0, "steps": 300}
+    assert "tired" not in meaning(asked_for(**values, step=4))
+    assert "tired" in meaning(asked_for(**values, step=300))

@@ -171,7 +171,7 @@ def test_one_operand_multiplies_nothing(einsum):
         (lambda: predict.training_days(1, 1, H100, 1, 0), "MFU is a share, above 0 and at most 1; got 0"),
         (lambda: predict.training_days(1, 1, H100, 1, 50), "MFU is a share, above 0 and at most 1; got 50"),
         (lambda: predict.training_days(1, 1, H100, 0, 0.5), "at least one machine; got count 0"),
-        (lambda: predict.mfu(1, 0, H100), "needs a time above 0 on 1 machine or more; got 0 seconds"),
+        (lambda: predict.mfu(1, 0, H100), "A rate needs a time above 0; got 0 seconds"),
         (lambda: predict.ridge(H100, "fp4"), "No dense peak for 'fp4' on H100 SXM. There are: fp64"),
         (lambda: machine_named("H1000"), "There is no machine 'H1000' here. There are: T4,"),
     ],

@@ -7,7 +7,7 @@ from itertools import pairwise
 from course_utils import predict
 from course_utils.labs.panel import View
 from course_utils.labs.svg import LogPlot, button, dot, picture, polyline, rect, text
-from course_utils.quantities import Ledger, Number, number_text
+from course_utils.quantities import Ledger, Number, count_text, number_text
 
 WIDTH, ROW, BARS_X, BARS_WIDTH = 940, 30, 150, 430
 PARTS = ("forward", "weight gradient", "input gradient")
@@ -135,7 +135,7 @@ def _layers_meaning(
 def transformer_view(name: str, sequence: int, counted: Ledger | None) -> View:
     """Matrices, attention and output in one training step on one sequence, and what 6PN says of it."""
     model = predict.MODELS[name]
-    lengths = [2**power for power in range(7, 21)]
+    lengths = [2**power for power in range(21)]
     plot = LogPlot(90, 60, 520, 300, (lengths[0], lengths[-1]), (0.001, 100))
     ratio = [_over_rule(model, s) for s in lengths]
     share = [_attention_share(model, s) for s in lengths]
@@ -150,13 +150,20 @@ def transformer_view(name: str, sequence: int, counted: Ledger | None) -> View:
         polyline([plot.at(s, r) for s, r in zip(lengths, share, strict=True)], class_="line"),
         polyline([plot.at(s, r) for s, r in zip(lengths, ratio, strict=True)], class_="line predicted"),
         text(plot.x(600_000), plot.y(0.35), "attention / matrices", class_="faint strong end"),
-        text(plot.x(150), plot.y(ratio[0]) - 10, "all FLOPs / 6PN", class_="formula"),
+        text(plot.x(2), plot.y(ratio[0]) - 12, "all FLOPs / 6PN", class_="formula"),
         dot(*plot.at(sequence, _over_rule(model, sequence)), 6, class_="ring"),
     ]
-    even = 6 * model.width  # where attention costs as much as the matrices, with a feed-forward of 4H
+    even = model.block_weights // (2 * model.width)  # where attention costs as much as the matrices
     if lengths[0] < even < lengths[-1]:
         drawn.append(polyline([(plot.x(even), 60), (plot.x(even), 360)], class_="line dashed"))
-        drawn.append(text(plot.x(even) + 6, 350, f"S = 6H = {even:,}", class_="faint small"))
+        drawn.append(
+            text(
+                plot.x(even) + 6,
+                350,
+                f"S = {'6H = ' if even == 6 * model.width else ''}{even:,}",
+                class_="faint small",
+            )
+        )
     if counted is not None:
         drawn.append(dot(*plot.at(sequence, counted.total / _rule(model, sequence)), 6, class_="measured"))
     drawn += _transformer_facts(model, sequence, counted)
@@ -200,7 +207,7 @@ def _transformer_meaning(name: str, model: predict.Transformer, sequence: int) -
     looked_up = model.parameters_by_part["token embedding"] * (not model.tied_output)
     looked_up += model.parameters_by_part["positions"]
     return (
-        f"{name} needs {_over_rule(model, sequence):.3f} × 6PN at {sequence:,} tokens: attention adds "
+        f"{name} needs {_over_rule(model, sequence):.3f} × 6PN at {count_text(sequence, 'token')}: attention adds "
         f"{100 * _attention_share(model, sequence):.3g} % to the matrices, and "
         f"{100 * looked_up / model.parameters:.3g} % of the parameters are only looked up, which costs nothing."
     )

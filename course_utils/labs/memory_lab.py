@@ -10,7 +10,7 @@ from course_utils import measure, predict, whole_models
 from course_utils.labs.memory_picture import MACHINES, view
 from course_utils.labs.memory_plan import PARTS, Plan, remedies
 from course_utils.labs.memory_words import advice
-from course_utils.labs.panel import Panel, Progress, View
+from course_utils.labs.panel import Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizeControl, size_of
 from course_utils.quantities import Ledger, bytes_text, seconds_text
 
@@ -151,18 +151,7 @@ class _MemoryLab:
         steps = whole_models.held_bytes_apart(
             *(shape, plan.recipe, plan.batch, plan.sequence), fused=plan.fused, recompute=plan.recompute
         )
-        try:
-            while True:
-                try:
-                    step = next(steps)
-                except StopIteration as end:
-                    found = end.value
-                    break
-                if time.monotonic() - begin > LONGEST_S:
-                    raise ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that this lab waits.")
-                yield Progress(min(0.99, step.fraction), step.report)
-        finally:
-            steps.close()
+        found = yield from as_progress(steps, at_most_s=LONGEST_S)
         self.counted[_counted_as(plan)] = found
         alike = sum(found[part] == plan.whole.held[part] for part in PARTS)
         took = seconds_text(time.monotonic() - begin)

@@ -224,6 +224,8 @@ def check(**said: object) -> Iterator[Progress]:
                 f"{name}: {done:,} of {total:,} steps; largest difference {worst:.1e}.",
             )
     names = ", ".join(asked.racing)
+    if not done:
+        raise ValueError(f"{names} left the picture in the very first step: there is nothing to compare.")
     yield Progress(
         1,
         f"torch.optim took the same {done:,} steps ({names}): the largest difference in a coordinate is {worst:.1e}, {who}'s.",

@@ -70,7 +70,7 @@ class Asked:
         return sum(
             noise_floor(self.settings.lr, c, self.sigma, mu) * b / c
             for b, c in zip(bare, self.curvatures, strict=True)
-            if c > 0
+            if b > 0 and c > 0
         )
 
     def measured_floor(self, name: str) -> Number:

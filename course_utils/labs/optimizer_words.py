@@ -95,10 +95,9 @@ def _leaving(asked: Asked) -> str:
 def _averaging(asked: Asked) -> str:
     words = []
     held = {name: asked.measured_floor(name) for name in asked.racing if name in PREDICTED}
-    if len(held) == 2 and max(held.values()) < math.inf:
-        ratio, predicted = (
-            f["momentum"] / f["SGD"] for f in (held, {n: asked.predicted_floor(n) for n in held})
-        )
+    floors = {name: asked.predicted_floor(name) for name in held}
+    if len(held) == 2 and max(*held.values(), *floors.values()) < math.inf:
+        ratio, predicted = (f["momentum"] / f["SGD"] for f in (held, floors))
         words.append(
             f"momentum settles at {ratio:.3g} times SGD's loss, predicted {predicted:.3g}: it sums gradients, it does not average them"
         )
@@ -116,7 +115,9 @@ def _decaying(asked: Asked) -> str:
     apart = {name: asked.descents[name] for name in ("Adam", "AdamW") if name in asked.racing}
     if not (s.weight_decay and isinstance(asked.surface, Ravine) and not asked.surface.steepness and apart):
         return ""
-    kept = {name: abs(run.points[run.at(asked.step)][1]) for name, run in apart.items()}
+    if any(run.at(asked.step) < asked.step for run in apart.values()):
+        return ""  # one of them has left the picture, and that is said elsewhere
+    kept = {name: run.points[asked.step][1] / run.points[0][1] for name, run in apart.items()}
     words = []
     if "AdamW" in kept:
         by_formula = (1 - s.lr * s.weight_decay) ** asked.step
@@ -125,7 +126,7 @@ def _decaying(asked: Asked) -> str:
         )
     if "Adam" in kept:
         words.append(
-            f"Adam has {kept['Adam']:.2g} left, for it divides the decay by its own size and takes steps of lr"
+            f"Adam has {abs(kept['Adam']):.2g} left, for it divides the decay by its own size and takes steps of lr"
         )
     return _sentence("; ".join(words))
 
@@ -141,14 +142,16 @@ def _overshooting(asked: Asked) -> str:
 
 
 def _tiring(asked: Asked) -> str:
+    """Steps that have become a tenth of the first while there is still somewhere to go."""
     if "AdaGrad" not in asked.racing or asked.step < 2:
         return ""
     run = asked.descents["AdaGrad"]
     first, last = run.lengths[0], run.lengths[asked.step - 1]
     left = asked.surface.distance(*run.points[asked.step])
-    if last > first / 10 or left < 0.2:
+    arrived = left < 0.2 or run.losses[asked.step] < 1e-6 * run.losses[0]
+    if arrived or not 0 < last <= first / 10:
         return ""
-    return f"AdaGrad has grown tired: step {asked.step} is 1/{first / last:.0f} of its first, with {left:.2g} still to go."
+    return f"AdaGrad has grown tired: step {asked.step} is 1/{first / last:,.0f} of its first, with {left:.2g} still to go."
 
 
 def _turning(asked: Asked) -> str:
@@ -163,7 +166,7 @@ def _turning(asked: Asked) -> str:
             words.append(
                 f"{' and '.join(n for n in PREDICTED if n in asked.racing)} do the same as in the straight ravine"
             )
-        elif name not in PREDICTED and before > 0:
+        elif name not in PREDICTED and before > 1e-12:
             words.append(f"{name} has {times_text(here / before)} the loss that it has there")
     return _sentence("; ".join(words))
 
@@ -216,6 +219,10 @@ def _factor(a: Number, mu: Number) -> str:
     return f"1 {'-' if a >= 0 else '+'} {abs(a):.4g} = {1 - a:.4g}"
 
 
+def _floor_text(floor: Number) -> str:
+    return f"{floor:.3g}" if floor < math.inf else "none"
+
+
 def _compared(asked: Asked) -> tuple[str, Callable[[str], str], Callable[[str], str]]:
     """What can be predicted here, its prediction, and its measurement."""
 
@@ -235,8 +242,8 @@ def _compared(asked: Asked) -> tuple[str, Callable[[str], str], Callable[[str], 
     if asked.sigma:
         return (
             "noise floor, predicted",
-            lambda name: f"{asked.predicted_floor(name):.3g}",
-            lambda name: f"{asked.measured_floor(name):.3g}",
+            lambda name: _floor_text(asked.predicted_floor(name)),
+            lambda name: _floor_text(asked.measured_floor(name)),
         )
     return (
         "loss, predicted",

@@ -1,5 +1,6 @@
 """Training runs: FLOPs, days and utilisation; what is kept for each parameter, and how many parameters that allows."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -43,10 +44,9 @@ def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype:
 
     Only what the mathematics asks for counts; work that is done twice, as in checkpointing, does not.
     """
-    if not seconds > 0 or count < 1:
-        raise ValueError(
-            f"A rate needs a time above 0 on 1 machine or more; got {seconds!r} seconds on {count!r}."
-        )
+    check_count(count)
+    if not seconds > 0:
+        raise ValueError(f"A rate needs a time above 0; got {seconds!r} seconds.")
     return flops / seconds / (count * machine.peak(dtype))
 
 
@@ -154,7 +154,7 @@ def training_bytes(
     master        275,600,416
     total       1,102,401,664
     """
-    if not parameters >= 0:
+    if not 0 <= parameters < math.inf:
         raise ValueError(f"The number of parameters is 0 or more; got {parameters!r}.")
     check_sizes(tensors=tensors)
     check_count(machines)
