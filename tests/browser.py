@@ -81,6 +81,20 @@ def answers(address: str, with_key: str = "version") -> bool:
         return False
 
 
+def start_kernel(address: str, notebook: Path) -> None:
+    """Give the notebook its kernel before a page opens it: a late JupyterLab would ask for one, at times in vain."""
+    server, token = address.split("/lab/")[0], address.rpartition("token=")[2]
+    session = {
+        "path": notebook.name,
+        "name": notebook.name,
+        "type": "notebook",
+        "kernel": {"name": "python3"},
+    }
+    headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{server}/api/sessions", json.dumps(session).encode(), headers)
+    urllib.request.urlopen(request, timeout=60).close()
+
+
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
@@ -95,13 +109,14 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
     with jupyterlab(notebook.parent) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": width, "height": height})
-        page.set_default_timeout(30_000)
-        # A busy machine can be so late that JupyterLab asks for a kernel, at times in vain: open the page again.
+        page.set_default_timeout(60_000)
+        start_kernel(address, notebook)
+        # Should JupyterLab ask for a kernel all the same, open the page again.
         question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
         for _ in range(4):
             page.goto(address.format(notebook.name))
             page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-            expect(question.or_(idle).first).to_be_visible(timeout=30_000)
+            expect(question.or_(idle).first).to_be_visible(timeout=60_000)
             if not question.count():
                 break
         page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
