@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
@@ -110,6 +111,7 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(60_000)
+        page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
         start_kernel(address, notebook)
         # Should JupyterLab ask for a kernel all the same, open the page again.
         question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
@@ -137,11 +139,23 @@ def answer(question: Locator) -> None:
     question.first.locator(".jp-mod-accept").click()
 
 
+def wait_until_idle(page: Page) -> None:
+    """Until the page has its kernel. JupyterLab can lose it over its question for one: then the page is opened again."""
+    for _ in range(6):
+        try:
+            page.wait_for_selector(IDLE, timeout=15_000)
+            return
+        except PlaywrightTimeoutError:
+            page.goto(page.url)
+            page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+    page.wait_for_selector(IDLE)
+
+
 def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
     while not started.count():  # a click before the kernel is ready can be lost
-        page.wait_for_selector(IDLE)
+        wait_until_idle(page)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         page.wait_for_timeout(1000)
