@@ -3,9 +3,14 @@
 import math
 import operator
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 
 import torch
+
+from course_utils.quantities import count_text
+
+_elements = partial(count_text, of="element")
 
 
 def address(t: torch.Tensor, index: Sequence[int]) -> int:
@@ -164,7 +169,3 @@ def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         if any(n < 0 for n in numbers):
             raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")
     return shape, stride, new_shape
-
-
-def _elements(n: int) -> str:
-    return f"{n:,} element" + "s" * (n != 1)

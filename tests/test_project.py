@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "floats": {"quantities"},
     "datasheets": {"quantities"},
     "einsums": {"quantities"},
-    "layout": {"torch"},
+    "layout": {"torch", "quantities"},
     "predict": {"quantities", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "apart": {"measure"},

@@ -17,11 +17,8 @@ DTYPES = ("fp32", "fp64", "bf16")
 LOOPED_AT_ONCE = 2_000  # steps
 LOOPED_AT_MOST = 2**20
 MOST_BYTES = 2**30  # that a timed product may need
-MOST_FLOPS = {
-    "fp32": 2**35,
-    "fp64": 2**34,
-    "bf16": 2**32,
-}  # of one call; without units for bf16, a CPU is slow in it
+# Of one call. Without units for bf16, a CPU is slow in it.
+MOST_FLOPS = {"fp32": 2**35, "fp64": 2**34, "bf16": 2**32}
 MOST_FLOPS_OF_A_GPU = 2**43
 QUICK_FLOPS, QUICK_NUMBERS = 2**24, 2**18  # up to which a product is timed in this very process
 LONGEST_S = 30.0  # for each order

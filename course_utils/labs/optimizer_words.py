@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from course_utils.labs.optimizer_race import PREDICTED, Asked
 from course_utils.labs.surfaces import EDGE, Ravine, Saddle, TurnedRavine, largest_lr, rate
-from course_utils.quantities import Number, times_text
+from course_utils.quantities import Number, count_text, times_text
+
+_steps = partial(count_text, of="step")
 
 
 def why_it_diverges(asked: Asked, name: str) -> str:
@@ -73,10 +76,6 @@ def _leading(asked: Asked) -> str:
     best = min(losses, key=losses.__getitem__)
     who = "leads with" if len(asked.racing) > 1 else "has"
     return f"After {_steps(asked.step)} {best} {who} a loss of {losses[best]:.3g}."
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def _leaving(asked: Asked) -> str:

@@ -69,8 +69,7 @@ def _pointing(t: torch.Tensor, element: tuple[int, ...] | None) -> str:
     if element is None:
         return "no elements"
     index = ", ".join(map(str, element))
-    terms = "".join(f" + {i} × {step}" for i, step in zip(element, t.stride(), strict=True))
-    return f"[{index}] lies at {t.storage_offset()}{terms} = {layout.address(t, element)}"
+    return f"[{index}] lies at {layout.address_formula(t, element)}"
 
 
 @functools.cache

@@ -6,7 +6,7 @@ They are plain formulas: numbers go in and numbers come out, tensors go in and t
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from random import Random
 from typing import TypeVar
 
@@ -144,7 +144,7 @@ def _loop(start: Number, end: Number, squared_width: Callable[[Number], Number])
 SURFACES = {"ravine": Ravine, "turned ravine": TurnedRavine, "saddle": Saddle}
 
 
-@cache
+@lru_cache(256)
 def noise(sigma: Number, steps: int, seed: int) -> Sequence[Point]:
     """What is added to the gradient at each step: two normal numbers with that deviation, the same for all who race."""
     draw = Random(seed).gauss
