@@ -13,11 +13,14 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
+
+Value = TypeVar("Value")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
@@ -96,12 +99,14 @@ def start_kernel(address: str, notebook: Path) -> None:
     urllib.request.urlopen(request, timeout=60).close()
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], Value], what: str, seconds: float = 60) -> Value:
+    """What the condition said when it was first true."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (value := condition()):
         if time.monotonic() > end:
             raise TimeoutError(f"Waited {seconds} s until: {what}.")
         time.sleep(0.1)
+    return value
 
 
 @contextmanager
@@ -161,13 +166,16 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
         page.wait_for_timeout(1000)
     page.wait_for_selector(IDLE, timeout=90_000)
 
-    def saved() -> bool:
+    def saved() -> nbformat.NotebookNode | None:
         page.keyboard.press("Control+s")
         page.wait_for_timeout(300)
-        return all(cell.execution_count for cell in code_cells(nbformat.read(notebook, as_version=4)))
+        try:
+            copy = nbformat.read(notebook, as_version=4)
+        except nbformat.reader.NotJSONError:  # JupyterLab empties the file before it writes it
+            return None
+        return copy if all(cell.execution_count for cell in code_cells(copy)) else None
 
-    wait_until(saved, "all cells have run and are saved")
-    return nbformat.read(notebook, as_version=4)
+    return wait_until(saved, "all cells have run and are saved")
 
 
 def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
