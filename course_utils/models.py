@@ -4,7 +4,7 @@ Every matrix is drawn from a normal distribution with variance 1 / its input's w
 be given; biases begin at 0. No numbers are drawn anywhere else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -118,6 +118,19 @@ def rotated(x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]) ->
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
 
+def recomputed_attention(
+    q: Float[Tensor, "b a s d"],
+    k: Float[Tensor, "b kv s d"],
+    v: Float[Tensor, "b kv s d"],
+    *,
+    early_stop: bool = True,
+) -> Float[Tensor, "b a s d"]:
+    """`attention` again, but autograd keeps q, k and v alone, and the scores are computed once more on the way back."""
+    return checkpoint(
+        attention, q, k, v, use_reentrant=False, preserve_rng_state=False, early_stop=early_stop
+    )
+
+
 class Attention(nn.Module):
     """Queries, keys and values; what the heads make of them; one more product. The options are Linear's."""
 
@@ -152,11 +165,26 @@ class FeedForward(nn.Module):
         self.gate = Linear(width, inner, **options) if gated else None
         self.up, self.down = Linear(width, inner, **options), Linear(inner, width, **options)
 
-    def forward(self, x: Float[Tensor, "b s h"]) -> Float[Tensor, "b s h"]:
+    def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         """Each position by itself."""
         if self.gate is None:
             return self.down(functional.gelu(self.up(x)))
         return self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+class MLPBlock(nn.Module):
+    """x + gelu(x W1) W2, H → 4H → H without biases: the feed-forward half of a transformer's layer."""
+
+    def __init__(
+        self, width: int, *, dtype: torch.dtype = torch.float32, generator: Generator = None
+    ) -> None:
+        super().__init__()
+        options = {"biases": False, "dtype": dtype, "generator": generator}
+        self.feed_forward = FeedForward(width, 4 * width, gated=False, **options)
+
+    def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
+        """One addition."""
+        return x + self.feed_forward(x)
 
 
 class Block(nn.Module):
@@ -189,6 +217,30 @@ class Block(nn.Module):
         """Both additions."""
         x = x + self.attention(self.norm1(x), turn)
         return x + self.feed_forward(self.norm2(x))
+
+
+def recomputed(
+    blocks: Iterable[nn.Module],
+    x: Tensor,
+    segment: int,
+    *,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+) -> Tensor:
+    """blocks[-1](... blocks[0](x)), where each segment of so many blocks keeps its input alone.
+
+    On the way back a segment runs once more, with the random numbers of its first run if `preserve_rng_state`.
+    A segment of 0 is none: everything is kept. The segments are those that `predict.BlockStack` counts.
+    """
+    if segment < 0:
+        raise ValueError(f"A segment is a number of blocks, or 0 for no recomputing; got {segment}.")
+    blocks = list(blocks)
+    if not segment:
+        return nn.Sequential(*blocks)(x)
+    options = {"early_stop": early_stop, "preserve_rng_state": preserve_rng_state}
+    for begin in range(0, len(blocks), segment):
+        x = checkpoint(nn.Sequential(*blocks[begin : begin + segment]), x, use_reentrant=False, **options)
+    return x
 
 
 def normalisation(width: int, rms_norm: bool, biases: bool, dtype: torch.dtype) -> nn.Module:

@@ -119,6 +119,19 @@ class Comparison:
         return _html_table(self._rows())
 
 
+@dataclass(frozen=True)
+class Table:
+    """Rows of words, the head first."""
+
+    rows: list[list[str]]
+
+    def __repr__(self) -> str:
+        return _text_table(self.rows)
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.rows)
+
+
 def _ratio_text(measured: Number, predicted: Number) -> str:
     if measured == predicted:
         return "1 exactly" if measured else "both 0"

@@ -8,11 +8,12 @@ from course_utils.measure.memory import (
     free_bytes,
     optimizer_bytes,
     peak_bytes,
+    peak_saved_bytes,
     resident_bytes,
     saved_bytes,
     storage_bytes,
 )
-from course_utils.measure.timing import Step, Timing, time_call, timing_steps
+from course_utils.measure.timing import Step, Timing, cpu_threads, time_call, timing_steps
 
 __all__ = [
     "DTYPES",
@@ -22,11 +23,13 @@ __all__ = [
     "Timing",
     "account",
     "allocated_bytes",
+    "cpu_threads",
     "every_value",
     "flops",
     "free_bytes",
     "optimizer_bytes",
     "peak_bytes",
+    "peak_saved_bytes",
     "resident_bytes",
     "saved_bytes",
     "storage_bytes",

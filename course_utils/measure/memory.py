@@ -3,9 +3,11 @@
 import os
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import psutil
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -28,11 +30,72 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
         kept[storage._cdata] = storage  # on the meta device every data_ptr() is 0
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
         result = fn()
     left_out = {tensor.untyped_storage()._cdata for tensor in exclude}
     del result
     return sum(storage.nbytes() for cdata, storage in kept.items() if cdata not in left_out)
+
+
+def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
+    """The most bytes that autograd keeps at one time while fn runs a forward pass and its backward pass.
+
+    Counted as saved_bytes counts, but over time: a storage from the moment when it is kept until it is freed,
+    also what activation checkpointing rebuilds on the way back. Gradients, temporaries and what `exclude`
+    names are not in it, nor the states of generators that checkpointing keeps; peak_bytes counts all of that.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
+    256
+    """
+    with _Kept(exclude) as kept:
+        fn()
+    return kept.peak
+
+
+class _Kept:
+    """Adds up the storages that any pack hook keeps, those of checkpointing too, which hide from a hook around them."""
+
+    def __init__(self, exclude: Iterable[torch.Tensor]) -> None:
+        self.held = self.peak = 0
+        self._known = {tensor.untyped_storage()._cdata for tensor in exclude}
+
+    def __enter__(self) -> "_Kept":
+        self._enter = enter = saved_tensors_hooks.__enter__
+
+        def watched(hooks: saved_tensors_hooks) -> None:
+            enter(saved_tensors_hooks(partial(self._packed, hooks.pack_hook), hooks.unpack_hook))
+
+        saved_tensors_hooks.__enter__ = watched
+        self._ours = saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
+        self._ours.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ours.__exit__()
+        saved_tensors_hooks.__enter__ = self._enter
+
+    def _packed(self, pack: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
+        kept: object = tensor
+        try:
+            kept = pack(tensor)  # recomputing ends early by an exception, after it has kept the tensor
+        finally:
+            for each in tree_leaves(kept):
+                if isinstance(each, torch.Tensor):
+                    self._see(each.untyped_storage())
+        return kept
+
+    def _see(self, storage: Storage) -> None:
+        if storage._cdata in self._known:
+            return
+        self._known.add(storage._cdata)
+        self.held += storage.nbytes()
+        self.peak = max(self.peak, self.held)
+        weakref.finalize(storage, self._freed, storage._cdata, storage.nbytes())
+
+    def _freed(self, cdata: int, nbytes: int) -> None:
+        self._known.discard(cdata)
+        self.held -= nbytes
 
 
 def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:

@@ -13,9 +13,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -43,6 +43,7 @@ class Step:
 
     fraction: Number
     report: str
+    numbers: Mapping[str, Number] = field(default_factory=dict)  # for whoever draws them
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def timing_steps(
         alone = yield from _wait_for(lock, begun, deadline)
         sample = _device_samples if torch.device(device).type == "cuda" else _samples
         on_it = torch.cuda.device(device) if torch.device(device).type == "cuda" else contextlib.nullcontext()
-        with _threads(threads), on_it:
+        with cpu_threads(threads), on_it:
             timing = yield from sample(fn, device, begun, deadline)
     if not alone:
         return _with(timing, disturbance="another measurement held this device all the time")
@@ -250,7 +251,8 @@ def _waits() -> Number:
 
 
 @contextmanager
-def _threads(number: int) -> Iterator[None]:
+def cpu_threads(number: int) -> Iterator[None]:
+    """torch runs on so many threads within, and on as many as before afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

@@ -6,6 +6,7 @@ K output width, L layers, S sequence length, H width of the model, A heads, V vo
 N tokens trained on.
 """
 
+from course_utils.predict.account import FAILURES_PER_GPU_DAY, checkpoint_bytes, training_account
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
     DTYPE_BYTES,
@@ -19,6 +20,9 @@ from course_utils.predict.operations import (
     roofline_seconds,
     tensor_bytes,
 )
+from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
+from course_utils.predict.rounding import FATES, lognormal_fates, rounding_edges
+from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds
 from course_utils.predict.training import (
     RECIPES,
     SECONDS_PER_DAY,
@@ -33,15 +37,22 @@ from course_utils.predict.transformer import MODELS, Transformer
 
 __all__ = [
     "DTYPE_BYTES",
+    "FAILURES_PER_GPU_DAY",
+    "FATES",
     "MODELS",
     "RECIPES",
     "SECONDS_PER_DAY",
+    "BlockStack",
     "Recipe",
     "Transformer",
+    "checkpoint_bytes",
+    "daly_seconds",
     "dtype_bytes",
     "einsum_flops",
     "intensity",
     "largest_model",
+    "linear_stack",
+    "lognormal_fates",
     "matmul_bytes",
     "matmul_flops",
     "matmul_seconds",
@@ -49,10 +60,16 @@ __all__ = [
     "mlp_activation_bytes",
     "mlp_flops",
     "mlp_flops_by_layer",
+    "mlp_stack",
     "ridge",
     "roofline_seconds",
+    "rounding_edges",
     "tensor_bytes",
+    "training_account",
     "training_bytes",
     "training_days",
     "training_flops",
+    "transformer_stack",
+    "wasted_share",
+    "young_seconds",
 ]

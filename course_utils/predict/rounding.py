@@ -1,0 +1,61 @@
+"""What a format makes of a number by its size alone: zero, a subnormal, a normal number, or too large."""
+
+import math
+from typing import NamedTuple
+
+from course_utils import floats
+from course_utils.quantities import Ledger, Number
+
+FATES = ("to zero", "subnormal", "normal", "beyond the largest")
+
+
+class Edges(NamedTuple):
+    """Where one fate ends and the next begins, in sizes before rounding."""
+
+    zero_to: float  # the largest size that becomes zero
+    normal_from: float
+    beyond_from: float  # the smallest size that is beyond the largest number
+
+
+def rounding_edges(fmt: str) -> Edges:
+    """Zero: up to half the smallest subnormal. Beyond the largest number: half a step further, and its tie if odd.
+
+    >>> edges = rounding_edges("fp16")
+    >>> edges.zero_to == 2**-25, edges.beyond_from
+    (True, 65520.0)
+    """
+    f = floats.format_named(fmt)
+    if fmt == "fp64":
+        raise ValueError("The edges of fp64 are no fp64 numbers. Ask for a smaller format, fp32 for example.")
+    beyond = f.max + floats.spacing(f.max, fmt) / 2
+    if not floats.overflows(beyond, fmt):  # the tie goes to the even neighbour, which in E4M3 is the largest
+        beyond = math.nextafter(beyond, math.inf)
+    half = f.smallest_subnormal / 2
+    return Edges(half, f.smallest_normal - half, beyond)
+
+
+def lognormal_fates(mu: Number, sigma: Number, fmt: str, scale: Number = 1) -> Ledger:
+    """Shares of gradients with ln |g| ~ N(mu, sigma): below an edge lie Phi((ln(edge / scale) - mu) / sigma).
+
+    >>> round(lognormal_fates(math.log(1e-7), 2, "fp16")["to zero"], 6)
+    0.272493
+    """
+    if not (sigma > 0 and math.isfinite(sigma) and math.isfinite(mu)):
+        raise ValueError(f"mu is a finite number and sigma a finite one above 0; got {mu} and {sigma}.")
+    checked_scale(scale)
+    below = [_phi((math.log(edge) - math.log(scale) - mu) / sigma) for edge in rounding_edges(fmt)]
+    # From the upper end down, so that what lies beyond stays exact where it is small.
+    beyond = _phi((mu + math.log(scale) - math.log(rounding_edges(fmt).beyond_from)) / sigma)
+    shares = below[0], below[1] - below[0], below[2] - below[1], beyond
+    return Ledger(dict(zip(FATES, shares, strict=True)), "share")
+
+
+def checked_scale(scale: Number) -> Number:
+    """The scale, if it is a finite number above 0."""
+    if not (scale > 0 and math.isfinite(scale)):
+        raise ValueError(f"A loss scale is a finite number above 0; got {scale}.")
+    return scale
+
+
+def _phi(z: Number) -> float:
+    return math.erfc(-z / math.sqrt(2)) / 2

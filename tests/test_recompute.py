@@ -1,0 +1,385 @@
+"""Activation checkpointing: closed forms against torch's own hooks and counter, and dropout that agrees with itself."""
+
+import functools
+import itertools
+import math
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from course_utils import figures, measure, models, predict
+from course_utils.measure import memory
+
+untimed = settings(deadline=None, max_examples=20)
+KINDS = ("linear", "MLP", "explicit", "fused")
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def blocks_of(kind, layers, width=8, dtype=torch.float32):
+    options = {"dtype": dtype, "generator": seeded()}
+    made = {
+        "linear": lambda: models.Linear(width, width, biases=False, **options),
+        "MLP": lambda: models.MLPBlock(width, **options),
+        "explicit": lambda: models.Block(width, 2, **options),
+        "fused": lambda: models.Block(width, 2, fused=True, **options),
+    }
+    return nn.ModuleList(made[kind]() for _ in range(layers))
+
+
+def stack_of(kind, layers, batch, sequence, width=8, dtype="fp32", **options):
+    if kind == "linear":
+        return predict.linear_stack(layers, batch * sequence, width, dtype=dtype)
+    if kind == "MLP":
+        return predict.mlp_stack(layers, batch * sequence, width, dtype=dtype)
+    shape = predict.Transformer(layers, width, 2, 11, sequence)
+    return predict.transformer_stack(shape, batch, sequence, dtype=dtype, fused=kind == "fused", **options)
+
+
+def measured(blocks, x, segment, **options):
+    """Bytes kept after the forward pass, the most at one time, and FLOPs of a step."""
+
+    def forward():
+        return models.recomputed(blocks, x, segment, **options)
+
+    def step():
+        forward().sum().backward()
+
+    weights = list(blocks.parameters())
+    kept = measure.saved_bytes(forward, exclude=weights)
+    return kept, measure.peak_saved_bytes(step, exclude=weights), measure.flops(step).total
+
+
+def predicted(stack, segment, early_stop=True):
+    flops = stack.step_flops(segment, early_stop=early_stop)
+    return stack.kept_bytes(segment), stack.peak_bytes(segment).total, flops.total
+
+
+# The prediction is the measurement.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layers", [1, 2, 6])
+def test_bytes_and_flops_of_every_segment_are_those_that_torch_counts(kind, layers):
+    blocks, stack = blocks_of(kind, layers), stack_of(kind, layers, 2, 5)
+    for segment in range(layers + 1):
+        x = torch.randn(2, 5, 8, requires_grad=True)
+        assert measured(blocks, x, segment) == predicted(stack, segment)
+
+
+def test_every_segment_of_every_stack_of_up_to_16_mlp_blocks_is_exact():
+    for layers in range(1, 17):
+        blocks, stack = blocks_of("MLP", layers, width=2), stack_of("MLP", layers, 1, 3, width=2)
+        weights = list(blocks.parameters())
+        for segment in range(layers + 1):
+            x = torch.randn(3, 2, requires_grad=True)
+            step = functools.partial(step_of, blocks, x, segment)
+            assert measure.peak_saved_bytes(step, exclude=weights) == stack.peak_bytes(segment).total
+
+
+def step_of(blocks, x, segment):
+    models.recomputed(blocks, x, segment).sum().backward()
+
+
+@untimed
+@given(st.sampled_from(KINDS), st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.data())
+def test_batch_sequence_and_early_stop_are_counted_too(kind, batch, sequence, layers, data):
+    segment, early_stop = data.draw(st.integers(0, layers)), data.draw(st.booleans())
+    blocks, stack = blocks_of(kind, layers), stack_of(kind, layers, batch, sequence)
+    x = torch.randn(batch, sequence, 8, requires_grad=True)
+    assert measured(blocks, x, segment, early_stop=early_stop) == predicted(stack, segment, early_stop)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_keeps_its_own_bytes(kind):
+    blocks = blocks_of(kind, 4, dtype=torch.bfloat16)
+    for segment in (0, 1, 3):
+        x = torch.randn(2, 5, 8, dtype=torch.bfloat16, requires_grad=True)
+        assert measured(blocks, x, segment) == predicted(stack_of(kind, 4, 2, 5, dtype="bf16"), segment)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_data_save_the_first_product_its_inputs_gradient_and_no_bytes(kind):
+    blocks, stack, x = blocks_of(kind, 3), stack_of(kind, 3, 2, 5), torch.randn(2, 5, 8)
+    for segment in range(4):
+        kept, peak, flops = measured(blocks, x, segment)
+        assert (kept, peak) == (stack.kept_bytes(segment), stack.peak_bytes(segment).total)
+        assert flops == stack.step_flops(segment, input_grad=False).total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_stack_has_the_parameters_of_its_blocks(kind):
+    blocks = blocks_of(kind, 3)
+    assert 3 * stack_of(kind, 3, 2, 5).parameters == sum(p.numel() for p in blocks.parameters())
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_scores_alone_computed_again_are_exact_where_they_set_the_peak_and_where_not(early_stop):
+    mix = functools.partial(models.recomputed_attention, early_stop=early_stop)
+    peaks_above_kept = set()
+    for layers, batch, sequence, heads in itertools.product((1, 3), (1, 2), (1, 4, 40, 100), (1, 2)):
+        blocks = nn.ModuleList(models.Block(8, heads, generator=seeded()) for _ in range(layers))
+        for block in blocks:
+            block.attention.mix = mix
+        shape = predict.Transformer(layers, 8, heads, 11, sequence)
+        stack = predict.transformer_stack(shape, batch, sequence, scores_again=True)
+        x = torch.randn(batch, sequence, 8, requires_grad=True)
+        assert measured(blocks, x, 0) == predicted(stack, 0, early_stop)
+        peaks_above_kept.add(stack.again_bytes > 0)
+    assert peaks_above_kept == {True, False}
+
+
+def test_the_scores_cost_two_products_less_one_and_save_their_square():
+    shape = predict.Transformer(layers=3, width=8, heads=2, vocabulary=11, context=64)
+    usual, less = (predict.transformer_stack(shape, 4, 64, scores_again=a) for a in (False, True))
+    assert usual.kept_bytes(0) - less.kept_bytes(0) == 3 * 4 * 2 * 64 * 64 * 4  # L × B × A × S² × bytes
+    assert less.step_flops(0)["recompute"] == 3 * 2 * 4 * 64 * 64 * 8  # L × 2BS²H
+    assert less.step_flops(0, early_stop=False)["recompute"] == 3 * 4 * 4 * 64 * 64 * 8
+
+
+def test_recomputed_attention_keeps_no_bit_of_its_gradients_from_being_the_same():
+    def gradients(mix):
+        q, k, v = (torch.randn(2, 3, 5, 4, generator=seeded(n)).requires_grad_() for n in range(3))
+        mix(q, k, v).pow(2).sum().backward()
+        return [q.grad, k.grad, v.grad]
+
+    assert all(map(torch.equal, gradients(models.attention), gradients(models.recomputed_attention)))
+
+
+# The numbers that the notebook tells.
+
+
+def test_eight_blocks_cost_eight_sixths_and_with_early_stop_from_seven_on():
+    stack = predict.mlp_stack(8, batch=32, width=64)
+    for segment in (1, 2, 4, 8):
+        assert stack.flops_ratio(segment, early_stop=False) == pytest.approx(8 / 6, rel=1e-12)
+        assert stack.flops_ratio(segment) == pytest.approx((6 + 2 - 1 / segment) / 6, rel=1e-12)
+    assert stack.flops_ratio(0) == 1
+
+
+def test_the_forward_keeps_an_input_a_segment():
+    stack = predict.mlp_stack(8, batch=32, width=64)
+    numbers = 32 * 64 * 4
+    assert [stack.kept_bytes(s) for s in (0, 1, 2, 4, 8)] == [numbers * n for n in (72, 8, 4, 2, 1)]
+
+
+def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
+    def slow(layers, segment, block):  # in numbers of an input
+        ends = [*range(segment, layers, segment), layers]
+        begins = [0, *ends[:-1]]
+        return max(n + block * (end - begin) for n, (begin, end) in enumerate(zip(begins, ends, strict=True)))
+
+    for layers, segment in itertools.product(range(1, 17), range(1, 17)):
+        if segment <= layers:
+            for make, block in ((predict.linear_stack, 1), (predict.mlp_stack, 9)):
+                assert make(layers, 1, 1).peak_bytes(segment).total == 4 * slow(layers, segment, block)
+    assert predict.mlp_stack(6, 1, 1).segments(4) == [4, 2]
+
+
+@given(st.integers(1, 400))
+def test_the_square_root_is_the_best_length_only_of_blocks_that_keep_their_input_alone(layers):
+    linear, mlp = predict.linear_stack(layers, 1, 1), predict.mlp_stack(layers, 1, 1)
+    assert linear.root_segment == pytest.approx(math.sqrt(layers))
+    assert mlp.root_segment == pytest.approx(math.sqrt(layers / 9))
+    for stack in (linear, mlp):
+        # On the smooth curve nothing is better; the whole lengths around it are as good as any that divide L.
+        i, b, root = stack.input_bytes, stack.block_bytes, stack.root_segment
+        smooth = (layers / root - 1) * i + root * b
+        assert all((layers / s - 1) * i + s * b >= smooth - 1e-6 for s in range(1, layers + 1))
+
+
+def test_the_best_segments_of_sixteen_blocks():
+    linear, mlp = predict.linear_stack(16, 1, 1), predict.mlp_stack(16, 32, 64)
+    assert mlp.best_segment == 1
+    assert linear.root_segment == 4
+    # Where a length does not divide 16, the last segment is short, and the one before it peaks with an input less.
+    assert linear.best_segments == [3, 4, 5, 6]
+    assert linear.best_segment == 3  # with early stop, the more segments, the more last products are left out
+    assert predict.mlp_stack(1, 32, 64).best_segment == 0  # it helps nothing
+
+
+def test_of_equal_peaks_the_best_is_the_cheapest():
+    for layers in (2, 3, 4, 5, 7, 12):
+        stack = predict.linear_stack(layers, 1, 1)
+        best = stack.best_segment
+        least = stack.peak_bytes(best).total
+        alike = [s for s in range(layers + 1) if stack.peak_bytes(s).total == least]
+        assert stack.step_flops(best).total == min(stack.step_flops(s).total for s in alike)
+
+
+# What runs.
+
+
+class Dropping(nn.Module):
+    """A product and a dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.product = models.Linear(16, 16, generator=seeded())
+
+    def forward(self, x):
+        return functional.dropout(torch.tanh(self.product(x)), 0.5)
+
+
+def gradients_with_dropout(segment, **options):
+    blocks = nn.ModuleList(Dropping() for _ in range(4))
+    x = torch.randn(8, 16, generator=seeded(1)).requires_grad_()
+    torch.manual_seed(2)
+    models.recomputed(blocks, x, segment, **options).sum().backward()
+    return [x.grad, *(p.grad for p in blocks.parameters())]
+
+
+@pytest.mark.parametrize("segment", [1, 2, 3, 4])
+def test_dropout_drops_the_same_numbers_again_if_generators_are_restored(segment):
+    plain = gradients_with_dropout(0)
+    assert all(map(torch.equal, plain, gradients_with_dropout(segment)))
+    other = gradients_with_dropout(segment, preserve_rng_state=False)
+    assert not all(map(torch.equal, plain, other))
+
+
+def test_a_step_leaves_the_generator_where_it_would_be_without_recomputing():
+    states = []
+    for segment in (0, 2):
+        gradients_with_dropout(segment)
+        states.append(torch.get_rng_state())
+    assert torch.equal(*states)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_recomputing_changes_no_bit_of_result_and_gradients(kind, early_stop):
+    found = []
+    for segment in (0, 1, 2, 3):
+        blocks = blocks_of(kind, 3)
+        x = torch.randn(2, 5, 8, generator=seeded(1)).requires_grad_()
+        result = models.recomputed(blocks, x, segment, early_stop=early_stop)
+        result.pow(2).mean().backward()
+        found.append([result, x.grad, *(p.grad for p in blocks.parameters())])
+    assert all(all(map(torch.equal, found[0], other)) for other in found[1:])
+
+
+def test_each_block_runs_once_and_with_segments_twice():
+    runs = []
+
+    class Counted(models.MLPBlock):
+        def forward(self, x):
+            runs.append(1)
+            return super().forward(x)
+
+    blocks = nn.ModuleList(Counted(4, generator=seeded()) for _ in range(6))
+    for segment, expected in ((0, 6), (1, 12), (4, 12)):
+        runs.clear()
+        step_of(blocks, torch.randn(3, 4, requires_grad=True), segment)
+        assert len(runs) == expected
+
+
+def test_an_mlp_block_is_what_it_says():
+    block, x = models.MLPBlock(4, generator=seeded()), torch.randn(3, 4)
+    up, down = block.parameters()
+    assert (up.shape, down.shape) == ((4, 16), (16, 4))
+    assert torch.equal(block(x), x + functional.gelu(x @ up) @ down)
+
+
+# Bytes over time.
+
+
+def test_what_is_kept_for_the_backward_is_counted_from_when_to_when():
+    x = torch.ones(8, requires_grad=True)
+
+    def chain(length):
+        y = x
+        for _ in range(length):
+            y = y.exp()
+        return y.sum()
+
+    assert measure.peak_saved_bytes(lambda: chain(5).backward()) == 5 * 8 * 4
+    # Two graphs one after the other are not there at one time; two together are.
+    assert measure.peak_saved_bytes(lambda: [chain(5).backward() for _ in range(2)]) == 5 * 8 * 4
+    assert measure.peak_saved_bytes(lambda: (chain(2) + chain(5)).backward()) == 7 * 8 * 4
+
+
+def test_without_recomputing_the_most_is_what_the_forward_keeps():
+    net = models.Transformer(2, 16, 2, 11, 8, generator=seeded())
+    ids, weights = torch.arange(8)[None], list(net.parameters())
+    kept = measure.saved_bytes(lambda: net(ids).sum(), exclude=weights)
+    assert measure.peak_saved_bytes(lambda: net(ids).sum().backward(), exclude=weights) == kept
+
+
+def test_excluded_tensors_are_not_counted_and_shared_storages_once():
+    x, w = torch.ones(4, 4, requires_grad=True), torch.ones(4, 4, requires_grad=True)
+    assert measure.peak_saved_bytes(lambda: (x @ w).sum().backward()) == 2 * 64
+    assert measure.peak_saved_bytes(lambda: (x @ w).sum().backward(), exclude=[w]) == 64
+    assert measure.peak_saved_bytes(lambda: (x * x[:1]).sum().backward()) == 64
+
+
+def test_hooks_are_as_before_also_after_an_error():
+    enter = memory.saved_tensors_hooks.__enter__
+
+    def fails():
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        measure.peak_saved_bytes(fails)
+    assert memory.saved_tensors_hooks.__enter__ is enter
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(1) or t, lambda t: t):
+        torch.ones(2, requires_grad=True).exp()
+    assert seen == [1]
+
+
+def test_tensors_that_a_hook_moves_elsewhere_count_where_they_are_kept():
+    x = torch.ones(16, dtype=torch.float64, requires_grad=True)
+
+    def step():
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.float(), lambda t: t.double()):
+            y = x.exp()
+        y.sum().backward()
+
+    assert measure.peak_saved_bytes(step) == 16 * 4
+
+
+# The figure.
+
+
+def test_the_frontier_draws_each_segment_and_names_the_best():
+    figure = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
+    line, points, measured_points = (
+        axes_line.get_xydata().tolist() for axes_line in figure.axes[0].get_lines()
+    )
+    assert line == points == [[1.0, 90], [1.2, 20], [1.25, 30]]
+    assert measured_points == [[1.2, 21]]
+    assert figure.axes[0].get_title(loc="left") == "Segments of 1 keep least"
+    assert plt.get_fignums() == []
+
+
+# Nonsense.
+
+
+def test_wrong_sizes_raise_sentences():
+    stack = predict.mlp_stack(4, 1, 1)
+    with pytest.raises(ValueError, match=r"^A segment has at most all 4 blocks, and 0 .* got 5\.$"):
+        stack.peak_bytes(5)
+    with pytest.raises(ValueError, match=r"^segment is a size, a whole number from 0 up; got -1\.$"):
+        stack.kept_bytes(-1)
+    with pytest.raises(ValueError, match=r"^A stack has at least one block; got 0 layers\.$"):
+        predict.linear_stack(0, 1, 1)
+    with pytest.raises(ValueError, match=r"^There is no dtype 'fp12' here"):
+        predict.mlp_stack(1, 1, 1, dtype="fp12")
+    with pytest.raises(ValueError, match=r"^A segment is a number of blocks, or 0"):
+        models.recomputed(blocks_of("MLP", 2), torch.ones(1, 8), -1)
+
+
+def test_scores_again_stands_alone():
+    shape = predict.Transformer(2, 8, 2, 11, 4)
+    with pytest.raises(ValueError, match="attention that is not fused"):
+        predict.transformer_stack(shape, 1, 4, fused=True, scores_again=True)
+    with pytest.raises(ValueError, match="the segment has to be 0"):
+        predict.transformer_stack(shape, 1, 4, scores_again=True).peak_bytes(1)
+    assert predict.transformer_stack(shape, 1, 4, scores_again=True).best_segment == 0

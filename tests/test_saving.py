@@ -1,0 +1,180 @@
+"""How often to save, against runs that live through drawn failures; and the account of a whole run, line by line."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_utils import predict
+from course_utils.datasheets import MACHINES
+
+times_s = st.floats(1, 1e7)
+
+
+def wasted(interval_s, save_s, failure_s, restart_s, *, segments, seed=0):
+    """The share of its time that a run loses: failures are drawn, and each undoes the segment it falls in."""
+    draw, total_s = random.Random(seed), 0.0
+    for _ in range(segments):
+        needed_s = interval_s + save_s
+        while (until_failure_s := draw.expovariate(1 / failure_s)) < needed_s:
+            total_s += until_failure_s
+            needed_s = restart_s + interval_s + save_s
+        total_s += needed_s
+    return 1 - segments * interval_s / total_s
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "save_s", "failure_s", "restart_s"),
+    [(600, 60, 10_800, 0), (600, 60, 10_800, 300), (7200, 60, 10_800, 300), (30, 60, 10_800, 0)],
+)
+def test_the_share_that_is_lost_is_that_of_a_run_with_drawn_failures(
+    interval_s, save_s, failure_s, restart_s
+):
+    lived = wasted(interval_s, save_s, failure_s, restart_s, segments=40_000)
+    predicted = predict.wasted_share(interval_s, save_s, failure_s, restart_s)
+    assert predicted == pytest.approx(lived, abs=0.01)
+    without_restart = predict.wasted_share(interval_s, save_s, failure_s)
+    assert (predicted > without_restart) == (restart_s > 0)
+
+
+@given(save_s=st.floats(1, 100), ratio=st.floats(200, 1e5))
+def test_youngs_interval_is_nearly_the_best_and_dalys_is_nearer(save_s, ratio):
+    failure_s = save_s * ratio
+    young, daly = predict.young_seconds(save_s, failure_s), predict.daly_seconds(save_s, failure_s)
+    tried = [young * 1.002**k for k in range(-100, 101)]
+    best = min(tried, key=lambda tau: predict.wasted_share(tau, save_s, failure_s))
+    least = predict.wasted_share(best, save_s, failure_s)
+    assert abs(math.log(daly / best)) <= abs(math.log(young / best)) + 0.004
+    assert daly == pytest.approx(best, rel=0.01)
+    assert predict.wasted_share(young, save_s, failure_s) <= 1.02 * least + 1e-6
+
+
+@given(save_s=times_s, failure_s=times_s)
+def test_twice_the_machines_save_more_often_by_the_root_of_two(save_s, failure_s):
+    young = predict.young_seconds(save_s, failure_s)
+    assert predict.young_seconds(save_s, failure_s / 2) == pytest.approx(young / math.sqrt(2))
+    assert young**2 == pytest.approx(2 * save_s * failure_s)
+
+
+def test_where_saving_takes_longer_than_machines_live_daly_waits_for_one_failure():
+    assert predict.daly_seconds(100, 50) == predict.daly_seconds(101, 50) == 50
+
+
+def test_a_run_that_never_gets_through_loses_all():
+    assert predict.wasted_share(1e9, 60, 1.0) == 1.0
+    assert predict.wasted_share(1e-9, 60, 1e9) == pytest.approx(1.0)
+    assert predict.wasted_share(1e-300, 1e-300, 1e300) == 0.5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: predict.young_seconds(0, 10),
+        lambda: predict.young_seconds(10, -1),
+        lambda: predict.daly_seconds(math.nan, 10),
+        lambda: predict.wasted_share(math.inf, 1, 10),
+        lambda: predict.wasted_share(0, 1, 10),
+    ],
+)
+def test_a_time_that_is_none_gets_a_sentence(wrong):
+    with pytest.raises(ValueError, match="is a time above 0 s"):
+        wrong()
+    with pytest.raises(ValueError, match="A time is 0 s or more"):
+        predict.wasted_share(1, -1, 10)
+
+
+# The account of a whole run.
+
+
+def account(**changes):
+    order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "mfu": 0.5, **changes}
+    table = predict.training_account(predict.MODELS["Llama 3 70B"], MACHINES["H100 SXM"], **order)
+    return {row[0]: row[-1] for row in table.rows if row[0]}
+
+
+def test_the_account_of_llama_3_70b_by_hand():
+    lines = account()
+    p, layers, width, inner, kv, vocabulary, s = 70_553_706_496, 80, 8192, 28_672, 1024, 128_256, 8192
+    weights = layers * (2 * width**2 + 2 * width * kv + 3 * width * inner)
+    per_token = 3 * (2 * weights + 4 * s * width * layers + 2 * vocabulary * width)
+    days = per_token * 15e12 / (1024 * 989.5e12 * 0.5) / 86_400
+    failures = 419 / (54 * 16_384) * 1024 * days
+    tau = math.sqrt(2 * 60 * days * 86_400 / failures)
+    assert lines["parameters P"] == f"{p:,}"
+    assert lines["FLOPs of a token"] == f"{per_token:.3g}"
+    assert lines["time"] == f"{days:.1f} days"
+    assert lines["by 6PN alone"] == f"{6 * p * 15e12 / (1024 * 989.5e12 * 0.5) / 86_400:.1f} days"
+    assert lines["state on each machine"] == f"{16 * p / 1024 / 1e9:.1f} GB"
+    assert lines["a checkpoint"] == f"{12 * p / 1e9:.1f} GB"
+    assert lines["interruptions"] == f"{failures:.3g}"
+    assert lines["time between two saves"] == f"{tau / 60:.1f} minutes"
+    lost = predict.wasted_share(tau, 60, days * 86_400 / failures)
+    assert lines["lost to saving and crashing"] == f"{100 * lost:.1f} %"
+    assert lines["time, with that"] == f"{days / (1 - lost):.1f} days"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "nbytes"),
+    [
+        ("fp32 sgd", 4),
+        ("fp32 momentum", 8),
+        ("fp32 adamw", 12),
+        ("bf16+master adamw, gradients twice", 12),
+        ("fp32 amsgrad", 16),
+        ("bf16 adamw", 6),
+    ],
+)
+def test_a_checkpoint_holds_what_the_recipe_would_not_make_anew(recipe, nbytes):
+    assert predict.checkpoint_bytes(10, recipe) == 10 * nbytes
+    assert account(recipe=recipe)["a checkpoint"] == f"{nbytes * 70_553_706_496 / 1e9:,.1f} GB"
+
+
+def test_what_is_recomputed_is_there_again_for_a_moment():
+    table = predict.training_account(predict.MODELS["GPT-3"], MACHINES["H100 SXM"], 1024, "fp32 sgd", 3e11)
+    kept = 96 * 2048 * 12288 * 2  # every layer's input
+    inside = predict.transformer_stack(predict.MODELS["GPT-3"], 1, 2048, dtype="bf16", fused=True).block_bytes
+    rows = [row for row in table.rows if row[1] == "each layer recomputed"]
+    assert rows[0][-1] == f"{(kept - 2048 * 12288 * 2 + inside) / 1e9:.1f} GB"
+
+
+def test_the_account_says_what_fits_and_what_does_not():
+    table = predict.training_account(
+        *(predict.MODELS["Llama 3 70B"], MACHINES["H100 SXM"], 8, "bf16+master adamw", 15e12)
+    )
+    rooms = [row[-1] for row in table.rows if "GB: " in row[-1]]
+    assert len(rooms) == 2
+    assert all("too much" in room for room in rooms)
+    state = 16 * 70_553_706_496 / 8
+    kept = predict.MODELS["Llama 3 70B"].activation_bytes(1, 8192, dtype="bf16", fused=True, loss=True).total
+    assert rooms[0] == f"{(state + kept) / 1e9:.1f} GB: {(state + kept - 80e9) / 1e9:.1f} GB too much"
+    small = predict.training_account(
+        *(predict.MODELS["GPT-2 small"], MACHINES["H100 SXM"], 1, "fp32 adamw", 1e10)
+    )
+    assert all(row[-1].endswith(" left") for row in small.rows if "GB: " in row[-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"machines": 0}, "at least one machine"),
+        ({"tokens": 0}, "more than 0 tokens"),
+        ({"tokens": math.nan}, "more than 0 tokens"),
+        ({"mfu": 0}, "MFU is a share"),
+        ({"recipe": "fp8"}, "There is no recipe 'fp8'"),
+        ({"save_s": 0}, "save_s is a time above 0 s"),
+        ({"batch": -1}, "batch"),
+    ],
+)
+def test_an_account_of_nonsense_gets_a_sentence(changes, words):
+    with pytest.raises(ValueError, match=words):
+        account(**changes)
+
+
+def test_a_table_shows_its_rows_and_escapes_them():
+    table = predict.training_account(
+        *(predict.MODELS["GPT-2 small"], MACHINES["H100 SXM"], 1, "fp32 adamw", 1e10)
+    )
+    assert len(repr(table).splitlines()) == len(table.rows)
+    assert table._repr_html_().count("<tr>") == len(table.rows)
