@@ -12,6 +12,9 @@ KEPT = figures.activations_by_length([128, 256], {"explicit": [1e9, 4e9]}, limit
 SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1, 0.4]})
 STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
 LOSSES = figures.loss_curve([5.0, 4.0, 3.0], even_guess=4.5)
+MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
+WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
+FRONTIER = figures.recompute_frontier({0: (1.0, 900), 1: (1.2, 200)}, {0: (1.0, 900), 1: (1.2, 200)})
 SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
 
 
@@ -63,6 +66,9 @@ def test_every_figure_names_its_axes_and_says_its_message():
         SCALES,
         STEPS,
         LOSSES,
+        MIXES,
+        WASTED,
+        FRONTIER,
     ):
         axes = figure.axes[0]
         assert axes.get_xlabel()
@@ -81,3 +87,20 @@ def test_the_newer_figures_draw_what_they_are_given():
     assert (len(predicted), measured[:, 0].tolist()) == (4, [1, 4])
     even_guess, losses = drawn_lines(LOSSES)
     assert (set(even_guess[:, 1]), losses[:, 1].tolist()) == ({4.5}, [5, 4, 3])
+
+
+def words(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_curves_that_end_together_share_a_label():
+    assert [line[:, 1].tolist() for line in drawn_lines(MIXES)] == [[3.0, 1.0], [3.0, 0.1], [3.0, 0.1]]
+    assert words(MIXES) == ["fp16", "fp32\nbf16"]
+
+
+def test_lost_time_is_drawn_as_predicted_and_simulated_with_the_best_interval():
+    predicted, simulated, best = drawn_lines(WASTED)
+    assert predicted.tolist() == [[60, 0.5], [600, 0.2]]
+    assert simulated.tolist() == [[60, 0.51], [600, 0.19]]
+    assert set(best[:, 0]) == {1160}
+    assert "√(2CM): 19.3 minutes" in words(WASTED)

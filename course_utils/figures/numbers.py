@@ -1,0 +1,54 @@
+"""How numbers are stored, and what their sums come to."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from course_utils.figures.style import COLOURS, axes_with, label
+from course_utils.floats import Format
+from course_utils.quantities import Number
+
+
+def reach_and_step(formats: Mapping[str, Format]) -> Figure:
+    """Each format as a line: its reach from left to right, its step at a height, lower being finer."""
+    colours = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}  # one for each width of the exponent
+    beside = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}  # where a label would cover a line
+    title = "Exponent bits buy reach, fraction bits buy fine steps"
+    with axes_with(title, "size of the number", "step to the next number ÷ the number", height=5.6) as axes:
+        axes.set(xscale="log", yscale="log", xlim=(1e-48, 1e52), ylim=(3e-17, 8))
+        for name, f in formats.items():
+            colour = colours.get(f.exponent_bits, COLOURS["limit"])
+            # Below the smallest normal number the step no longer shrinks with the number.
+            sizes = [max(f.smallest_subnormal, 1e-320), f.smallest_normal, f.max]
+            style = "--" if name == "tf32" else "-"  # fp16 lies on it
+            axes.plot(sizes, [1.0, f.epsilon, f.epsilon], color=colour, linestyle=style)
+            called = name.upper() if name.startswith("e") else name
+            if f.max < axes.get_xlim()[1]:
+                axes.plot(f.max, f.epsilon, "o", color=colour)
+                label(axes, called, f.max, f.epsilon, colour, beside.get(name, (9, -4)))
+            else:
+                words = f"{called}, and on to {f.max:.1e}".replace("e+", "e")
+                label(axes, words, 1e16, f.epsilon, colour, (0, 8))
+        label(axes, "subnormals lose\ndigits one by one", 3e-36, 2e-5, COLOURS["limit"], (0, 0))
+    return axes.figure
+
+
+def running_sums(
+    counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[Number]], ceilings: Mapping[str, Number]
+) -> Figure:
+    """Sums of ones as they run, and the height at which each was predicted to stop."""
+    title = "A running sum of ones stops where 1 is half a step"
+    with axes_with(title, "ones added", "the sum as it is stored") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+        for name, ceiling in ceilings.items():
+            last_count, last_sum = counts[name][-1], sums[name][-1]
+            axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
+            axes.plot(counts[name], sums[name], color=orange)
+            axes.plot(last_count, last_sum, "o", color=orange)
+            label(axes, f"predicted for {name}: {ceiling:,.0f}", 0.15, ceiling, blue, (0, 5))
+            label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
+        ticks = [2**k for k in range(0, 25, 4)]
+        axes.set(xlim=(2**-3, 2**36), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
+    return axes.figure

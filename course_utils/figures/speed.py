@@ -1,0 +1,79 @@
+"""How fast a machine is: roofs, samples, strides."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from course_utils.figures.style import COLOURS, axes_with, key, label
+from course_utils.quantities import Number, rate_text
+
+
+def roofline(
+    roofs: Mapping[str, tuple[Number, Number]],
+    clouds: Mapping[str, Sequence[tuple[Number, Number]]],
+    named_points: Mapping[str, tuple[Number, Number]],
+    title: str,
+) -> Figure:
+    """Roofs as (peak FLOP/s, bytes/s), and what was measured under them as (FLOPs per byte, FLOP/s)."""
+    with axes_with(title, "FLOPs per byte moved", "FLOP/s", height=5.4) as axes:
+        axes.set(xscale="log", yscale="log")
+        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+        points = [*named_points.values(), *(point for cloud in clouds.values() for point in cloud)]
+        ridges = [peak / bandwidth for peak, bandwidth in roofs.values()]
+        low, high = min([x for x, _ in points] + ridges) / 8, max([x for x, _ in points] + ridges) * 6
+        for name, (peak, bandwidth) in roofs.items():
+            axes.plot([low, peak / bandwidth, high], [low * bandwidth, peak, peak], color=blue)
+            label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
+        for cloud in clouds.values():
+            axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.3)
+        by_height = sorted(named_points.items(), key=lambda item: item[1][1])
+        for rank, (name, (x, y)) in enumerate(by_height):
+            axes.plot(x, y, "o", color=orange, markersize=9)
+            left = x < min(ridges)  # where points crowd, words go down and up in turn
+            label(
+                axes,
+                name,
+                x,
+                y,
+                orange,
+                (-10, 1 if rank % 2 else -12) if left else (8, -14),
+                ha="right" if left else "left",
+            )
+        axes.set_xlim(low, high)
+        rates = [y for _, y in points] + [peak for peak, _ in roofs.values()]
+        axes.set_ylim(min(rates) / 2, max(rates) * 3)
+        axes.yaxis.set_major_formatter(lambda rate, _: rate_text(rate))
+        key(axes, "predicted: the roof", "measured")
+    return axes.figure
+
+
+def timing_samples(samples: Sequence[Number]) -> Figure:
+    """Every sample of one measurement in the order taken, the best of them, and their mean."""
+    with axes_with(
+        "The mean reports other programs too, the best reports the call", "sample", "µs a call", 3.8
+    ) as axes:
+        microseconds = [1e6 * seconds for seconds in samples]
+        axes.plot(microseconds, "o", color=COLOURS["measured"], markersize=4, alpha=0.6)
+        best, mean = min(microseconds), sum(microseconds) / len(microseconds)
+        for words, value, offset in ((f"best: {best:.4g}", best, -16), (f"mean: {mean:.4g}", mean, 6)):
+            axes.axhline(value, color=COLOURS["limit"], linestyle=":")
+            label(axes, words, len(microseconds), value, COLOURS["limit"], (4, offset))
+        axes.set_xlim(-1, len(microseconds) * 1.2)
+        axes.set_ylim(best * 0.9, max(mean * 1.2, best * 1.3))
+    return axes.figure
+
+
+def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured: Sequence[Number]) -> Figure:
+    """Time to read one number at each stride, over that at stride 1: by cache lines, and as it was measured."""
+    title = "The further apart numbers lie, the more each costs to read"
+    with axes_with(title, "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1") as axes:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
+            axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
+        key(axes, "cache lines fetched", "measured")
+        ticks = [2**k for k in range(1 + int(max(*predicted, *measured)).bit_length())]
+        axes.set_xticks(strides, [str(s) for s in strides])
+        axes.set_yticks(ticks, [str(t) for t in ticks])
+        axes.set_ylim(0.8, 2 * max(*predicted, *measured))
+    return axes.figure
