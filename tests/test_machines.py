@@ -108,7 +108,7 @@ def test_whoever_drops_a_product_timed_apart_kills_its_process():
     steps = products.timing_steps_apart(4096, 4096, 4096, "fp32", at_most_s=600)
     next(steps)
     (child,) = set(psutil.Process().children()) - before
-    assert "course_utils.products" in child.cmdline()
+    assert "course_utils.products.timed" in child.cmdline()
     steps.close()
     assert not child.is_running()
 
@@ -119,7 +119,7 @@ def test_a_child_that_dies_is_told_of_and_not_waited_for():
     next(steps)
     (child,) = set(psutil.Process().children()) - before
     child.kill()
-    with pytest.raises(RuntimeError, match=r"The process that measured ended early\. Its status is -9\."):
+    with pytest.raises(RuntimeError, match=r"The process ended early\. Its status is -9\."):
         timing_of(steps)
 
 

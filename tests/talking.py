@@ -1,0 +1,25 @@
+"""Work for a process of its own that talks, for the tests of how it is heard."""
+
+import os
+import tempfile
+import time
+
+from course_utils.apart import Say
+from course_utils.measure import Step
+
+
+def much_at_once(say: Say, lines: int) -> dict[str, object]:
+    """Many lines in one breath, and then a silence that is longer than any test."""
+    for number in range(lines):
+        say(Step(0, "", {"number": number}))
+    time.sleep(600)
+    return {}
+
+
+def flushed(say: Say) -> dict[str, object]:
+    """How long it would have slept while one file was flushed to the disk."""
+    slept: list[float] = []
+    time.sleep = slept.append
+    with tempfile.TemporaryFile() as file:
+        os.fsync(file.fileno())
+    return {"slept": slept}
