@@ -1,0 +1,84 @@
+"""A folder of steps, which keeps the last few and finds the newest good one."""
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils.checkpoints import contents, files
+
+_STEP_FILE = r"step-(\d+)\.ckpt"
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest good checkpoint of a folder, and the newer files that were passed over, each with the reason."""
+
+    step: int
+    path: Path
+    state: object
+    passed_over: tuple[tuple[Path, str], ...] = ()
+
+
+def save_step(folder: str | os.PathLike, step: int, state: object, *, keep: int = 3) -> Path:
+    """Save step-00000123.ckpt, and only then remove all but the newest `keep`: the disk needs room for one more.
+
+    What dead processes left half written goes first. Files that are torn, or not of this course, do not count
+    as kept, and stay.
+    """
+    if step < 0 or keep < 1:
+        raise ValueError(f"Steps count from 0, and 1 or more are kept; got step {step} and keep {keep}.")
+    folder = Path(folder)
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        files.flush_folder(folder.parent)
+    files.remove_leftovers(folder, _STEP_FILE)
+    path = folder / f"step-{step:08d}.ckpt"
+    files.save(path, state)
+    good = [file for _, file in _steps(folder) if _is_full_length(file)]
+    for old in set(good[keep:]) - {path}:
+        with suppress(OSError):  # the state is saved, whatever becomes of an old one
+            old.unlink()
+    return path
+
+
+def newest(folder: str | os.PathLike, *, like: object = None) -> Newest | None:
+    """The good file with the highest step, or None where there are no files; what is torn or foreign is passed over.
+
+    If none is good, or a good one does not fit `like`, that is an error: to begin anew, or to go on from an older
+    one, would hide it.
+    """
+    passed_over = []
+    for step, path in _steps(Path(folder)):
+        try:
+            state = files.load(path)
+        except ValueError as reason:
+            passed_over.append((path, str(reason)))
+            continue
+        except FileNotFoundError:  # another process has saved a newer one since, and removed this
+            return newest(folder, like=like)
+        files.check_fit(path, state, like)
+        return Newest(step, path, state, tuple(passed_over))
+    if passed_over:
+        raise ValueError(
+            f"{folder} has checkpoints, and none of them can be used. {passed_over[0][1]} To begin anew, take another folder."
+        )
+    return None
+
+
+def _steps(folder: Path) -> list[tuple[int, Path]]:
+    """The files of steps, newest first."""
+    entries = folder.iterdir() if folder.is_dir() else ()
+    found = [(int(match[1]), path) for path in entries if (match := re.fullmatch(_STEP_FILE, path.name))]
+    return sorted(found, reverse=True)
+
+
+def _is_full_length(path: Path) -> bool:
+    """Whether it is ours and as long as it says: quick to see, where its checksum would need all to be read."""
+    try:
+        with path.open("rb") as file:
+            contents.framed(file)
+    except (OSError, ValueError):
+        return False
+    return True
