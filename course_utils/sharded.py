@@ -1,0 +1,131 @@
+"""A small run over several processes: its state in shards, saved by all of them and loaded by another number.
+
+`torch.distributed.checkpoint` writes a file for each process and a pickle, `.metadata`, which says what lies where.
+Loading a pickle can run code, so this is for folders that you trust; `checkpoints` never reads them.
+"""
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+import torch
+import torch._dynamo  # which the first optimizer imports: once here, and not in every process that is forked
+import torch.distributed
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.distributed.tensor import DTensor
+
+from course_utils import models
+from course_utils.apart import Say
+from course_utils.measure import Step
+
+WIDTHS, STEPS, BATCH = (64, 128, 64), 3, 8
+# A forked process has torch already; elsewhere than on Linux, forking is not safe.
+START = "fork" if sys.platform == "linux" else "spawn"
+State = dict[str, object]
+Report = dict[str, int | str]
+
+
+def saved_and_loaded(say: Say, folder: str, save_by: int, load_by: Sequence[int]) -> dict[str, object]:
+    """Train over `save_by` processes and save; then load over as many as `load_by` says, the largest number first.
+
+    For each number of processes, what every one of them reports: the bytes that it holds, and the whole state's
+    digest. Work for apart.steps_apart. One process is this one; more are started by what torchrun starts them with.
+    """
+    torch.set_num_threads(1)  # a pool of threads would not be there in a process forked from this one
+    say(Step(0.3, f"{save_by} processes train, and save what each of them holds."))
+    reports: dict[str, object] = {f"saved by {save_by}": _launched(save_by, _train_and_save, folder)}
+    for count in sorted(load_by, reverse=True):  # this process itself comes last, as it then has threads
+        say(Step(0.6, f"The same state is loaded by {count}."))
+        reports[f"loaded by {count}"] = [_load(folder)] if count == 1 else _launched(count, _load, folder)
+    return reports
+
+
+def whole_state() -> State:
+    """Room for the same state in one process, to be filled by `dcp.load(state, checkpoint_id=folder)`."""
+    return _state(*_built())
+
+
+def digest(state: State) -> str:
+    """SHA-256 over all numbers of the state, put together where they are in shards."""
+    sha = hashlib.sha256()
+    for name, tensor in sorted(_tensors(state).items()):
+        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        sha.update(name.encode() + whole.detach().numpy().tobytes())
+    return sha.hexdigest()
+
+
+def held_bytes(state: State) -> int:
+    """Bytes of what this process holds of it."""
+    here = (t.to_local() if isinstance(t, DTensor) else t for t in _tensors(state).values())
+    return sum(tensor.nbytes for tensor in here)
+
+
+def _launched(processes: int, work: Callable[[str], Report], folder: str) -> list[Report]:
+    here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0}
+    config = LaunchConfig(
+        *(1, 1, processes),
+        run_id=f"{work.__name__} {processes}",
+        start_method=START,
+        **here,
+    )
+    reports = elastic_launch(config, _within_a_group)(work, folder)
+    return [reports[rank] for rank in range(processes)]
+
+
+def _within_a_group(work: Callable[[str], Report], folder: str) -> Report:
+    torch.distributed.init_process_group("gloo")
+    try:
+        return work(folder)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def _built() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    model = models.MLP(WIDTHS, nonlinearity="gelu", generator=torch.Generator().manual_seed(0))
+    if torch.distributed.is_initialized():
+        for layer in model.layers:
+            fully_shard(layer)
+        fully_shard(model)
+    return model, torch.optim.AdamW(model.parameters())
+
+
+def _state(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> State:
+    of_model, of_optimizer = get_state_dict(model, optimizer)
+    return {"model": of_model, "optimizer": of_optimizer}
+
+
+def _train_and_save(folder: str) -> Report:
+    model, optimizer = _built()
+    draw = torch.Generator().manual_seed(torch.distributed.get_rank())  # each its own part of the batch
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        x = torch.randn(BATCH, WIDTHS[0], generator=draw)
+        (model(x) - x).square().mean().backward()
+        optimizer.step()
+    state = _state(model, optimizer)
+    dcp.save(state, checkpoint_id=folder)
+    return _report(state)
+
+
+def _load(folder: str) -> Report:
+    state = whole_state()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that one process alone loads, which is meant
+        dcp.load(state, checkpoint_id=folder)
+    return _report(state)
+
+
+def _report(state: State) -> Report:
+    return {"bytes": held_bytes(state), "digest": digest(state)}
+
+
+def _tensors(tree: object, name: str = "") -> dict[str, torch.Tensor]:
+    if isinstance(tree, torch.Tensor):
+        return {name: tree}
+    if not isinstance(tree, dict):
+        return {}
+    return {key: t for inner, part in tree.items() for key, t in _tensors(part, f"{name}.{inner}").items()}

@@ -1,0 +1,153 @@
+"""A state in shards, over real processes: saved by some, loaded by another number, and none of them left behind."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+
+from course_utils import apart, checkpoints, measure, models, sharded
+
+P, TENSORS = 64 * 128 + 128 * 64, 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sharded") / "state"
+
+
+@pytest.fixture(scope="module")
+def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
+    order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
+    return apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
+
+
+def test_every_process_holds_its_part_of_one_state(reports):
+    assert [len(of_all) for of_all in reports.values()] == [2, 3, 1]
+    assert len({report["digest"] for of_all in reports.values() for report in of_all}) == 1
+    shared = 4 * TENSORS  # everybody counts steps
+    for of_all in reports.values():
+        assert sum(report["bytes"] - shared for report in of_all) == 12 * P
+    assert [report["bytes"] for report in reports["saved by 2"]] == [6 * P + shared] * 2
+
+
+def test_the_files_hold_the_numbers_that_training_in_one_process_would_read(reports, folder):
+    state = sharded.whole_state()
+    fresh = sharded.digest(state)
+    dcp.load(state, checkpoint_id=folder)
+    assert sharded.digest(state) == reports["saved by 2"][0]["digest"] != fresh
+    assert sharded.held_bytes(state) == 12 * P + 4 * TENSORS
+
+
+def test_training_over_two_processes_is_training_on_both_of_their_batches(reports, folder):
+    """The mean of two gradients is that of one batch of both; rounded elsewhere, so not to the last bit."""
+    model = models.MLP(sharded.WIDTHS, nonlinearity="gelu", generator=torch.Generator().manual_seed(0))
+    optimizer = torch.optim.AdamW(model.parameters())
+    draws = [torch.Generator().manual_seed(rank) for rank in range(2)]
+    for _ in range(sharded.STEPS):
+        optimizer.zero_grad()
+        x = torch.cat([torch.randn(sharded.BATCH, sharded.WIDTHS[0], generator=draw) for draw in draws])
+        (model(x) - x).square().mean().backward()
+        optimizer.step()
+    state = sharded.whole_state()
+    dcp.load(state, checkpoint_id=folder)
+    for name, weight in model.state_dict().items():
+        torch.testing.assert_close(state["model"][name], weight, rtol=1e-4, atol=1e-6)
+
+
+def test_the_command_torchrun_saves_the_same(reports, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys\nfrom course_utils import sharded\n"
+        "report = sharded._within_a_group(sharded._train_and_save, sys.argv[1])\n"
+        "print('digest', report['digest'], flush=True)\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    run = subprocess.run(
+        [*command, str(script), str(tmp_path / "state")],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    digests = {line.split()[1] for line in run.stdout.splitlines() if line.startswith("digest")}
+    assert digests == {reports["saved by 2"][0]["digest"]}
+
+
+class Payload:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.trace),)
+
+
+def test_its_metadata_can_run_code_and_checkpoints_refuses_it(reports, folder, tmp_path):
+    trace = tmp_path / "it ran"
+    (tmp_path / ".metadata").write_bytes(pickle.dumps(Payload(trace)))
+    with pytest.raises(ValueError, match="not"):
+        checkpoints.load(tmp_path / ".metadata")
+    with pytest.raises(ValueError, match="is no file"):
+        checkpoints.load(folder)
+    assert checkpoints.newest(folder) is None
+    assert not trace.exists()
+    with pytest.raises(dcp.CheckpointException):  # by then the code has run
+        dcp.load({"w": torch.zeros(1)}, checkpoint_id=tmp_path)
+    assert trace.exists()
+
+
+def started_by(process: psutil.Process) -> set[int]:
+    return {child.pid for child in process.children(recursive=True)}
+
+
+def all_gone(pids: set[int], seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def until_processes(steps: Iterator[measure.Step], of: psutil.Process, count: int) -> set[int]:
+    """Step on until so many processes run below one."""
+    for _ in steps:
+        if len(started_by(of)) >= count:
+            return started_by(of)
+    raise AssertionError("it ended before")
+
+
+def test_whoever_drops_it_kills_its_workers_too(tmp_path):
+    order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
+    steps = apart.steps_apart("course_utils.sharded.saved_and_loaded", order)
+    pids = until_processes(steps, psutil.Process(), 3) - {0}
+    steps.close()
+    assert all_gone(pids)
+
+
+def test_its_workers_end_when_the_parent_is_killed(tmp_path):
+    order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
+    code = (
+        "from course_utils import apart\n"
+        f"apart.result_apart('course_utils.sharded.saved_and_loaded', {order!r})\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent)
+    try:
+        end, pids = time.monotonic() + 60, set()
+        while len(pids) < 3 and time.monotonic() < end:
+            pids = started_by(psutil.Process(parent.pid))
+            time.sleep(0.02)
+        assert len(pids) >= 3
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert all_gone(pids)
