@@ -1,0 +1,341 @@
+"""Mixes of formats, trained side by side, and what a format makes of gradients: by its edges, by torch's cast."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from course_utils import floats, precision, predict
+from course_utils.measure import DTYPES
+from course_utils.precision import MIXES, Training, digit_pairs, fates, gradients, losses
+
+FORMATS = ("fp32", "bf16", "fp16", "e4m3", "e5m2")
+STEPS = 200
+
+
+@pytest.fixture(scope="module")
+def curves():
+    """Each mix, trained."""
+    return {mix: list(losses(mix, STEPS)) for mix in MIXES}
+
+
+def farthest(steps, others):
+    """The largest ratio of two losses of the same step."""
+    return max(
+        max(a.loss / b.loss, b.loss / a.loss) if math.isfinite(a.loss) else math.inf
+        for a, b in zip(steps, others, strict=True)
+    )
+
+
+# The task and the model.
+
+
+def test_the_task_is_all_pairs_of_digits_and_their_sums():
+    pairs, sums = digit_pairs()
+    seen = set()
+    for row, total in zip(pairs.tolist(), sums.tolist(), strict=True):
+        first, second = row[:10].index(1), row[10:].index(1)
+        assert sum(row) == 2
+        assert total == first + second
+        seen.add((first, second))
+    assert len(seen) == 100
+
+
+def by_hand(weights):
+    """The loss of the whole batch, written out."""
+    pairs, sums = digit_pairs()
+    first, second, third = weights
+    hidden = functional.gelu(functional.gelu(pairs @ first) @ second)
+    return functional.cross_entropy(hidden @ third, sums)
+
+
+def test_dividing_by_the_micro_batches_changes_no_bit_of_fp32s_gradients():
+    training = Training("fp32")
+    weights = [w.detach().clone().requires_grad_() for w in training.model.parameters()]
+    undivided = torch.cat([g.flatten() for g in torch.autograd.grad(by_hand(weights), weights)])
+    assert undivided.equal(gradients() * precision.MICRO_BATCHES)
+    assert undivided.abs().max() > 0
+
+
+def test_in_fp32_it_is_plain_adam_on_the_undivided_loss():
+    weights = [w.detach().clone().requires_grad_() for w in Training("fp32").model.parameters()]
+    optimizer, found = torch.optim.Adam(weights, 3e-3), []
+    for _ in range(20):
+        loss = by_hand(weights)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    assert found == [step.loss for step in losses("fp32", 20)]
+
+
+def test_every_mix_begins_with_the_same_numbers_and_another_seed_with_others():
+    first = {mix: next(losses(mix, 1)).loss for mix in MIXES}
+    assert max(first.values()) - min(first.values()) < 1e-3
+    assert next(losses("fp32", 1, seed=1)).loss != first["fp32"]
+
+
+def test_nothing_is_drawn_from_the_generator_that_everybody_shares():
+    before = torch.get_rng_state()
+    list(losses("fp16 autocast, scaled", 3))
+    assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(
+    ("mix", "model", "kept", "cast"),
+    [
+        ("fp32", "fp32", "fp32", "fp32"),
+        ("bf16 autocast", "fp32", "fp32", "bf16"),
+        ("fp16 autocast", "fp32", "fp32", "fp16"),
+        ("fp16 autocast, scaled", "fp32", "fp32", "fp16"),
+        ("bf16 alone", "bf16", "bf16", "bf16"),
+        ("bf16 + fp32 master", "bf16", "fp32", "bf16"),
+    ],
+)
+def test_each_part_of_a_mix_is_in_the_format_that_its_name_says(mix, model, kept, cast):
+    training, seen = Training(mix), []
+    training.model.register_forward_hook(lambda module, given, out: seen.append(out.dtype))
+    training.step()
+    assert seen == [DTYPES[cast]]
+    assert {p.dtype for p in training.model.parameters()} == {DTYPES[model]}
+    assert {p.grad.dtype for p in training.model.parameters()} == {DTYPES[model]}
+    moments = {s.dtype for state in training.optimizer.state.values() for s in state.values() if s.ndim}
+    assert moments == {p.dtype for p in training.kept} == {DTYPES[kept]}
+
+
+# Who follows fp32.
+
+
+@pytest.mark.parametrize(
+    ("mix", "at_most"),
+    [("bf16 autocast", 1.05), ("fp16 autocast, scaled", 1.02), ("bf16 + fp32 master", 1.06)],
+)
+def test_these_mixes_follow_fp32_at_every_step(curves, mix, at_most):
+    assert 1 < farthest(curves[mix], curves["fp32"]) < at_most
+
+
+def test_fp16_without_a_scale_falls_behind_and_stalls(curves):
+    halfway, end = (curves["fp16 autocast"][n].loss / curves["fp32"][n].loss for n in (STEPS // 2, -1))
+    assert halfway > 1.2
+    assert end > 3
+    assert curves["fp16 autocast"][0].zero_share > 0.25
+    assert curves["fp16 autocast, scaled"][0].zero_share == curves["fp32"][0].zero_share == 0
+
+
+def test_a_constant_scale_of_gradscalers_first_one_would_do():
+    assert farthest(losses("fp16 autocast", 100, scale=2.0**16), losses("fp32", 100)) < 1.02
+
+
+def test_bf16_alone_keeps_up_at_first_and_stalls_late(curves):
+    ratios = [a.loss / b.loss for a, b in zip(curves["bf16 alone"], curves["fp32"], strict=True)]
+    assert max(ratios[: STEPS // 2]) < 1.05
+    assert ratios[-1] > 1.8
+
+
+def test_bf16_alone_stalls_since_its_late_updates_are_below_half_a_step():
+    still = {}
+    for mix in ("bf16 alone", "bf16 + fp32 master"):
+        training = Training(mix)
+        for _ in range(STEPS - 1):
+            training.step()
+        before = torch.cat([w.detach().clone().flatten() for w in training.kept])
+        training.step()
+        after = torch.cat([w.detach().flatten() for w in training.kept])
+        still[mix] = (before == after).float().mean().item()
+    assert still["bf16 alone"] > 0.7
+    assert still["bf16 + fp32 master"] < 0.05
+
+
+# The loss scale.
+
+
+def test_gradscaler_halves_and_skips_at_an_infinity_and_doubles_after_twenty_good_steps():
+    steps = list(losses("fp16 autocast, scaled", 60, scale=2.0**40))
+    assert steps[0].scale == 2.0**40
+    assert steps[0].skipped
+    good = 0
+    for step, following in pairwise(steps):
+        good = 0 if step.skipped else good + 1
+        factor = 0.5 if step.skipped else 2 if good == precision.GROWTH_INTERVAL else 1
+        good %= precision.GROWTH_INTERVAL
+        assert following.scale == factor * step.scale
+        assert (following.loss == step.loss) == step.skipped  # a skipped step moves no weight
+    assert 4 <= sum(step.skipped for step in steps) <= 12
+    assert steps[-1].loss < 0.9 * steps[0].loss
+
+
+def test_a_step_is_skipped_exactly_where_a_scaled_gradient_is_not_finite():
+    for power, skipped in ((16, False), (40, True)):
+        training = Training("fp16 autocast, scaled", scale=2.0**power)
+        training.backward()
+        infinite = any(not p.grad.isfinite().all() for p in training.model.parameters())
+        assert infinite == skipped
+        assert Training("fp16 autocast, scaled", scale=2.0**power).step().skipped == skipped
+
+
+def test_gradscalers_own_first_scale_is_where_it_starts(curves):
+    steps = curves["fp16 autocast, scaled"]
+    assert steps[0].scale == torch.amp.GradScaler("cpu").get_scale()
+    assert steps[-1].scale == steps[0].scale * 2 ** ((STEPS - 1) // precision.GROWTH_INTERVAL)
+    assert not any(step.skipped for step in steps)
+
+
+def test_a_constant_scale_that_is_too_large_ends_in_nan_and_one_of_fp32_changes_nothing():
+    assert [math.isnan(step.loss) for step in losses("fp16 autocast", 3, scale=2.0**40)] == [
+        False,
+        True,
+        True,
+    ]
+    plain, scaled = (list(losses("fp32", 5, scale=scale)) for scale in (None, 2.0**40))
+    assert [step.loss for step in plain] == [step.loss for step in scaled]
+    assert (plain[0].scale, scaled[0].scale) == (1, 2.0**40)
+
+
+# What a format makes of numbers.
+
+
+def by_floats(numbers, fmt, scale):
+    """Each number on its own, through the format's exact fractions."""
+    counts = dict.fromkeys(predict.FATES, 0)
+    for number in numbers.tolist():
+        if number == 0:
+            continue
+        if floats.overflows(number * scale, fmt):
+            fate = "beyond the largest"
+        else:
+            kind = floats.kind(floats.encode(number * scale, fmt), fmt)
+            fate = "to zero" if kind == "zero" else kind
+        counts[fate] += 1
+    return counts
+
+
+def around_the_edges(fmt):
+    """The edges themselves, ties included, and what lies a hair below and above, in fp32."""
+    f = floats.FORMATS[fmt]
+    step = f.smallest_subnormal
+    places = [step / 2, step, 1.5 * step, f.smallest_normal, f.smallest_normal - step / 2, f.max]
+    places.append(f.max + floats.spacing(f.max, fmt) / 2)
+    middle = torch.tensor(places, dtype=torch.float64).float()
+    middle = middle[middle.isfinite()]
+    up, down = torch.tensor(math.inf), torch.tensor(0.0)
+    both = torch.cat([middle, torch.nextafter(middle, up), torch.nextafter(middle, down)])
+    both = both[both.isfinite()]
+    return torch.cat([both, -both])
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("power", [0, 1, 10, 32])
+def test_ties_and_their_neighbours_are_predicted_exactly(fmt, power):
+    numbers = around_the_edges(fmt) / 2.0**power  # once scaled, they are at the edges
+    numbers = torch.cat([numbers, around_the_edges(fmt), torch.zeros(3)])
+    found = fates(numbers, fmt, 2.0**power)
+    assert found.exact
+    assert dict(found.measured) == by_floats(numbers, fmt, 2**power)
+    assert found.measured.total == (numbers != 0).sum()
+
+
+any_fp32 = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=60)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@given(patterns=any_fp32, power=st.integers(0, 32))
+@settings(max_examples=30, deadline=None)
+def test_any_fp32_numbers_are_predicted_exactly_at_every_scale(fmt, patterns, power):
+    numbers = torch.tensor(patterns, dtype=torch.int64).to(torch.int32).view(torch.float32)
+    numbers = numbers[numbers.isfinite()]
+    found = fates(numbers, fmt, 2**power)
+    assert found.exact
+    assert dict(found.measured) == by_floats(numbers, fmt, 2**power)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_the_models_own_gradients_are_predicted_exactly_at_every_scale(fmt):
+    found = [fates(gradients(), fmt, 2.0**power) for power in range(41)]
+    assert all(comparison.exact for comparison in found)
+    assert {comparison.measured.total for comparison in found} == {20 * 64 + 64 * 64 + 64 * 19}
+    zeros = [comparison.measured["to zero"] for comparison in found]
+    assert zeros == sorted(zeros, reverse=True)
+
+
+def test_fp16_loses_almost_half_of_the_first_gradients_and_none_at_two_to_the_sixteen():
+    first, scaled = fates(gradients(), "fp16").measured, fates(gradients(), "fp16", 2**16).measured
+    assert 0.4 < first["to zero"] / first.total < 0.5
+    assert first["normal"] == scaled["to zero"] == scaled["beyond the largest"] == 0
+
+
+@pytest.mark.parametrize("fmt", [*FORMATS, "tf32", "e2m1"])
+def test_an_edge_is_where_the_next_float_meets_another_fate(fmt):
+    edges, f = predict.rounding_edges(fmt), floats.FORMATS[fmt]
+    above = math.nextafter(edges.zero_to, math.inf)
+    assert floats.stored(edges.zero_to, fmt) == 0
+    assert floats.stored(above, fmt) == f.smallest_subnormal
+    below = math.nextafter(edges.normal_from, 0)
+    assert floats.stored(edges.normal_from, fmt) == f.smallest_normal
+    assert floats.stored(below, fmt) < f.smallest_normal
+    assert floats.overflows(edges.beyond_from, fmt)
+    assert floats.stored(math.nextafter(edges.beyond_from, 0), fmt) == f.max
+
+
+def test_gradients_of_all_layers_are_those_of_each_and_shrink_in_training():
+    by_layer = [gradients(layer=layer) for layer in (1, 2, 3)]
+    assert [len(g) for g in by_layer] == [20 * 64, 64 * 64, 64 * 19]
+    assert torch.cat(by_layer).equal(gradients())
+    assert gradients(200).abs().median() < gradients().abs().median() / 5
+
+
+# The log-normal.
+
+
+def test_the_lognormals_share_is_the_courses_number():
+    mu = math.log(1e-7)
+    assert predict.lognormal_fates(mu, 2, "fp16")["to zero"] == pytest.approx(0.272493, abs=5e-7)
+    assert predict.lognormal_fates(mu, 2, "fp16", 1024)["to zero"] == pytest.approx(2.34031e-5, rel=1e-5)
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "e4m3", "e5m2"])
+@pytest.mark.parametrize(("median", "sigma", "scale"), [(1e-7, 2, 1), (1e-7, 2, 1024), (1e-3, 3, 2**16)])
+def test_drawn_lognormal_numbers_meet_the_predicted_fates(fmt, median, sigma, scale):
+    count = 300_000
+    normal = torch.randn(count, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    drawn = (math.log(median) + sigma * normal).exp().float()
+    measured = fates(drawn, fmt, scale).measured
+    for fate, share in predict.lognormal_fates(math.log(median), sigma, fmt, scale).items():
+        error = math.sqrt(share * (1 - share) / count)
+        assert measured[fate] / count == pytest.approx(share, abs=4.5 * error + 2 / count), fate
+
+
+def test_a_fit_finds_the_lognormal_that_was_drawn():
+    normal = torch.randn(100_000, generator=torch.Generator().manual_seed(0))
+    mu, sigma = precision.lognormal_fit(torch.cat([-(2 * normal - 5).exp(), torch.zeros(10)]))
+    assert (mu, sigma) == (pytest.approx(-5, abs=0.03), pytest.approx(2, abs=0.03))
+
+
+# What cannot be asked for.
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (lambda: next(losses("fp8", 1)), "There is no mix 'fp8'. There are: fp32, bf16 autocast"),
+        (lambda: Training("fp16 autocast", scale=0), "A loss scale is a finite number above 0; got 0."),
+        (lambda: Training("fp16 autocast, scaled", scale=-1.0), "above 0; got -1.0."),
+        (lambda: fates(torch.ones(2), "fp16", math.inf), "above 0; got inf."),
+        (lambda: fates(torch.tensor([1.0, math.nan]), "fp16"), "infinite or NaN already."),
+        (lambda: fates(torch.ones(2), "fp64"), "Ask for a smaller format"),
+        (lambda: fates(torch.ones(2), "fp17"), "There is no number format 'fp17' here."),
+        (lambda: fates(torch.ones(2), "tf32"), "torch stores nothing in 'tf32'"),
+        (lambda: gradients(layer=4), "The layers are 1 to 3, or None for all; got 4."),
+        (lambda: gradients(-1), "Steps are counted from 0; got -1."),
+        (lambda: precision.lognormal_fit(torch.zeros(5)), "A fit needs two numbers other than 0; got 0."),
+        (lambda: predict.lognormal_fates(0, 0, "fp16"), "sigma a finite one above 0; got 0 and 0."),
+        (lambda: predict.lognormal_fates(0, 1, "fp16", math.nan), "above 0; got nan."),
+    ],
+)
+def test_what_cannot_be_asked_for_gets_a_sentence(asked, sentence):
+    with pytest.raises(ValueError, match=r".") as refused:
+        asked()
+    assert sentence in str(refused.value)
