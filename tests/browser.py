@@ -21,6 +21,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 Value = TypeVar("Value")
+expect.set_options(timeout=30_000)  # a busy machine takes its time
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
@@ -129,6 +130,31 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
         yield page
         browser.close()
+
+
+@contextmanager
+def opened_labs(folder: Path, *names: str) -> Iterator[Page]:
+    """A notebook that has these labs and nothing else, after Run All; `saved` is what was saved of it."""
+    path = folder / "labs.ipynb"
+    cells = [nbformat.v4.new_code_cell("from course_utils import labs")]
+    cells += [nbformat.v4.new_code_cell(f"labs.{name}_lab()") for name in names]
+    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
+    with opened(path) as page:
+        page.saved = run_all(page, path)
+        yield page
+
+
+def lab_of(page: Page, name: str) -> Locator:
+    """The lab of that name, scrolled into view."""
+    lab = page.get_by_role("group", name=f"{name.capitalize()} lab", exact=True).first
+    lab.scroll_into_view_if_needed()
+    return lab
+
+
+def press(lab: Locator, name: str) -> None:
+    """Click the button of that name."""
+    lab.get_by_role("button", name=name, exact=True).click()
 
 
 def answer(question: Locator) -> None:

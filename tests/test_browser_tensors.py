@@ -2,7 +2,6 @@
 
 import re
 
-import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -14,21 +13,14 @@ browser.skip_without_browser()
 @pytest.fixture(scope="module")
 def tensors_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """Both labs in one notebook that has nothing else."""
-    path = tmp_path_factory.mktemp("jupyter") / "labs.ipynb"
-    sources = ("from course_utils import labs\n\nlabs.stride_lab()", "labs.einsum_lab()")
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
-    with browser.opened(path) as page:
-        page.saved = browser.run_all(page, path)
+    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "stride", "einsum") as page:
         yield page
 
 
 @pytest.fixture
 def stride(tensors_page: Page) -> Locator:
     """The stride lab with a matrix of 4 by 6, and the mouse elsewhere."""
-    lab = tensors_page.get_by_role("group", name="Stride lab", exact=True).first
-    lab.scroll_into_view_if_needed()
+    lab = browser.lab_of(tensors_page, "stride")
     tensors_page.mouse.move(0, 0)
     lab.get_by_role("button", name="a matrix", exact=True).click()
     expect(field(lab, "operations")).to_have_value("")
@@ -39,8 +31,7 @@ def stride(tensors_page: Page) -> Locator:
 @pytest.fixture
 def einsum(tensors_page: Page) -> Locator:
     """The einsum lab with a matrix product of 16 by 8 and 8 by 4."""
-    lab = tensors_page.get_by_role("group", name="Einsum lab", exact=True).first
-    lab.scroll_into_view_if_needed()
+    lab = browser.lab_of(tensors_page, "einsum")
     lab.get_by_role("button", name="matrix product", exact=True).click()
     expect(lab.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
     return lab

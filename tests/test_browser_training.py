@@ -2,9 +2,8 @@
 
 import re
 
-import nbformat
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests import browser
 
@@ -15,24 +14,8 @@ NAMES = ("gradient", "optimizer", "memory")
 @pytest.fixture(scope="module")
 def training_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """The three labs in one notebook that has nothing else."""
-    path = tmp_path_factory.mktemp("jupyter") / "labs.ipynb"
-    cells = [nbformat.v4.new_code_cell("from course_utils import labs")]
-    cells += [nbformat.v4.new_code_cell(f"labs.{name}_lab()") for name in NAMES]
-    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
-    with browser.opened(path) as page:
-        page.saved = browser.run_all(page, path)
+    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), *NAMES) as page:
         yield page
-
-
-def lab_of(page: Page, name: str) -> Locator:
-    lab = page.get_by_role("group", name=f"{name.capitalize()} lab", exact=True).first
-    lab.scroll_into_view_if_needed()
-    return lab
-
-
-def press(lab: Locator, name: str) -> None:
-    lab.get_by_role("button", name=name, exact=True).click()
 
 
 def test_all_three_appear_without_an_error(training_page):
@@ -40,12 +23,12 @@ def test_all_three_appear_without_an_error(training_page):
     assert len(outputs) == 3
     assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
     for name in NAMES:
-        expect(lab_of(training_page, name).locator(".course-picture svg")).to_be_visible()
+        expect(browser.lab_of(training_page, name).locator(".course-picture svg")).to_be_visible()
 
 
 def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
-    lab = lab_of(training_page, "gradient")
-    press(lab, "plain data")
+    lab = browser.lab_of(training_page, "gradient")
+    browser.press(lab, "plain data")
     expect(lab.locator(".course-meaning")).to_contain_text("0.9167 of 6BP")
     lab.locator("[data-key='0']").click()
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0")
@@ -56,34 +39,34 @@ def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
 
 
 def test_layers_that_are_none_get_a_sentence(training_page):
-    lab = lab_of(training_page, "gradient")
-    press(lab, "plain data")
+    lab = browser.lab_of(training_page, "gradient")
+    browser.press(lab, "plain data")
     lab.get_by_role("textbox", name="frozen layers").fill("<img src=x>")
     expect(lab.locator(".course-mistake")).to_contain_text("“<img src=x>” are no layers")
     assert lab.locator("img").count() == 0
-    press(lab, "plain data")
+    browser.press(lab, "plain data")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
 def test_the_transformer_is_counted_while_the_lab_stays_awake(training_page):
-    lab = lab_of(training_page, "gradient")
-    press(lab, "long sequences")
+    lab = browser.lab_of(training_page, "gradient")
+    browser.press(lab, "long sequences")
     expect(lab.locator(".course-meaning")).to_contain_text("GPT-3 needs 2.771 × 6PN")
     lab.get_by_role("button", name="GPT-2 small", exact=True).click()
-    press(lab, "Count the transformer")
+    browser.press(lab, "Count the transformer")
     expect(lab.locator(".course-report")).to_contain_text("Counted: ", timeout=60_000)
     expect(lab.locator(".course-picture")).to_contain_text("counted backward: exactly")
 
 
 def test_the_learning_rate_past_the_edge_is_named(training_page):
-    lab = lab_of(training_page, "optimizer")
-    press(lab, "past the edge")
+    lab = browser.lab_of(training_page, "optimizer")
+    browser.press(lab, "past the edge")
     expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"SGD diverges: lr × 100 = 2\.\d+ > 2"))
 
 
 def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
-    lab = lab_of(training_page, "optimizer")
-    press(lab, "all six in the ravine")
+    lab = browser.lab_of(training_page, "optimizer")
+    browser.press(lab, "all six in the ravine")
     before = lab.locator("svg").first.inner_html()
     handle = lab.locator(".noUi-handle").first
     handle.focus()
@@ -94,27 +77,27 @@ def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
 
 
 def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(training_page):
-    lab = lab_of(training_page, "memory")
-    press(lab, "Llama 3 8B")
+    lab = browser.lab_of(training_page, "memory")
+    browser.press(lab, "Llama 3 8B")
     meaning = lab.locator(".course-meaning")
     expect(meaning).to_contain_text("Runs over: each of the 8 machines would hold 230 GB and has 80 GB")
     expect(meaning).to_contain_text("sharding stage")
-    press(lab, "GPT-2 small")
+    browser.press(lab, "GPT-2 small")
     expect(meaning).to_contain_text("Fits: ")
 
 
 def test_a_count_stands_beside_the_prediction(training_page):
-    lab = lab_of(training_page, "memory")
-    press(lab, "GPT-2 small")
-    press(lab, "Count it")
+    lab = browser.lab_of(training_page, "memory")
+    browser.press(lab, "GPT-2 small")
+    browser.press(lab, "Count it")
     expect(lab.locator(".course-table")).to_contain_text("exactly", timeout=60_000)
 
 
 @pytest.mark.parametrize("focused", ["[data-key='1']", ".noUi-handle"])
 def test_jupyterlab_takes_no_key_from_the_picture_or_from_a_slider(training_page, focused):
     cells = training_page.locator(".jp-Cell").count()
-    lab = lab_of(training_page, "gradient")
-    press(lab, "plain data")
+    lab = browser.lab_of(training_page, "gradient")
+    browser.press(lab, "plain data")
     lab.locator(focused).first.focus()
     for key in "ddb":
         training_page.keyboard.press(key)

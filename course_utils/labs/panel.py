@@ -299,8 +299,11 @@ class Panel(widgets.VBox):
     def _draw_anew(self) -> None:
         """Draw what the controls say now; if they say nonsense, its sentence keeps its place."""
         with self._lock:
-            if self.error is None:
+            try:
                 self._display(self._show(**self.values))
+            except Exception:
+                if self.error is None:  # else it is said already
+                    raise
 
     def _set_busy(self, busy: bool) -> None:
         for button in self._job_buttons:

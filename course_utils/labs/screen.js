@@ -135,6 +135,16 @@ function render({ model, el }) {
   tell();
 }
 
+// JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would delete the lab's
+// cell. It asks each element whether it may, on the way down from the document; so we say so before, at the window.
+// With a modifier it may: Ctrl+S saves, Shift+Enter runs the cell.
+window.addEventListener("keydown", ({ target, ctrlKey, metaKey, altKey, shiftKey }) => {
+  if (!target.matches?.(".course-lab :is(button, input[type=checkbox], .noUi-handle)")) return;
+  const command = ctrlKey || metaKey || altKey || shiftKey;
+  if (command) target.removeAttribute("data-lm-suppress-shortcuts");
+  else target.setAttribute("data-lm-suppress-shortcuts", "true");
+}, true);
+
 // ipywidgets leaves slider handles without a name; their label stands beside them.
 function nameTheControls(el, name, tries = 40) {
   const lab = el.closest(".course-lab");
@@ -144,7 +154,6 @@ function nameTheControls(el, name, tries = 40) {
     for (const handle of lab.querySelectorAll(".noUi-handle")) {
       const label = handle.closest(".widget-slider").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
-      handle.setAttribute("data-lm-suppress-shortcuts", "true"); // it is no native input: "dd" would delete the cell
     }
   }
   const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;

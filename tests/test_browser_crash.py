@@ -1,0 +1,100 @@
+"""The crash lab as a reader meets it: killed and resumed by its buttons, and nobody left when the kernel goes."""
+
+import re
+
+import psutil
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests import browser
+
+browser.skip_without_browser()
+RESTART = """async () => {
+  const xsrf = document.cookie.match(/_xsrf=([^;]+)/)?.[1] ?? "";
+  for (const { id } of await (await fetch("/api/kernels")).json())
+    await fetch(`/api/kernels/${id}/restart`, { method: "POST", headers: { "X-XSRFToken": xsrf } });
+}"""
+
+
+@pytest.fixture(scope="module")
+def crash_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The lab in a notebook that has nothing else."""
+    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "crash") as page:
+        yield page
+
+
+@pytest.fixture
+def lab(crash_page: Page) -> Locator:
+    return browser.lab_of(crash_page, "crash")
+
+
+def meaning(lab: Locator) -> Locator:
+    return lab.locator(".course-meaning")
+
+
+def processes() -> list[psutil.Process]:
+    """Those that train, wherever they descend from us."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            if "course_utils.long_run.train" in child.cmdline():
+                found.append(child)
+        except psutil.Error:  # gone meanwhile
+            continue
+    return found
+
+
+def test_it_opens_with_an_example_and_no_process(crash_page, lab):
+    (output,) = [output for cell in browser.code_cells(crash_page.saved) for output in cell.outputs]
+    assert output.output_type == "execute_result"
+    assert "40 of 40 losses equal" in output.data["text/plain"]
+    assert "image/png" in output.data
+    expect(lab.locator(".course-picture svg")).to_be_visible()
+    assert processes() == []
+
+
+def test_every_control_has_a_name(lab):
+    expect(lab.get_by_role("slider")).to_have_count(3)
+    for name in ("save every … steps", "steps", "seconds for all"):
+        expect(lab.get_by_role("slider", name=name, exact=True)).to_be_visible()
+    expect(lab.get_by_role("checkbox")).to_have_count(5)
+
+
+def test_a_run_is_killed_and_resumed_by_its_buttons(lab):
+    browser.press(lab, "Kill it")
+    expect(lab.locator(".course-mistake")).to_contain_text("No process runs that could be killed")
+    browser.press(lab, "Train")
+    expect(meaning(lab)).to_contain_text(
+        re.compile(r"Process 1 has made step (1[2-9]|[2-9]\d)"), timeout=60_000
+    )
+    expect(lab.locator(".course-mistake")).to_be_empty()
+    (process,) = processes()
+    browser.press(lab, "Kill it")
+    expect(meaning(lab)).to_contain_text("Press Resume.")
+    browser.wait_until(lambda: not process.is_running(), "the process is gone", 10)
+    browser.press(lab, "Resume")
+    expect(meaning(lab)).to_contain_text("Process 2 has made step", timeout=60_000)
+    browser.press(lab, "Kill it while it saves")
+    expect(meaning(lab)).to_contain_text("while it was saving", timeout=60_000)
+    expect(lab.locator(".course-picture")).to_contain_text("not whole: never loaded")
+    browser.press(lab, "Resume")
+    expect(lab.locator(".course-report")).to_contain_text("Complete after step 120.", timeout=90_000)
+    expect(meaning(lab)).to_contain_text(
+        re.compile(r"After it (\d+) of \1 losses equal .*, to the last bit\.")
+    )
+    assert processes() == []
+
+
+def test_a_checkbox_says_what_a_resume_would_lack(lab):
+    lab.get_by_role("checkbox", name="restore optimizer").uncheck()
+    expect(meaning(lab)).to_contain_text("A resume would now go on without optimizer")
+    browser.press(lab, "restore everything")
+    expect(lab.get_by_role("checkbox", name="restore optimizer")).to_be_checked()
+    expect(meaning(lab)).not_to_contain_text("A resume would")
+
+
+def test_a_restarted_kernel_leaves_no_process_behind(crash_page, lab):
+    browser.press(lab, "Train")
+    browser.wait_until(processes, "it trains")
+    crash_page.evaluate(RESTART)
+    browser.wait_until(lambda: not processes(), "the process is gone", 20)

@@ -1,0 +1,88 @@
+"""The precision lab as a reader meets it: pressed, dragged, ticked, trained and stopped."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests import browser
+
+browser.skip_without_browser()
+
+
+@pytest.fixture(scope="module")
+def precision_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The lab in a notebook that has nothing else."""
+    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "precision") as page:
+        yield page
+
+
+@pytest.fixture
+def lab(precision_page: Page) -> Locator:
+    return browser.lab_of(precision_page, "precision")
+
+
+def test_it_appears_without_an_error_and_with_curves(precision_page, lab):
+    outputs = [output for cell in browser.code_cells(precision_page.saved) for output in cell.outputs]
+    assert len(outputs) == 1
+    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+    expect(lab.locator(".course-picture svg")).to_be_visible()
+    assert lab.locator("polyline.line[class*=mix-]").count() == 3
+
+
+def test_a_preset_and_a_format_change_what_is_lost(lab):
+    browser.press(lab, "the fp16 that loses half")
+    expect(lab.locator(".course-meaning")).to_contain_text("turns 47 % of these gradients into 0")
+    browser.press(lab, "bf16")
+    expect(lab.locator(".course-meaning")).to_contain_text("It needs no scale")
+    browser.press(lab, "scaled too far")
+    expect(lab.locator(".course-meaning")).to_contain_text("into infinity")
+
+
+def test_the_slider_moves_the_histogram_by_the_keyboard_too(precision_page, lab):
+    browser.press(lab, "the fp16 that loses half")
+    handle = lab.get_by_role("slider", name="loss scale 2^")
+    handle.focus()
+    for _ in range(16):
+        precision_page.keyboard.press("ArrowRight")
+    expect(lab.locator(".course-meaning")).to_contain_text("fp16 at scale 2^16 loses none of these gradients")
+    expect(lab.locator(".course-mistake")).to_be_empty()
+
+
+def test_a_training_is_drawn_live_and_can_be_stopped(lab):
+    browser.press(lab, "scaled too far")
+    for mix in ("bf16 autocast", "fp16, GradScaler from the scale"):
+        lab.get_by_role("checkbox", name=mix, exact=True).check()
+    browser.press(lab, "Train")
+    expect(lab.locator(".course-report")).to_contain_text(re.compile(r"Step \d+ of 200\."))
+    browser.press(lab, "Stop")
+    expect(lab.locator(".course-report")).to_contain_text(re.compile(r"Stopped\. Step \d+ of 200\."))
+    browser.press(lab, "Train")
+    expect(lab.locator(".course-report")).to_contain_text("GradScaler skipped", timeout=60_000)
+    expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"GradScaler skipped \d+ of 200 steps"))
+    expect(lab.locator(".course-picture")).to_contain_text("fp16 × 2^40 NaN")
+
+
+def test_nothing_ticked_gets_a_sentence(lab):
+    for box in lab.get_by_role("checkbox").all():
+        box.uncheck()
+    browser.press(lab, "Train")
+    expect(lab.locator(".course-report")).to_contain_text(
+        "Nothing to train. Tick at least one mix of formats."
+    )
+    lab.get_by_role("checkbox", name="fp32", exact=True).check()
+    browser.press(lab, "Train")
+    expect(lab.locator(".course-report")).to_contain_text("Trained 1 of 6 mixes.", timeout=60_000)
+
+
+@pytest.mark.parametrize(
+    "focused", [".noUi-handle", ".widget-toggle-buttons button", ".jupyter-button", "input[type=checkbox]"]
+)
+def test_jupyterlab_takes_no_key_from_a_control(precision_page, lab, focused):
+    cells = precision_page.locator(".jp-Cell").count()
+    lab.locator(focused).first.focus()
+    for key in "ddb":
+        precision_page.keyboard.press(key)
+    precision_page.wait_for_timeout(300)
+    assert precision_page.locator(".jp-Cell").count() == cells
+    expect(lab.locator(".course-picture svg")).to_be_visible()

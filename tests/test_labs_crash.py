@@ -1,0 +1,529 @@
+"""The crash lab: real processes, really killed; what it counts against other ways to count; and nobody left behind."""
+
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from functools import partial
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import psutil
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import ImageFont
+
+from course_utils import apart, checkpoints, labs, long_run, training
+from course_utils.labs import crash_picture as drawing
+from course_utils.labs import crash_words
+from course_utils.labs.crash_story import (
+    CRASHES,
+    DONE,
+    KILLED,
+    KILLED_SAVING,
+    RUNS,
+    STOPPED,
+    Life,
+    Story,
+    agreement,
+)
+from course_utils.measure import Step
+from tests.browser import wait_until
+from tests.outputs import ROOT
+from tests.test_labs import button, words
+from tests.test_machines import timing_of
+
+FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+MODULE = sys.modules["course_utils.labs.crash_lab"]
+EVERYTHING = dict.fromkeys(training.PARTS, True)
+untimed = settings(deadline=None)
+
+
+def inside(lab):
+    """The lab behind the panel."""
+    return lab._show.__self__
+
+
+def story(lab):
+    return inside(lab).story
+
+
+def children():
+    return set(psutil.Process().children())
+
+
+def begin(lab, job, losses=1):
+    """Start a job, and wait until its process has told so many losses; the process."""
+    lives = len(story(lab).lives)
+    lab.start(job)
+    if job == "Resume":
+        wait_until(lambda: len(story(lab).lives) > lives, "a new life")
+    else:
+        wait_until(lambda: not story(lab).example and story(lab).now.end == RUNS, "a new life")
+    (process,) = wait_until(lambda: inside(lab).processes, "its process")
+    wait_until(lambda: len(story(lab).now.losses) >= losses, "its losses")
+    return process
+
+
+@pytest.fixture
+def crash(monkeypatch):
+    """The crash lab as it opens, and a disk that is slow enough to be hit, but not as slow as for people."""
+    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.05)
+    before = children()
+    lab = labs.crash_lab()
+    lab.set(duration_s=2)
+    yield lab
+    lab.close()
+    wait_until(lambda: not inside(lab).processes, "the process is gone")
+    assert children() <= before
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """The losses of a run that nobody kills, by no way of the lab's."""
+    shared, threads = training.shared_states(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    run = long_run.the_run()
+    losses = [run.advance() for _ in range(MODULE.STEPS)]
+    torch.set_num_threads(threads)
+    training.restore_shared_states(shared)
+    return losses
+
+
+# The first view, which needs no process.
+
+
+def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(crash, reference):
+    assert children() == set()
+    before, after = story(crash).lives
+    assert list(before.losses) == reference[: MODULE.EXAMPLE_CRASH]
+    assert list(after.losses) == reference[after.first :]
+    assert crash.screen.meaning == (
+        "An example, made without a process. Killed after step 87; the newest whole checkpoint was of step 80: "
+        "7 steps had to be done again. After it 40 of 40 losses equal those of the run never killed, to the last bit."
+    )
+    assert "87 - 80 = 7 steps" in words(crash)
+    assert not re.search(r"/|\bpid\b|0x", words(crash).replace(") / 2 =", ""))
+
+
+def test_making_the_lab_draws_no_random_number_from_anybody():
+    MODULE.uninterrupted.cache_clear()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        training.seed_all(5)
+        expected = (
+            np.random.rand(),
+            torch.rand(1).item(),
+        )  # beartype draws from Python's own, so not that here
+        training.seed_all(5)
+        labs.crash_lab().close()
+        assert (np.random.rand(), torch.rand(1).item()) == expected
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_the_controls_answer_without_a_process(crash):
+    crash.set(every=4)
+    assert "(4 - 1) / 2 = 1.5 steps, 4 while it saves" in words(crash)
+    crash.set(steps=40)
+    assert "120 + 7 = 127 steps" in words(crash)  # what was done stays in the picture
+    crash.preset("the weights alone")
+    assert "A resume would now go on without optimizer, step, data and generators: " in crash.screen.meaning
+    crash.preset("restore everything")
+    assert "A resume would" not in crash.screen.meaning
+
+
+# Killed and resumed.
+
+
+def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference):
+    process = begin(crash, "Train", losses=13)
+    assert process.pid != os.getpid()
+    crash.act("Kill it")
+    crash.act("Kill it")  # a double click
+    assert crash.screen.mistake == ""
+    crash.wait()
+    assert process.returncode == -signal.SIGKILL
+    killed_at, newest = story(crash).now.last, story(crash).newest
+    assert newest == killed_at // 10 * 10
+    assert f"Killed after step {killed_at}." in crash.screen.report
+    assert f"of step {newest}: {killed_at - newest} step" in crash.screen.meaning
+    assert list(story(crash).now.losses) == reference[:killed_at]
+
+    # Once more, in the middle of a save.
+    process = begin(crash, "Resume")
+    crash.act("Kill it while it saves")
+    crash.wait()
+    told = story(crash)
+    torn, whole = told.unfinished, told.newest
+    assert process.returncode == -signal.SIGKILL
+    assert (told.now.first, told.now.end, told.now.last, whole) == (newest, KILLED_SAVING, torn, torn - 10)
+    *_, last = sorted(path.name for path in inside(crash).folder.iterdir())
+    assert last.startswith(f"step-{torn:08d}.ckpt.")
+    assert last.endswith(".tmp")
+    assert (
+        f"Killed after step {torn}, while it was saving. The file of step {torn} is not whole"
+        in crash.screen.meaning
+    )
+    assert f"step {torn}, not whole: never loaded" in words(crash)
+
+    crash.start("Resume")
+    crash.wait()
+    lives = story(crash).lives
+    assert [life.first for life in lives] == [0, newest, whole]
+    for life in lives:
+        assert list(life.losses) == reference[life.first : life.last]
+    assert lives[-1].last == MODULE.STEPS
+    equal = MODULE.STEPS - whole
+    assert f"After it {equal} of {equal} losses equal those of the run never killed" in crash.screen.meaning
+    lost = killed_at - newest, torn - whole
+    assert f"120 + {lost[0]} + {lost[1]} = {120 + sum(lost)} steps" in words(crash)
+    found = checkpoints.newest(inside(crash).folder)
+    assert found.step == MODULE.STEPS
+    assert f"step 100, 110 and 120, whole; the newest has {found.path.stat().st_size:,} bytes" in words(crash)
+    assert not list(inside(crash).folder.glob("*.tmp"))
+
+    crash.start("Resume")
+    with pytest.raises(
+        ValueError, match=r"All 120 steps are made and saved\. Ask for more than 120, or press Train\."
+    ):
+        crash.wait()
+    assert story(crash).lives == lives
+
+
+def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference):
+    crash.set(steps=20)
+    crash.start("Train")
+    crash.wait()
+    assert "No crash, and 20 of 20 losses equal" in crash.screen.meaning
+    assert "none yet" in words(crash)
+    crash.preset("the weights alone")
+    crash.set(steps=40)
+    crash.start("Resume")
+    crash.wait()
+    life = story(crash).now
+    assert life.left_out == ("optimizer", "step", "data", "generators")
+    gaps = [abs(a - b) for a, b in zip(life.losses, reference[20:40], strict=True)]
+    assert gaps[0] > 0
+    largest = max(gaps)
+    assert (
+        f"It departs at step 21, by {largest:.2g} at most (step {21 + gaps.index(largest)})"
+        in crash.screen.meaning
+    )
+    assert "Resumed without optimizer, step, data and generators: " in crash.screen.meaning
+    assert "not all: without 4 parts" in words(crash)
+    assert "10 while it saves none yet" in words(crash)  # to ask for more steps is no crash
+
+
+def test_stop_ends_the_process_too_and_one_can_resume(crash, reference):
+    crash.set(steps=40)
+    process = begin(crash, "Train", losses=11)
+    assert button(crash, "Train").disabled
+    assert button(crash, "Resume").disabled
+    crash.start("Train")  # while it trains: nothing
+    assert inside(crash).processes == [process]
+    crash.set(every=20, steps=60)  # for the next process; this one keeps its own
+    crash.stop()
+    crash.wait()
+    assert process.returncode is not None
+    assert crash.screen.report.startswith("Stopped.")
+    assert story(crash).now.end == STOPPED
+    assert "Stopped after step" in crash.screen.meaning
+    crash.start("Resume")
+    crash.wait()
+    assert list(story(crash).now.losses) == reference[10:60]
+    assert story(crash).now.saved == (20, 40, 60)
+
+
+def test_a_process_ends_by_itself_after_its_time(crash, monkeypatch):
+    monkeypatch.setattr(MODULE, "LONGEST_S", 3.0)
+    crash.set(duration_s=30)
+    crash.start("Train")
+    crash.wait()
+    assert "Ended after 3 s, which is the most that it was given." in crash.screen.report
+    assert story(crash).now.end == "ended"
+    assert children() == set()
+
+
+# Sentences.
+
+
+def test_kill_and_resume_say_why_they_cannot_and_train_recovers(crash):
+    for label in ("Kill it", "Kill it while it saves"):
+        crash.act(label)
+        assert crash.screen.mistake == "No process runs that could be killed. Press Train or Resume first."
+    crash.start("Resume")
+    with pytest.raises(ValueError, match=r"no process has saved anything yet\. Press Train\."):
+        crash.wait()
+    crash.act("Kill it")  # its sentence must not keep what follows from being drawn
+    crash.set(every=40)
+    crash.act("Kill it")
+    begin(crash, "Train", losses=3)
+    wait_until(lambda: "Process 1 has made" in crash.screen.meaning, "the run is drawn")
+    assert crash.screen.mistake == ""
+    crash.act("Kill it")
+    crash.wait()
+    assert "Nothing was saved, so all is lost, and Train begins again." in crash.screen.meaning
+    assert "nothing yet" in words(crash)
+    crash.start("Resume")
+    with pytest.raises(ValueError, match="there is nothing to resume"):
+        crash.wait()
+
+
+def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash, monkeypatch):
+    real = apart.steps_apart
+
+    def killed_already(*work, **options):
+        inside(crash).kill()  # as early as can be
+        return real(*work, **options)
+
+    monkeypatch.setattr("course_utils.apart.steps_apart", killed_already)
+    crash.start("Train")
+    crash.wait()
+    assert "Killed before it made a step. Nothing was saved" in crash.screen.meaning
+    assert "killed at 0" in words(crash)
+
+
+def test_what_was_saved_counts_though_its_process_was_killed_before_it_could_say_so(crash, monkeypatch):
+    def killed_late(work, order, **options):
+        for step in range(1, 11):
+            yield Step(step / 20, "", {"step": step, "loss": 1.0})
+        checkpoints.save_step(order["folder"], 10, {"step": 10})
+        raise RuntimeError("Its status is -9.")
+
+    monkeypatch.setattr("course_utils.apart.steps_apart", killed_late)
+    crash.start("Train")
+    crash.wait()
+    assert (story(crash).now.saved, story(crash).newest) == ((10,), 10)
+    assert "Ended after step 10. Its status is -9." in crash.screen.report
+    assert "of step 10: no step is lost" in crash.screen.meaning
+
+
+# Nobody is left behind.
+
+
+def ended(pid):
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE  # in a container nobody may ask for it
+    except psutil.NoSuchProcess:
+        return True
+
+
+KERNEL = """
+import sys, time
+from course_utils import labs
+from course_utils.labs import crash_lab
+lab = labs.crash_lab()
+lab.set(duration_s=30)
+lab.start("Train")
+inside = lab._show.__self__
+while not inside.story.now.losses or inside.story.example:
+    assert not lab.screen.failed, lab.screen.report
+    time.sleep(0.01)
+print(inside.processes[0].pid, inside.folder, flush=True)
+if sys.argv[1] != "ends":
+    time.sleep(60)
+"""
+
+
+def test_the_process_ends_with_its_kernel_which_takes_the_folder_along_if_it_can():
+    kernels = {
+        end: subprocess.Popen(
+            [sys.executable, "-c", KERNEL, end], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        for end in ("is killed", "ends")
+    }
+    try:
+        for end, kernel in kernels.items():
+            pid, folder = kernel.stdout.readline().split()
+            if end == "is killed":
+                assert not ended(int(pid))
+                kernel.kill()
+            kernel.wait(60)
+            wait_until(partial(ended, int(pid)), "the process has ended", 20)
+            assert Path(folder).parent.exists() == (end == "is killed")
+            shutil.rmtree(Path(folder).parent, ignore_errors=True)
+    finally:
+        for kernel in kernels.values():
+            kernel.kill()
+            kernel.wait()
+            kernel.stdout.close()
+
+
+def test_a_cell_that_is_run_again_or_a_panel_that_is_closed_ends_the_process(crash):
+    crash.set(duration_s=30)
+    process = begin(crash, "Train")
+    second = labs.crash_lab()
+    crash.wait()
+    assert (story(crash).now.end, process.returncode) == (STOPPED, -signal.SIGKILL)
+    second.set(duration_s=30)
+    process, folder = begin(second, "Train"), inside(second).folder.parent
+    assert folder.is_dir()
+    second.close()
+    assert process.returncode is not None
+    assert not folder.exists()
+    second.wait()
+    assert not folder.exists()
+    crash.close()
+    assert not inside(crash).folder.parent.exists()
+
+
+# Work in a process of its own, of which the lab asks more than others did.
+
+
+def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
+    begun, heard = [], []
+    steps = apart.steps_apart("tests.talking.much_at_once", {"lines": 500}, begun=begun.append, at_most_s=60)
+    for step in steps:
+        if step.numbers and heard[-1:] != [step.numbers["number"]]:
+            heard.append(step.numbers["number"])
+        if len(heard) == 500:
+            break
+    assert heard == list(range(500))
+    steps.close()
+    (process,) = begun
+    assert process.returncode is not None
+    begun.clear()
+    steps = apart.steps_apart("tests.talking.much_at_once", {"lines": 10**9}, begun=begun.append, at_most_s=1)
+    next(steps)  # and never again: the pipe fills, and nobody reads it
+    assert begun[0].wait(30) != 0
+    steps.close()
+
+
+def test_a_slow_disk_takes_longer_for_each_flush():
+    steps = apart.steps_apart("tests.talking.flushed", {}, at_most_s=60, slow_disk_s=0.25)
+    assert timing_of(steps)[1] == {"slept": [0.25]}
+
+
+# What it counts and draws, over made-up stories.
+
+
+REFERENCE = tuple(6 / (1 + n) + 1 + n * 37 % 11 / 10 for n in range(MODULE.STEPS))
+
+
+@st.composite
+def plots(draw):
+    """How lives came after each other, each but the first from a checkpoint of an earlier one; and a slider."""
+    steps, every = draw(st.integers(20, 120)), draw(st.integers(1, 40))
+    lives, whole = [], [0]
+    while len(lives) < 9:
+        first = draw(st.sampled_from(whole[-3:]))  # the newer ones may be damaged
+        last = draw(st.integers(first, steps))
+        left_out = tuple(part for part in training.PARTS if lives and draw(st.booleans()))
+        off = draw(st.sampled_from([0, 1e-12, 0.3, 40])) if left_out else 0
+        saved = tuple(range((first // every + 1) * every, last + 1, every))
+        end = draw(st.sampled_from([*CRASHES, RUNS, DONE]))
+        lives.append((first, tuple(x + off for x in REFERENCE[first:last]), saved, left_out, end))
+        whole += saved
+        if end in (RUNS, DONE):
+            break
+    rest = tuple(whole[1:][-3:]), draw(st.sampled_from([None, steps])), draw(st.sampled_from([0, 739_872]))
+    return steps, lives, rest, every
+
+
+def told(plot):
+    """The story of a plot; not made in its strategy, where nobody else may draw at random, and beartype does."""
+    steps, lives, rest, _ = plot
+    return Story(steps, tuple(Life(*life) for life in lives), *rest)
+
+
+@untimed
+@given(plots())
+def test_its_counts_are_those_of_a_slow_and_plain_count(plot):
+    tale, every, reference = told(plot), plot[-1], REFERENCE
+    rows = {
+        what: (predicted, measured)
+        for what, predicted, measured in crash_words.account(tale, reference, every)
+    }
+    made = [step for life in tale.lives for step in range(life.first + 1, life.last + 1)]
+    assert rows["steps made by all processes"][1] == f"{len(made)} step{'s' * (len(made) != 1)}"
+    if len(tale.lives) > 1:
+        before, now = tale.lives[-2:]
+        twice = [step for step in range(now.first + 1, now.last + 1) if before.first < step <= before.last]
+        assert tale.done_again == len(twice)
+        assert rows["done again after the crash"][0].startswith(f"{before.last} - {now.first} = ")
+    same = agreement(tale.now, reference)
+    equal = [a == b for a, b in zip(tale.now.losses, reference[tale.now.first :], strict=False)]
+    assert (same.equal, same.compared) == (sum(equal), len(equal))
+    if False in equal:
+        assert same.first == tale.now.first + 1 + equal.index(False)
+    for n, life in enumerate(tale.lives):
+        redone = {s for later in tale.lives[n + 1 :] for s in range(later.first + 1, MODULE.STEPS + 1)}
+        kept = [s for s in range(life.first + 1, life.last + 1) if s not in redone]
+        assert max(kept, default=min(life.last, tale.kept(n))) == tale.kept(n)
+
+
+def test_who_departs_by_what_it_inherited_is_not_blamed():
+    reference = (3.0, 2.0, 1.5, 1.2)
+    tale = Story(
+        4,
+        (
+            Life(0, reference[:2], (1, 2), end=KILLED),
+            Life(2, (9.0,), (3,), ("optimizer",), KILLED),
+            Life(3, (8.0,), (4,), end=DONE),
+        ),
+        (2, 3, 4),
+    )
+    assert tale.left_out == ("optimizer",)
+    assert "Resumed from a run that had lost its optimizer. It departs at step 4" in crash_words.meaning(
+        tale, reference
+    )
+    lives = (
+        *tale.lives[:1],
+        Life(2, (9.0,), (), ("optimizer",), KILLED),
+        Life(2, (1.5, 1.2), (4,), end=DONE),
+    )
+    clean = Story(4, lives, (2, 4))
+    assert clean.left_out == ()
+    assert "After it 2 of 2 losses equal" in crash_words.meaning(clean, reference)
+    assert math.isnan(agreement(Life(0, (math.nan,)), reference).largest)
+
+
+def boxes(svg):
+    """Each text with the room that it takes, in the font of the still picture."""
+    for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        classes, said = (node.get("class") or "").split(), "".join(node.itertext())
+        bold = {"strong", "formula", "measured-words", "alarm"} & set(classes)
+        size = 12 if "small" in classes else 14
+        font = ImageFont.truetype(str(FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), 10 * size)
+        width, x, y = font.getlength(said) / 10, float(node.get("x")), float(node.get("y"))
+        left = x - width * (1 if "end" in classes else 0.5 if "middle" in classes else 0)
+        yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
+
+
+@settings(untimed, max_examples=60)
+@given(plots(), st.integers(20, MODULE.STEPS), st.sets(st.sampled_from(training.PARTS)))
+def test_no_words_overlap_or_run_out_whatever_has_happened(plot, steps, without):
+    view = drawing.view(told(plot), REFERENCE, steps, plot[-1], sorted(without))
+    assert view.meaning.endswith(".")
+    assert "  " not in view.meaning
+    placed = list(boxes(view.picture))
+    for number, (said, left, top, right, bottom) in enumerate(placed):
+        assert 0 <= left < right <= drawing.WIDTH + 8, said
+        assert 0 <= top < bottom <= drawing.HEIGHT, said
+        for other, l2, t2, r2, b2 in placed[:number]:
+            assert not (left < r2 and l2 < right and top < b2 and t2 < bottom), (said, other)
+    for node in ElementTree.fromstring(view.picture).iter():
+        for x, y in re.findall(r"([-\d.einfa]+),([-\d.einfa]+)", node.get("points", "")):
+            assert 0 <= float(x) <= drawing.WIDTH + 8
+            assert 0 <= float(y) <= drawing.HEIGHT
+
+
+def test_every_crash_has_its_cross_and_every_checkpoint_its_dot(crash):
+    svg = ElementTree.fromstring(crash.screen.svg)
+    classes = [node.get("class") for node in svg.iter()]
+    assert classes.count("crash") == 2 * 2  # two strokes, in the plot and on the bar
+    assert classes.count("saved") == classes.count("measured") - 2 == 8 + 4  # bars of two processes
+    assert classes.count("line predicted under") == 1
+    before, after = (node for node in svg.iter() if node.get("class") == "line measured")
+    ends = [line.get("points").split() for line in (before, after)]
+    assert ends[0][-1] == ends[1][0]  # the curve goes on where the checkpoint was

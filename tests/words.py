@@ -1,0 +1,52 @@
+"""Where the words of a lab's picture stand, in the font of the still one."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib
+from PIL import ImageFont
+
+_FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+_BOLD = {"strong", "formula", "measured-words", "alarm"}
+_SIZES = {"small": 12, "large": 16}
+Box = tuple[str, float, float, float, float]  # the words; left, top, right, bottom
+
+
+@cache
+def _font(bold: bool) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(str(_FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), 100)
+
+
+def boxes(svg: str) -> Iterator[Box]:
+    """Each text with the room that it takes."""
+    yield from _boxes_in(ElementTree.fromstring(svg), 0, 0, 1)
+
+
+def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> Iterator[Box]:
+    moved = re.match(r"translate\(([-\d.]+) ([-\d.]+)\) scale\(([\d.]+)\)", node.get("transform") or "")
+    if moved:
+        dx, dy, scale = map(float, moved.groups())
+    if node.tag.endswith("text"):
+        classes, said = set((node.get("class") or "").split()), "".join(node.itertext())
+        size = scale * next((size for name, size in _SIZES.items() if name in classes), 14)
+        width = _font(bool(classes & _BOLD)).getlength(said) * size / 100
+        x, y = dx + scale * float(node.get("x")), dy + scale * float(node.get("y"))
+        left = x - width * (1 if "end" in classes else 0.5 if "middle" in classes else 0)
+        yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
+    for child in node:
+        yield from _boxes_in(child, dx, dy, scale)
+
+
+def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:
+    """No words overlap, and none run out of the picture by more than that."""
+    *_, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())
+    placed = list(boxes(svg))
+    assert placed
+    for number, (said, left, top, right, bottom) in enumerate(placed):
+        assert -beyond <= left < right <= width + beyond, said
+        assert 0 <= top < bottom <= height, said
+        for other, left2, top2, right2, bottom2 in placed[:number]:
+            assert not (left < right2 and left2 < right and top < bottom2 and top2 < bottom), (said, other)
