@@ -32,20 +32,25 @@ MAY_IMPORT = {
     "datasheets": {"quantities"},
     "einsums": {"quantities"},
     "layout": {"torch", "quantities"},
-    "predict": {"quantities", "datasheets", "einsums"},
+    "predict": {"quantities", "floats", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
-    "apart": {"measure"},
+    "apart": {"measure", "quantities"},
     "products": {"torch", "quantities", "measure", "apart", "einsums"},
     "models": {"torch", "einops", "jaxtyping"},
     "whole_models": {"torch", "quantities", "predict", "measure", "models", "apart"},
     "training": {"torch", "numpy", "jaxtyping", "quantities"},
+    "checkpoints": {"torch", "quantities"},
+    "precision": {"torch", "jaxtyping", "quantities", "floats", "measure", "predict", "models", "training"},
+    "long_run": {"torch", "jaxtyping", "quantities", "measure", "apart", "models", "training", "checkpoints"},
+    "sharded": {"torch", "measure", "apart", "models"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "PIL", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"products", "machines", "einsums", "models", "whole_models"},
+    | {"products", "machines", "einsums", "models", "whole_models", "apart", "training"}
+    | {"precision", "checkpoints", "long_run"},
     "recorded": set(),
 }
 
