@@ -1,0 +1,45 @@
+"""The course's subjects, written out to be read: a deep linear model, a transformer's layer, a GPT, a Llama.
+
+Every matrix is drawn from a normal distribution with variance 1 / its input's width, by a generator that may
+be given; biases begin at 0. No numbers are drawn anywhere else.
+"""
+
+from course_utils.models.heads import (
+    ROTARY_BASE,
+    Attention,
+    attention,
+    fused_attention,
+    recomputed_attention,
+    rotated,
+    rotation,
+)
+from course_utils.models.layers import (
+    MLP,
+    NONLINEARITIES,
+    FeedForward,
+    Linear,
+    MLPBlock,
+    drawn,
+    normalisation,
+)
+from course_utils.models.transformer import Block, Transformer, recomputed
+
+__all__ = [
+    "MLP",
+    "NONLINEARITIES",
+    "ROTARY_BASE",
+    "Attention",
+    "Block",
+    "FeedForward",
+    "Linear",
+    "MLPBlock",
+    "Transformer",
+    "attention",
+    "drawn",
+    "fused_attention",
+    "normalisation",
+    "recomputed",
+    "recomputed_attention",
+    "rotated",
+    "rotation",
+]

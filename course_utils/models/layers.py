@@ -1,0 +1,112 @@
+"""What works on each position by itself: matrices, feed-forwards, normalisations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+Generator = torch.Generator | None  # None is torch's own, which everybody shares
+NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "tanh": torch.tanh,
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+}
+
+
+def drawn(
+    rows: int, columns: int, variance_of: int, dtype: torch.dtype, generator: Generator
+) -> nn.Parameter:
+    """A matrix with variance 1 / variance_of: drawn in fp32, so that every dtype begins with the same numbers."""
+    numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
+    return nn.Parameter((numbers / max(variance_of, 1) ** 0.5).to(dtype))
+
+
+class Linear(nn.Module):
+    """x W + b, with W of shape (D, K)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        biases: bool = True,
+        dtype: torch.dtype = torch.float32,
+        generator: Generator = None,
+    ) -> None:
+        super().__init__()
+        self.weight = drawn(inputs, outputs, inputs, dtype, generator)
+        self.bias = nn.Parameter(torch.zeros(outputs, dtype=dtype)) if biases else None
+
+    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        """Multiply, and add the bias if there is one."""
+        product = x @ self.weight
+        return product if self.bias is None else product + self.bias
+
+
+class MLP(nn.Module):
+    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers more than that."""
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        *,
+        nonlinearity: str | None = None,
+        biases: bool = False,
+        dtype: torch.dtype = torch.float32,
+        generator: Generator = None,
+    ) -> None:
+        super().__init__()
+        if nonlinearity is not None and nonlinearity not in NONLINEARITIES:
+            known = ", ".join(NONLINEARITIES)
+            raise ValueError(f"{nonlinearity!r} is no nonlinearity here. There are: {known}, or None.")
+        self.between = NONLINEARITIES[nonlinearity] if nonlinearity else None
+        self.layers = nn.ModuleList(
+            Linear(d, k, biases=biases, dtype=dtype, generator=generator) for d, k in pairwise(widths)
+        )
+
+    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        """One layer after the other."""
+        for number, layer in enumerate(self.layers):
+            x = layer(x if not number or self.between is None else self.between(x))
+        return x
+
+
+class FeedForward(nn.Module):
+    """gelu(x W1) W2, or gated, as in SwiGLU: (silu(x Wg) × (x W1)) W2. The options are Linear's."""
+
+    def __init__(self, width: int, inner: int, *, gated: bool, **options: object) -> None:
+        super().__init__()
+        self.gate = Linear(width, inner, **options) if gated else None
+        self.up, self.down = Linear(width, inner, **options), Linear(inner, width, **options)
+
+    def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
+        """Each position by itself."""
+        if self.gate is None:
+            return self.down(functional.gelu(self.up(x)))
+        return self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+class MLPBlock(nn.Module):
+    """x + gelu(x W1) W2, H → 4H → H without biases: the feed-forward half of a transformer's layer."""
+
+    def __init__(
+        self, width: int, *, dtype: torch.dtype = torch.float32, generator: Generator = None
+    ) -> None:
+        super().__init__()
+        options = {"biases": False, "dtype": dtype, "generator": generator}
+        self.feed_forward = FeedForward(width, 4 * width, gated=False, **options)
+
+    def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
+        """One addition."""
+        return x + self.feed_forward(x)
+
+
+def normalisation(width: int, rms_norm: bool, biases: bool, dtype: torch.dtype) -> nn.Module:
+    """torch's own LayerNorm or RMSNorm, both with weights of 1."""
+    if rms_norm:
+        return nn.RMSNorm(width, eps=1e-5, dtype=dtype)
+    return nn.LayerNorm(width, bias=biases, dtype=dtype)

@@ -1,0 +1,129 @@
+"""A transformer: its layer, layers that are computed again, and the whole."""
+
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from course_utils.models.heads import Attention, rotation
+from course_utils.models.layers import FeedForward, Generator, drawn, normalisation
+
+
+class Block(nn.Module):
+    """A transformer's layer: x + attention(norm(x)), then x + feed_forward(norm(x))."""
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        feed_forward: int | None = None,
+        biases: bool = True,
+        kv_heads: int | None = None,
+        gated: bool = False,
+        rms_norm: bool = False,
+        fused: bool = False,
+        dtype: torch.dtype = torch.float32,
+        generator: Generator = None,
+    ) -> None:
+        super().__init__()
+        options = {"biases": biases, "dtype": dtype, "generator": generator}
+        inner = 4 * width if feed_forward is None else feed_forward
+        self.norm1, self.norm2 = (normalisation(width, rms_norm, biases, dtype) for _ in range(2))
+        self.attention = Attention(width, heads, kv_heads or heads, fused=fused, **options)
+        self.feed_forward = FeedForward(width, inner, gated=gated, **options)
+
+    def forward(
+        self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
+    ) -> Float[Tensor, "b s h"]:
+        """Both additions."""
+        x = x + self.attention(self.norm1(x), turn)
+        return x + self.feed_forward(self.norm2(x))
+
+
+def recomputed(
+    blocks: Iterable[nn.Module],
+    x: Tensor,
+    segment: int,
+    *,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+) -> Tensor:
+    """blocks[-1](... blocks[0](x)), where each segment of so many blocks keeps its input alone.
+
+    On the way back a segment runs once more, with the random numbers of its first run if `preserve_rng_state`.
+    A segment of 0 is none: everything is kept. The segments are those that `predict.BlockStack` counts.
+    """
+    if segment < 0:
+        raise ValueError(f"A segment is a number of blocks, or 0 for no recomputing; got {segment}.")
+    blocks = list(blocks)
+    if not segment:
+        return nn.Sequential(*blocks)(x)
+    options = {"early_stop": early_stop, "preserve_rng_state": preserve_rng_state}
+    for begin in range(0, len(blocks), segment):
+        x = checkpoint(nn.Sequential(*blocks[begin : begin + segment]), x, use_reentrant=False, **options)
+    return x
+
+
+class Transformer(nn.Module):
+    """From tokens to a number for each possible next token. By default a GPT-2, and with other options a Llama.
+
+    The sizes have the names that `predict.Transformer` gives them: `Transformer(**vars(shape))` builds it.
+
+    >>> ids = torch.zeros(2, 5, dtype=torch.int64)
+    >>> Transformer(layers=1, width=8, heads=2, vocabulary=11, context=6)(ids).shape
+    torch.Size([2, 5, 11])
+    """
+
+    def __init__(
+        self,
+        layers: int,
+        width: int,
+        heads: int,
+        vocabulary: int,
+        context: int,
+        *,
+        learned_positions: bool = True,
+        tied_output: bool = True,
+        rotary: bool = False,
+        recompute: bool = False,
+        feed_forward: int | None = None,
+        biases: bool = True,
+        kv_heads: int | None = None,
+        gated: bool = False,
+        rms_norm: bool = False,
+        fused: bool = False,
+        dtype: torch.dtype = torch.float32,
+        generator: Generator = None,
+    ) -> None:
+        super().__init__()
+        self.context, self.head_width = context, width // heads
+        self.rotary, self.recompute = rotary, recompute
+        block = {"feed_forward": feed_forward, "biases": biases, "kv_heads": kv_heads, "gated": gated}
+        block |= {"rms_norm": rms_norm, "fused": fused, "dtype": dtype, "generator": generator}
+        self.tokens = drawn(vocabulary, width, width, dtype, generator)
+        self.positions = drawn(context, width, width, dtype, generator) if learned_positions else None
+        self.blocks = nn.ModuleList(Block(width, heads, **block) for _ in range(layers))
+        self.norm = normalisation(width, rms_norm, biases, dtype)
+        self.output = None if tied_output else drawn(vocabulary, width, width, dtype, generator)
+
+    def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
+        """Look the tokens up, run the layers, and compare with every token's row of the output matrix."""
+        s = ids.shape[1]
+        if s > self.context:
+            raise ValueError(f"The model was built for {self.context} positions; got {s} tokens.")
+        x = functional.embedding(ids, self.tokens)
+        if self.positions is not None:
+            x = x + self.positions[:s]
+        turn = rotation(s, self.head_width, x) if self.rotary else None
+        for block in self.blocks:
+            # Recomputing keeps a layer's input alone, and runs the layer once more on the way back. A layer draws
+            # no numbers, so no generator has to be kept for it.
+            if self.recompute:
+                x = checkpoint(block, x, turn, use_reentrant=False, preserve_rng_state=False)
+            else:
+                x = block(x, turn)
+        return self.norm(x) @ (self.tokens if self.output is None else self.output).T
