@@ -66,7 +66,7 @@ def train(
     """Go on from the newest checkpoint in the folder, or begin, and save at every so many steps and at the end.
 
     It says each step's number and loss, from which step it was `resumed`, and which were `saved` or `not_saved`:
-    where the disk is full it trains on, and tries again at the next turn. What is left out of a restored state
+    where the disk is full it trains on, and tries again at the next turn; at the end that is an error. What is left out of a restored state
     (`without`) is as before the first step. Steps are counted even where the run itself forgot its own.
     """
     if until < 1 or every < 1:
@@ -90,6 +90,9 @@ def train(
             try:
                 checkpoints.save_step(folder, step, run.state(), keep=keep)
             except OSError as error:
+                if step == until:
+                    lost = f"All steps are made, and those after step {saved or 0} are in no file."
+                    raise RuntimeError(f"{error} {lost}") from error
                 tell(f"{error} The run goes on.", not_saved=step)
             else:
                 saved = step

@@ -1,19 +1,7 @@
 """Write and read a run's state, one file or a folder of steps, so that a crash loses nothing that was saved."""
 
-from course_utils.checkpoints.contents import DTYPES, FRAME_BYTES, MAGIC, VERSION, file_bytes, payload_bytes
+from course_utils.checkpoints.contents import file_bytes
 from course_utils.checkpoints.files import load, save
 from course_utils.checkpoints.steps import Newest, newest, save_step
 
-__all__ = [
-    "DTYPES",
-    "FRAME_BYTES",
-    "MAGIC",
-    "VERSION",
-    "Newest",
-    "file_bytes",
-    "load",
-    "newest",
-    "payload_bytes",
-    "save",
-    "save_step",
-]
+__all__ = ["Newest", "file_bytes", "load", "newest", "save", "save_step"]

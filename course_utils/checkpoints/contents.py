@@ -30,6 +30,7 @@ DTYPES = {
 }
 PIECE_BYTES = 16 * 2**20  # no more than this is copied at a time
 MOST_LEVELS = 64
+MOST_HEADER_BYTES = 256 * 2**20  # it is read whole, before anything is known of it
 _AS_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 _BEGINNING = struct.Struct(f"<{len(MAGIC)}sQQQ")
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -69,20 +70,19 @@ def packed(state: object) -> tuple[bytes, list[Tensor]]:
         raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
 
     tree = pack(state, ())
-    return json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(), tensors
-
-
-def payload_bytes(state: object) -> int:
-    """The tensors' numbers alone: a view counts what it shows, and not the storage behind it.
-
-    >>> payload_bytes({"row": torch.zeros(1000, 1000)[0], "step": 7})
-    4000
-    """
-    return sum(tensor.nbytes for tensor in packed(state)[1])
+    header = json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    if len(header) > MOST_HEADER_BYTES:
+        raise ValueError(
+            f"All but the tensors takes {len(header):,} bytes, and {MOST_HEADER_BYTES:,} is the most: "
+            "put long lists of numbers into tensors."
+        )
+    return header, tensors
 
 
 def file_bytes(state: object) -> Ledger:
     """What the file will take: the tensors, the header that names them, and a frame that is the same for all.
+
+    A view counts what it shows, and not the storage behind it.
 
     >>> file_bytes({"row": torch.zeros(1000, 1000)[0]}).total
     4126
@@ -176,11 +176,16 @@ def framed(file: BinaryIO) -> tuple[bytes, int, int]:
             f"is torn or was added to: it promises {FRAME_BYTES + header + payload:,} bytes and has {size:,}. "
             "Use an older one."
         )
+    if header > MOST_HEADER_BYTES:
+        raise ValueError(
+            f"is damaged, or not written by this course: its header has {header:,} bytes, and "
+            f"{MOST_HEADER_BYTES:,} is the most. Use an older one."
+        )
     return beginning, header, payload
 
 
 def read(file: BinaryIO) -> object:
-    """The state; or a ValueError whose text goes on from the file's name."""
+    """The state; or a ValueError whose text goes on from the file's name, or a MemoryError that says for what."""
     beginning, header_bytes, payload = framed(file)
     header = file.read(header_bytes)
     digest = hashlib.sha256(beginning + header)
@@ -226,12 +231,20 @@ def read(file: BinaryIO) -> object:
         if size > unread:
             raise ValueError(f"a tensor of shape {str(shape)[:40]}, where {unread:,} bytes are left")
         unread -= size
-        numbers = torch.empty(shape, dtype=DTYPES[name], device="cpu")  # whatever the default is
+        bits = room(shape, _AS_BITS[DTYPES[name].itemsize], size)
         if size:
-            if file.readinto(_memory(numbers)) != size:
+            if file.readinto(_memory(bits)) != size:
                 raise ValueError("the file became shorter while it was read")
-            digest.update(_memory(numbers))
-        return numbers
+            digest.update(_memory(bits))
+        return bits.view(DTYPES[name])
+
+    def room(shape: list[int], dtype: torch.dtype, size: int) -> Tensor:
+        try:
+            return torch.empty(shape, dtype=dtype, device="cpu")  # whatever the default is
+        except RuntimeError as error:
+            if not size:  # an impossible shape, whatever the memory
+                raise
+            raise MemoryError(f"a tensor of {size:,} bytes") from error
 
     damage = "is damaged, or changed after it was saved"
     try:
