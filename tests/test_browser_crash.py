@@ -55,7 +55,7 @@ def test_it_opens_with_an_example_and_no_process(crash_page, lab):
 
 def test_every_control_has_a_name(lab):
     expect(lab.get_by_role("slider")).to_have_count(3)
-    for name in ("save every … steps", "steps", "seconds for all"):
+    for name in ("save every … steps", "steps", "pause a step, ms"):
         expect(lab.get_by_role("slider", name=name, exact=True)).to_be_visible()
     expect(lab.get_by_role("checkbox")).to_have_count(5)
 

@@ -1,5 +1,6 @@
 """The crash lab: real processes, really killed; what it counts against other ways to count; and nobody left behind."""
 
+import itertools
 import math
 import os
 import re
@@ -8,19 +9,18 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import psutil
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import ImageFont
 
-from course_utils import apart, checkpoints, labs, long_run, training
+from course_utils import apart, checkpoints, labs, long_run, measure, training
 from course_utils.labs import crash_picture as drawing
 from course_utils.labs import crash_words
 from course_utils.labs.crash_story import (
@@ -36,11 +36,12 @@ from course_utils.labs.crash_story import (
 )
 from course_utils.measure import Step
 from tests.browser import wait_until
+from tests.crashes import has_ended
 from tests.outputs import ROOT
 from tests.test_labs import button, words
 from tests.test_machines import timing_of
+from tests.words import assert_all_can_be_read
 
-FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 MODULE = sys.modules["course_utils.labs.crash_lab"]
 EVERYTHING = dict.fromkeys(training.PARTS, True)
 untimed = settings(deadline=None)
@@ -73,16 +74,42 @@ def begin(lab, job, losses=1):
 
 
 @pytest.fixture
-def crash(monkeypatch):
-    """The crash lab as it opens, and a disk that is slow enough to be hit, but not as slow as for people."""
-    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.05)
-    before = children()
+def before():
+    """The processes that were there already."""
+    return children()
+
+
+@pytest.fixture
+def crash(before, monkeypatch):
+    """The crash lab as it opens, and a disk and a run that are quick."""
+    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.0)
     lab = labs.crash_lab()
-    lab.set(duration_s=2)
+    lab.set(pause_ms=10)
     yield lab
     lab.close()
     wait_until(lambda: not inside(lab).processes, "the process is gone")
     assert children() <= before
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """Where no process need be real: what is put in here is work that plays one."""
+
+    def play(steps):
+        monkeypatch.setattr(
+            "course_utils.apart.steps_apart", lambda work, order, **options: steps(work, order)
+        )
+
+    return play
+
+
+def trained_here(work, order):
+    """Nobody kills it, so it may as well live among us."""
+    said, shared = [], training.shared_states()
+    with measure.cpu_threads(1):
+        work(said.append, **order)
+    training.restore_shared_states(shared)
+    yield from said
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +127,10 @@ def reference():
 # The first view, which needs no process.
 
 
-def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(crash, reference):
-    assert children() == set()
-    before, after = story(crash).lives
-    assert list(before.losses) == reference[: MODULE.EXAMPLE_CRASH]
+def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(before, crash, reference):
+    assert children() <= before
+    killed, after = story(crash).lives
+    assert list(killed.losses) == reference[: MODULE.EXAMPLE_CRASH]
     assert list(after.losses) == reference[after.first :]
     assert crash.screen.meaning == (
         "An example, made without a process. Killed after step 87; the newest whole checkpoint was of step 80: "
@@ -111,6 +138,19 @@ def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(crash, ref
     )
     assert "87 - 80 = 7 steps" in words(crash)
     assert not re.search(r"/|\bpid\b|0x", words(crash).replace(") / 2 =", ""))
+
+
+def test_its_losses_are_those_of_a_fresh_process_whatever_the_kernel_has_set(reference):
+    """To the last bit: a CPU that multiplies in bfloat16 shows if it may."""
+    MODULE.uninterrupted.cache_clear()
+    torch.set_float32_matmul_precision("medium")
+    products = torch.backends.mkldnn.matmul
+    try:
+        asked = products.fp32_precision
+        assert list(MODULE.uninterrupted()[1]) == reference
+        assert (torch.get_float32_matmul_precision(), products.fp32_precision) == ("medium", asked)
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_making_the_lab_draws_no_random_number_from_anybody():
@@ -145,8 +185,13 @@ def test_the_controls_answer_without_a_process(crash):
 # Killed and resumed.
 
 
-def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference):
-    process = begin(crash, "Train", losses=13)
+def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference, monkeypatch):
+    for label in ("Kill it", "Kill it while it saves"):
+        crash.act(label)
+        assert crash.screen.mistake == "No process runs that could be killed. Press Train or Resume first."
+    crash.set(pause_ms=60)
+    process = begin(crash, "Train", losses=13)  # that sentence does not keep it from being drawn
+    wait_until(lambda: "Process 1 has made" in crash.screen.meaning, "the run is drawn")
     assert process.pid != os.getpid()
     crash.act("Kill it")
     crash.act("Kill it")  # a double click
@@ -154,15 +199,20 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference):
     crash.wait()
     assert process.returncode == -signal.SIGKILL
     killed_at, newest = story(crash).now.last, story(crash).newest
-    assert newest == killed_at // 10 * 10
-    assert f"Killed after step {killed_at}." in crash.screen.report
-    assert f"of step {newest}: {killed_at - newest} step" in crash.screen.meaning
+    assert killed_at - newest in range(11)  # 10: before or in a save
+    assert f"step-{newest:08d}.ckpt" == max(path.name for path in inside(crash).folder.glob("*.ckpt"))
+    assert crash.screen.report.startswith(f"Killed after step {killed_at}")
+    lost = "no step is" if killed_at == newest else f"{killed_at - newest} step"
+    assert f"of step {newest}: {lost}" in crash.screen.meaning
     assert list(story(crash).now.losses) == reference[:killed_at]
 
     # Once more, in the middle of a save.
+    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.5)  # and flushed twice: a busy machine hits it too
+    crash.set(pause_ms=10)
     process = begin(crash, "Resume")
     crash.act("Kill it while it saves")
     crash.wait()
+    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.0)
     told = story(crash)
     torn, whole = told.unfinished, told.newest
     assert process.returncode == -signal.SIGKILL
@@ -200,7 +250,52 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference):
     assert story(crash).lives == lives
 
 
-def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference):
+def test_what_an_earlier_process_had_half_written_is_no_save_of_this_one(crash, played, monkeypatch):
+    monkeypatch.setattr(MODULE, "WATCH_AT_MOST_S", 0.05)
+    folder = inside(crash).folder
+    writes = "step-{:08d}.ckpt.1-0123abcd.tmp".format
+
+    def steps(*numbers):
+        for step in numbers:
+            yield Step(step / 120, "", {"step": step, "loss": 1.0})
+
+    def killed_in_its_first_save(work, order):
+        yield from steps(*range(1, 11))
+        checkpoints.save_step(folder, 10, {"step": 10})
+        yield from steps(*range(11, 21))
+        (folder / writes(20)).touch()
+        inside(crash).kill()
+        raise RuntimeError
+
+    def killed_between_two_saves(work, order):
+        yield from steps(11, 12, 13)
+        inside(crash).kill()
+        raise RuntimeError
+
+    def killed_when_it_saves(work, order):
+        crash.act("Kill it while it saves")
+        yield from steps(*range(11, 30))
+        (folder / writes(30)).touch()
+        yield from itertools.takewhile(lambda _: not inside(crash).killed, steps(*range(30, 121)))
+        raise RuntimeError
+
+    lives = [killed_in_its_first_save, killed_between_two_saves, killed_when_it_saves]
+    for number, (life, job) in enumerate(zip(lives, ["Train", "Resume", "Resume"], strict=True)):
+        played(life)
+        crash.start(job)
+        crash.wait()
+        assert len(story(crash).lives) == number + 1
+        if life is killed_between_two_saves:
+            assert "Killed after step 13. The file of step 20 is not whole" in crash.screen.meaning
+    assert [(life.last, life.end) for life in story(crash).lives] == [
+        (20, KILLED_SAVING),
+        (13, KILLED),
+        (30, KILLED_SAVING),
+    ]
+
+
+def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference, played):
+    played(trained_here)
     crash.set(steps=20)
     crash.start("Train")
     crash.wait()
@@ -224,58 +319,30 @@ def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference):
     assert "10 while it saves none yet" in words(crash)  # to ask for more steps is no crash
 
 
-def test_stop_ends_the_process_too_and_one_can_resume(crash, reference):
-    crash.set(steps=40)
-    process = begin(crash, "Train", losses=11)
-    assert button(crash, "Train").disabled
-    assert button(crash, "Resume").disabled
-    crash.start("Train")  # while it trains: nothing
-    assert inside(crash).processes == [process]
-    crash.set(every=20, steps=60)  # for the next process; this one keeps its own
-    crash.stop()
-    crash.wait()
-    assert process.returncode is not None
-    assert crash.screen.report.startswith("Stopped.")
+def test_a_job_that_is_stopped_before_its_process_begins_has_ended(crash):
+    job = inside(crash).train(**crash.values)
+    next(job)
+    job.close()
     assert story(crash).now.end == STOPPED
-    assert "Stopped after step" in crash.screen.meaning
-    crash.start("Resume")
-    crash.wait()
-    assert list(story(crash).now.losses) == reference[10:60]
-    assert story(crash).now.saved == (20, 40, 60)
+    crash.act("Kill it")
+    assert "No process runs" in crash.screen.mistake
 
 
-def test_a_process_ends_by_itself_after_its_time(crash, monkeypatch):
-    monkeypatch.setattr(MODULE, "LONGEST_S", 3.0)
-    crash.set(duration_s=30)
+def test_a_process_ends_by_itself_after_its_time(before, crash, monkeypatch):
+    monkeypatch.setattr(MODULE, "LONGEST_S", 0.5)
     crash.start("Train")
     crash.wait()
-    assert "Ended after 3 s, which is the most that it was given." in crash.screen.report
+    assert "Ended after 0.5 s, which is the most that it was given." in crash.screen.report
     assert story(crash).now.end == "ended"
-    assert children() == set()
+    assert children() <= before
 
 
 # Sentences.
 
 
-def test_kill_and_resume_say_why_they_cannot_and_train_recovers(crash):
-    for label in ("Kill it", "Kill it while it saves"):
-        crash.act(label)
-        assert crash.screen.mistake == "No process runs that could be killed. Press Train or Resume first."
+def test_there_is_nothing_to_resume_in_an_example(crash):
     crash.start("Resume")
     with pytest.raises(ValueError, match=r"no process has saved anything yet\. Press Train\."):
-        crash.wait()
-    crash.act("Kill it")  # its sentence must not keep what follows from being drawn
-    crash.set(every=40)
-    crash.act("Kill it")
-    begin(crash, "Train", losses=3)
-    wait_until(lambda: "Process 1 has made" in crash.screen.meaning, "the run is drawn")
-    assert crash.screen.mistake == ""
-    crash.act("Kill it")
-    crash.wait()
-    assert "Nothing was saved, so all is lost, and Train begins again." in crash.screen.meaning
-    assert "nothing yet" in words(crash)
-    crash.start("Resume")
-    with pytest.raises(ValueError, match="there is nothing to resume"):
         crash.wait()
 
 
@@ -291,16 +358,20 @@ def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash
     crash.wait()
     assert "Killed before it made a step. Nothing was saved" in crash.screen.meaning
     assert "killed at 0" in words(crash)
+    assert "nothing yet" in words(crash)
+    crash.start("Resume")
+    with pytest.raises(ValueError, match="there is nothing to resume"):
+        crash.wait()
 
 
-def test_what_was_saved_counts_though_its_process_was_killed_before_it_could_say_so(crash, monkeypatch):
-    def killed_late(work, order, **options):
+def test_what_was_saved_counts_though_its_process_was_killed_before_it_could_say_so(crash, played):
+    def killed_late(work, order):
         for step in range(1, 11):
             yield Step(step / 20, "", {"step": step, "loss": 1.0})
         checkpoints.save_step(order["folder"], 10, {"step": 10})
         raise RuntimeError("Its status is -9.")
 
-    monkeypatch.setattr("course_utils.apart.steps_apart", killed_late)
+    played(killed_late)
     crash.start("Train")
     crash.wait()
     assert (story(crash).now.saved, story(crash).newest) == ((10,), 10)
@@ -311,70 +382,91 @@ def test_what_was_saved_counts_though_its_process_was_killed_before_it_could_say
 # Nobody is left behind.
 
 
-def ended(pid):
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE  # in a container nobody may ask for it
-    except psutil.NoSuchProcess:
-        return True
+def test_a_process_has_ended_when_it_is_gone_or_only_waits_to_be_asked_for():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert not has_ended(process.pid)
+        process.kill()
+        wait_until(lambda: has_ended(process.pid), "it is a zombie")
+        assert psutil.pid_exists(process.pid)
+    assert has_ended(process.pid)
 
 
-KERNEL = """
-import sys, time
+KERNELS = """
+import os, sys, time
 from course_utils import labs
-from course_utils.labs import crash_lab
+sys.modules["course_utils.labs.crash_lab"].uninterrupted()
+ends = os.fork()  # two kernels for one import
 lab = labs.crash_lab()
-lab.set(duration_s=30)
+lab.set(pause_ms=250)
 lab.start("Train")
 inside = lab._show.__self__
 while not inside.story.now.losses or inside.story.example:
     assert not lab.screen.failed, lab.screen.report
     time.sleep(0.01)
-print(inside.processes[0].pid, inside.folder, flush=True)
-if sys.argv[1] != "ends":
+print("ends" if ends else "is_killed", os.getpid(), inside.processes[0].pid, inside.folder, flush=True)
+if not ends:
     time.sleep(60)
 """
 
 
 def test_the_process_ends_with_its_kernel_which_takes_the_folder_along_if_it_can():
-    kernels = {
-        end: subprocess.Popen(
-            [sys.executable, "-c", KERNEL, end], stdout=subprocess.PIPE, text=True, cwd=ROOT
-        )
-        for end in ("is killed", "ends")
-    }
+    kernels = subprocess.Popen(
+        [sys.executable, "-c", KERNELS], stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+    )
     try:
-        for end, kernel in kernels.items():
-            pid, folder = kernel.stdout.readline().split()
-            if end == "is killed":
-                assert not ended(int(pid))
-                kernel.kill()
-            kernel.wait(60)
-            wait_until(partial(ended, int(pid)), "the process has ended", 20)
-            assert Path(folder).parent.exists() == (end == "is killed")
+        told = dict(kernels.stdout.readline().split(maxsplit=1) for _ in range(2))
+        kernels.wait(60)
+        for end in ("ends", "is_killed"):
+            kernel, process, folder = told[end].split()
+            if end == "is_killed":
+                assert not has_ended(int(process))
+                os.kill(int(kernel), signal.SIGKILL)
+            wait_until(partial(has_ended, int(process)), "the process has ended", 20)
+            assert Path(folder).parent.exists() == (end == "is_killed")
             shutil.rmtree(Path(folder).parent, ignore_errors=True)
     finally:
-        for kernel in kernels.values():
-            kernel.kill()
-            kernel.wait()
-            kernel.stdout.close()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(kernels.pid, signal.SIGKILL)
+        kernels.wait()
+        kernels.stdout.close()
 
 
-def test_a_cell_that_is_run_again_or_a_panel_that_is_closed_ends_the_process(crash):
-    crash.set(duration_s=30)
-    process = begin(crash, "Train")
-    second = labs.crash_lab()
+def test_stop_keeps_the_folder_and_a_cell_run_again_or_a_closed_panel_takes_it_along(crash, reference):
+    process = begin(crash, "Train", losses=0)
+    inside(crash).folder.mkdir(exist_ok=True)
+    lab = labs.crash_lab()
     crash.wait()
     assert (story(crash).now.end, process.returncode) == (STOPPED, -signal.SIGKILL)
-    second.set(duration_s=30)
-    process, folder = begin(second, "Train"), inside(second).folder.parent
+    assert not inside(crash).folder.parent.exists()
+
+    lab.set(steps=40, pause_ms=100)
+    process, folder = begin(lab, "Train", losses=11), inside(lab).folder.parent
+    assert button(lab, "Train").disabled
+    assert button(lab, "Resume").disabled
+    lab.start("Train")  # while it trains: nothing
+    assert inside(lab).processes == [process]
+    lab.set(every=20, steps=60, pause_ms=10)  # for the next process; this one keeps its own
+    lab.stop()
+    lab.wait()
+    assert process.returncode is not None
+    assert lab.screen.report.startswith("Stopped.")
+    assert (story(lab).now.end, story(lab).steps) == (STOPPED, 40)
+    assert "Stopped after step" in lab.screen.meaning
+    assert story(lab).now.saved[0] == 10
+    newest = story(lab).newest
+
+    process = begin(lab, "Resume")
+    wait_until(lambda: story(lab).now.saved, "it has saved")
     assert folder.is_dir()
-    second.close()
+    lab.close()
     assert process.returncode is not None
     assert not folder.exists()
-    second.wait()
+    life = story(lab).now
+    assert all(step % 20 == 0 for step in life.saved)
+    assert (life.first, story(lab).steps) == (newest, 60)
+    assert list(life.losses) == reference[newest : life.last]
+    lab.wait()
     assert not folder.exists()
-    crash.close()
-    assert not inside(crash).folder.parent.exists()
 
 
 # Work in a process of its own, of which the lab asks more than others did.
@@ -382,21 +474,22 @@ def test_a_cell_that_is_run_again_or_a_panel_that_is_closed_ends_the_process(cra
 
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
     begun, heard = [], []
-    steps = apart.steps_apart("tests.talking.much_at_once", {"lines": 500}, begun=begun.append, at_most_s=60)
-    for step in steps:
+    talks = [
+        apart.steps_apart("tests.talking.much_at_once", {"lines": lines}, begun=begun.append, at_most_s=limit)
+        for lines, limit in ((10**9, 1), (500, 60))
+    ]
+    for steps in talks:
+        next(steps)  # and of the first never again: the pipe fills, and nobody reads it
+    for step in talks[1]:
         if step.numbers and heard[-1:] != [step.numbers["number"]]:
             heard.append(step.numbers["number"])
         if len(heard) == 500:
             break
     assert heard == list(range(500))
-    steps.close()
-    (process,) = begun
-    assert process.returncode is not None
-    begun.clear()
-    steps = apart.steps_apart("tests.talking.much_at_once", {"lines": 10**9}, begun=begun.append, at_most_s=1)
-    next(steps)  # and never again: the pipe fills, and nobody reads it
     assert begun[0].wait(30) != 0
-    steps.close()
+    for steps, process in zip(talks, begun, strict=True):
+        steps.close()
+        assert process.returncode is not None
 
 
 def test_a_slow_disk_takes_longer_for_each_flush():
@@ -488,30 +581,13 @@ def test_who_departs_by_what_it_inherited_is_not_blamed():
     assert math.isnan(agreement(Life(0, (math.nan,)), reference).largest)
 
 
-def boxes(svg):
-    """Each text with the room that it takes, in the font of the still picture."""
-    for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
-        classes, said = (node.get("class") or "").split(), "".join(node.itertext())
-        bold = {"strong", "formula", "measured-words", "alarm"} & set(classes)
-        size = 12 if "small" in classes else 14
-        font = ImageFont.truetype(str(FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), 10 * size)
-        width, x, y = font.getlength(said) / 10, float(node.get("x")), float(node.get("y"))
-        left = x - width * (1 if "end" in classes else 0.5 if "middle" in classes else 0)
-        yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
-
-
 @settings(untimed, max_examples=60)
 @given(plots(), st.integers(20, MODULE.STEPS), st.sets(st.sampled_from(training.PARTS)))
 def test_no_words_overlap_or_run_out_whatever_has_happened(plot, steps, without):
     view = drawing.view(told(plot), REFERENCE, steps, plot[-1], sorted(without))
     assert view.meaning.endswith(".")
     assert "  " not in view.meaning
-    placed = list(boxes(view.picture))
-    for number, (said, left, top, right, bottom) in enumerate(placed):
-        assert 0 <= left < right <= drawing.WIDTH + 8, said
-        assert 0 <= top < bottom <= drawing.HEIGHT, said
-        for other, l2, t2, r2, b2 in placed[:number]:
-            assert not (left < r2 and l2 < right and top < b2 and t2 < bottom), (said, other)
+    assert_all_can_be_read(view.picture)
     for node in ElementTree.fromstring(view.picture).iter():
         for x, y in re.findall(r"([-\d.einfa]+),([-\d.einfa]+)", node.get("points", "")):
             assert 0 <= float(x) <= drawing.WIDTH + 8

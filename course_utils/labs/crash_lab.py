@@ -6,12 +6,13 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import ipywidgets as widgets
+import torch
 
 from course_utils import apart, checkpoints, long_run, measure, training
 from course_utils.labs import crash_words as words
@@ -21,11 +22,12 @@ from course_utils.labs.panel import Panel, Progress, View
 from course_utils.measure import Step
 from course_utils.quantities import Number
 
-STEPS, EVERY, DURATION_S = 120, 10, 10
+STEPS, EVERY, PAUSE_MS = 120, 10, 80
 EXAMPLE_CRASH = 87  # the step
 LONGEST_S = 120.0  # that a process may live
 SLOW_DISK_S = 0.15  # so much longer each of a save's two flushes takes, for a kill to hit it
 FRAME_S, WATCH_S, WATCH_AT_MOST_S = 0.1, 0.002, 2.0
+END_AT_MOST_S = 5.0  # that a job is given, to see the end of its process
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "restore everything": dict.fromkeys(training.PARTS, True),
     "the weights alone": dict.fromkeys(training.PARTS, False) | {"model": True},
@@ -39,11 +41,11 @@ def crash_lab() -> Panel:
 
 @lru_cache(maxsize=1)
 def uninterrupted() -> tuple[Story, tuple[Number, ...]]:
-    """An example of a crash, and the losses of a run that had none; computed here, on one thread as the processes do."""
+    """An example of a crash, and the losses of a run that had none; computed here as the processes do."""
     shared = training.shared_states()
     saved = EXAMPLE_CRASH // EVERY * EVERY
     try:
-        with measure.cpu_threads(1):
+        with measure.cpu_threads(1), _whole_products():
             run = long_run.the_run()
             reference = tuple(run.losses(saved))
             state = run.state()
@@ -60,6 +62,17 @@ def uninterrupted() -> tuple[Story, tuple[Number, ...]]:
     return Story(STEPS, lives, _saves(0, STEPS)[-3:], example=True), reference
 
 
+@contextmanager
+def _whole_products() -> Iterator[None]:
+    """float32 products in float32, as in a fresh process, though the kernel may allow the CPU fewer bits for them."""
+    products = torch.backends.mkldnn.matmul
+    before, products.fp32_precision = products.fp32_precision, "ieee"
+    try:
+        yield
+    finally:
+        products.fp32_precision = before
+
+
 def _saves(begin: int, end: int) -> tuple[int, ...]:
     return tuple(range(begin + EVERY, end + 1, EVERY))
 
@@ -69,10 +82,17 @@ class _CrashPanel(Panel):
 
     sweep: Callable[[], object]
 
+    def give_way(self) -> None:
+        """Its process ends, and when the job has seen that, the folder goes too."""
+        super().give_way()
+        with suppress(Exception):  # a job's failure is told where somebody waits for it
+            self.wait(END_AT_MOST_S)
+        self.sweep()
+
     def close(self) -> None:
         """Off the page, and off the machine."""
         super().close()
-        self.sweep()
+        self.give_way()
 
 
 class _CrashLab:
@@ -80,12 +100,13 @@ class _CrashLab:
         self.story, self.reference = uninterrupted()
         self.folder = Path(tempfile.mkdtemp(prefix="crash-lab-")) / "run"
         self.processes: list[subprocess.Popen] = []  # the one that runs, if one does
+        self.leftovers: set[Path] = set()  # what earlier processes had half written when this one began
         self.runs = self.killed = self.kill_when_saving = False
         wide = {"layout": widgets.Layout(width="260px"), "style": {"description_width": "initial"}}
         controls = {
             "every": widgets.IntSlider(EVERY, 1, 40, description="save every … steps", **wide),
             "steps": widgets.IntSlider(STEPS, 20, STEPS, step=10, description="steps", **wide),
-            "duration_s": widgets.IntSlider(DURATION_S, 2, 30, description="seconds for all", **wide),
+            "pause_ms": widgets.IntSlider(PAUSE_MS, 10, 250, step=10, description="pause a step, ms", **wide),
         } | {
             part: widgets.Checkbox(
                 True, description=f"restore {part}", indent=False, layout=widgets.Layout(width="auto")
@@ -100,7 +121,8 @@ class _CrashLab:
             jobs={"Train": self.train, "Resume": self.resume},
             actions={"Kill it": self.kill, "Kill it while it saves": self.kill_while_it_saves},
         )
-        self.panel.sweep = weakref.finalize(self, _sweep, self.folder.parent, self.processes)  # at the latest
+        self.panel.sweep = partial(_sweep, self.folder.parent, self.processes)
+        weakref.finalize(self, self.panel.sweep)  # at the latest
 
     def show(self, every: int, steps: int, **said: object) -> View:
         """What there is to see for one state of the controls."""
@@ -129,25 +151,28 @@ class _CrashLab:
                 f"All {steps} steps are made and saved. Ask for more than {story.newest}, or press Train."
             )
         life = Life(story.newest, left_out=_left_out(**said))
-        self.story = replace(story, steps=steps, lives=(*story.lives, life), unfinished=None)
+        self.story = replace(story, steps=steps, lives=(*story.lives, life))
         yield from self._live(**said)
 
-    def _live(self, every: int, duration_s: int, **_: object) -> Iterator[Progress]:
+    def _live(self, every: int, pause_ms: int, **_: object) -> Iterator[Progress]:
         """One process from its beginning to its end."""
         self.runs, self.killed, self.kill_when_saving = True, False, False
+        self.leftovers = self._half_written()
         steps, end, last_words = self.story.steps, ENDED, ""
-        yield Progress(0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", changed=True)
         order = {
             "folder": str(self.folder),
             "until": steps,
             "every": every,
             "without": self.story.now.left_out,
-            "pace_s": duration_s / steps,
+            "pace_s": pause_ms / 1000,
         }
         process = apart.steps_apart(
             long_run.train, order, begun=self._begun, at_most_s=LONGEST_S, slow_disk_s=SLOW_DISK_S
         )
         try:
+            yield Progress(
+                0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", changed=True
+            )
             with closing(process):
                 yield from self._heard(process, every)
             end = DONE
@@ -162,7 +187,7 @@ class _CrashLab:
             self._see_the_folder()
             told, whole = self.story.now.saved, self.story.whole
             untold = [step for step in whole if step > max(told, default=self.story.now.first)]
-            end = KILLED_SAVING if end == KILLED and self.story.unfinished else end
+            end = KILLED_SAVING if end == KILLED and self._half_written() - self.leftovers else end
             self._now(saved=(*told, *untold), end=end)
             self.panel.set()  # also where the job ends with this
         yield Progress(1, f"{words.ended(self.story.now)}.{last_words}")
@@ -192,15 +217,18 @@ class _CrashLab:
         self.story = replace(self.story, lives=(*lives[:-1], replace(lives[-1], **changes)))
 
     def _see_the_folder(self) -> None:
-        """What is whole in it, and what a killed process was writing."""
+        """What is whole in it, and what is not."""
         newest = checkpoints.newest(self.folder)
         whole = sorted(map(_step_of, self.folder.glob("step-*.ckpt"))) if newest else []
         self.story = replace(
             self.story,
             whole=tuple(step for step in whole if step <= newest.step),
-            unfinished=max(map(_step_of, self.folder.glob("step-*.tmp")), default=None),
+            unfinished=max(map(_step_of, self._half_written()), default=None),
             file_bytes=newest.path.stat().st_size if newest else 0,
         )
+
+    def _half_written(self) -> set[Path]:
+        return set(self.folder.glob("step-*.tmp"))
 
     # Actions.
 
@@ -228,7 +256,7 @@ class _CrashLab:
     def _kill_once_it_writes(self) -> None:
         end = time.monotonic() + WATCH_AT_MOST_S
         while time.monotonic() < end and not self.killed:
-            if any(self.folder.glob("step-*.tmp")):
+            if self._half_written() - self.leftovers:
                 self.kill()
             time.sleep(WATCH_S)
 

@@ -39,7 +39,7 @@ class Story:
     steps: int
     lives: tuple[Life, ...]
     whole: tuple[int, ...] = ()  # the steps of the checkpoints
-    unfinished: int | None = None  # the step of the file that was being written when its process was killed
+    unfinished: int | None = None  # the step of a file that was being written when its process was killed
     file_bytes: int = 0
     example: bool = False  # made without a process
 

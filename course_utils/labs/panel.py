@@ -137,7 +137,7 @@ class Panel(widgets.VBox):
         # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
         former = Panel._latest.get(name)
         if former is not None:
-            former.stop()
+            former.give_way()
         Panel._latest[name] = self
 
     def _rows(self) -> list[widgets.Widget]:
@@ -206,6 +206,10 @@ class Panel(widgets.VBox):
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
         self._stopping.set()
+
+    def give_way(self) -> None:
+        """What becomes of it when another of its name takes its place."""
+        self.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""

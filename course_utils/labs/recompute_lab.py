@@ -125,7 +125,7 @@ class _RecomputeLab:
     def _run(self, plan: Plan, choices: Sequence[str]) -> Iterator[Progress]:
         """In a process that can be killed."""
         check_that_it_can_run(plan, choices)
-        steps = apart.steps_apart(found, order_of(plan, choices))
+        steps = apart.steps_apart(found, order_of(plan, choices), at_most_s=PATIENCE_S)
         results = yield from as_progress(steps, at_most_s=PATIENCE_S)
         blocks = plan.with_everything_kept
         self.found = {**self.found, blocks: {**self.found.get(blocks, {}), **results}}

@@ -138,12 +138,16 @@ function render({ model, el }) {
 // JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would delete the lab's
 // cell. It asks each element whether it may, on the way down from the document; so we say so before, at the window.
 // With a modifier it may: Ctrl+S saves, Shift+Enter runs the cell.
-window.addEventListener("keydown", ({ target, ctrlKey, metaKey, altKey, shiftKey }) => {
+function keepLetters({ target, ctrlKey, metaKey, altKey, shiftKey }) {
   if (!target.matches?.(".course-lab :is(button, input[type=checkbox], .noUi-handle)")) return;
   const command = ctrlKey || metaKey || altKey || shiftKey;
   if (command) target.removeAttribute("data-lm-suppress-shortcuts");
   else target.setAttribute("data-lm-suppress-shortcuts", "true");
-}, true);
+}
+if (!window.courseLabKeys) {
+  window.courseLabKeys = keepLetters; // once for a page, however often this file is loaded
+  window.addEventListener("keydown", keepLetters, true);
+}
 
 // ipywidgets leaves slider handles without a name; their label stands beside them.
 function nameTheControls(el, name, tries = 40) {
