@@ -55,7 +55,7 @@ def steps_apart(
             begun(child)
             return (yield from _heard_from(child, complaints))
         finally:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             child.stdin.close()
@@ -83,10 +83,14 @@ def _heard_from(child: subprocess.Popen, complaints: TextIO) -> Generator[Step, 
     with selectors.DefaultSelector() as ear:
         ear.register(child.stdout, selectors.EVENT_READ)
         while True:
+            ended = child.poll() is not None  # before it is listened to: what it said at last is still heard
             if not ear.select(_LISTEN_S):
-                yield Step(latest.fraction, latest.report)  # its numbers come once
-                continue
-            heard = os.read(child.stdout.fileno(), 2**16)  # readline would hide further lines from select
+                if not ended:
+                    yield Step(latest.fraction, latest.report)  # its numbers come once
+                    continue
+                heard = b""  # what it has started may live on, and hold the pipe
+            else:
+                heard = os.read(child.stdout.fileno(), 2**16)  # readline would hide further lines from select
             if not heard:
                 complaints.seek(0)
                 last_words = "".join(complaints.readlines()[-1:]).strip() or f"Its status is {child.wait()}."

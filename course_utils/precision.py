@@ -10,6 +10,7 @@ are exact. In fp16 almost half of the first gradients is too small for what lies
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -113,9 +114,7 @@ class Training:
 
     def step(self) -> Trained:
         """Backward, all micro-batches' gradients together, and the optimizer's step."""
-        with cpu_threads(
-            1
-        ):  # its products are so small that a second thread, kept waiting, would only slow them
+        with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
             return self._step()
 
     def _step(self) -> Trained:
@@ -153,13 +152,18 @@ def gradients(after: int = 0, *, layer: int | None = None, seed: int = 0) -> Flo
         raise ValueError(f"The layers are 1 to {layers}, or None for all; got {layer!r}.")
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
+    found = _gradients_by_layer(after, seed)
+    return torch.cat(found if layer is None else found[layer - 1 : layer])
+
+
+@lru_cache(maxsize=16)
+def _gradients_by_layer(after: int, seed: int) -> list[Tensor]:
     training = Training("fp32", seed=seed)
     with cpu_threads(1):
         for _ in range(after):
             training.step()
         training.backward()
-    found = [p.grad.flatten() for p in training.working]
-    return torch.cat(found if layer is None else found[layer - 1 : layer])
+    return [p.grad.flatten() for p in training.working]
 
 
 def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Comparison:

@@ -5,6 +5,7 @@ Loading a pickle can run code, so this is for folders that you trust; `checkpoin
 """
 
 import hashlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ import torch._dynamo  # which the first optimizer imports: once here, and not in
 import torch.distributed
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.distributed.tensor import DTensor
@@ -35,6 +38,10 @@ def saved_and_loaded(say: Say, folder: str, save_by: int, load_by: Sequence[int]
     For each number of processes, what every one of them reports: the bytes that it holds, and the whole state's
     digest. Work for apart.steps_apart. One process is this one; more are started by what torchrun starts them with.
     """
+    if not all(count >= 1 for count in (save_by, *load_by)):
+        raise ValueError(
+            f"A state is saved and loaded by 1 process or more; got {save_by} and {list(load_by)}."
+        )
     torch.set_num_threads(1)  # a pool of threads would not be there in a process forked from this one
     say(Step(0.3, f"{save_by} processes train, and save what each of them holds."))
     reports: dict[str, object] = {f"saved by {save_by}": _launched(save_by, _train_and_save, folder)}
@@ -70,6 +77,7 @@ def _launched(processes: int, work: Callable[[str], Report], folder: str) -> lis
         *(1, 1, processes),
         run_id=f"{work.__name__} {processes}",
         start_method=START,
+        logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # or a folder would be left behind
         **here,
     )
     reports = elastic_launch(config, _within_a_group)(work, folder)
@@ -87,9 +95,9 @@ def _within_a_group(work: Callable[[str], Report], folder: str) -> Report:
 def _built() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
     model = models.MLP(WIDTHS, nonlinearity="gelu", generator=torch.Generator().manual_seed(0))
     if torch.distributed.is_initialized():
-        for layer in model.layers:
-            fully_shard(layer)
-        fully_shard(model)
+        mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))  # also where there is a GPU
+        for part in (*model.layers, model):
+            fully_shard(part, mesh=mesh)
     return model, torch.optim.AdamW(model.parameters())
 
 

@@ -1,6 +1,7 @@
 """Work for a process of its own that talks, for the tests of how it is heard."""
 
 import os
+import signal
 import tempfile
 import time
 
@@ -23,3 +24,13 @@ def flushed(say: Say) -> dict[str, object]:
     with tempfile.TemporaryFile() as file:
         os.fsync(file.fileno())
     return {"slept": slept}
+
+
+def orphaned(say: Say) -> dict[str, object]:
+    """It is killed, and leaves a process behind that holds its end of the pipe."""
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+    say(Step(0, "", {"child": child}))
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}

@@ -75,14 +75,16 @@ def overwrite(path, pieces):
         file.writelines(pieces)
 
 
-def beside_and_rename(path, pieces, *, flush=True, clear=True, rename=os.replace, swallow=False):
+def beside_and_rename(
+    path, pieces, *, flush=True, clear=True, rename=os.replace, swallow=False, sync="fsync"
+):
     beside = path.with_name("beside")
     try:
         with open(beside, "wb") as file:
             file.writelines(pieces)
             file.flush()
             if flush:
-                os.fsync(file.fileno())
+                getattr(os, sync)(file.fileno())
         rename(beside, path)
     except BaseException:
         if clear:
@@ -169,6 +171,11 @@ WRONG_FUNCTIONS = [
     (mixed_precision.rounded_by_chance, with_an_int64, "An int32 and an int64 make an int64"),
     (mixed_precision.rounded_by_chance, lambda x, g: x[0].item(), "a tensor in bf16"),
     (mixed_precision.rounded_by_chance, lambda x, g: x.bfloat16() * math.nan, "none of its two neighbours"),
+    (
+        mixed_precision.rounded_by_chance,
+        lambda x, g: by_chance(x, g) if g.initial_seed() == 1 else None,
+        "with another generator: a tensor in bf16 is wanted",
+    ),
     (mixed_precision.rounded_by_chance, lambda x: x, "TypeError"),
     (mixed_precision.rounded_by_chance, None, "A function is wanted"),
     (checkpointing.interval, lambda c, n, d: young(c, 1, d), "one of them fails sooner."),
@@ -187,7 +194,7 @@ WRONG_FUNCTIONS = [
     (
         checkpointing.write_whole,
         lambda p, b: beside_and_rename(p, b, flush=False),
-        "os.fsync(file.fileno()) to the disk",
+        "os.fsync(file.fileno()), called so, to the disk",
     ),
     (checkpointing.write_whole, lambda p, b: beside_and_rename(p, b, clear=False), "is left beside"),
     (checkpointing.write_whole, lambda p, b: beside_and_rename(p, b, swallow=True), "go on to the caller"),
@@ -256,6 +263,7 @@ RIGHT_IN_ANOTHER_WAY = [
     (mixed_precision.rounded_by_chance, by_chance),
     (mixed_precision.updated_scale, lambda *state: list(grown(*state))),
     (checkpointing.write_whole, with_path_methods),
+    (checkpointing.write_whole, lambda p, b: beside_and_rename(p, b, sync="fdatasync")),
     (checkpointing.interval, lambda c, n, d: torch.tensor(young(c, n, d), dtype=torch.float64)),
     (checkpointing.checkpoint_bytes, 96_000_000_000),
     (

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 from itertools import pairwise
@@ -609,3 +610,30 @@ def test_of_a_mapped_file_only_what_is_touched_is_in_memory(tmp_path):
     assert numbers[:100].sum() == 0
     assert 4096 <= measure.resident_bytes(path) < 2**24
     assert measure.resident_bytes(tmp_path / "another.bin") == 0
+
+
+def test_two_that_ask_for_threads_at_once_leave_as_many_as_there_were(two_threads):
+    first, second = measure.cpu_threads(1), measure.cpu_threads(3)
+    first.__enter__()
+    second.__enter__()
+    assert torch.get_num_threads() == 3
+    first.__exit__(None, None, None)  # not in the order in which they came
+    assert torch.get_num_threads() == 3
+    second.__exit__(None, None, None)
+    assert torch.get_num_threads() == 2
+
+
+def test_two_that_watch_what_is_kept_wait_for_each_other():
+    original, found = torch.autograd.graph.saved_tensors_hooks.__enter__, []
+
+    def watch():
+        x = torch.ones(100, requires_grad=True)
+        found.append(measure.peak_saved_bytes(lambda: x.exp().sum().backward()))
+
+    watchers = [threading.Thread(target=watch) for _ in range(8)]
+    for watcher in watchers:
+        watcher.start()
+    for watcher in watchers:
+        watcher.join()
+    assert found == [400] * 8
+    assert torch.autograd.graph.saved_tensors_hooks.__enter__ is original

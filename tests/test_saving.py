@@ -172,6 +172,10 @@ def test_an_account_of_nonsense_gets_a_sentence(changes, words):
         account(**changes)
 
 
+def test_a_run_that_loses_everything_is_never_done():
+    assert account(machines=10**12)["time, with that"] == "never done"
+
+
 def test_a_table_shows_its_rows_and_escapes_them():
     table = predict.training_account(
         *(predict.MODELS["GPT-2 small"], MACHINES["H100 SXM"], 1, "fp32 adamw", 1e10)

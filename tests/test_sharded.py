@@ -15,6 +15,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 from course_utils import apart, checkpoints, measure, models, sharded
+from tests.crashes import has_ended
 
 P, TENSORS = 64 * 128 + 128 * 64, 2
 
@@ -28,6 +29,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
     order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
     return apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
+
+
+def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
+    told: list[measure.Step] = []
+    with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
+        told.extend(apart.steps_apart("tests.talking.orphaned", {}, at_most_s=60))
+    (child,) = (step.numbers["child"] for step in told if step.numbers)
+    assert all_gone({child})
+
+
+def test_no_folder_of_the_launcher_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    order = {"folder": str(tmp_path / "state"), "save_by": 1, "load_by": [1]}
+    apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    with pytest.raises(ValueError, match="1 process or more"):
+        apart.result_apart("course_utils.sharded.saved_and_loaded", {**order, "save_by": 0}, at_most_s=100)
 
 
 def test_every_process_holds_its_part_of_one_state(reports):
@@ -112,7 +130,7 @@ def started_by(process: psutil.Process) -> set[int]:
 def all_gone(pids: set[int], seconds: float = 20) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids):
+        if all(map(has_ended, pids)):
             return True
         time.sleep(0.05)
     return False

@@ -1,6 +1,7 @@
 """Bytes: what autograd keeps, what an optimizer keeps, what a call allocates, what is free."""
 
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -53,6 +54,9 @@ def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor
     return kept.peak
 
 
+_one_watches = threading.RLock()  # as it puts itself in the place of what all threads call
+
+
 class _Kept:
     """Adds up the storages that any pack hook keeps, those of checkpointing too, which hide from a hook around them."""
 
@@ -61,6 +65,7 @@ class _Kept:
         self._known = {tensor.untyped_storage()._cdata for tensor in exclude}
 
     def __enter__(self) -> "_Kept":
+        _one_watches.acquire()
         self._enter = enter = saved_tensors_hooks.__enter__
 
         def watched(hooks: saved_tensors_hooks) -> None:
@@ -74,6 +79,7 @@ class _Kept:
     def __exit__(self, *_: object) -> None:
         self._ours.__exit__()
         saved_tensors_hooks.__enter__ = self._enter
+        _one_watches.release()
 
     def _packed(self, pack: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
         kept: object = tensor

@@ -12,6 +12,7 @@ import math
 import os
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -250,15 +251,24 @@ def _waits() -> Number:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
+_thread_counts: list[int] = []  # what it was before, and then what each that is within asked for
+_counting = threading.Lock()
+
+
 @contextmanager
 def cpu_threads(number: int) -> Iterator[None]:
-    """torch runs on so many threads within, and on as many as before afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
+    """torch runs on so many threads within, and on as many as before when the last that asked is done."""
+    with _counting:
+        _thread_counts.extend([number] if _thread_counts else [torch.get_num_threads(), number])
+        torch.set_num_threads(number)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _counting:
+            _thread_counts.pop(len(_thread_counts) - 1 - _thread_counts[::-1].index(number))
+            torch.set_num_threads(_thread_counts[-1])
+            if len(_thread_counts) == 1:
+                _thread_counts.clear()
 
 
 # On a GPU.

@@ -6,7 +6,7 @@ K output width, L layers, S sequence length, H width of the model, A heads, V vo
 N tokens trained on.
 """
 
-from course_utils.predict.account import FAILURES_PER_GPU_DAY, checkpoint_bytes, training_account
+from course_utils.predict.account import checkpoint_bytes, training_account
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
     DTYPE_BYTES,
@@ -37,7 +37,6 @@ from course_utils.predict.transformer import MODELS, Transformer
 
 __all__ = [
     "DTYPE_BYTES",
-    "FAILURES_PER_GPU_DAY",
     "FATES",
     "MODELS",
     "RECIPES",

@@ -83,7 +83,7 @@ def training_account(
         ["interruptions", "at Meta's rate of 419 in 16,384 × 54 GPU-days", f"{days * SECONDS_PER_DAY / failure_s:.3g}"],
         ["time between two saves", f"√(2 × {save_s:g} s × {seconds_text(failure_s)})", seconds_text(every_s)],
         ["lost to saving and crashing", "restarts left out", f"{100 * lost:.1f} %"],
-        ["time, with that", "", _days(days / (1 - lost))],
+        ["time, with that", "", _days(days / (1 - lost)) if lost < 1 else "never done"],
     ]  # fmt: skip
     return Table([["", "how", ""], *rows])
 
