@@ -16,10 +16,11 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test lint outputs bench record picture constraints clean
+.PHONY: help lab present test lint outputs bench record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
+	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
@@ -33,6 +34,9 @@ help:
 
 lab: $(READY)
 	$(RUN) -m jupyterlab --ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks $(ALLOW_ROOT) $(ARGS)
+
+present: $(READY)
+	@$(RUN) -m tests.present "$(NB)" $(ALLOW_ROOT) $(ARGS)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)

@@ -1,0 +1,103 @@
+"""Present a notebook in JupyterLab: large, with working labs and little around it. Called by `make present`.
+
+What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
+presenter's own JupyterLab its settings.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+from tests.outputs import NOTEBOOKS
+
+# What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
+# letters on a projector as on a wall.
+REMOTE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
+SETTINGS = {
+    "apputils-extension/themes": {"overrides": {"content-font-size1": "1.7vw", "code-font-size": "1.4vw"}},
+    "notebook-extension/tracker": {
+        "autoStartDefaultKernel": True,
+        "codeCellConfig": {"lineWrap": True},
+        "windowingMode": "none",  # a cell that is not there yet cannot come to the top
+    },
+    "statusbar-extension/plugin": {"visible": False},
+    "shortcuts-extension/shortcuts": {
+        "shortcuts": [
+            {"command": "notebook:run-cell-and-select-next", "keys": ["PageDown"], "selector": REMOTE},
+            {"command": "notebook:move-cursor-up", "keys": ["PageUp"], "selector": REMOTE},
+        ]
+    },
+}
+# What JupyterLab would remember of a window without sidebars and header.
+SIDEBAR = {"collapsed": True, "visible": False}
+WINDOW = {
+    "data": {"layout-restorer:data": {"left": SIDEBAR, "right": SIDEBAR, "top": {"simpleVisibility": False}}},
+    "metadata": {"id": "default"},
+}
+
+
+def notebook(name: str) -> Path:
+    """The notebook that is meant by "4", "04", "04_flops" or "04_flops.ipynb".
+
+    >>> notebook("4").name
+    '04_flops.ipynb'
+    """
+    for path in NOTEBOOKS:
+        number = path.stem[:2]
+        if name in (number.lstrip("0"), number, path.stem, path.name):
+            return path
+    asked = f"There is no notebook {name!r}." if name else "Which notebook?"
+    there_are = ", ".join(path.stem for path in NOTEBOOKS)
+    raise ValueError(f"{asked} There are: {there_are}. For the fourth: make present NB=04")
+
+
+def present(chosen: Path, options: list[str]) -> None:
+    """Serve a copy of that notebook and of those beside it, until the server is stopped."""
+    with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
+        copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
+        shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
+        configure(own)
+        from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
+
+        if hasattr(signal, "SIGHUP"):  # a terminal that is closed; the folder has to go then, too
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
+        only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
+        jupyterlab(["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", *only_the_notebook, *options])
+
+
+def configure(own: Path) -> None:
+    """Let the JupyterLab of this process keep everything in that folder, beginning with the presenter's view."""
+    files = {
+        f"settings/@jupyterlab/{plugin}.jupyterlab-settings": json.dumps(settings)
+        for plugin, settings in SETTINGS.items()
+    }
+    files["custom/custom.css"] = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+    for name, text in files.items():
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text(text, encoding="utf-8")
+    WorkspacesManager(str(own / "workspaces")).save("default", json.dumps(WINDOW))
+    os.environ |= {f"JUPYTER_{kind}_DIR": str(own) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    os.environ |= {f"JUPYTERLAB_{kind.upper()}_DIR": str(own / kind) for kind in ("settings", "workspaces")}
+
+
+def main(arguments: list[str]) -> int:
+    """`make present NB=04`: the notebook's name, and options for JupyterLab."""
+    name, *options = arguments or [""]
+    try:
+        chosen = notebook(name)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    present(chosen, options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

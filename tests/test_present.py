@@ -1,0 +1,165 @@
+"""Presenting: a copy, large, with working labs and one key to go on."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.browser import (
+    CHROMIUM_ARGUMENTS,
+    answers,
+    browser_path,
+    lab_of,
+    press,
+    skip_without_browser,
+    wait_until,
+)
+from tests.outputs import NOTEBOOKS, ROOT
+from tests.present import main, notebook
+from tests.test_project import make
+
+skip_without_browser()
+WIDTH, HEIGHT = 1280, 720
+SOURCES = (
+    "# A title\n\n" + "Some words.\n\n" * 12,
+    "import time\n\nfrom course_utils import labs",
+    "time.sleep(1)\nprint('\\n'.join(map(str, range(20))))",
+    "labs.float_lab()",
+    "'the end'",
+)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_can_be_named_in_four_ways(path):
+    number = path.stem[:2]
+    assert {notebook(name) for name in (number, str(int(number)), path.stem, path.name)} == {path}
+
+
+@pytest.mark.parametrize("name", ["", "9", "0", "floats", "../notebooks/01_floats.ipynb", "4; ls"])
+def test_nonsense_gets_a_sentence_that_lists_what_there_is(name, capsys):
+    assert main([name]) == 2
+    said = capsys.readouterr().err
+    assert all(path.stem in said for path in NOTEBOOKS)
+    assert said.rstrip().endswith("make present NB=04")
+
+
+def test_make_present_hands_on_the_name_and_keeps_the_token():
+    said = make(ROOT, "-n", "present", "NB=04", "ARGS=--no-browser").stdout
+    assert '-m tests.present "04"' in said
+    assert "token" not in said
+    assert said.rstrip().endswith("--no-browser")
+
+
+@contextmanager
+def presented(chosen: Path) -> Iterator[tuple[str, str]]:
+    """The address that a presentation answers at, and its token."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = "import sys; from pathlib import Path; from tests.present import present; present(Path(sys.argv[1]), sys.argv[2:])"
+    options = [f"--ServerApp.port={port}", "--no-browser", "--allow-root"]
+    temporary = chosen.parent.parent / "temporary"
+    temporary.mkdir()
+    token = secrets.token_hex(16)
+    environment = os.environ | {"JUPYTER_TOKEN": token, "TMPDIR": str(temporary)}
+    with (temporary.parent / "jupyterlab.log").open("w") as log:
+        command = [sys.executable, "-c", code, str(chosen), *options]
+        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
+            wait_until(
+                lambda: answers(f"http://127.0.0.1:{port}/api/kernelspecs?token={token}", "kernelspecs"),
+                "JupyterLab lists its kernels",
+            )
+            yield f"http://127.0.0.1:{port}", token
+        finally:
+            server.terminate()
+            server.wait(30)
+    assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
+
+
+def top_of(page: Page, number: int) -> float:
+    """How far below the window's upper edge a cell begins."""
+    return page.locator(".jp-Cell").nth(number).bounding_box()["y"]
+
+
+def run_next(page: Page, ran: int, key: str = "Shift+Enter") -> None:
+    """Go on, and wait until that cell has run."""
+    page.keyboard.press(key)
+    expect(page.locator(".jp-Cell").nth(ran + 1)).to_contain_class("jp-mod-active")
+    prompt = page.locator(".jp-Cell").nth(ran).locator(".jp-InputPrompt")
+    expect(prompt).not_to_contain_text("*")
+    page.wait_for_timeout(500)  # for what it shows to find its place
+
+
+def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(tmp_path):
+    chosen = tmp_path / "notebooks" / "talk.ipynb"
+    chosen.parent.mkdir()
+    cells = [nbformat.v4.new_markdown_cell(SOURCES[0])]
+    cells += [nbformat.v4.new_code_cell(source) for source in SOURCES[1:]]
+    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), chosen)
+    before = chosen.read_bytes()
+
+    with presented(chosen) as (address, token), sync_playwright() as playwright:
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{address}/api/contents", timeout=10)
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_selector("[data-status=idle]", state="attached", timeout=60_000)
+        assert page.url.endswith("/doc/tree/talk.ipynb")
+
+        # Only the notebook, and large.
+        room = page.locator(".jp-WindowedPanel-outer").bounding_box()
+        assert room["width"] == WIDTH
+        assert room["height"] >= HEIGHT - 30
+        expect(page.locator(".jp-SideBar:visible")).to_have_count(0)
+        expect(page.locator("#jp-bottom-panel .jp-StatusBar-Widget:visible")).to_have_count(0)
+        size = "(node) => parseFloat(getComputedStyle(node).fontSize)"
+        assert page.locator(".jp-MarkdownOutput p").first.evaluate(size) > 21
+        assert page.locator(".cm-content").first.evaluate(size) > 17
+
+        # The cell that ran comes to the top, even if what it shows comes late.
+        for ran, key in enumerate(["Shift+Enter", "PageDown", "Shift+Enter", "Shift+Enter"]):
+            run_next(page, ran, key)
+            if ran:
+                assert abs(top_of(page, ran) - room["y"]) < 12, f"cell {ran}, after {key}"
+
+        # A lab fits on the screen, and works by mouse; the page rests meanwhile.
+        lab = lab_of(page, "float")
+        assert lab.bounding_box()["height"] < HEIGHT
+        rests = top_of(page, 3)
+        press(lab, "65520")
+        expect(lab.locator(".course-meaning")).to_contain_text("65520 is exact in fp64 and fp32")
+        handle = lab.locator(".noUi-handle").bounding_box()
+        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 20, y, steps=5)
+        page.mouse.up()
+        expect(lab.locator(".course-meaning")).not_to_contain_text("65520 is exact in fp64 and fp32")
+        moved = lab.locator(".noUi-handle").bounding_box()
+        assert abs(moved["x"] - handle["x"] - 20) < 4, "the handle has to stay under the pointer"
+        assert top_of(page, 3) == rests
+
+        # And one can scroll away.
+        page.mouse.wheel(0, -200)
+        page.wait_for_timeout(500)
+        assert top_of(page, 3) > rests + 150
+        assert json.loads(urllib.request.urlopen(f"{address}/api/contents?token={token}").read())["content"]
+        browser.close()
+    assert chosen.read_bytes() == before
+    assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]
