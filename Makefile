@@ -36,7 +36,7 @@ lab: $(READY)
 	$(RUN) -m jupyterlab --ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks $(ALLOW_ROOT) $(ARGS)
 
 present: $(READY)
-	@$(RUN) -m tests.present "$(NB)" $(ALLOW_ROOT) $(ARGS)
+	@$(RUN) -m tests.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)

@@ -92,7 +92,9 @@ def test_the_way_to_its_neighbours_stands_at_both_ends(path):
 
 
 @pytest.mark.parametrize(
-    "path", [*NOTEBOOKS, *sorted(ROOT.glob("*.md"))], ids=lambda path: path.relative_to(ROOT).as_posix()
+    "path",
+    [*NOTEBOOKS, *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("notebooks/*.md"))],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_every_link_within_the_project_leads_somewhere(path):
     text = "\n".join(prose(path)) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")

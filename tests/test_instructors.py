@@ -1,0 +1,107 @@
+"""The instructors' page names what there is: sections, buttons, and how long these can take."""
+
+import re
+from functools import cache
+from importlib import import_module
+
+import pytest
+
+from course_utils import floats, labs, measure
+from course_utils.labs.panel import Panel
+from tests.notebooks import read
+from tests.outputs import NOTEBOOKS, ROOT
+
+PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
+PARTS = {int(part[0]): part for part in re.split(r"^## (?=\d · )", PAGE, flags=re.MULTILINE)[1:]}
+PARTS[8] = PARTS[8].partition("\n## ")[0]
+BOUNDS = {
+    (lab, button): bound
+    for lab, button, bound in re.findall(r"^\| (\w+) \| \*(.+?)\* \| (.+) \|$", PAGE, re.MULTILINE)
+}
+LABS = [name.removesuffix("_lab") for name in labs.__all__]
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@cache
+def made(name: str) -> Panel:
+    return getattr(labs, f"{name}_lab")()
+
+
+def constant(name: str) -> float:
+    """A number of a module of the labs; `labs.float_lab` itself is the function."""
+    module, _, name = name.partition(".")
+    return getattr(import_module(f"course_utils.labs.{module}"), name)
+
+
+def named(part: str, mark: str) -> list[str]:
+    star = re.escape(mark)
+    return re.findall(rf"(?<!\*){star}([^*\n]+){star}(?!\*)", part)
+
+
+def words_on(panel: Panel) -> set[str]:
+    """Whatever a reader can press, tick or drag, as it is written there."""
+    words = {*panel._presets, *panel._jobs, *panel._actions}
+    for control in [
+        *panel.controls.values(),
+        *(part for c in panel.controls.values() for part in getattr(c, "children", ())),
+    ]:
+        words |= {getattr(control, "description", "")}
+        options = getattr(control, "options", ())
+        words |= {option[0] if isinstance(option, tuple) else str(option) for option in options}
+    return words
+
+
+@every_notebook
+def test_every_section_that_is_named_is_one_of_the_notebook(path):
+    text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    headings = set(re.findall(r"^##+ (.+)$", text, re.MULTILINE))
+    said = [words for words in named(PARTS[int(path.stem[:2])], "**") if not words.endswith(":")]
+    assert len(said) >= 5
+    assert [words for words in said if words not in headings] == []
+
+
+@every_notebook
+def test_every_button_that_is_named_is_on_a_lab_of_the_notebook(path):
+    source = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
+    words = set().union(*(words_on(made(name)) for name in re.findall(r"labs\.(\w+)_lab\(\)", source)))
+    said = named(PARTS[int(path.stem[:2])], "*")
+    assert len(said) >= 5
+    assert [name for name in said if name not in words] == []
+
+
+@every_notebook
+def test_each_part_says_what_to_show_and_what_goes_wrong(path):
+    part = PARTS[int(path.stem[:2])]
+    assert f"]({path.name})" in part
+    for begin in ("**10 minutes:**", "**25 minutes:**", "**50 minutes:**", "**Moves", "**In the room:**"):
+        assert f"- {begin}" in part
+
+
+def test_every_button_that_works_for_a_while_has_its_bound():
+    jobs = {(name, job) for name in LABS for job in made(name)._jobs}
+    assert set(BOUNDS) == jobs
+
+
+def test_the_bounds_are_those_of_the_code():
+    patterns = sum(2 ** floats.FORMATS[name].bits for name in measure.SMALL_FORMATS)
+    most = constant("recompute_lab.PATIENCE_S"), constant("recompute_plan.LONGEST_S")
+    said = {
+        ("float", "Check every pattern against torch and ml_dtypes"): [patterns],
+        ("einsum", "Check against the loops"): [constant("einsum_lab.LOOPED_AT_MOST")],
+        ("einsum", "Time it"): [constant("einsum_lab.LONGEST_S")],
+        ("matmul", "Time it"): [constant("matmul_picture.LONGEST_S")],
+        ("matmul", "Sweep"): [21, constant("matmul_picture.APART_FROM_S"), 0.4],
+        ("gradient", "Count the transformer"): [constant("gradient_lab.LONGEST_S")],
+        ("optimizer", "Race"): [constant("optimizer_lab.FRAMES")],
+        ("optimizer", "Check against torch"): [constant("optimizer_race.MOST_STEPS")],
+        ("memory", "Count it"): [constant("memory_lab.LONGEST_S")],
+        ("precision", "Train"): [constant("precision_picture.STEPS")],
+        ("crash", "Train"): [constant("crash_lab.LONGEST_S")],
+        ("crash", "Resume"): [constant("crash_lab.LONGEST_S")],
+        ("recompute", "Measure"): most,
+        ("recompute", "Measure all segments"): most,
+    }
+    for button, numbers in said.items():
+        assert [float(n.replace(",", "")) for n in re.findall(r"\d[\d,.]*\d|\d", BOUNDS[button])] == list(
+            numbers
+        ), button
