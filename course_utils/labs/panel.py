@@ -2,6 +2,7 @@
 
 import base64
 import contextvars
+import reprlib
 import threading
 import time
 import weakref
@@ -23,6 +24,7 @@ from course_utils.quantities import Number
 
 Result = TypeVar("Result")
 REPORT_S = 0.1  # between two reports of a job
+MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 _HERE = Path(__file__).parent
 
 
@@ -240,7 +242,8 @@ class Panel(widgets.VBox):
         except traitlets.TraitError as error:
             for control, old in before.items():
                 self.controls[control].value = old
-            raise ValueError(f"{name} cannot be {value!r}. {error}") from error
+            why = f"{error}".rstrip(".")
+            raise ValueError(f"{name} cannot be {reprlib.repr(value)}. {why}.") from error
         finally:
             self._moving = False
         self._display(self._show(**self.values))
@@ -335,11 +338,12 @@ def _close(widget: widgets.Widget) -> None:
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
-        raise ValueError(f"This lab has no {what} {label}. It has: {', '.join(among) or 'none'}.")
+        raise ValueError(f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}.")
     return among[label]
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ValueError):
-        return str(error)
+        words = str(error)
+        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
     return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
