@@ -1,5 +1,6 @@
 """Sizes that can be dragged or typed: one, or one for each name of a pattern."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -62,7 +63,7 @@ class SizeControl(widgets.HBox):
         self._field.tooltip = f"{name}, typed"
 
     def _dragged(self, change: dict[str, object]) -> None:
-        if not self._following:
+        if not self._following and math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
             self.value = round(self._slider.value)
 
     def _typed(self, change: dict[str, object]) -> None:
@@ -79,7 +80,7 @@ class SizeControl(widgets.HBox):
                 size = size_of(self.name, self.value)
             except ValueError:
                 return  # the lab says so; the slider stays
-            if round(self._slider.value) != size:
+            if not math.isfinite(self._slider.value) or round(self._slider.value) != size:
                 self._slider.value = size
         finally:
             self._following = False
