@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from string import Template
 from typing import ClassVar, TypeVar
@@ -116,6 +117,7 @@ class Panel(widgets.VBox):
         self.screen = Screen(name=name)
         self.error: Exception | None = None  # of the latest movement; a job keeps its own
         self._show, self._pick = show, pick
+        self._first = self.values
         self._presets, self._jobs, self._actions = dict(presets or {}), dict(jobs or {}), dict(actions or {})
         self._lock = threading.RLock()  # callbacks, workers and cells may all draw
         self._moving = False
@@ -166,25 +168,40 @@ class Panel(widgets.VBox):
         """What the controls say now."""
         return {name: control.value for name, control in self.controls.items()}
 
+    @property
+    def _chosen(self) -> dict[str, object]:
+        """The same, for the lab; a cell can take a choice back, which is nothing to reckon with."""
+        for name, value in self.values.items():
+            if value is None:
+                raise ValueError(f"Nothing is chosen for {name}.")
+        return self.values
+
     def set(self, **values: object) -> None:
         """Move several controls at once, and draw once."""
         with self._lock, self._telling():
             self._move(values)
 
     def preset(self, label: str) -> None:
-        """Do what the button of that name does."""
+        """Do what the button of that name does; nonsense in other controls gives way to what they began with."""
         with self._lock, self._telling():
-            self._move(_named(label, self._presets, "preset"))
+            values = _named(label, self._presets, "preset")
+            try:
+                self._move(values)
+            except ValueError:
+                self._move({**self._first, **values})
 
     def pick(self, key: str) -> None:
         """Do what a click on that part of the picture does, or a pointer over it."""
         with self._lock, self._telling():
-            self._move(self._pick(key, **self.values) if self._pick else {})
+            there = (
+                f'data-key="{escape(key)}"' in self.screen.svg
+            )  # a late click may mean a part that has gone
+            self._move(self._pick(key, **self._chosen) if self._pick and there else {})
 
     def act(self, label: str) -> None:
         """Do what the button of that name does."""
         with self._lock, self._telling():
-            done = _named(label, self._actions, "action")(**self.values)
+            done = _named(label, self._actions, "action")(**self._chosen)
             if isinstance(done, Download):
                 self.screen.send({"download": done.name, "text": done.text})
             self._move(done if isinstance(done, Mapping) else {})
@@ -194,7 +211,7 @@ class Panel(widgets.VBox):
         with self._lock, self._telling():
             if self._worker is not None:
                 return
-            steps = _named(label, self._jobs, "job")(**self.values)
+            steps = _named(label, self._jobs, "job")(**self._chosen)
             self._stopping.clear()
             self._job_error = None
             self._report("", failed=False)
@@ -228,6 +245,7 @@ class Panel(widgets.VBox):
         self.stop()
         for part in self.children:
             _close(part)
+        self.layout.close()
         super().close()
 
     # How it is done.
@@ -246,7 +264,7 @@ class Panel(widgets.VBox):
             raise ValueError(f"{name} cannot be {reprlib.repr(value)}. {why}.") from error
         finally:
             self._moving = False
-        self._display(self._show(**self.values))
+        self._display(self._show(**self._chosen))
 
     def _redraw(self, _: object) -> None:
         if not self._moving:
@@ -307,7 +325,7 @@ class Panel(widgets.VBox):
         """Draw what the controls say now; if they say nonsense, its sentence keeps its place."""
         with self._lock:
             try:
-                self._display(self._show(**self.values))
+                self._display(self._show(**self._chosen))
             except Exception:
                 if self.error is None:  # else it is said already
                     raise
@@ -333,6 +351,9 @@ class Panel(widgets.VBox):
 def _close(widget: widgets.Widget) -> None:
     for part in getattr(widget, "children", ()):
         _close(part)
+    for part in (widget.layout, getattr(widget, "style", None)):  # ipywidgets keeps what is not closed
+        if part is not None:
+            part.close()
     widget.close()
 
 
