@@ -24,6 +24,7 @@ PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text()).subs
 PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
 # Outside a page there are no theme variables: each takes the value it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML can hold
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -35,7 +36,9 @@ def element(tag: str, *children: str, **attributes: object) -> str:
 
 def text(x: Number, y: Number, words: str, **attributes: object) -> str:
     """Words at a place; whatever they are, they stay words."""
-    return element("text", escape(words, quote=False), x=f"{x:g}", y=f"{y:g}", **attributes)
+    return element(
+        "text", escape(_NO_XML.sub("\ufffd", words), quote=False), x=f"{x:g}", y=f"{y:g}", **attributes
+    )
 
 
 def rect(x: Number, y: Number, width: Number, height: Number, **attributes: object) -> str:
