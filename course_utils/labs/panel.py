@@ -76,7 +76,8 @@ class Download:
 class Screen(anywidget.AnyWidget):
     """The part of the panel that is ours to draw: see screen.js."""
 
-    _esm = _HERE / "screen.js"
+    # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
+    _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
     _css = svg_words.PAGE_CSS + Template((_HERE / "screen.css").read_text()).substitute(COLOURS)
 
     name = traitlets.Unicode().tag(sync=True)
@@ -243,7 +244,7 @@ class Panel(widgets.VBox):
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
         self.stop()
-        for part in self.children:
+        for part in (*self.children, self._stop_button):  # which not every lab shows
             _close(part)
         self.layout.close()
         super().close()
@@ -289,8 +290,8 @@ class Panel(widgets.VBox):
             if not isinstance(error, ValueError):
                 raise
 
-    def _on_message(self, _: object, content: Mapping[str, object], __: object) -> None:
-        if "pick" in content:
+    def _on_message(self, _: object, content: object, __: object) -> None:
+        if isinstance(content, Mapping) and "pick" in content:
             self.pick(str(content["pick"]))
 
     def _work(self, steps: Iterator[Progress]) -> None:
