@@ -119,6 +119,21 @@ def test_a_job_runs_once_at_a_time_while_the_panel_stays_awake_and_stops_at_its_
     assert lab.screen.report.startswith("Stopped. step")
 
 
+def test_a_job_ends_with_a_sentence_when_it_has_had_its_time(monkeypatch):
+    monkeypatch.setattr("course_utils.labs.panel.LONGEST_S", 0.05)
+
+    def endless(n):
+        while True:
+            time.sleep(0.01)
+            yield Progress(0.5, "on and on")
+
+    lab = small_lab(jobs={"Go": endless})
+    lab.start("Go")
+    with pytest.raises(ValueError, match="the most that a lab waits"):
+        lab.wait()
+    assert lab.screen.failed
+
+
 def test_after_stop_a_job_can_be_started_again_and_runs_to_its_end():
     go = threading.Event()
     go.set()

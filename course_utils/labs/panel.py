@@ -25,6 +25,7 @@ from course_utils.quantities import Number
 
 Result = TypeVar("Result")
 REPORT_S = 0.1  # between two reports of a job
+LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
 MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 _HERE = Path(__file__).parent
 
@@ -295,10 +296,12 @@ class Panel(widgets.VBox):
             self.pick(str(content["pick"]))
 
     def _work(self, steps: Iterator[Progress]) -> None:
-        next_report_s = 0.0
+        next_report_s, deadline = 0.0, time.monotonic() + LONGEST_S
         try:
             with closing(steps):
                 for step in steps:
+                    if time.monotonic() > deadline and step.fraction < 1:
+                        raise ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits.")
                     stopped = self._stopping.is_set() and step.fraction < 1
                     # Jupyter's server drops messages that come too thickly, the last ones included.
                     if stopped or step.changed or step.fraction >= 1 or time.monotonic() >= next_report_s:
