@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab present test lint outputs bench record picture constraints clean
+.PHONY: help lab present test lint outputs bench fuzz twenty record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
@@ -25,6 +25,8 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make bench        report everything that is a time'
+	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab")'
+	@echo 'make twenty       run twenty notebooks at once, and kill a kernel while it measures'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
@@ -49,6 +51,12 @@ outputs: $(READY)
 
 bench: $(READY)
 	$(RUN) -m tests.bench $(ARGS)
+
+fuzz: $(READY)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.fuzz $(ARGS)
+
+twenty: $(READY)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.twenty $(ARGS)
 
 record: $(READY)
 	$(RUN) -m course_utils.machines

@@ -6,18 +6,19 @@ what fails can be pasted into a cell. Whatever a panel sends is packed as for a 
 
 import argparse
 import gc
+import logging
 import math
 import random
-import re
 import signal
 import statistics
 import sys
 import threading
 import time
 import traceback
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -27,40 +28,17 @@ import psutil
 from ipywidgets.widgets.widget import _instances as registered
 from jupyter_client.session import json_packer
 from traitlets import TraitError
+from traitlets import log as traitlets_log
 
 from course_utils import labs
 from course_utils.labs.panel import Panel
+from tests.hostile import Reader, buttons
 
 MOVES = 50  # on one panel
 OF_A_PICTURE = {
     f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ["svg", "g", "text", "rect", "polyline", "circle"]
 }
 PATIENCE_S = 10  # for a move
-HOSTILE = (
-    *(
-        "''",
-        "' '",
-        "'\\x00'",
-        "'\\n\\t'",
-        "'9' * 100_000",
-        "'(' * 3_000",
-        "'\\u202e٣½²'",
-        "'🦜' * 50",
-        "'−1'",
-        "'NaN'",
-    ),
-    *("'<script>alert(1)</script>'", "'\"><img src=x onerror=alert(1)>'", "'&lt;b&gt;'", "']]><!--'"),
-    *(
-        "\"__import__('os')\"",
-        "\"__import__('os').system('true')\"",
-        "'{0.__class__}'",
-        "'%s%n'",
-        "'../../x'",
-    ),
-    *("0", "-1", "1", "2**20", "2**63", "10**400", "-(10**400)", "0.5", "1e308", "-1e-320", "nan", "inf"),
-    *("None", "True", "False", "[]", "()", "{}", "{'b': 2}", "('Adam', 'Eve')", "b'x'", "object()"),
-)
-STUFF = "0123456789 .,-+^*:()[]{}<>=>&'\"\\/_abcdehijkxBDK→×"
 
 
 class Wire(comm.base_comm.BaseComm):
@@ -96,7 +74,7 @@ def click(panel: Panel, label: str) -> None:
 
 def together(panel: Panel, *labels: str) -> None:
     """Press each in a thread of its own."""
-    with told_of_threads() as failures:
+    with overheard() as failures:
         threads = [threading.Thread(target=click, args=(panel, label), daemon=True) for label in labels]
         for thread in threads:
             thread.start()
@@ -125,7 +103,7 @@ def end(panel: Panel, preset: str) -> None:
     """Stop what runs; the panel is not dead, shows what its controls say, and leaves nothing."""
     panel.stop()
     with suppress(ValueError):  # the job's sentence stands in the panel
-        panel.wait(PATIENCE_S)
+        panel.wait(PATIENCE_S / 2)
     panel.preset(preset)
     assert not panel.screen.mistake, f"after a preset: “{panel.screen.mistake}”"
     assert panel._show(**panel.values).picture == panel.screen.svg, "the picture is not that of the controls"
@@ -140,22 +118,28 @@ NAMES = {f.__name__: f for f in (page, message, click, together, rest, still, en
 NAMES |= {"labs": labs, "nan": float("nan"), "inf": float("inf")}
 
 
-def buttons(panel: Panel) -> list[widgets.Button]:
-    return [
-        w for box in panel.children for w in getattr(box, "children", ()) if isinstance(w, widgets.Button)
-    ]
-
-
 @contextmanager
-def told_of_threads() -> Iterator[list[BaseException]]:
-    """Exceptions that leave a thread, or a finalizer, meanwhile."""
+def overheard() -> Iterator[list[BaseException]]:
+    """Exceptions that nobody gets to hear of: of a thread, of a finalizer, of a callback, where ipywidgets logs them."""
     found: list[BaseException] = []
     before = threading.excepthook, sys.unraisablehook
     threading.excepthook = sys.unraisablehook = lambda seen: found.append(seen.exc_value)
+    log, ear = traitlets_log.get_logger(), logging.NullHandler()
+
+    def hear(record: logging.LogRecord) -> None:
+        error = record.exc_info and record.exc_info[1]
+        if error and not isinstance(error, TraitError):  # which refuses a page's value of the wrong type
+            found.append(error)
+
+    ear.handle = hear
+    log.addHandler(ear)
+    log.propagate = False
     try:
         yield found
     finally:
         threading.excepthook, sys.unraisablehook = before
+        log.removeHandler(ear)
+        log.propagate = True
 
 
 @contextmanager
@@ -207,8 +191,7 @@ class Played:
             with in_time(move):
                 exec(move, self.names)
         except TraitError:
-            # In a cell that is the reader's own, with traitlets' sentence; from a page it is dropped.
-            if not move.startswith(("panel.controls", "page(")):
+            if not move.startswith("panel.controls"):  # a reader's own cell, to which traitlets says why
                 raise
         if self.panel is not before:
             self._time_show()
@@ -256,154 +239,11 @@ def check_picture(svg: str) -> None:
         assert not strange, f"{strange} in the picture"
 
 
-# Drawing moves.
-
-
-class Reader:
-    """Draws one move after the other, in view of the panel."""
-
-    def __init__(self, panel: Panel, draw: random.Random) -> None:
-        self.draw = draw
-        texts = [v for preset in panel._presets.values() for v in preset.values() if isinstance(v, str)]
-        self.tokens = sorted({token for words in texts for token in re.findall(r"\w+|\W", words)}) or ["1"]
-
-    def move(self, panel: Panel, lab: str) -> str:
-        """A line of Python."""
-        kinds = {
-            self._page: 40,
-            self._cell: 12,
-            self._set: 12,
-            self._pick: 10,
-            self._click: 14,
-            self._strange: 3,
-            self._together: 2,
-            self._job: 3,
-            self._still: 0.3,
-        }
-        kind = self.draw.choices(list(kinds), list(kinds.values()))[0]
-        if self.draw.random() < 0.004:
-            closed = "panel.close(); " if self.draw.random() < 0.5 else ""  # or the cell was run again
-            return f"{closed}panel = labs.{lab}()"
-        return kind(panel)
-
-    def _page(self, panel: Panel) -> str:
-        name = self.draw.choice(list(panel.controls))
-        place, widget = f"panel.controls[{name!r}]", panel.controls[name]
-        while getattr(widget, "children", ()):
-            part = self.draw.randrange(len(widget.children))
-            place, widget = f"{place}.children[{part}]", widget.children[part]
-        if hasattr(widget, "index"):
-            index = self.draw.randrange(len(widget.options))
-            return f"page({place}, index={index if self.draw.random() < 0.95 else self._hostile()})"
-        return f"page({place}, value={self._value(widget)})"
-
-    def _cell(self, panel: Panel) -> str:
-        name = self.draw.choice(list(panel.controls))
-        return f"panel.controls[{name!r}].value = {self._value(panel.controls[name])}"
-
-    def _set(self, panel: Panel) -> str:
-        names = self.draw.sample(
-            list(panel.controls), min(len(panel.controls), self.draw.choice((1, 2, 3, 99)))
-        )
-        said = ", ".join(f"{name!r}: {self._value(panel.controls[name])}" for name in names)
-        return f"panel.set(**{{{said}}})"
-
-    def _pick(self, panel: Panel) -> str:
-        keys = re.findall(r'data-key="([^"]*)"', panel.screen.svg)
-        chance = self.draw.random()
-        if keys and chance < 0.9:
-            return f"message(panel, {{'pick': {keys[int(chance / 0.9 * len(keys))]!r}}})"
-        return f"message(panel, {{'pick': {self._hostile()}}})"
-
-    def _click(self, panel: Panel) -> str:
-        safe = [b.description for b in buttons(panel) if b.description not in panel._jobs]
-        return f"click(panel, {self.draw.choice(safe)!r})"
-
-    def _job(self, panel: Panel) -> str:
-        if not panel._jobs:
-            return self._click(panel)
-        rest = self.draw.choice((0, 0, 0.02, 0.1, 0.5, 1.5))
-        return f"click(panel, {self.draw.choice(list(panel._jobs))!r}); rest(panel, {rest})"
-
-    def _together(self, panel: Panel) -> str:
-        labels = [button.description for button in buttons(panel)]
-        return f"together(panel, {self.draw.choice(labels)!r}, {self.draw.choice(labels)!r})"
-
-    def _strange(self, panel: Panel) -> str:
-        value = self._hostile()
-        return self.draw.choice(
-            (
-                f"message(panel, {value})",
-                f"panel.preset(str({value}))",
-                f"panel.set(**{{str({value})[:9]: 1}})",
-                "panel.stop()",
-            )
-        )
-
-    def _still(self, panel: Panel) -> str:
-        return "still(panel)"
-
-    def _hostile(self) -> str:
-        return self.draw.choice(HOSTILE)
-
-    def _value(self, widget: widgets.Widget) -> str:
-        """Good, nearly good, or hostile; as Python says it."""
-        chance = self.draw.random()
-        if chance < 0.12 and not hasattr(widget, "options"):
-            return self._hostile()
-        if chance < 0.12:  # ipywidgets' own message for a tuple fails
-            return self.draw.choice([value for value in HOSTILE if not value.startswith("(")])
-        if hasattr(widget, "options"):
-            return repr(
-                self.draw.choice(
-                    [option[-1] if isinstance(option, tuple) else option for option in widget.options]
-                )
-            )
-        if isinstance(widget, widgets.Checkbox):
-            return repr(self.draw.random() < 0.5)
-        if hasattr(widget, "min"):
-            low, high = widget.min, widget.max
-            at = self.draw.choice((low, high, low - 1, high + 1, self.draw.uniform(low, high)))
-            return repr(type(widget.value)(at))
-        if isinstance(widget.value, dict):
-            return repr(
-                {name: self._size() for name in widget.value} | {self.draw.choice(self.tokens): self._size()}
-            )
-        if isinstance(widget.value, tuple):
-            return repr(
-                tuple(self.draw.sample([b.description for b in widget.children], self.draw.randrange(6)))
-            )
-        if hasattr(widget, "children"):
-            return repr(self._size())
-        return repr(self._text(str(widget.value)))
-
-    def _size(self) -> object:
-        power = self.draw.randrange(21)
-        return self.draw.choice(
-            (power, 2**power, f"2^{power}", f"{2**power:,}", self.draw.randrange(1, 2**20))
-        )
-
-    def _text(self, now: str) -> str:
-        """Somewhere between what stands there and nonsense."""
-        how = self.draw.random()
-        if how < 0.3:
-            return "".join(self.draw.choices(self.tokens, k=self.draw.randrange(1, 12)))
-        if how < 0.45:
-            return str(self._size())
-        words = list(now[:200])
-        for _ in range(self.draw.randrange(1, 4)):
-            place = self.draw.randrange(len(words) + 1)
-            words[place : place + self.draw.randrange(3)] = self.draw.choice(
-                (self.draw.choice(STUFF), self.draw.choice(self.tokens), "")
-            )
-        return "".join(words)
-
-
 def episode(lab: str, draw: random.Random, moves: int, show_s: list) -> tuple[list[str], Exception | None]:
     """One panel's life: what was done to it, and what went wrong."""
     played = Played(lab)
     reader, wrong = Reader(played.panel, draw), None
-    with told_of_threads() as failures:
+    with overheard() as failures:
         try:
             for _ in range(moves):
                 played.play(reader.move(played.panel, lab))
@@ -432,7 +272,7 @@ def clean_up(panel: Panel) -> None:
 def fails(lab: str, moves: Sequence[str]) -> str:
     """How a fresh panel fails under these moves; nothing if it does not."""
     played = Played(lab)
-    with told_of_threads() as failures:
+    with overheard() as failures:
         try:
             for move in moves:
                 played.play(move)
@@ -461,14 +301,14 @@ def shortest(lab: str, moves: Sequence[str], kind: str) -> list[str]:
         return list(moves[-1:])
     moves, length = list(moves), max(1, len(moves) // 2)
     while length:
-        at = 0
+        at, before = 0, len(moves)
         while at < len(moves) and time.monotonic() < deadline:
             fewer = moves[:at] + moves[at + length :]
             if fails(lab, fewer) == kind:
                 moves = fewer
             else:
                 at += length
-        length //= 2
+        length = length // 2 or int(len(moves) < before)  # the last stretch, until nothing more goes
     return moves
 
 
@@ -490,17 +330,25 @@ def memory_mb() -> float:
     return psutil.Process().memory_info().rss / 1e6
 
 
-def fuzz(names: Sequence[str], tries: int, seed: int) -> tuple[dict, dict]:
+def fuzz(
+    names: Sequence[str],
+    tries: int,
+    seed: int,
+    *,
+    moves_each: int = MOVES,
+    after_each: Callable[[int], None] = lambda done: None,
+) -> tuple[dict, dict]:
     """Failures by kind, each as short as it gets, and the seconds of each lab's `show`."""
     failures: dict[tuple[str, str], tuple[list[str], Exception, int]] = {}
     show_s: dict[str, list] = defaultdict(list)
     done = number = 0
     while done < tries:
         lab = names[number % len(names)]
-        moves = min(MOVES, tries - done)
+        moves = min(moves_each, tries - done)
         said, wrong = episode(lab, random.Random(f"{seed} {number}"), moves, show_s[lab])
         done += moves
         number += 1
+        after_each(done)
         if wrong is not None:
             key = lab, kind_of(wrong)
             before = failures.get(key)
@@ -514,7 +362,11 @@ def wired() -> Iterator[None]:
     """Panels speak as in a kernel."""
     before, comm.create_comm = comm.create_comm, Wire
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "Message serialization failed"
+            )  # of a NaN, which no page can send
+            yield
     finally:
         comm.create_comm = before
 
@@ -541,7 +393,13 @@ def main() -> int:
     with wired():
         warm(names)
         before, widgets_before, begun = memory_mb(), len(registered), time.monotonic()
-        failures, show_s = fuzz(names, asked.tries, asked.seed)
+        halfway: list[float] = []
+
+        def after_each(done: int) -> None:
+            if 2 * done >= asked.tries and not halfway:
+                halfway.append(memory_mb())
+
+        failures, show_s = fuzz(names, asked.tries, asked.seed, after_each=after_each)
         took, after, widgets_after = time.monotonic() - begun, memory_mb(), len(registered)
     for (lab, kind), (moves, error, times) in failures.items():
         print(
@@ -554,7 +412,7 @@ def main() -> int:
         f"\n{asked.tries:,} tries, seed {asked.seed}, {took:.0f} s: {sum(f[2] for f in failures.values())} failures of {len(failures)} kinds."
     )
     print(
-        f"Memory {before:.0f} MB, at the end {after:.0f} MB; widgets {widgets_before}, at the end {widgets_after}."
+        f"Memory {before:.0f} MB, halfway {halfway[0]:.0f} MB, at the end {after:.0f} MB; widgets {widgets_before}, at the end {widgets_after}."
     )
     return 1 if failures else 0
 

@@ -79,7 +79,9 @@ class Screen(anywidget.AnyWidget):
 
     # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
     _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
-    _css = svg_words.PAGE_CSS + Template((_HERE / "screen.css").read_text()).substitute(COLOURS)
+    _css = svg_words.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(
+        COLOURS
+    )
 
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
@@ -195,9 +197,8 @@ class Panel(widgets.VBox):
     def pick(self, key: str) -> None:
         """Do what a click on that part of the picture does, or a pointer over it."""
         with self._lock, self._telling():
-            there = (
-                f'data-key="{escape(key)}"' in self.screen.svg
-            )  # a late click may mean a part that has gone
+            # A late click may mean a part that has gone.
+            there = f'data-key="{escape(key)}"' in self.screen.svg
             self._move(self._pick(key, **self._chosen) if self._pick and there else {})
 
     def act(self, label: str) -> None:
@@ -301,7 +302,9 @@ class Panel(widgets.VBox):
             with closing(steps):
                 for step in steps:
                     if time.monotonic() > deadline and step.fraction < 1:
-                        raise ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits.")
+                        raise ValueError(
+                            f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
+                        )
                     stopped = self._stopping.is_set() and step.fraction < 1
                     # Jupyter's server drops messages that come too thickly, the last ones included.
                     if stopped or step.changed or step.fraction >= 1 or time.monotonic() >= next_report_s:

@@ -20,7 +20,9 @@ from PIL import Image
 from course_utils.figures import COLOURS
 from course_utils.quantities import Number
 
-PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text()).substitute(COLOURS)
+PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text(encoding="utf-8")).substitute(
+    COLOURS
+)
 PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
 # Outside a page there are no theme variables: each takes the value it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)

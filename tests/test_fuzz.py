@@ -1,0 +1,71 @@
+"""A quick share of `make fuzz`, and that it finds what it is there to find."""
+
+import random
+
+import ipywidgets as widgets
+import pytest
+
+from course_utils import labs
+from course_utils.labs import svg
+from course_utils.labs.panel import Panel, View
+from tests import fuzz
+
+
+@pytest.fixture(autouse=True)
+def _wired():
+    with fuzz.wired():
+        yield
+
+
+def test_no_lab_dies_under_hundreds_of_moves_in_any_order():
+    failures, _ = fuzz.fuzz(labs.__all__, tries=10 * len(labs.__all__), seed=0, moves_each=10)
+    assert {key: (moves, error) for key, (moves, error, _) in failures.items()} == {}
+
+
+def faulty_lab(fault):
+    """A lab of a slider and a tick, whose fault shows once it is ticked and moved."""
+
+    def show(n, ticked, words):
+        drawn = fault(words) if ticked and n != 3 else svg.text(0, 9, words)
+        return View(svg.picture(10, 10, drawn), f"n is {n}")
+
+    def lab():
+        controls = {
+            "n": widgets.IntSlider(3, 0, 20),
+            "ticked": widgets.Checkbox(False),
+            "words": widgets.Text("a"),
+        }
+        return Panel("Faulty lab", show, controls, presets={"three": {"n": 3, "ticked": False, "words": "b"}})
+
+    return lab
+
+
+def fault_of_the_lab(words):
+    raise RuntimeError("a fault")
+
+
+def no_sentence(words):
+    raise ValueError("oops")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (fault_of_the_lab, "a fault"),
+        (no_sentence, "no sentence: “oops”"),
+        (lambda words: f"<text>{words}</text>", ""),  # what was typed is markup now
+        (lambda words: "<script/>", "script in the picture"),
+    ],
+)
+def test_a_fault_is_found_and_told_in_few_moves(monkeypatch, fault, said):
+    monkeypatch.setattr(labs, "faulty_lab", faulty_lab(fault), raising=False)
+    failures, _ = fuzz.fuzz(["faulty_lab"], tries=600, seed=0)
+    moves, error, _ = min(failures.values(), key=lambda failure: len(failure[0]))
+    assert said in str(error)
+    assert len(moves) <= 3
+
+
+def test_the_same_seed_draws_the_same_moves():
+    first, second = (fuzz.episode("stride_lab", random.Random("seed"), 40, [])[0] for _ in range(2))
+    assert first == second
+    assert len(first) == 41
