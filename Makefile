@@ -16,11 +16,12 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab present test lint outputs bench fuzz twenty record picture constraints clean
+.PHONY: help lab present slides test lint outputs bench fuzz twenty record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
+	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
@@ -30,7 +31,7 @@ help:
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
-	@echo 'make clean        remove .venv and caches; notebooks and answers stay'
+	@echo 'make clean        remove .venv, slides/ and caches; notebooks and answers stay'
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
 
@@ -39,6 +40,9 @@ lab: $(READY)
 
 present: $(READY)
 	@$(RUN) -m tests.present "$$NB" $(ALLOW_ROOT) $(ARGS)
+
+slides: $(READY)
+	$(RUN) -m tests.slides $(ARGS)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
@@ -69,7 +73,7 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) slides .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:

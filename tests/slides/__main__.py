@@ -1,0 +1,27 @@
+"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for one."""
+
+import sys
+
+from tests.outputs import NOTEBOOKS, ROOT
+from tests.slides.deck import deck
+
+FOLDER = ROOT / "slides"
+
+
+def main(names: list[str]) -> int:
+    """Write the decks of these notebooks, or of all, into `slides/`."""
+    unknown = set(names) - {path.name for path in NOTEBOOKS}
+    if unknown:
+        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in NOTEBOOKS)}.")
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    for path in NOTEBOOKS:
+        if not names or path.name in names:
+            target = FOLDER / path.with_suffix(".html").name
+            target.write_text(deck(path), encoding="utf-8")
+            print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

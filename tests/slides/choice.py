@@ -1,0 +1,82 @@
+"""What of a notebook is for the room: all of its text, and the code that says something."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from nbformat import NotebookNode
+
+SOLUTION = re.compile(r"<details>.*?</details>", re.DOTALL)
+NOT_ATTEMPTED = "Not attempted yet"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a slide: prose in Markdown, code in Python, or an output by its MIME type."""
+
+    kind: Literal["prose", "code", "output"]
+    text: str = ""
+    data: NotebookNode | None = None
+
+
+def pieces(notebook: NotebookNode) -> Iterator[Piece]:
+    """What is shown of the notebook, in its order."""
+    after_prose = False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            if text := SOLUTION.sub("", cell.source).strip():
+                yield Piece("prose", text)
+                after_prose = True
+        elif cell.cell_type == "code":
+            outputs = [output.data for output in cell.outputs if "data" in output]
+            if is_shown(cell.source, outputs, after_prose):
+                yield Piece("code", cell.source)
+            after_prose = after_prose and is_preparation(cell.source)
+            yield from (Piece("output", data=data) for data in outputs if not waits_for_the_reader(data))
+
+
+def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> bool:
+    """Not what only prepares, waits or draws; a definition only where the text has just introduced it."""
+    if is_preparation(source) or any(map(waits_for_the_reader, outputs)):
+        return False
+    if not outputs:
+        return after_prose
+    drawn = any("image/png" in data for data in outputs)
+    return not (drawn and is_one_call(source)) and not any(map(is_lab, outputs))
+
+
+def is_preparation(source: str) -> bool:
+    """Nothing but imports and places for the reader's answers."""
+    return all(
+        isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in ast.parse(source).body
+    )
+
+
+def is_stub(node: ast.stmt) -> bool:
+    """Something given as `...`, or a function whose whole body is `return ...`."""
+    if isinstance(node, ast.FunctionDef):
+        (*docstring, last) = node.body
+        return len(docstring) < 2 and isinstance(last, ast.Return) and is_stub_value(last.value)
+    return isinstance(node, ast.Assign) and is_stub_value(node.value)
+
+
+def is_stub_value(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Dict):
+        return all(map(is_stub_value, value.values))
+    return isinstance(value, ast.Constant) and value.value is ...
+
+
+def is_one_call(source: str) -> bool:
+    """`figures.some_curve(...)`, and nothing else."""
+    statements = ast.parse(source).body
+    return len(statements) == 1 and isinstance(statements[0], ast.Expr)
+
+
+def is_lab(data: NotebookNode) -> bool:
+    return "application/vnd.jupyter.widget-view+json" in data
+
+
+def waits_for_the_reader(data: NotebookNode) -> bool:
+    return NOT_ATTEMPTED in data.get("text/plain", "")

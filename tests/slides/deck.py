@@ -1,0 +1,87 @@
+"""A notebook into a deck: its pieces as HTML in the template, with all that they need inside."""
+
+import re
+from html import escape
+from pathlib import Path
+from string import Template
+
+import nbformat
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from tests.slides import formulas
+from tests.slides.choice import Piece, pieces
+
+HERE = Path(__file__).parent
+CODE = HtmlFormatter(nowrap=True, style="xcode")
+ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
+
+MARKS = re.compile(r"[*`$#]|\[|\]\([^)]*\)")  # of Markdown, which are not to be read aloud
+
+
+class Renderer(IPythonRenderer):
+    """Markdown, with formulas drawn and links to notebooks leading to their decks."""
+
+    def block_math(self, body: str) -> str:
+        return formulas.svg(body)
+
+    def inline_math(self, body: str) -> str:
+        return formulas.svg(body)
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
+
+
+def deck(path: Path) -> str:
+    """The notebook as one HTML file."""
+    notebook = nbformat.read(path, as_version=4)
+    title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
+    template = Template((HERE / "deck.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(title),
+        style=(HERE / "deck.css").read_text(encoding="utf-8")
+        + "\n".join(CODE.get_token_style_defs((".code", ".highlight"))),
+        script=(HERE / "deck.js").read_text(encoding="utf-8"),
+        pieces="\n".join(cells(notebook)),
+    )
+
+
+def cells(notebook: nbformat.NotebookNode) -> list[str]:
+    """The notebook's pieces as HTML; what has been said last describes a picture that says nothing itself."""
+    found, said = [], ""
+    for piece in pieces(notebook):
+        kind, html = rendered(piece, said)
+        found.append(f'<div class="cell" data-kind="{kind}">{html}</div>')
+        said = piece.text if piece.kind == "prose" else said
+    return found
+
+
+def rendered(piece: Piece, said: str) -> tuple[str, str]:
+    """What kind of thing this piece is on a slide, and its HTML."""
+    if piece.kind == "prose":
+        return "prose", MarkdownWithMath(renderer=Renderer(escape=True, exclude_anchor_links=True)).render(
+            piece.text
+        )
+    if piece.kind == "code":
+        close = re.sub(r"\n{3,}", "\n\n", piece.text)
+        return "code", f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
+    text = piece.data.get("text/plain", "")
+    if "image/png" in piece.data:
+        source = piece.data["image/png"].replace("\n", "")
+        return (
+            "picture",
+            f'<img alt="{escape(alternative(text, said))}" src="data:image/png;base64,{source}">',
+        )
+    if "text/html" in piece.data:
+        return "result", f'<div class="table">{piece.data["text/html"]}</div>'
+    return "result", f'<pre class="result">{escape(text)}</pre>'
+
+
+def alternative(text: str, said: str) -> str:
+    """A lab's own words without its advice to run a cell; for a figure, which has none, what led to it."""
+    if not text.startswith("<Figure"):
+        return ONLY_IN_A_NOTEBOOK.sub("", text)
+    *_, paragraph = said.strip().split("\n\n")
+    return "Figure. " + MARKS.sub("", paragraph)

@@ -1,0 +1,78 @@
+"""Contact sheets: every slide of a deck on a few pictures, to look at.
+
+`python -m tests.slides.sheet FOLDER` takes them of all decks, at both sizes, into that folder;
+names of notebooks after it choose some.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser import CHROMIUM_ARGUMENTS, browser_path
+from tests.outputs import NOTEBOOKS
+from tests.slides.__main__ import FOLDER
+
+SIZES = [(1280, 720), (1920, 1080)]
+COLUMNS, ROWS, TILE = 3, 4, (640, 360)
+
+
+@contextmanager
+def blank_page() -> Iterator[Page]:
+    """A page in a browser that reaches nothing but files."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
+        context = browser.new_context(offline=True)
+        yield context.new_page()
+        browser.close()
+
+
+def open_deck(page: Page, deck: Path, size: tuple[int, int] = SIZES[0]) -> int:
+    """Open the deck at that size; how many slides it has."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(deck.as_uri())
+    page.wait_for_selector("html[data-slides]", state="attached")
+    return int(page.locator("html").get_attribute("data-slides"))
+
+
+def shots(page: Page, count: int) -> Iterator[Image.Image]:
+    """The slides one after the other, as a presenter turns them."""
+    for _ in range(count):
+        yield Image.open(BytesIO(page.screenshot()))
+        page.keyboard.press("ArrowRight")
+
+
+def sheets(images: list[Image.Image]) -> Iterator[Image.Image]:
+    """The images on as few sheets as hold them."""
+    width, height = TILE
+    for begin in range(0, len(images), COLUMNS * ROWS):
+        sheet = Image.new("RGB", (COLUMNS * (width + 8), ROWS * (height + 8)), "#888888")
+        for place, image in enumerate(images[begin : begin + COLUMNS * ROWS]):
+            row, column = divmod(place, COLUMNS)
+            sheet.paste(
+                image.resize(TILE, Image.Resampling.LANCZOS), (column * (width + 8), row * (height + 8))
+            )
+        yield sheet
+
+
+def main(folder: str, *names: str) -> None:
+    """Photograph the decks."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    with blank_page() as page:
+        for path in NOTEBOOKS:
+            if names and path.name not in names:
+                continue
+            for size in SIZES:
+                images = list(shots(page, open_deck(page, FOLDER / f"{path.stem}.html", size)))
+                for number, sheet in enumerate(sheets(images), 1):
+                    sheet.save(target / f"{path.stem}_{size[1]}_{number}.png")
+            print(f"{path.stem}: {len(images)} slides")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

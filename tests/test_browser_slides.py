@@ -1,0 +1,103 @@
+"""The decks in a real browser without a network: whole, readable, and turned by keys, clicks and addresses."""
+
+import nbformat
+import pytest
+
+from tests.browser import skip_without_browser
+from tests.outputs import NOTEBOOKS
+from tests.slides.deck import deck
+from tests.slides.sheet import SIZES, blank_page, open_deck
+
+skip_without_browser()
+
+# On every slide, the current one or not: what does not fit on it, what type is too small, and whether it is empty.
+FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place) => {
+  const scale = slide.getBoundingClientRect().width / 1280, sheet = slide.getBoundingClientRect(), faults = [];
+  const say = (what) => faults.push(`slide ${place + 1}: ${what}`);
+  const body = slide.querySelector(".body");
+  if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
+  if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
+  for (const node of slide.querySelectorAll("*")) {
+    const box = node.getBoundingClientRect();
+    if (box.right > sheet.right + 1 || box.bottom > sheet.bottom + 1 || box.left < sheet.left - 1 || box.top < sheet.top - 1)
+      say(`${node.localName} is cut off`);
+    if (node.localName === "img" && box.height < 200 * scale) say("a picture is too small");
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (own && parseFloat(getComputedStyle(node).fontSize) < 15.9) say(`${node.textContent.slice(0, 20)} is too small`);
+  }
+  return faults;
+})"""
+HEADINGS = (
+    """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map((node) => node.textContent)"""
+)
+
+
+@pytest.fixture(scope="module")
+def decks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slides")
+    for path in NOTEBOOKS:
+        (folder / f"{path.stem}.html").write_text(deck(path), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page():
+    with blank_page() as page:
+        page.said = []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("requestfailed", lambda request: page.said.append(request.url))
+        yield page
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_slide_is_whole_and_readable_at_both_sizes(page, decks, path):
+    counts = set()
+    for size in SIZES:
+        counts.add(open_deck(page, decks / f"{path.stem}.html", size))
+        assert page.evaluate(FAULTS) == []
+    assert len(counts) == 1
+    assert page.said == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_heading_of_the_notebook_is_on_a_slide(page, decks, path):
+    open_deck(page, decks / f"{path.stem}.html")
+    fenced, wanted = False, []
+    for cell in nbformat.read(path, as_version=4).cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
+            fenced ^= line.startswith("```")
+            if line.startswith("#") and not fenced:
+                wanted.append(line.lstrip("# ").replace("`", "").replace("*", ""))
+    shown = page.evaluate(HEADINGS)
+    assert [heading for heading in wanted if heading not in shown] == []
+
+
+def test_keys_clicks_and_addresses_turn_the_slides(page, decks):
+    count = open_deck(page, decks / "01_floats.html")
+    number = page.locator("output")
+    for key, place in [
+        ("ArrowRight", 2), ("Space", 3), ("PageDown", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
+        ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert number.inner_text() == f"{place} / {count}", key
+    page.mouse.click(1000, 700)
+    assert number.inner_text() == f"2 / {count}"
+    page.mouse.click(50, 700)
+    assert number.inner_text() == f"1 / {count}"
+    page.evaluate("location.hash = '#5'")
+    page.wait_for_function(f"document.querySelector('output').textContent === '5 / {count}'")
+    assert page.locator(".slide").nth(4).is_visible()
+    assert not page.locator(".slide").nth(3).is_visible()
+    page.locator(".slide a").first.evaluate(
+        "(a) => a.addEventListener('click', (event) => event.preventDefault())"
+    )
+    page.locator(".slide a").first.evaluate("(a) => a.click()")
+    assert number.inner_text() == f"5 / {count}"  # a click on a link is the link's
+
+
+def test_on_paper_every_slide_is_a_page_of_its_own(page, decks):
+    count = open_deck(page, decks / "05_gradients.html")
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert pdf.count(b"/Type /Page\n") == count
