@@ -153,8 +153,10 @@ def lab_of(page: Page, name: str) -> Locator:
 
 
 def press(lab: Locator, name: str) -> None:
-    """Click the button of that name."""
+    """Click the button of that name, and let the kernel answer: it would take back what is typed meanwhile."""
     lab.get_by_role("button", name=name, exact=True).click()
+    lab.page.wait_for_timeout(100)
+    lab.page.wait_for_selector(IDLE)
 
 
 def answer(question: Locator) -> None:

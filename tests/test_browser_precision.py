@@ -40,12 +40,18 @@ def test_a_preset_and_a_format_change_what_is_lost(lab):
 
 
 def test_the_slider_moves_the_histogram_by_the_keyboard_too(precision_page, lab):
-    browser.press(lab, "the fp16 that loses half")
+    meaning = lab.locator(".course-meaning")
+    for preset, seen in (
+        ("scaled by 1024", "2^10 turns"),
+        ("the fp16 that loses half", "without a scale turns"),
+    ):
+        browser.press(lab, preset)
+        expect(meaning).to_contain_text(seen)  # before the keys, which it would take back otherwise
     handle = lab.get_by_role("slider", name="loss scale 2^")
     handle.focus()
     for _ in range(16):
         precision_page.keyboard.press("ArrowRight")
-    expect(lab.locator(".course-meaning")).to_contain_text("fp16 at scale 2^16 loses none of these gradients")
+    expect(meaning).to_contain_text("fp16 at scale 2^16 loses none of these gradients")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 

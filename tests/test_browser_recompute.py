@@ -72,6 +72,9 @@ def test_scores_alone_take_the_place_of_segments(recompute_page):
 def test_nonsense_gets_a_sentence_and_a_preset_recovers(recompute_page):
     lab = browser.lab_of(recompute_page, "recompute")
     browser.press(lab, "no help: few tokens")
+    expect(lab.locator(".course-meaning")).to_contain_text(
+        "here computing again does not help"
+    )  # before the typing, which it would take back
     lab.get_by_title("width H, typed").fill("<img src=x>")
     expect(lab.locator(".course-mistake")).to_contain_text("width is a size")
     assert lab.locator("img").count() == 0
