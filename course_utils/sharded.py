@@ -72,7 +72,7 @@ def held_bytes(state: State) -> int:
 
 
 def _launched(processes: int, work: Callable[[str], Report], folder: str) -> list[Report]:
-    here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0}
+    here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 2}
     config = LaunchConfig(
         *(1, 1, processes),
         run_id=f"{work.__name__} {processes}",
@@ -87,7 +87,9 @@ def _launched(processes: int, work: Callable[[str], Report], folder: str) -> lis
 def _within_a_group(work: Callable[[str], Report], folder: str) -> Report:
     torch.distributed.init_process_group("gloo")
     try:
-        return work(folder)
+        report = work(folder)
+        torch.distributed.barrier()  # whoever left now would close a connection that another still reads
+        return report
     finally:
         torch.distributed.destroy_process_group()
 

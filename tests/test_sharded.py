@@ -88,7 +88,14 @@ def test_the_command_torchrun_saves_the_same(reports, tmp_path):
         "report = sharded._within_a_group(sharded._train_and_save, sys.argv[1])\n"
         "print('digest', report['digest'], flush=True)\n"
     )
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "--max-restarts=2",
+    ]
     run = subprocess.run(
         [*command, str(script), str(tmp_path / "state")],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},

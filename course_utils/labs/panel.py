@@ -246,7 +246,8 @@ class Panel(widgets.VBox):
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
         self.stop()
-        for part in (*self.children, self._stop_button):  # which not every lab shows
+        stop = getattr(self, "_stop_button", None)  # not every lab shows it, and one that failed has none
+        for part in (*self.children, *([stop] if stop else [])):
             _close(part)
         self.layout.close()
         super().close()
