@@ -159,6 +159,16 @@ def press(lab: Locator, name: str) -> None:
     lab.page.wait_for_selector(IDLE)
 
 
+def assert_takes_no_key(page: Page, focused: Locator) -> None:
+    """Letters that are JupyterLab's commands ("dd" deletes the cell) do nothing where the focus is there."""
+    cells = page.locator(".jp-Cell").count()
+    focused.focus()
+    for key in "ddb":
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert page.locator(".jp-Cell").count() == cells
+
+
 def answer(question: Locator) -> None:
     """Answer JupyterLab's question for a kernel with the first Python that it offers; it proposes none at times."""
     choose = """(dialog) => {
