@@ -26,6 +26,15 @@ class Format:
     has_nan: bool = True
 
     @property
+    def label(self) -> str:
+        """The name as papers write it.
+
+        >>> FORMATS["e4m3"].label, FORMATS["bf16"].label
+        ('E4M3', 'bf16')
+        """
+        return self.name.upper() if self.name.startswith("e") else self.name
+
+    @property
     def bits(self) -> int:
         """Bits that carry information: 1 + exponent + fraction."""
         return 1 + self.exponent_bits + self.fraction_bits

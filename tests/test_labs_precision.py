@@ -78,10 +78,10 @@ def test_prediction_and_count_are_what_the_cast_leaves(lab, fmt, power, after, l
 
 def test_each_format_has_its_lost_share_beside_its_bar(lab):
     lab.set(power=10)
-    said = re.findall(r"\| (fp32|bf16|fp16|e5m2|e4m3) \| [^|]+ \| ([\d.]+(?: %)?)(?= \||$)", words(lab))
-    assert [fmt for fmt, _ in said] == list(FORMATS)
+    said = re.findall(r"\| (fp32|bf16|fp16|E5M2|E4M3) \| [^|]+ \| ([\d.]+(?: %)?)(?= \||$)", words(lab))
+    assert [fmt.lower() for fmt, _ in said] == list(FORMATS)
     for fmt, share in said:
-        stored = cast(fmt, 10)
+        stored = cast(fmt.lower(), 10)
         lost = ((stored == 0) | stored.isinf()).double().mean().item()
         assert float(share.rstrip(" %")) == pytest.approx(100 * lost, abs=0.06)
 
@@ -102,7 +102,7 @@ SAYS = {
     "scaled too far": "turns 26 % of these gradients into infinity. One spoils the step: a constant scale ends in NaN",
     "later, nearly all is lost": "turns over 99 % of these gradients into 0. Scales 2^19",
     "bf16 needs none": "It needs no scale: its numbers begin at 2^-133, these gradients at 2^-40.",
-    "fp8: a range of its own": "No scale keeps all: they reach over 19.1 powers of two, and e4m3 over 18.9.",
+    "fp8: a range of its own": "No scale keeps all: they reach over 19.1 powers of two, and E4M3 over 18.9.",
 }
 
 

@@ -887,6 +887,7 @@ def test_bars_are_as_long_as_their_orders_are_expensive_and_torchs_choice_is_the
     costs = [4096, 65536, 196608]
     assert lengths == pytest.approx([400 * cost / costs[-1] for cost in costs], abs=2)
     assert words(einsum).count("torch's choice") == 1
+    assert [f"{cost:,} FLOPs" for cost in costs if f"{cost:,} FLOPs" not in words(einsum)] == []
     taken = []
     path = opt_einsum.contract_path
     monkeypatch.setattr(

@@ -22,12 +22,11 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
             sizes = [max(f.smallest_subnormal, 1e-320), f.smallest_normal, f.max]
             style = "--" if name == "tf32" else "-"  # fp16 lies on it
             axes.plot(sizes, [1.0, f.epsilon, f.epsilon], color=colour, linestyle=style)
-            called = name.upper() if name.startswith("e") else name
             if f.max < axes.get_xlim()[1]:
                 axes.plot(f.max, f.epsilon, "o", color=colour)
-                label(axes, called, f.max, f.epsilon, colour, beside.get(name, (9, -4)))
+                label(axes, f.label, f.max, f.epsilon, colour, beside.get(name, (9, -4)))
             else:
-                words = f"{called}, and on to {f.max:.1e}".replace("e+", "e")
+                words = f"{f.label}, and on to {f.max:.1e}".replace("e+", "e")
                 label(axes, words, 1e16, f.epsilon, colour, (0, 8))
         label(axes, "subnormals lose\ndigits one by one", 3e-36, 2e-5, COLOURS["limit"], (0, 0))
     return axes.figure

@@ -171,7 +171,7 @@ def _bars(asked: Asked, seconds: Mapping[str, Number], y: Number) -> tuple[str, 
         shown = [*asked.orders[: MOST_BARS - 1], asked.orders[-1]]
     theirs = torchs_order(asked)
     most = max(order.flops for order in shown) or 1
-    title = f"{len(asked.orders)} orders of multiplying in pairs, FLOPs"
+    title = f"{len(asked.orders)} orders of multiplying in pairs"
     parts = [text(0, y, title, class_="strong")]
     y += 10
     for row, order in enumerate(shown):
@@ -180,7 +180,7 @@ def _bars(asked: Asked, seconds: Mapping[str, Number], y: Number) -> tuple[str, 
             y += LINE
         cheapest = order.flops == asked.flops
         length = max(2, 400 * order.flops / most)
-        said = [count_text(order.flops, "").strip()]
+        said = [count_text(order.flops, "FLOP")]
         said += ["cheapest"] if cheapest else [times_text(order.flops / asked.flops)] if asked.flops else []
         said += ["torch's choice"] if order.tree == theirs else []
         said += [f"measured {seconds_text(seconds[order.text])}"] if order.text in seconds else []

@@ -12,7 +12,7 @@ from course_utils.labs.panel import Panel, Progress, View
 from course_utils.labs.svg import button, picture, rect, text
 from course_utils.quantities import Number
 
-NAMES = {name: name.upper() if name.startswith("e") else name for name in floats.FORMATS}
+NAMES = {name: f.label for name, f in floats.FORMATS.items()}
 PRESETS = ("0.15625", "0.1", "257", "464", "465", "65519", "65520", "1e-8", "2^-24", "inf", "nan")
 
 

@@ -278,8 +278,8 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
 def _utilisation(run: Run) -> str:
     """Of the data sheet where there is one, and of what is achieved; and which is which."""
     sheet, achieved = _shares(run)
-    words = [f"MFU {sheet:.1%} of the data sheet" if sheet else ""]
-    words += [f"{achieved:.1%} of the largest rate measured" if achieved else ""]
+    words = [f"MFU {100 * sheet:.1f} % of the data sheet" if sheet else ""]
+    words += [f"{100 * achieved:.1f} % of the largest rate measured" if achieved else ""]
     return ", ".join(filter(None, words))
 
 
@@ -297,10 +297,10 @@ def _row(run: Run) -> list[str]:
         *(f"{size:,}" for size in (run.b, run.d, run.k)),
         run.dtype,
         seconds_text(run.seconds),
-        f"{run.spread:.1%}",
+        f"{100 * run.spread:.1f} %",
         rate_text(run.rate),
-        f"{sheet:.1%}" if sheet else "no data sheet",
-        f"{achieved:.1%}" if achieved else "",
+        f"{100 * sheet:.1f} %" if sheet else "no data sheet",
+        f"{100 * achieved:.1f} %" if achieved else "",
         f"{seconds_text(run.guess)} ({run.guess / run.seconds:.3g} ×)" if run.guess else "",
         "recorded" if run.recorded else "yes" if run.quiet else "no",
     ]

@@ -145,7 +145,7 @@ def _curves(asked: Asked) -> str:
     losses, lengths = _plots(asked)
     parts = [
         losses.frame("Loss", "", _what_is_predicted(asked), "{:.0f}".format, _power),
-        lengths.frame("Length of each step", "steps", "|Δθ|", "{:.0f}".format, _power),
+        lengths.frame("Length of each step", "steps", "|Δp|", "{:.0f}".format, _power),
     ]
     for name, run in asked.descents.items():
         for plot, values, first in ((losses, run.losses, 0), (lengths, run.lengths, 1)):

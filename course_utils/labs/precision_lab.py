@@ -5,6 +5,7 @@ from functools import cache
 
 import ipywidgets as widgets
 
+from course_utils import floats
 from course_utils.labs.panel import Panel, Progress, View
 from course_utils.labs.precision_asked import CONSTANT, FORMATS, SCALER, Asked, Runs
 from course_utils.labs.precision_picture import STEPS, view
@@ -58,7 +59,7 @@ class _PrecisionLab:
             )
 
         controls = {
-            "fmt": buttons(FORMATS, "fp16", "format"),
+            "fmt": buttons([(floats.FORMATS[name].label, name) for name in FORMATS], "fp16", "format"),
             "power": widgets.IntSlider(
                 *(0, 0, MOST),
                 description="loss scale 2^",

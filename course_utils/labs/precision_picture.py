@@ -45,7 +45,7 @@ def view(asked: Asked, runs: Runs) -> View:
 
 def _account(asked: Asked) -> Iterator[str]:
     """Prediction beside measurement."""
-    total = f"{asked.fates.measured.total:,} in {asked.fmt}"
+    total = f"{asked.fates.measured.total:,} in {floats.FORMATS[asked.fmt].label}"
     head = [total, f"|g| × 2^{asked.power} is", "predicted: edges", "log-normal", "counted: torch's cast"]
     for x, cell in zip(COLUMNS, head, strict=True):
         yield text(x, 16, cell, class_="faint")
@@ -157,7 +157,7 @@ def _formats(asked: Asked) -> Iterator[str]:
     for number, fmt in enumerate(FORMATS):
         f, y, focus = floats.FORMATS[fmt], BAR_TOP + BAR * number, " in-focus" if fmt == asked.fmt else ""
         least, normal, most = (math.log2(n) for n in (f.smallest_subnormal, f.smallest_normal, f.max))
-        yield text(0, y + 14, fmt, class_="strong" if focus else "")
+        yield text(0, y + 14, f.label, class_="strong" if focus else "")
         yield rect(_x(normal), y, _x(most) - _x(normal), BAR_HEIGHT, class_=f"limit{focus}")
         if _x(least) < _x(normal):
             yield rect(_x(least), y, _x(normal) - _x(least), BAR_HEIGHT, class_=f"limit lighter{focus}")

@@ -100,7 +100,7 @@ def meaning(asked: Asked, runs: Runs) -> str:
 def _what_is_lost(asked: Asked) -> str:
     counted, f = asked.fates.measured, floats.FORMATS[asked.fmt]
     share = {fate: counted[fate] / counted.total for fate in predict.FATES}
-    at = f"{asked.fmt} at scale 2^{asked.power}" if asked.power else f"{asked.fmt} without a scale"
+    at = f"{f.label} at scale 2^{asked.power}" if asked.power else f"{f.label} without a scale"
     becomes = "infinity" if f.has_infinity else f"{f.max:g}, its largest"
     lost = [
         f"{_whole(share[fate])} of these gradients into {what}"
@@ -141,7 +141,7 @@ def _what_helps(asked: Asked) -> str:
         )
         return (
             f"{which_scale} keeps all: they reach over {largest - smallest:.1f} powers of two, "
-            f"and {asked.fmt} over {reach:.1f}."
+            f"and {f.label} over {reach:.1f}."
         )
     if least <= 0 and not counted[BEYOND]:
         begins = power_text(f.smallest_subnormal)
