@@ -39,7 +39,7 @@ def recompute_frontier(
         axes.plot(*zip(*in_order, strict=True), "o", color=COLOURS["predicted"], markersize=11)
         axes.plot(*zip(*measured.values(), strict=True), "o", color=COLOURS["measured"], markersize=5)
         for segment, (x, y) in predicted.items():
-            words, offset = (f"s = {segment}", (9, -14)) if segment else ("none", (9, 4))
+            words, offset = (f"s = {segment}", (9, -14)) if segment else ("everything kept", (9, 4))
             label(axes, words, x, y, COLOURS["predicted"], offset)
         most = max(y for _, y in predicted.values())
         axes.set(xlim=(0.98, 1.38), ylim=(0, 1.1 * most))

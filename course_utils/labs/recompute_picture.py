@@ -134,7 +134,7 @@ def _whole(plan: Plan) -> Iterator[str]:
     state, peak = plan.state_bytes, plan.predicted["peak"]
     full = state + whole
     yield text(0, top, "With parameters, gradients and AdamW's state", class_="strong")
-    bars = {"plain": whole, words.again_short(plan): peak}
+    bars = {"all kept": whole, words.again_short(plan): peak}
     for row, (name, kept) in enumerate(bars.items()):
         y = top + 12 + 40 * row
         length = STRIP * state / full
@@ -176,7 +176,7 @@ def _frontier(plan: Plan, measured: Found) -> Iterator[str]:
 def _axes(most: int) -> Iterator[str]:
     right, bottom = PLOT_LEFT + PLOT_WIDTH, PLOT_TOP + PLOT_HEIGHT
     yield text(PLOT_LEFT - 62, PLOT_TOP - 14, "Most bytes kept at one time", class_="strong")
-    yield text(right, bottom + 36, "FLOPs of a step, over those of a plain one", class_="faint end")
+    yield text(right, bottom + 36, "FLOPs of a step, over those with all kept", class_="faint end")
     for quarter in range(5):
         y = place(1, most * quarter / 4, most)[1]
         yield polyline([(PLOT_LEFT, y), (right, y)], class_="grid")
@@ -194,7 +194,7 @@ def _names(plan: Plan, at: Mapping[str, tuple[Number, Number]], best: str) -> It
     for again in dict.fromkeys(["0", SCORES, plan.again, best, *others]):
         if again not in at:
             continue
-        said = {plan.again: f"s = {again}", "0": "plain", SCORES: "scores"}.get(again, again)
+        said = {plan.again: f"s = {again}", "0": "all kept", SCORES: "scores"}.get(again, again)
         after = at.get(f"{int(again) + 1}") if again.isdigit() else None
         falls = after is not None and after[1] > at[again][1] + 4
         x, y = at[again][0] + 12, at[again][1] + 16

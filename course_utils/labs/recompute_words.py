@@ -30,7 +30,7 @@ def title(plan: Plan) -> tuple[str, str]:
 
 def again_short(plan: Plan) -> str:
     """What is computed again, in few words."""
-    return {"0": "plain", SCORES: "scores again"}.get(plan.again, f"segments of {plan.again}")
+    return {"0": "all kept", SCORES: "scores again"}.get(plan.again, f"segments of {plan.again}")
 
 
 def formulas(plan: Plan, measured: Mapping[str, int] | None) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ def _flops(plan: Plan) -> str:
         if plan.early_stop:
             count = len(stack.segments(plan.segment)) or plan.layers
             terms += f" (without {count_text(count, 'last product')})"
-    return f"{terms} = {plan.ratio:.4g} × a plain step"
+    return f"{terms} = {plan.ratio:.4g} × a step with all kept"
 
 
 def _best(plan: Plan) -> str:
