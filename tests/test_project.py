@@ -88,12 +88,34 @@ def test_a_module_imports_only_what_its_place_allows(name):
         assert imported(path) - {name} <= MAY_IMPORT[name], path.name
 
 
-def test_importing_the_package_is_cheap():
-    heavy = "{'torch', 'matplotlib', 'numpy', 'ipywidgets'} & set(sys.modules)"
-    light = "import course_utils, course_utils.floats, course_utils.quantities"
-    code = f"import sys; {light}; print({heavy})"
+def loaded_after(code: str) -> set[str]:
+    """All modules that a fresh Python has loaded when it has run that."""
+    code = f"import sys; {code}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "set()\n"
+    return set(run.stdout.split())
+
+
+def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
+    names = ("quantities", "floats", "datasheets", "einsums", "predict")
+    loaded = loaded_after(f"from course_utils import {', '.join(names)}")
+    assert {f"course_utils.{name}" for name in names} <= loaded
+    assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
+
+
+def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
+    checks = ", ".join(path.stem for path in modules("checks") if path.stem != "__init__")
+    named = (
+        f"from course_utils import figures, labs, measure, training; from course_utils.checks import {checks}"
+    )
+    counted = (
+        "import torch; x = torch.ones(2, 2); layer = torch.nn.Linear(2, 2); count = lambda: layer(x).sum()"
+    )
+    used = f"{counted}; measure.flops(count); measure.allocated_bytes(count); measure.saved_bytes(count)"
+    loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
+    assert {"torch", "course_utils.labs", "course_utils.figures"} <= loaded
+    compiler = {"torch._dynamo", "torch._inductor", "sympy"}  # as long again as torch itself
+    processes = {"torch.distributed.checkpoint", "course_utils.sharded"}
+    assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes) & loaded == set()
 
 
 def test_annotations_are_enforced_in_every_module_that_sees_tensors():

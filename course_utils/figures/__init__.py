@@ -1,30 +1,35 @@
-"""Data in, a closed matplotlib Figure out. Nothing here computes what it draws."""
+"""Data in, a closed matplotlib Figure out. Nothing here computes what it draws.
 
-from course_utils.figures.cost import activations_by_length, attention_shares, recompute_frontier
-from course_utils.figures.learning import (
-    loss_curve,
-    losses_by_mix,
-    scale_by_depth,
-    steps_under_constant_gradient,
-    wasted_shares,
-)
-from course_utils.figures.numbers import reach_and_step, running_sums
-from course_utils.figures.speed import roofline, strided_reads, timing_samples
-from course_utils.figures.style import COLOURS
+The labs and the checks take only colours from here, so matplotlib waits for the first figure.
+"""
 
-__all__ = [
-    "COLOURS",
-    "activations_by_length",
-    "attention_shares",
-    "loss_curve",
-    "losses_by_mix",
-    "reach_and_step",
-    "recompute_frontier",
-    "roofline",
-    "running_sums",
-    "scale_by_depth",
-    "steps_under_constant_gradient",
-    "strided_reads",
-    "timing_samples",
-    "wasted_shares",
-]
+import importlib
+
+from course_utils.figures.colours import COLOURS
+
+_DRAWN_BY = {
+    "cost": ("activations_by_length", "attention_shares", "recompute_frontier"),
+    "learning": (
+        "loss_curve",
+        "losses_by_mix",
+        "scale_by_depth",
+        "steps_under_constant_gradient",
+        "wasted_shares",
+    ),
+    "numbers": ("reach_and_step", "running_sums"),
+    "speed": ("roofline", "strided_reads", "timing_samples"),
+}
+_MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names}
+
+__all__ = ["COLOURS", *_MODULE_OF]
+
+
+def __getattr__(name: str) -> object:
+    """A figure's function, with the module that draws it."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(_MODULE_OF)}.")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

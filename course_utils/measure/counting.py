@@ -4,14 +4,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import (
     FlopCounterMode,
+    _FlopCounterMode,
     conv_flop_count,
     sdpa_backward_flop_count,
     sdpa_flop_count,
 )
 
+from course_utils.measure.modes import Uncompiled
 from course_utils.quantities import Ledger
 
 # Operations that multiply and add, and that torch's counter passes over without a word.
@@ -75,7 +76,7 @@ def flops(fn: Callable[[], object]) -> Ledger:
     >>> flops(lambda: torch.ones(8, 3) @ torch.ones(3, 5)).total
     240
     """
-    with _Guard(), FlopCounterMode(display=False, custom_mapping=_ALSO) as counter:
+    with _Guard(), _Counter(display=False, custom_mapping=_ALSO) as counter:
         fn()
     by_operation = counter.get_flop_counts().get("Global", {})
     return Ledger({_name(operation): n for operation, n in by_operation.items()}, unit="FLOPs")
@@ -123,7 +124,20 @@ _ALSO: Mapping[object, Callable[..., int]] = {
 }
 
 
-class _Guard(TorchDispatchMode):
+class _Counter(FlopCounterMode):
+    """torch's own counter, to the letter, but for the import of the compiler that Uncompiled spares."""
+
+    def __enter__(self) -> "_Counter":
+        super().__enter__()
+        self.mode.__class__ = _UncompiledCounting
+        return self
+
+
+class _UncompiledCounting(Uncompiled, _FlopCounterMode):
+    __torch_dispatch__ = _FlopCounterMode.__torch_dispatch__.__wrapped__
+
+
+class _Guard(Uncompiled):
     """Sees every operation after the counter has, and refuses those for which it has no formula."""
 
     def __torch_dispatch__(

@@ -9,8 +9,9 @@ from functools import partial
 import psutil
 import torch
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from course_utils.measure.modes import Uncompiled
 
 Storage = torch.UntypedStorage
 
@@ -155,7 +156,7 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     return seen.peak
 
 
-class _Allocations(TorchDispatchMode):
+class _Allocations(Uncompiled):
     """Adds up the storages that appear, and takes off those that are freed."""
 
     def __init__(self) -> None:
