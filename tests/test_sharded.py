@@ -28,7 +28,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
     order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
-    return apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("TMPDIR", str(folder.parent))  # where the launcher would leave something
+        return apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
 
 
 def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
@@ -39,13 +41,15 @@ def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     assert all_gone({child})
 
 
-def test_no_folder_of_the_launcher_is_left_behind(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    order = {"folder": str(tmp_path / "state"), "save_by": 1, "load_by": [1]}
-    apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
-    with pytest.raises(ValueError, match="1 process or more"):
-        apart.result_apart("course_utils.sharded.saved_and_loaded", {**order, "save_by": 0}, at_most_s=100)
+def test_no_folder_of_the_launcher_is_left_behind(reports, folder):
+    assert reports
+    assert [path.name for path in folder.parent.iterdir()] == ["state"]
+
+
+def test_a_state_is_saved_and_loaded_by_somebody(tmp_path):
+    for save_by, load_by in ((0, [1]), (1, [0])):
+        with pytest.raises(ValueError, match="1 process or more"):
+            sharded.saved_and_loaded(print, str(tmp_path), save_by, load_by)
 
 
 def test_every_process_holds_its_part_of_one_state(reports):
