@@ -16,13 +16,14 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab present slides test lint outputs bench fuzz twenty record picture constraints clean
+.PHONY: help lab present slides test seconds lint outputs bench fuzz twenty record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
+	@echo 'make seconds      run the notebooks alone, compared as strictly, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make bench        report everything that is a time'
@@ -46,6 +47,9 @@ slides: $(READY)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
+
+seconds: $(READY)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.seconds $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
