@@ -1,6 +1,8 @@
 """The notebooks as data, for the tests that read them."""
 
+import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,17 @@ class Exercise:
     @property
     def name(self) -> str:
         return f"{self.notebook.stem}: {self.title}"
+
+    @property
+    def wants_function(self) -> bool:
+        return "def " in self.stub
+
+    @functools.cached_property
+    def judge(self) -> Callable[[object], Verdict]:
+        """The check itself."""
+        names: dict[str, object] = {}
+        exec(self.imports, names)
+        return eval(self.check.partition("(")[0], names)
 
     def verdict(self, answer: str) -> Verdict:
         """What the check says of that answer, run as the reader would run it."""

@@ -17,6 +17,7 @@ def checkpoint_bytes(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="the bytes of all that cannot be made anew",
         tempting={
             parameters * 16: "Gradients are made anew, and the bf16 parameters are the master's, rounded.",
             parameters * 14: "The bf16 parameters can be had from the master.",
@@ -50,6 +51,9 @@ def interval(answer: object) -> Verdict:
     def in_days(save_s: Number, machines: int, days_of_one: Number) -> Number:
         return math.sqrt(2 * save_s * days_of_one / machines)
 
+    def in_hours(save_s: Number, machines: int, days_of_one: Number) -> Number:
+        return math.sqrt(2 * save_s * days_of_one * 24 / machines)
+
     def divided_later(save_s: Number, machines: int, days_of_one: Number) -> Number:
         return predict.young_seconds(save_s, days_of_one * 86_400) / machines
 
@@ -66,6 +70,7 @@ def interval(answer: object) -> Verdict:
             safer_together: "With more machines, one of them fails sooner, not later.",
             without_two: "There is a 2 under the root: a failure loses half an interval.",
             in_days: "A day has 86,400 seconds.",
+            in_hours: "Those are hours under the root; a day has 86,400 seconds.",
             divided_later: "It is the time between failures that is shared out, under the root.",
             root_left_out: "Take the root.",
         },

@@ -9,7 +9,19 @@ from beartype import beartype
 from einops import rearrange
 
 from course_utils import einsums, predict
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_function, judge_value, near
+from course_utils.checks.verdict import (
+    NOT_ATTEMPTED,
+    Verdict,
+    advice_on_kind,
+    call,
+    judge_function,
+    judge_value,
+    name_of,
+    near,
+    no_function,
+    shown,
+    stopped,
+)
 
 
 def similarities(answer: object) -> Verdict:
@@ -17,7 +29,7 @@ def similarities(answer: object) -> Verdict:
     if answer is ...:
         return NOT_ATTEMPTED
     if not isinstance(answer, str):
-        return Verdict("not yet", f"A pattern is a string, like 'b d, d k -> b k'; {answer!r} is none.")
+        return Verdict("not yet", f"A pattern is a string, like 'b d, d k -> b k'; {shown(answer)} is none.")
     two_tokens = "Tokens of x and tokens of y need two different names, since there may be more of the one."
     try:
         einsum = einsums.parsed(answer)
@@ -39,10 +51,10 @@ def similarities(answer: object) -> Verdict:
     )
     x, y = torch.arange(24.0).view(2, 3, 4), torch.arange(40.0).view(2, 5, 4).cos()
     expected = torch.stack([a @ b.T for a, b in zip(x, y, strict=True)])
-    came, stumble = call(torch.einsum, einsum.equation, x, y)
-    if stumble or not near(came, expected, 1e-5):
+    came, error = call(torch.einsum, einsum.equation, x, y)
+    if error or not near(came, expected, 1e-5):
         advice = next(words for mistaken, words in mistakes if mistaken)
-        return Verdict("not yet", f"{answer!r} is another product. {advice}")
+        return Verdict("not yet", f"{shown(answer)} is another product. {advice}")
     return Verdict(
         "right", "Against one product after the other, with sequences of 3 and 5 tokens of width 4."
     )
@@ -56,6 +68,7 @@ def low_rank_flops(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="the FLOPs of the whole einsum, in its cheapest order",
         tempting={
             full
             + predict.matmul_flops(
@@ -78,7 +91,9 @@ def patches(answer: object) -> Verdict:
     if answer is ...:
         return NOT_ATTEMPTED
     if not isinstance(answer, str):
-        return Verdict("not yet", f"A pattern is a string, like 'b s (h d) -> b h s d'; {answer!r} is none.")
+        return Verdict(
+            "not yet", f"A pattern is a string, like 'b s (h d) -> b h s d'; {shown(answer)} is none."
+        )
     images = torch.arange(2 * 4 * 6 * 3).view(2, 4, 6, 3)
     expected = torch.stack(
         [
@@ -88,14 +103,17 @@ def patches(answer: object) -> Verdict:
     )
     if "->" not in answer:
         return Verdict(
-            "not yet", f"{answer!r} has no arrow: a pattern says what there is -> what there shall be."
+            "not yet", f"{shown(answer)} has no arrow: a pattern says what there is -> what there shall be."
         )
     try:
         came = rearrange(images, answer, p=2, q=3)
     except (
         Exception
     ) as error:  # einops has its own for what it can read, and lets pass what it meets otherwise
-        return Verdict("not yet", f"einops says: {' '.join(str(error).split())}")
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return Verdict(
+            "not yet", f"einops says: {said[-1].rstrip('.')}." if said else "einops cannot read it."
+        )
     if came.shape != expected.shape:
         said = f"The result has shape {tuple(came.shape)}, expected {tuple(expected.shape)}."
         return Verdict("not yet", f"{said} A patch has 2 × 3 pixels of 3 channels, an image 2 × 2 patches.")
@@ -140,6 +158,9 @@ def grouped_attention(answer: object) -> Verdict:
     def softmaxed(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return oracle(q, k).softmax(-1)
 
+    def keys_first(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return oracle(q, k).mT
+
     def in_groups(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return rearrange(oracle(q, k), "b (kv g) i j -> b kv g i j", kv=k.shape[1])
 
@@ -166,6 +187,7 @@ def grouped_attention(answer: object) -> Verdict:
             merged_the_other_way: "Merge in the order in which you split: (kv group) both times.",
             same_name_for_both: "That needs as many heads of keys as of queries. Split the heads into groups first.",
             softmaxed: "The scores themselves, before any softmax.",
+            keys_first: "Queries come first, then keys: a row for each query.",
             in_groups: "Merge the groups back into heads.",
             lambda q, k: (
                 q @ k.mT
@@ -177,39 +199,45 @@ def grouped_attention(answer: object) -> Verdict:
 
 def guarded(answer: object) -> Verdict:
     """A function whose annotations refuse what a bare product lets pass."""
-    if answer is ...:
-        return NOT_ATTEMPTED
     if not callable(answer):
-        return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
+        return no_function(answer)
     q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
     for good_q, good_k in ((q, k), (torch.randn(3, 2, 6), torch.randn(3, 7, 6))):
-        came, stumble = call(answer, good_q, good_k)
+        came, error = call(answer, good_q, good_k)
         if came is ...:
             return NOT_ATTEMPTED
         shapes = f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}"
-        if stumble:
-            told = " ".join(
-                line for line in stumble.splitlines() if line.startswith(("The problem", "Actual"))
-            )
+        if isinstance(error, jaxtyping.TypeCheckError):
             advice = (
                 "Queries and keys may differ in number, and every size may change: give each its own name."
             )
-            return Verdict(
-                "not yet", f"{shapes} are fine, but it was refused. {told} {advice}".replace("  ", " ")
-            )
+            refused = "it refused its own result" if "return value" in str(error) else "they were refused"
+            return Verdict("not yet", f"{shapes} are fine, but {refused}. {advice}")
+        if error:
+            return Verdict("not yet", f"{shapes}: {name_of(answer)} {stopped(answer, error)}")
         if not near(came, good_q @ good_k.mT, 1e-5):
-            return Verdict("not yet", f"{shapes}: the result should be q @ k.mT.")
+            advice = advice_on_kind(came, good_q)
+            return Verdict("not yet", f"{shapes}: the result should be q @ k.mT. {advice}".strip())
+    if not hasattr(answer, "__wrapped__"):
+        return Verdict(
+            "not yet",
+            "Nothing reads the annotations: keep the line @jaxtyped(typechecker=beartype) above it.",
+        )
+    if not answer.__annotations__:
+        return Verdict(
+            "not yet", "Nothing is annotated yet. Name the dimensions, as in x: Float[Tensor, 'rows width']."
+        )
     wrong = {
+        "a batch of batches": (
+            (q[None], k[None]),
+            "Name the dimensions one by one; ... lets any number pass.",
+        ),
         "keys for one sequence, which a product would give to both": (
             (q, k[:1]),
             "Both begin with the same batch.",
         ),
         "keys of another width": ((q, k[..., :3]), "The width has the same name in both."),
         "no batch at all": ((q[0], k[0]), "Name all three dimensions."),
-        "a batch of batches": (
-            (q[None], k[None]),
-            "Name the dimensions one by one; ... lets any number pass.",
-        ),
         "integers": ((q.long(), k.long()), "Float[...] says that the numbers are floats."),
     }
     for what, (arguments, advice) in wrong.items():

@@ -6,27 +6,47 @@ import random
 from collections.abc import Iterator
 from numbers import Real
 
+import numpy as np
 import torch
 
 from course_utils import floats
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_function, judge_value, name_of
+from course_utils.checks.verdict import (
+    IN_PLACE,
+    NO_NUMBER,
+    NOT_ATTEMPTED,
+    Verdict,
+    advice_on_kind,
+    call,
+    judge_function,
+    judge_value,
+    name_of,
+    no_function,
+    shown,
+    stopped,
+)
 
 
 def spelled(answer: object) -> Verdict:
     """-6.5 in fp16, as a string of 16 bits."""
+    if answer is not ... and not isinstance(answer, str):
+        return Verdict(
+            "not yet", f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {shown(answer)}.'
+        )
     if isinstance(answer, str):
-        answer = "".join(answer.replace("_", "").split()).removeprefix("0b")
-        if answer and set(answer) <= {"0", "1"} and len(answer) != 16:
-            return Verdict("not yet", f"fp16 has 16 bits: 1 + 5 + 10. {len(answer)} came.")
-    elif answer is not ...:
-        return Verdict("not yet", f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {answer!r}.')
+        bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
+        if set(bits) <= {"0", "1"} and len(bits) != 16:
+            return Verdict("not yet", f"fp16 has 16 bits: 1 + 5 + 10. {len(bits)} came.")
+        answer = bits if set(bits) <= {"0", "1"} else answer
     return judge_value(
         answer,
         f"{floats.encode(-6.5, 'fp16'):016b}",
+        wanted="16 bits, each a 0 or a 1: the sign, 5 of the exponent, 10 of the fraction",
         tempting={
             f"{floats.encode(6.5, 'fp16'):016b}": "That is +6.5: the first bit says minus.",
             f"{floats.encode(-6.5, 'bf16'):016b}": "That is bf16, with 8 exponent bits and bias 127. fp16 has 5 and 15.",
             "1000101010000000": "The exponent field holds the exponent plus the bias: 2 + 15.",
+            "1100100101000000": "The bias is 15, not 16: half of 2^5, less 1.",
+            "1100010000000101": "The fraction begins right behind the point: 101 first, then the zeros.",
             "1100011101000000": "The leading 1 of 1.101 is not stored; the fraction begins after the point.",
         },
         because="-6.5 = -1.101 (binary) × 2^2: sign 1, exponent 2 + 15 = 10001, fraction 1010000000.",
@@ -37,17 +57,20 @@ def block_gib(answer: object) -> Verdict:
     """GiB of the two weight matrices of GPT-3's feed-forward block, in bf16."""
     one = torch.empty(4 * 12288, 12288, dtype=torch.bfloat16, device="meta")
     size = 2 * one.nbytes
-    if isinstance(answer, str):
-        return Verdict("not yet", f"Write a plain number, without quotes or a unit, not {answer!r}.")
     return judge_value(
         answer,
         size / 2**30,
+        wanted="the GiB of two matrices in bf16",
         tempting={
             size / 2 / 10**9: "That is one matrix, and in GB. The block has two, and a GiB is 2^30 bytes.",
             size / 10**9: "That is in GB, 10^9 bytes. A GiB is 2^30 bytes.",
             size / 2**31: "That is one matrix; the block has two, up and down.",
             size / 2**29: "That is 4 bytes a number, which is fp32; bf16 takes 2.",
             size / 2**20: "That is in MiB.",
+            size: "That is in bytes. A GiB is 2^30 of them.",
+            size / 2**27: "That is in bits, 8 a byte; divide by 8.",
+            size
+            / 2**32: "The block is four times as wide inside: each matrix has 4 × 12288 × 12288 numbers.",
         },
         because="2 matrices × 4 × 12288 × 12288 numbers × 2 bytes = 2^30 × 2.25 bytes.",
     )
@@ -56,31 +79,64 @@ def block_gib(answer: object) -> Verdict:
 def decoded(answer: object) -> Verdict:
     """A reader's decode(bits, exponent_bits, fraction_bits) on every pattern of fp16 and bf16."""
 
+    patterns = torch.arange(2**16, dtype=torch.int32).to(torch.uint16)
+    read_by_torch = {
+        exponent_bits: patterns.view(kind).double().tolist()
+        for exponent_bits, kind in ((5, torch.float16), (8, torch.bfloat16))
+    }
+
     def oracle(bits: int, exponent_bits: int, fraction_bits: int) -> float:
-        return floats.decode(bits, "fp16" if exponent_bits == 5 else "bf16")
+        return read_by_torch[exponent_bits][bits]
 
     def no_subnormals(bits: int, e: int, m: int) -> float:
         sign, exponent, fraction = bits >> (e + m), bits >> m & (2**e - 1), bits & (2**m - 1)
         return (-1) ** sign * (1 + fraction / 2**m) * 2.0 ** (exponent - (2 ** (e - 1) - 1))
 
+    def kind(bits: int, e: int) -> str:
+        return floats.kind(bits, "fp16" if e == 5 else "bf16")
+
     def one_exponent_too_low(bits: int, e: int, m: int) -> float:
-        if floats.kind(bits, "fp16" if e == 5 else "bf16") == "subnormal":
-            return oracle(bits, e, m) / 2
-        return oracle(bits, e, m)
+        return oracle(bits, e, m) / (2 if kind(bits, e) == "subnormal" else 1)
+
+    def subnormals_only_by_exponent(bits: int, e: int, m: int) -> float:
+        return oracle(bits | 1 << m, e, m) if bits >> m & (2**e - 1) == 0 else oracle(bits, e, m)
+
+    def endless(bits: int, e: int, m: int) -> float:
+        no_number = kind(bits, e) in ("infinity", "NaN")
+        return no_subnormals(bits, e, m) if no_number else oracle(bits, e, m)
+
+    def nan_left_out(bits: int, e: int, m: int) -> float:
+        return math.inf if kind(bits, e) == "NaN" else oracle(bits, e, m)
+
+    def without_sign(bits: int, e: int, m: int) -> float:
+        return abs(oracle(bits, e, m))
+
+    def bias_too_large(bits: int, e: int, m: int) -> float:
+        return oracle(bits, e, m) / 2
+
+    def always_fp16(bits: int, e: int, m: int) -> float:
+        return oracle(bits, 5, 10)
 
     def zero_without_sign(bits: int, e: int, m: int) -> float:
         return oracle(bits, e, m) or 0.0
 
     # Those to talk about come first: two normal numbers, zero, a subnormal, infinity, NaN, and -0.0.
     tellings = ((bits, 5, 10) for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000))
+    other_widths = (0x3F80, 8, 7)
     every = ((bits, e, m) for e, m in ((5, 10), (8, 7)) for bits in range(2**16))
     return judge_function(
         answer,
         oracle,
-        [*tellings, *every],
+        [*tellings, other_widths, *every],
         tempting={
             no_subnormals: "An exponent field of 0 drops the leading 1, and one of all ones is no number at all.",
             one_exponent_too_low: "Subnormals use 2^(1 - bias), not 2^(0 - bias).",
+            subnormals_only_by_exponent: "An exponent field of 0 drops the leading 1: what is left is 0 and a fraction.",
+            endless: "An exponent field of all ones is infinity, or NaN where the fraction is not 0.",
+            nan_left_out: "All ones is infinity only where the fraction is 0; with any other fraction it is NaN.",
+            without_sign: "The first bit is the sign: 1 says minus.",
+            bias_too_large: "The bias is one less than half the exponent field's 2^bits: 15 for 5 bits.",
+            always_fp16: "That is fp16 again. The widths of the fields are given: use them for the bias too.",
             zero_without_sign: "Zero has a sign too.",
         },
         because="All 131,072 patterns of fp16 and bf16.",
@@ -107,6 +163,12 @@ def stall(answer: object) -> Verdict:
     def times_step(fraction_bits: int, step: float) -> float:
         return step * 2.0 ** (fraction_bits + 1)
 
+    def still_moving(fraction_bits: int, step: float) -> float:
+        return oracle(fraction_bits, step) / 2
+
+    def after_the_tie(fraction_bits: int, step: float) -> float:
+        return oracle(fraction_bits, step) * 2
+
     return judge_function(
         answer,
         oracle,
@@ -115,6 +177,8 @@ def stall(answer: object) -> Verdict:
             power_of_two: "That is for steps of 1. What counts is the step beside the spacing.",
             spacing_of_one_step: "Rounded down, where the step is still more than half a spacing: the sum goes on. "
             "Round the exponent up.",
+            still_moving: "There a step is still more than half a spacing: the sum goes on, to twice that.",
+            after_the_tie: "It stops before: half a spacing is a tie, and a tie goes to the even number, which is the sum.",
             times_step: "That holds where the step is a power of two. For others, look for the power of two "
             "at which the step is no more than half a spacing.",
         },
@@ -130,22 +194,21 @@ def _rounded(x: float, fraction_bits: int) -> float:
 
 def scale_for_e4m3(answer: object) -> Verdict:
     """A reader's scale for a tensor, by what E4M3 makes of the scaled tensor."""
-    if answer is ...:
-        return NOT_ATTEMPTED
     if not callable(answer):
-        return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
+        return no_function(answer)
     for name, x in _tensors():
-        scale, stumble = call(answer, x.clone())
-        if stumble:
-            return Verdict("not yet", f"On {name}, {name_of(answer)} {stumble}")
+        given = x.clone()
+        scale, error = call(answer, given)
         if scale is ...:
             return NOT_ATTEMPTED
-        scale = scale.item() if isinstance(scale, torch.Tensor) and scale.numel() == 1 else scale
-        if not isinstance(scale, Real):  # NumPy's numbers are
-            return Verdict("not yet", f"On {name} it returned {type(scale).__name__}, and not one number.")
-        complaint = _complaint(x, float(scale))
-        if complaint:
-            return Verdict("not yet", f"On {name}, {complaint}")
+        if error:
+            said = f"{name_of(answer)} {stopped(answer, error)} {'' if x.any() else ZEROS}".strip()
+        elif not torch.equal(given, x):
+            said = f"{name_of(answer)} {IN_PLACE}"
+        else:
+            said = _complaint(x, scale)
+        if said:
+            return Verdict("not yet", f"On {name}, {said}")
     return Verdict(
         "right", "The largest magnitude lands on 448, so nothing overflows and no exponent is wasted."
     )
@@ -160,12 +223,19 @@ def _tensors() -> Iterator[tuple[str, torch.Tensor]]:
     yield "a tensor of zeros", torch.zeros(8)
 
 
-def _complaint(x: torch.Tensor, scale: float) -> str:
+ZEROS = "A tensor of zeros needs a scale too: any number that can be divided by again."
+
+
+def _complaint(x: torch.Tensor, came: object) -> str:
     """What is wrong with that scale, or nothing."""
+    scale = _as_float(came)
+    if scale is None:
+        return f"it gave {shown(came)}. {advice_on_kind(came, 1.0)}"
     if not math.isfinite(scale) or scale == 0:
-        return (
-            f"the scale is {scale}. Nothing can be divided by it again: a tensor of zeros needs a scale too."
+        advice = (
+            (NO_NUMBER if math.isnan(scale) else "Nothing can be divided by it again.") if x.any() else ZEROS
         )
+        return f"the scale is {scale:g}. {advice}"
     if scale < 0:
         return f"the scale is {scale:.4g}, and turns every sign. Take the largest magnitude."
     true_largest = x.double().abs().max().item()
@@ -177,11 +247,33 @@ def _complaint(x: torch.Tensor, scale: float) -> str:
             f"the largest scaled magnitude is {largest:.4g}. Up to 464 it would round to 448, and no further off "
             "than that; but the largest number is 448, and nothing is gained beyond it."
         )
+    for limit, words in OTHER_LIMITS.items():
+        if math.isclose(largest, limit, rel_tol=1e-6):
+            return f"the largest scaled magnitude is {limit:,}. {words} E4M3 goes to 448."
     if largest > 464:
-        return f"the largest scaled magnitude is {largest:.4g}, beyond E4M3's 448. Is it the magnitude that you took?"
+        return f"the largest scaled magnitude is {largest:.4g}, beyond E4M3's 448. Is it the largest magnitude that you took?"
     if 0 < largest < 447:
         return f"the largest scaled magnitude is {largest:.4g}: there is room up to 448, and the small values need it."
     return ""
+
+
+OTHER_LIMITS = {
+    240: "That is the limit of another E4M3, which has infinities.",
+    256: "That is a power of two, and not the largest number.",
+    57_344: "That is E5M2's limit.",
+    65_504: "That is fp16's limit.",
+}
+
+
+def _as_float(x: object) -> float | None:
+    """One real number, of whatever type; None for anything else."""
+    x = x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x
+    try:
+        return (
+            float(x) if isinstance(x, Real) and not isinstance(x, bool) else None
+        )  # NumPy's numbers are Real
+    except OverflowError:
+        return math.inf
 
 
 class Pattern(int):
@@ -209,11 +301,20 @@ def bf16_by_integers(answer: object) -> Verdict:
     def without_nan(bits: int) -> int:
         return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
+    def infinity_too(bits: int) -> int:
+        return bits >> 16 | 0x40 if bits >> 23 & 0xFF == 0xFF else oracle(bits)
+
+    def not_shifted(bits: int) -> int:
+        return oracle(bits) << 16
+
     def judged(bits: int) -> object:
         result = answer(bits)
-        if result is ...:
+        if isinstance(result, float | np.floating):
+            raise TypeError(f"{result} is a float. One integer is wanted, as // and >> give it.")
+        try:
+            result = operator.index(result)
+        except TypeError:
             return result
-        result = operator.index(result)  # whose message says that a float is none
         kept = 0 <= result < 2**16 and floats.kind(result, "bf16") == "NaN"
         # Which of the NaNs it is, is a matter of taste.
         return oracle(bits) if kept and floats.kind(bits, "fp32") == "NaN" else result
@@ -232,6 +333,8 @@ def bf16_by_integers(answer: object) -> Verdict:
         [(Pattern(bits),) for bits in cases],
         tempting={
             without_nan: "The rounding is right. A NaN whose ones are all among the bits that go must stay a NaN.",
+            infinity_too: "Infinity's exponent is all ones as well. NaN is what has a fraction besides.",
+            not_shifted: "Those are 32 bits still. bf16 is the upper 16: shift.",
             truncated: "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest.",
             half_up: "That sends every tie up. A tie goes to the pattern that ends in 0.",
             half_down: "That sends every tie down. A tie goes to the pattern that ends in 0.",

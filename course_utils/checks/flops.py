@@ -16,6 +16,7 @@ def cheaper_order(answer: object) -> Verdict:
     return judge_value(
         answer,
         column_first,
+        wanted="the FLOPs of the cheaper order",
         tempting={
             matrices_first: "That is (A @ B) @ v, with a product of two matrices. Start from the other end.",
             2 * 1000 * 1000 * 1999 // 1000: "That is the exact count. By the convention, a product is 2BDK.",
@@ -34,6 +35,7 @@ def days(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="days, within 1 %",
         tolerance=0.01,
         tempting={
             expected
@@ -43,6 +45,7 @@ def days(answer: object) -> Verdict:
             expected
             / 3: "That is the forward pass alone: training takes 6 FLOPs for each parameter and token.",
             expected * predict.SECONDS_PER_DAY: "That is in seconds.",
+            expected * 24: "That is in hours.",
             expected * 1024: "That is on one A100.",
         },
         because="6 × 174.6e9 × 300e9 / (1024 × 312e12 × 0.5) seconds, and 86,400 of them a day.",
@@ -54,10 +57,7 @@ def smallest_batch(answer: object) -> Verdict:
 
     def oracle(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) -> int:
         b = 1
-        while (
-            predict.matmul_flops(b, d, k) / flop_per_sec
-            < predict.matmul_bytes(b, d, k, "bf16") / bytes_per_sec
-        ):
+        while 2 * b * d * k / flop_per_sec < 2 * (b * d + d * k + b * k) / bytes_per_sec:
             b += 1
         return b
 
@@ -77,6 +77,10 @@ def smallest_batch(answer: object) -> Verdict:
             b += 1
         return b
 
+    def not_rounded(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) -> Number:
+        ridge = flop_per_sec / bytes_per_sec
+        return ridge * d * k / (d * k - ridge * (d + k))
+
     machines_at_hand = [MACHINES[name] for name in ("H100 SXM", "A100 SXM", "L4")]
     cases = [
         (d, k, m.peak("bf16"), float(m.bytes_per_sec))
@@ -91,7 +95,8 @@ def smallest_batch(answer: object) -> Verdict:
             ridge_itself: "That is the ridge. Input and result are read and written too, so it takes a larger B.",
             rounded_down: "One less, and memory is the limit still: round up.",
             without_result: "The result has to be written, too.",
-            four_bytes: "That is with 4 bytes per number; bf16 has 2.",
+            four_bytes: "That is with 4 bytes for each number, or 1 FLOP for each product; bf16 takes 2, and an addition counts.",
+            not_rounded: "A batch is a whole number: round up.",
         },
         because="Nine layers on three machines, against a loop that tries B = 1, 2, 3, ...",
     )
@@ -135,6 +140,11 @@ def utilisation(answer: object) -> Verdict:
     ) -> Number:
         return (6 * parameters + 6 * layers * width * sequence) * rate / peak
 
+    def achieved(
+        rate: Number, parameters: Number, layers: int, width: int, sequence: int, peak: Number
+    ) -> Number:
+        return peak * oracle(rate, parameters, layers, width, sequence, peak)
+
     cases = [
         (3_500.0, 8e9, 32, 4096, 8192, 989.5e12),
         (1_000.0, 70e9, 80, 8192, 8192, 989.5e12),
@@ -149,6 +159,7 @@ def utilisation(answer: object) -> Verdict:
             without_attention: "That leaves attention out. Add 12 · L · H · S for each token.",
             forward_attention: "Attention has a backward pass too: 3 × 4 = 12, not 4.",
             forward_only: "That is the forward pass alone; training takes three times that.",
+            achieved: "That is what it does in FLOP/s. As a share of the peak, please.",
             percent: "As a share, not in per cent.",
             halved: "That is masked attention. Count it unmasked here.",
             squared: "S² is for a whole sequence. Here everything is per token, so one S remains.",
@@ -172,6 +183,15 @@ def fitted_roofline(answer: object) -> Verdict:
         low = sorted(points)[: len(points) // 2]
         return sum(rate for _, rate in high) / len(high), sum(rate / x for x, rate in low) / len(low)
 
+    def lowest(points: list[tuple[Number, Number]]) -> tuple[Number, Number]:
+        return max(rate for _, rate in points), min(rate / x for x, rate in points)
+
+    def one_mean(points: list[tuple[Number, Number]]) -> tuple[Number, Number]:
+        return (
+            sum(rate for _, rate in points) / len(points),
+            sum(rate / x for x, rate in points) / len(points),
+        )
+
     def swapped(points: list[tuple[Number, Number]]) -> tuple[Number, Number]:
         peak, bandwidth = oracle(points)
         return bandwidth, peak
@@ -184,6 +204,8 @@ def fitted_roofline(answer: object) -> Verdict:
         tempting={
             first_and_last: "The outermost points need not lie on the roof. Every point says: the roof is no lower.",
             means: "A mean lies below the roof, since a measurement can only fall short of it. Take the highest.",
+            lowest: "The lowest is a point far to the right, or one that fell short. Each point says: no lower than this.",
+            one_mean: "A mean lies below the roof, since a measurement can only fall short of it. Take the highest.",
             swapped: "That is (bandwidth, peak). The peak comes first.",
         },
         because="Three made-up machines, whose roofs are known. On a real one this finds the cache where products fit into it.",

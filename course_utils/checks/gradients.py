@@ -18,6 +18,7 @@ def backward_flops(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="the FLOPs of the backward pass through all three layers",
         tempting={
             2 * forward: "That is two products in every layer. The first one reads plain data.",
             forward: "That is the forward pass.",
@@ -123,6 +124,16 @@ def frozen_flops(answer: object) -> Verdict:
     def backward_alone(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
         return oracle(batch, widths, frozen) - sum(by_layer(batch, widths))
 
+    def frozen_for_free(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
+        trained = [0 if layer in frozen else 3 * n for layer, n in enumerate(by_layer(batch, widths))]
+        return sum(trained) - (0 if 0 in frozen else by_layer(batch, widths)[0])
+
+    def multiplications(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
+        return oracle(batch, widths, frozen) // 2
+
+    def one_row(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
+        return oracle(batch, widths, frozen) // batch
+
     def as_if_in_front(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
         return oracle(batch, widths, tuple(range(len(frozen))))
 
@@ -144,6 +155,9 @@ def frozen_flops(answer: object) -> Verdict:
             all_inputs: "Nobody needs an input's gradient if nothing before it is trained.",
             without_freezing: "A frozen layer has no gradient of its weight.",
             backward_alone: "That is the backward pass alone; the forward pass belongs to a step, too.",
+            frozen_for_free: "A frozen layer still runs forward, and may have to pass a gradient on.",
+            multiplications: "Each multiplication comes with an addition: 2 FLOPs.",
+            one_row: "That is for one row; there are `batch` of them.",
             as_if_in_front: "Which layers are frozen matters, and not only how many.",
         },
         because="Six cases, with frozen layers in front, in the middle, at the end, and everywhere.",
@@ -165,6 +179,9 @@ def kept_bytes(answer: object) -> Verdict:
     def with_output(batch: int, widths: Sequence[int], nonlinearity: str) -> int:
         return oracle(batch, widths, nonlinearity) + 4 * batch * widths[-1]
 
+    def one_row(batch: int, widths: Sequence[int], nonlinearity: str) -> int:
+        return oracle(batch, widths, nonlinearity) // batch
+
     def with_weights(batch: int, widths: Sequence[int], nonlinearity: str) -> int:
         return oracle(batch, widths, nonlinearity) + 4 * sum(d * k for d, k in pairwise(widths))
 
@@ -184,6 +201,7 @@ def kept_bytes(answer: object) -> Verdict:
             twice: "ReLU keeps its result, which is the next layer's input: once for both.",
             with_output: "The last result is not needed for any gradient here.",
             lambda *case: oracle(*case) // 4: "That is the number of numbers; fp32 takes 4 bytes each.",
+            one_row: "That is for one row; there are `batch` of them.",
             with_weights: "The parameters are there anyway; autograd keeps no copy of them.",
         },
         because="Five networks, as the storages that autograd really keeps.",
@@ -198,6 +216,7 @@ def low_rank_flops(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="the FLOPs for one token, forward and backward, of the frozen matrix and the narrow pair",
         tempting={
             3 * full
             + 3 * narrow: "The frozen matrix has no gradient of its own: two products of three remain.",
@@ -206,6 +225,7 @@ def low_rank_flops(answer: object) -> Verdict:
             * narrow: "The frozen matrix still has to pass the gradient on: what lies before it is trained too.",
             3 * narrow: "The frozen matrix takes part, too: forward, and to pass the gradient on.",
             2 * full + 2 * narrow: "The narrow matrices are trained: three products each.",
+            expected // 2: "Each multiplication comes with an addition: 2 FLOPs.",
             2 * full + 3 * narrow // 2: "There are two narrow matrices, in and out.",
         },
         because="2 of 3 products for the frozen matrix, 3 of 3 for the two narrow ones: "

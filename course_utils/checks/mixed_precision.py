@@ -5,7 +5,20 @@ import math
 import torch
 
 from course_utils import floats
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_function, judge_value, name_of
+from course_utils.checks.verdict import (
+    IN_PLACE,
+    NO_NUMBER,
+    NOT_ATTEMPTED,
+    Verdict,
+    advice_on_kind,
+    call,
+    judge_function,
+    judge_value,
+    name_of,
+    no_function,
+    shown,
+    stopped,
+)
 from course_utils.quantities import Number
 
 State = tuple[Number, int]  # of a loss scaler: its scale, and the good steps since it changed
@@ -22,6 +35,9 @@ def moves(answer: object) -> Verdict:
 
     def relative(weight: Number, update: Number) -> bool:
         return update > 2**-8 * weight
+
+    def in_python(weight: Number, update: Number) -> bool:
+        return weight + update != weight
 
     def quarter_step(weight: Number, update: Number) -> bool:
         return update > floats.spacing(weight, "bf16") / 4
@@ -55,6 +71,7 @@ def moves(answer: object) -> Verdict:
         tempting={
             against_epsilon: "Steps grow with the weight: 2^-8 is half a step from 1 to 2 alone.",
             relative: "Between two powers of two the step stays the same: it does not grow with the weight itself.",
+            in_python: "Python adds in fp64. What counts is the sum, rounded to bf16.",
             quarter_step: "bf16 has 7 fraction bits: from 1 on a step is 2^-7, and half of it 2^-8.",
             whole_step: "Half a step is enough: it is nearer to the next number.",
             tie_stays: "Half a step exactly goes to the neighbour whose fraction ends in 0, which may be the next one.",
@@ -89,6 +106,9 @@ def loss_scale(answer: object) -> Verdict:
         scale = oracle(largest)
         return scale if scale * largest <= 65_504 else scale / 2
 
+    def constant(largest: Number) -> Number:
+        return 2.0**15
+
     return judge_function(
         answer,
         oracle,
@@ -108,6 +128,7 @@ def loss_scale(answer: object) -> Verdict:
             up_to_the_edge: "65,520 itself is infinite already: the product has to stay below it.",
             by_the_power: "Numbers just below a power of two need one factor less: 1.9998 × 2^15 is infinite.",
             below_the_largest: "Up to 65,520 fp16 rounds down to 65,504: that is still finite.",
+            constant: "That is for a largest gradient near 1: smaller ones can be scaled up further.",
             too_large: "With that scale the largest gradient becomes infinite.",
         },
         because="Nine gradients, two of them at the very edge.",
@@ -119,10 +140,12 @@ def recipe_bytes(answer: object) -> Verdict:
     return judge_value(
         answer,
         4 + 4 + 2 + 2 + 1,
+        wanted="the bytes of all that is kept for one parameter",
         tempting={
             12: "The fp8 copy takes a byte as well.",
             17: "The averages are bf16 here, 2 bytes each.",
             11: "There are two averages, and the gradients are in fp32.",
+            8 * 13: "That is in bits, 8 a byte.",
             9: "The gradients are kept as well.",
             14: "The copy for the products is fp8: one byte, not two.",
             16: "That is the usual recipe. Add up what this one keeps.",
@@ -161,6 +184,9 @@ def updated_scale(answer: object) -> Verdict:
     def never_grows(scale: Number, good_steps: int, finite: bool, interval: int) -> State:
         return (scale, good_steps + 1) if finite else (scale / 2, 0)
 
+    def grows_each_time(scale: Number, good_steps: int, finite: bool, interval: int) -> State:
+        return (2 * scale, 0) if finite else (scale / 2, 0)
+
     def never_shrinks(scale: Number, good_steps: int, finite: bool, interval: int) -> State:
         return oracle(scale, good_steps, finite, interval) if finite else (scale, 0)
 
@@ -183,6 +209,7 @@ def updated_scale(answer: object) -> Verdict:
             other_order: "The scale comes first.",
             keeps_the_count: "After an infinity the count begins again at 0: the good steps have to follow each other.",
             never_grows: "After `interval` good steps the scale doubles.",
+            grows_each_time: "One good step is not enough: it takes `interval` of them, one after the other.",
             never_shrinks: "An infinity halves the scale.",
         },
         because="Seven steps: good ones, infinite ones, and a doubling after five and after each.",
@@ -196,25 +223,27 @@ DRAWS = 20_000
 
 def rounded_by_chance(answer: object) -> Verdict:
     """Each number goes to one of its two bf16 neighbours, to the upper one with a chance of the way it has come."""
-    if answer is ...:
-        return NOT_ATTEMPTED
     if not callable(answer):
-        return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
+        return no_function(answer)
     for number in (1.001, 1.25, -1.001, 3.14159, 0.0123, -1e-20, 255.5):
         x = torch.full((DRAWS,), number)
-        came, stumble = call(answer, x.clone(), torch.Generator().manual_seed(1))
+        given = x.clone()
+        came, error = call(answer, given, torch.Generator().manual_seed(1))
         called = f"{name_of(answer)} of {DRAWS:,} times {number:g}"
-        if stumble:
-            return Verdict("not yet", f"{called} {stumble}")
+        if error:
+            return Verdict("not yet", f"{called} {stopped(answer, error)}")
         if came is ...:
             return NOT_ATTEMPTED
+        if not torch.equal(given, x):
+            return Verdict("not yet", f"{called} {IN_PLACE}")
         wrong = _wrongly_rounded(came, x)
         if wrong:
             return Verdict("not yet", f"{called}: {wrong}")
     drawn = []
     for seed in (2, 2, 3):
-        came, stumble = call(answer, torch.full((DRAWS,), 1.001), torch.Generator().manual_seed(seed))
-        wrong = stumble or _wrongly_rounded(came, torch.full((DRAWS,), 1.001))
+        x = torch.full((DRAWS,), 1.001)
+        came, error = call(answer, x.clone(), torch.Generator().manual_seed(seed))
+        wrong = stopped(answer, error) if error else _wrongly_rounded(came, x)
         if wrong:
             return Verdict("not yet", f"{name_of(answer)} with another generator: {wrong}")
         drawn.append(came)
@@ -225,13 +254,12 @@ def rounded_by_chance(answer: object) -> Verdict:
 
 def _wrongly_rounded(came: object, x: torch.Tensor) -> str:
     if not isinstance(came, torch.Tensor) or came.dtype != torch.bfloat16 or came.shape != x.shape:
-        kind = f"{came.dtype}, shape {tuple(came.shape)}" if isinstance(came, torch.Tensor) else repr(came)
-        wider = (
-            " (An int32 and an int64 make an int64.)"
-            if isinstance(came, torch.Tensor) and len(came) > len(x)
-            else ""
-        )
-        return f"a tensor in bf16 is wanted, of shape {tuple(x.shape)}; it gave {kind}.{wider}"
+        kind = f"{came.dtype}, shape {tuple(came.shape)}" if isinstance(came, torch.Tensor) else shown(came)
+        wider = isinstance(came, torch.Tensor) and came.numel() > x.numel()
+        advice = "An int32 and an int64 make an int64." if wider else advice_on_kind(came, x)
+        return f"a tensor in bf16 is wanted, of shape {tuple(x.shape)}; it gave {kind}. {advice}".strip()
+    if came.isnan().any():
+        return f"NaN is among the results. {NO_NUMBER}"
     exact = x[0].double().item()
     lower, upper = floats.neighbours(exact, "bf16")
     nearest = floats.stored(exact, "bf16")

@@ -18,6 +18,7 @@ def state_bytes(answer: object) -> Verdict:
     return judge_value(
         answer,
         expected,
+        wanted="the bytes that each of the 64 machines holds",
         tempting={
             whole: "That is all of it. Sharded, each of the 64 holds an equal part.",
             expected * 12 / 16: "Parameters and gradients take 2 bytes each in bf16, too.",
@@ -81,6 +82,9 @@ def last_token(answer: object) -> Verdict:
         starts = range(len(tokens) - sequence + 1)
         return [(tokens[s : s + sequence], tokens[s + 1 : s + sequence + 1]) for s in starts]
 
+    def next_token_alone(tokens: list[int], sequence: int) -> list[tuple[list[int], int]]:
+        return [(window, targets[-1]) for window, targets in oracle(tokens, sequence)]
+
     def apart(tokens: list[int], sequence: int) -> list[tuple[list[int], list[int]]]:
         return oracle(tokens, sequence)[::sequence]
 
@@ -92,6 +96,7 @@ def last_token(answer: object) -> Verdict:
             one_too_few: "One is missing: the last window's targets end with the very last token.",
             same_place: "The targets are one token later.",
             short_at_the_end: "The last of those has a target too few.",
+            next_token_alone: "A target for each token of the window: as many as the window has.",
             apart: "Windows may overlap: one begins at each token that leaves room.",
         },
         because="Four files of tokens, the shortest possible among them.",
@@ -117,15 +122,30 @@ def adamw_step(answer: object) -> Verdict:
         inside: bool = False,
         coupled: bool = False,
         summed: bool = False,
+        exchanged: bool = False,
+        rootless: bool = False,
+        uphill: bool = False,
     ) -> Update:
-        b1, b2, eps = 0.9, 0.999, 1e-8
+        b1, b2, eps = (0.999, 0.9, 1e-8) if exchanged else (0.9, 0.999, 1e-8)
         g = g + decay * p if coupled else g
         m = b1 * m + (1 if summed else 1 - b1) * g
         v = b2 * v + (1 - b2) * g * g
         first, second = (m / (1 - b1**t), v / (1 - b2**t)) if correct else (m, v)
-        brake = (second + eps).sqrt() if inside else second.sqrt() + eps
+        brake = (second + eps).sqrt() if inside else (second if rootless else second.sqrt()) + eps
         kept = p if coupled else p * (1 - lr * decay)
-        return kept - lr * first / brake, m, v
+        return kept - (-lr if uphill else lr) * first / brake, m, v
+
+    def corrected(
+        p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor, t: int, lr: Number, decay: Number
+    ) -> Update:
+        p, m, v = step(p, g, m, v, t, lr, decay)
+        return p, m / (1 - 0.9**t), v / (1 - 0.999**t)
+
+    def other_order(
+        p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor, t: int, lr: Number, decay: Number
+    ) -> Update:
+        p, m, v = step(p, g, m, v, t, lr, decay)
+        return p, v, m
 
     def with_mistake(**mistake: bool) -> Callable[..., Update]:
         return lambda *case: step(*case, **mistake)
@@ -162,6 +182,16 @@ def adamw_step(answer: object) -> Verdict:
             with_mistake(
                 summed=True
             ): "The new gradient has the weight 1 - beta, so that the average is one.",
+            with_mistake(exchanged=True): "0.9 is for the average, 0.999 for the average of squares.",
+            with_mistake(
+                rootless=True
+            ): "Divide by the root of the average of squares, not by the average itself.",
+            with_mistake(uphill=True): "That goes up the slope: the step is taken off.",
+            corrected: "Give back the averages as they are kept; the corrected ones serve this step alone.",
+            other_order: "The order is (p, m, v).",
+            lambda p, g, m, v, t, lr, decay: step(
+                p, g, m, v, t, lr, decay / lr
+            ): "The decay is multiplied by lr, as in p × (1 - lr × decay).",
             lambda p, g, m, v, t, lr, decay: step(
                 p, g, m, v, t, lr, 0.0
             ): "The decay is missing: p shrinks by lr × decay.",
@@ -196,6 +226,9 @@ def clipped(answer: object) -> Verdict:
         norm = sum(x * x for gradient in gradients for x in gradient)
         return [[min(1.0, max_norm / norm) * x for x in gradient] for gradient in gradients]
 
+    def to_one(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
+        return oracle(gradients, 1.0)
+
     def always(gradients: list[list[Number]], max_norm: Number) -> list[list[Number]]:
         norm = math.sqrt(sum(x * x for gradient in gradients for x in gradient))
         return [[max_norm / norm * x for x in gradient] for gradient in gradients]
@@ -216,6 +249,7 @@ def clipped(answer: object) -> Verdict:
             by_value: "That clips each number, and turns the direction.",
             without_zero: "Gradients that are all 0 have a norm of 0: leave them as they are.",
             by_sum: "The norm is the root of the sum of squares, not the sum of sizes.",
+            to_one: "max_norm is not always 1.",
             squared: "That is the norm squared: take the root.",
             always: "Gradients with a smaller norm stay as they are.",
         },

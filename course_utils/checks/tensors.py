@@ -1,12 +1,11 @@
 """The exercises of notebook 02."""
 
-import functools
 from collections.abc import Sequence
 
 import torch
 
 from course_utils import layout
-from course_utils.checks.verdict import Verdict, judge_function, judge_value
+from course_utils.checks.verdict import Verdict, judge_function, judge_value, shown
 from course_utils.quantities import Number
 
 
@@ -31,9 +30,17 @@ def metadata(answer: object) -> Verdict:
     shape, stride, offset = expected
     if isinstance(answer, list | tuple):
         answer = tuple(tuple(part) if isinstance(part, list) else part for part in answer)
+        if len(answer) == 3 and isinstance(answer[0], tuple) and answer[0] != shape:
+            advice = {
+                4: "A number in the brackets drops its dimension; a slice like [1:] keeps it.",
+                2: "transpose(0, 2) makes (4, 3, 2) of it; [1:] leaves 3 of the 4.",
+            }
+            words = advice[4 if len(answer[0]) != 2 else 2]
+            return Verdict("not yet", f"{shown(answer)} is not it: the shape is another. {words}")
     return judge_value(
         answer,
         expected,
+        wanted="a tuple (shape, stride, offset), like ((2, 3), (3, 1), 0)",
         tempting={
             (shape, stride, 0): "The slice starts at 1 and the last index is 1: both move the offset.",
             (shape, stride, 1): "The index in the last place steps along stride 12, so it adds 12.",
@@ -55,7 +62,6 @@ def metadata(answer: object) -> Verdict:
             ): "transpose comes first: (12, 4, 1) becomes (1, 4, 12), and then [..., 1] drops the last.",
         },
         because="transpose: strides (1, 4, 12). [1:] adds 1 to the offset, the last 1 adds 12 and drops its dimension.",
-        wanted="A tuple (shape, stride, offset) is wanted, like ((2, 3), (3, 1), 0).",
     )
 
 
@@ -65,6 +71,7 @@ def kept_alive(answer: object) -> Verdict:
     return judge_value(
         answer,
         whole,
+        wanted="the bytes that stay allocated",
         tempting={
             whole // 1024: "That is what the slice sees. A view keeps the whole storage.",
             whole * 2: "bf16 takes 2 bytes.",
@@ -95,6 +102,9 @@ def element(answer: object) -> Verdict:
     def swapped(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> int:
         return storage[offset + i * stride[1] + j * stride[0]]
 
+    def nested(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> int:
+        return storage[i][j]
+
     base = torch.arange(60, 120).view(6, 10)
     matrices = [
         base,
@@ -117,6 +127,7 @@ def element(answer: object) -> Verdict:
         tempting={
             contiguous: "Neighbours in a row lie next to each other in a fresh matrix only: use both strides, and the offset.",
             without_offset: "That is right up to here. A slice begins somewhere inside the storage: at its offset.",
+            nested: "The storage is one flat list, whatever the matrix looks like: one number in the brackets.",
             swapped: "i counts rows, so it steps by the first stride.",
         },
         because="A fresh matrix, a transpose, slices, an expanded row, overlapping windows, and a transpose of a slice.",
@@ -148,6 +159,18 @@ def windows(answer: object) -> Verdict:
     def divided(n: int, width: int, step: int) -> tuple[tuple[Number, ...], tuple[int, ...]]:
         return ((n - width) / step + 1, width), (step, 1)
 
+    def in_bytes(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return oracle(n, width, step)[0], (4 * step, 4)
+
+    def one_later(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return oracle(n, width, step)[0], (1, 1)
+
+    def shape_alone(n: int, width: int, step: int) -> tuple[int, ...]:
+        return oracle(n, width, step)[0]
+
+    def stride_first(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return oracle(n, width, step)[::-1]
+
     def transposed(n: int, width: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (width, (n - width) // step + 1), (1, step)
 
@@ -162,23 +185,14 @@ def windows(answer: object) -> Verdict:
             too_many: "The last of those windows reaches beyond the end.",
             as_if_one_apart: "That many begin one after the other; only every step-th of them counts.",
             divided: "A number of windows is whole: round down, with //.",
+            in_bytes: "torch counts strides in elements, not in bytes.",
+            one_later: "Those windows begin one after the other; the next one begins step numbers later.",
+            shape_alone: "That is the shape alone. The stride is wanted behind it.",
+            stride_first: "The shape comes first, then the stride.",
             transposed: "A row for each window: the windows are the first dimension.",
         },
         because="Seven cases against torch's own unfold, windows that touch and windows that leave gaps among them.",
     )
-
-
-def _as_yes_or_no(answer: object) -> object:
-    """A function whose 0 and 1 are taken for False and True."""
-    if not callable(answer):
-        return answer
-
-    @functools.wraps(answer)
-    def yes_or_no(*arguments: object) -> object:
-        came = answer(*arguments)
-        return bool(came) if isinstance(came, int) else came
-
-    return yes_or_no
 
 
 def flattens(answer: object) -> Verdict:
@@ -231,7 +245,7 @@ def flattens(answer: object) -> Verdict:
         ((), ()),
     ]
     return judge_function(
-        _as_yes_or_no(answer),
+        answer,
         oracle,
         cases,
         tempting={

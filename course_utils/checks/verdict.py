@@ -4,8 +4,9 @@ import copy
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 
 import numpy as np
@@ -37,39 +38,45 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
-_WANTED = {int: "A plain number is wanted.", float: "A plain number is wanted."}
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )
+NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
+IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
 
 
 def judge_value(
     answer: object,
     expected: object,
     *,
+    wanted: str,
     tempting: Mapping[object, str],
     because: str,
     tolerance: Number = 0.0,
-    wanted: str = "",
 ) -> Verdict:
-    """One value, exact or to a relative tolerance, with advice for the wrong values that people come to."""
+    """One value, exact or to a relative tolerance, with advice for the wrong values that people come to.
+
+    `wanted` names the quantity and its unit, for those who answer with something else altogether.
+    """
     if answer is ...:
         return NOT_ATTEMPTED
-    if same(answer, expected) or near(answer, expected, tolerance):
+    if agree(answer, expected, tolerance):
         return Verdict("right", because)
-    if (
-        not isinstance(_plain(answer), type(expected) | int | float)
-        or isinstance(answer, bool)
-        or answer != answer
-    ):
-        return Verdict(
-            "not yet", f"{answer!r} is not it. {wanted or _WANTED.get(type(expected), '')}".strip()
-        )
-    advice = next(
-        (words for wrong, words in tempting.items() if same(answer, wrong) or near(answer, wrong, tolerance)),
-        "",
-    )
-    return Verdict("not yet", f"{answer!r} is not it. {advice}".strip())
+    for wrong, words in tempting.items():
+        if agree(answer, wrong, tolerance):
+            return Verdict("not yet", f"{shown(answer)} is not it. {words}")
+    number = _plain(answer)
+    if not is_number(expected):
+        said = f"{_came(answer)} is not it."
+    elif not is_number(number):
+        said = f"{_came(answer)} is not one plain number{', without quotes or a unit' * isinstance(number, str)}."
+    elif number != number:  # which holds of NaN alone
+        said = NO_NUMBER
+    elif near(number, expected, 0.01):
+        said = f"{shown(answer)} is close, but something is rounded or left out."
+    else:
+        said = f"{shown(answer)} is too {'large' if number > expected else 'small'}."
+    return Verdict("not yet", f"{said} Wanted: {wanted}.")
 
 
 def judge_function(
@@ -85,72 +92,194 @@ def judge_function(
 
     `tolerance` is a share of each number; of a tensor, a share of its largest one.
     """
-    if answer is ...:
-        return NOT_ATTEMPTED
     if not callable(answer):
-        return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
-    tempting = dict(tempting)
+        return no_function(answer)
+    alike = dict(tempting)
     for case in cases:
-        theirs = copy.deepcopy(case)
-        came, stumble = call(answer, *theirs)
-        called = f"{name_of(answer)}({', '.join(map(_shown, case))})"
-        if stumble:
-            alike = (
-                words
-                for wrong, words in tempting.items()
-                if _error(call(wrong, *copy.deepcopy(case))[1]) == _error(stumble)
-            )
-            return Verdict("not yet", f"{called} {stumble} {next(alike, '')}".strip())
+        theirs = (
+            case if (lasting := all(isinstance(x, int | float | str) for x in case)) else copy.deepcopy(case)
+        )
+        came, error = call(answer, *theirs)
         if came is ...:
             return NOT_ATTEMPTED
-        tempting = {
-            wrong: words
-            for wrong, words in tempting.items()
-            if same(its := call(wrong, *copy.deepcopy(case))[0], came) or near(its, came, tolerance)
+        expected = None if error else oracle(*(case if lasting else copy.deepcopy(case)))
+        if isinstance(expected, bool) and isinstance(_plain(came), int) and _plain(came) in (0, 1):
+            came = bool(came)
+        plainly = type(came) is type(expected) is float and came == expected != 0  # of 131,072, say
+        right = (
+            not error and (plainly or agree(came, expected, tolerance)) and (lasting or same(theirs, case))
+        )
+        if right and not alike:
+            continue
+        alike = {
+            wrong: words for wrong, words in alike.items() if _alike(wrong, case, came, error, tolerance)
         }
-        if not all(map(same, theirs, case)):
-            return Verdict("not yet", f"{called} changed what it was given. Change nothing in place.")
-        expected = oracle(*copy.deepcopy(case))
-        if not (same(came, expected) or near(came, expected, tolerance)):
-            advice = next(iter(tempting.values()), "")
-            words = f"{called} gave {_shown(came)}; expected {_expected(expected, came)}. {advice}".strip()
-            return Verdict("not yet", words)
+        if right:
+            continue
+        called = f"{name_of(answer)}({', '.join(map(_argument, case))})"
+        advice = next(iter(alike.values()), "")
+        if error:
+            said = f"{stopped(answer, error)} {advice or _advice_on_calling(answer, case)}"
+        elif not same(theirs, case):
+            said = IN_PLACE
+        else:
+            said = f"{_gave(came, expected, tolerance)}. {advice or advice_on_kind(came, expected)}"
+        return Verdict("not yet", f"{called} {said}".strip())
     return Verdict("right", because)
 
 
-def _shown(x: object) -> str:
-    """A tensor by its shape, anything else as Python shows it."""
-    return f"a tensor of shape {tuple(x.shape)}" if isinstance(x, torch.Tensor) else repr(x)
+def no_function(answer: object) -> Verdict:
+    """What is said of an answer that cannot be called."""
+    if answer is ...:
+        return NOT_ATTEMPTED
+    return Verdict("not yet", f"A function is wanted here, not {shown(answer)}.")
 
 
-def _expected(expected: object, came: object) -> str:
-    if isinstance(expected, torch.Tensor) and isinstance(came, torch.Tensor):
-        if expected.shape == came.shape:
-            return f"other numbers: they differ by up to {(expected - came).abs().max().item():.2g}"
-        return f"shape {tuple(expected.shape)}"
-    return _shown(expected)
+def _alike(
+    wrong: Callable[..., object], case: tuple, came: object, error: BaseException | None, tolerance: Number
+) -> bool:
+    """Whether that function gives the same, or stops in the same way."""
+    its, mistake = call(wrong, *copy.deepcopy(case))
+    if mistake or error:
+        return type(mistake) is type(error) and _said_by(mistake) == _said_by(error)
+    return agree(its, came, tolerance)
 
 
-def call(function: Callable[..., object], *arguments: object) -> tuple[object, str]:
-    """What the function returned, or a sentence on how it failed: the reader's line, not our stack."""
+def shown(x: object) -> str:
+    """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
+    if isinstance(x, torch.Tensor | np.ndarray) and x.ndim:
+        return f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
+    if isinstance(x, list | tuple) and any(isinstance(part, torch.Tensor) for part in x):
+        return f"({', '.join(map(shown, x))})"
+    if inspect.isroutine(x):
+        return "a function"
     try:
-        return function(*arguments), ""
-    except Exception as error:
-        code = getattr(inspect.unwrap(function), "__code__", None)
-        frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]
-        where = f" in line {theirs[-1]}" if theirs else ""
-        return None, f"stopped{where} with {type(error).__name__}: {error}"
+        words = " ".join(repr(x).split())
+    except Exception:  # an integer of 5,000 digits has no repr
+        words = ""
+    if not words or " at 0x" in words or words.startswith("<"):
+        return f"a value of type {type(x).__name__}"
+    return words if len(words) <= 70 else f"{words[:50]} … {words[-10:]}"
 
 
-def _error(stumble: str) -> str:
-    """The error without the line that it came from."""
-    return stumble.partition(" with ")[2]
+def _argument(x: object) -> str:
+    """A value between the brackets of a call."""
+    return f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x)
+
+
+def _came(answer: object) -> str:
+    """The answer at the beginning of a sentence."""
+    words = shown(answer)
+    return words.replace("a", "A", 1) if words.startswith(("a ", "an ")) else words
+
+
+def _gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
+    """What came and what was expected, down to the part that differs."""
+    pair = isinstance(came, list | tuple) and isinstance(expected, list | tuple)
+    if pair and len(came) == len(expected) and any(isinstance(x, torch.Tensor) for x in expected):
+        places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
+        parts = zip(came, expected, places, strict=True)
+        came, expected, part = next(p for p in parts if not agree(*p[:2], tolerance))
+    gave = f"gave{part} {shown(came)}"
+    if (
+        not (isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor))
+        or came.shape != expected.shape
+    ):
+        return f"{gave}; expected {shown(expected)}"
+    if came.isnan().any():
+        return f"{gave} with NaN among its numbers"
+    if came.dtype == torch.bool or came.is_complex():
+        return f"{gave} and {came.dtype}; expected {expected.dtype}"
+    return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}"
+
+
+def advice_on_kind(came: object, expected: object) -> str:
+    """A sentence for what is not of the kind that is wanted, whatever the exercise."""
+    wants_tensor = isinstance(expected, torch.Tensor)
+    given, came, expected = came, _plain(came), _plain(expected)
+    if came is None:
+        return "None is what a function gives that has no return, or return print(...)."
+    if inspect.isroutine(came):
+        return "A function's name is not its result: call it, with brackets behind it."
+    if isinstance(came, Iterator):
+        return "Give back the whole at once: return instead of yield, and list(...) around a map or a zip."
+    if isinstance(expected, bool):
+        return "" if isinstance(came, bool) else "True or False is wanted."
+    if _has_nan(came) and not _has_nan(expected):
+        return NO_NUMBER
+    if wants_tensor:
+        return "" if isinstance(given, torch.Tensor) else "A tensor is wanted."
+    of_tensors = isinstance(expected, list | tuple) and any(isinstance(x, torch.Tensor) for x in expected)
+    parts = isinstance(came, list | tuple) and not (of_tensors and isinstance(given, torch.Tensor))
+    if isinstance(expected, list | tuple) and not parts:
+        return "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
+    if isinstance(expected, list | tuple):
+        return "" if len(came) == len(expected) else f"It has {len(came)} parts; {len(expected)} are wanted."
+    if is_number(expected) and not is_number(came):
+        return "One plain number is wanted."
+    return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
+
+
+def _has_nan(x: object) -> bool:
+    return any(map(_has_nan, x)) if isinstance(x, list | tuple) else isinstance(x, float) and math.isnan(x)
+
+
+def _advice_on_calling(function: Callable[..., object], case: tuple) -> str:
+    """A sentence for a function that cannot even be called with these arguments."""
+    try:
+        inspect.signature(function).bind(*case)
+    except TypeError:
+        return f"It is called with {len(case)} value{'s' * (len(case) > 1)}: keep the first line of the stub."
+    except ValueError:  # a function of Python's own, which does not say what it takes
+        pass
+    return ""
+
+
+def call(function: Callable[..., object], *arguments: object) -> tuple[object, BaseException | None]:
+    """What the function returned, or the error that it stopped with."""
+    try:
+        return function(*arguments), None
+    except (Exception, SystemExit) as error:
+        return None, error
+
+
+def stopped(function: Callable[..., object], error: BaseException) -> str:
+    """How it stopped, as a sentence: the reader's line and not our stack, and the first line of what Python says."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]
+    where = f" in line {theirs[-1]}" if theirs else ""
+    said = _said_by(error)
+    end = "" if said.endswith((".", "?", "!")) else "."
+    return f"stopped{where} with {type(error).__name__}{': ' if said else ''}{said}{end}"
+
+
+def _said_by(error: BaseException) -> str:
+    """The first line of what an error says of itself, if it can."""
+    try:
+        return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:160]
+    except Exception:  # one of the reader's own, that fails at that too
+        return ""
 
 
 def name_of(function: Callable[..., object]) -> str:
     """What the reader called it."""
-    return getattr(function, "__name__", "your function")
+    name = getattr(function, "__name__", "<")
+    return "your function" if name.startswith("<") else name
+
+
+def agree(a: object, b: object, tolerance: Number) -> bool:
+    """The same, or within that share of each other, part by part."""
+    if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
+        a = list(a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(agree(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    return same(a, b) or near(a, b, tolerance)
+
+
+def is_number(x: object) -> bool:
+    """Whether it is one of Python's real numbers, which True and False are not here."""
+    return isinstance(x, int | float) and not isinstance(x, bool)
 
 
 def same(a: object, b: object) -> bool:
@@ -172,19 +301,23 @@ def same(a: object, b: object) -> bool:
 
 def near(a: object, b: object, tolerance: Number) -> bool:
     """Within that share of each other; of two sequences, each number of the one and of the other; of tensors, of the largest."""
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
-        return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
-    a, b = _plain(a), _plain(b)
-    if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str):
-        return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (a, b))
-    return numbers and tolerance > 0 and math.isclose(a, b, rel_tol=tolerance)
+    try:
+        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
+            return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
+        a, b = _plain(a), _plain(b)
+        if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+            return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
+        return is_number(a) and is_number(b) and tolerance > 0 and math.isclose(a, b, rel_tol=tolerance)
+    except (RuntimeError, OverflowError):  # tensors of truth values; an integer beyond every float
+        return False
 
 
 def _plain(x: object) -> object:
-    """NumPy's scalars and tensors of one element as Python's own numbers."""
-    if isinstance(x, torch.Tensor):
+    """NumPy's scalars, fractions and tensors of one element as Python's own numbers."""
+    if isinstance(x, torch.Tensor) and not x.is_meta:
         return x.item() if x.numel() == 1 else x.tolist()
     if isinstance(x, np.ndarray):
         return x.tolist()
+    if isinstance(x, Fraction):
+        return float(x)
     return x.item() if isinstance(x, np.generic) else x

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, name_of
+from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, name_of, no_function, stopped
 
 OLD, NEW = b"the old contents", [b"the ", b"new ", b"contents"]
 NOT_FLUSHED = (
@@ -17,10 +17,8 @@ NOT_FLUSHED = (
 
 def write_whole(answer: object) -> Verdict:
     """The pieces in the file, by way of another file; after an error the old contents, and nothing beside."""
-    if answer is ...:
-        return NOT_ATTEMPTED
     if not callable(answer):
-        return Verdict("not yet", f"A function is wanted here, not {answer!r}.")
+        return no_function(answer)
     name = name_of(answer)
     for old, fails_at in ((OLD, None), (None, None), (OLD, 2), (OLD, 0), (OLD, len(NEW)), (None, 1)):
         with tempfile.TemporaryDirectory() as folder:
@@ -85,11 +83,11 @@ def _watched(
         mock.patch("os.replace", renamed(os.replace)),
         mock.patch("os.rename", renamed(os.rename)),
     ):
-        came, stumble = call(answer, path, pieces())
+        came, error = call(answer, path, pieces())
     if came is ...:
         return None
-    if fails_at is None and stumble:
-        return f"it {stumble}"
+    if fails_at is None and error:
+        return f"it {stopped(answer, error)}"
     if seen:
         return seen[0]
     beside = [other.name for other in path.parent.iterdir() if other != path]
@@ -103,6 +101,6 @@ def _watched(
         return f"{beside[0]} is left beside the file." if beside else ""
     if contents() != old:
         return f"after an error the file holds {contents()!r}, and should hold what it held before: {old!r}."
-    if "_FullDiskError" not in stumble:
+    if not isinstance(error, _FullDiskError):
         return "an error has to go on to the caller, who must not believe that all is saved."
     return f"after an error {beside[0]} is left beside the file." if beside else ""
