@@ -192,7 +192,10 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     assert shown(object()) == "a value of type object"
     assert shown(10**5000) == "a value of type int"
     assert shown("a\nb" * 99).startswith("'a")
-    assert len(shown("9" * 5000)) < 80
+    assert shown([0.1 + 0.2, (1,), 989.5e12, torch.zeros(())]) == "[0.3, (1,), 9.895e+14, tensor(0.)]"
+    endless = []
+    endless.append(endless)
+    assert len(shown(endless)) < 80 > len(shown("9" * 5000))
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():

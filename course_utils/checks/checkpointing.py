@@ -26,7 +26,7 @@ def checkpoint_bytes(answer: object) -> Verdict:
             parameters * 4: "AdamW's two averages are needed too.",
             12: "That is for each parameter; there are 8 billion.",
             parameters * 2: "That is the model in bf16. A run needs its master and AdamW's averages.",
-            expected / 1e9: "In bytes, please.",
+            expected / 1e9: "That is in GB. In bytes, please.",
         },
         tolerance=1e-6,
         because="4 for the master, 4 + 4 for the averages: 96 GB.",

@@ -208,11 +208,10 @@ def guarded(answer: object) -> Verdict:
             return NOT_ATTEMPTED
         shapes = f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}"
         if isinstance(error, jaxtyping.TypeCheckError):
-            advice = (
-                "Queries and keys may differ in number, and every size may change: give each its own name."
-            )
-            refused = "it refused its own result" if "return value" in str(error) else "they were refused"
-            return Verdict("not yet", f"{shapes} are fine, but {refused}. {advice}")
+            words = "they were refused. Queries and keys may differ in number, and every size may change: name each."
+            if "return value" in str(error):
+                words = "it refused its own result, which has a row for each query and a column for each key."
+            return Verdict("not yet", f"{shapes} are fine, but {words}")
         if error:
             return Verdict("not yet", f"{shapes}: {name_of(answer)} {stopped(answer, error)}")
         if not near(came, good_q @ good_k.mT, 1e-5):
@@ -244,7 +243,7 @@ def guarded(answer: object) -> Verdict:
         if not _refused(answer, *arguments):
             return Verdict("not yet", f"It should refuse {what}, by its annotations. {advice}")
     if not _refused(_with_transposed_result(answer), q, k):
-        return Verdict("not yet", "Annotate the result too, with the names of its three dimensions.")
+        return Verdict("not yet", "Annotate the result too, with three names that stand in q and k.")
     return Verdict("right", "It takes what is right and refuses six things that are not.")
 
 

@@ -317,7 +317,7 @@ def bf16_by_integers(answer: object) -> Verdict:
             return result
         kept = 0 <= result < 2**16 and floats.kind(result, "bf16") == "NaN"
         # Which of the NaNs it is, is a matter of taste.
-        return oracle(bits) if kept and floats.kind(bits, "fp32") == "NaN" else result
+        return oracle(bits) if kept and floats.kind(bits, "fp32") == "NaN" else Pattern(result)
 
     if answer is ... or not callable(answer):
         return judge_function(answer, oracle, (), tempting={}, because="")

@@ -95,7 +95,7 @@ def smallest_batch(answer: object) -> Verdict:
             ridge_itself: "That is the ridge. Input and result are read and written too, so it takes a larger B.",
             rounded_down: "One less, and memory is the limit still: round up.",
             without_result: "The result has to be written, too.",
-            four_bytes: "That is with 4 bytes for each number, or 1 FLOP for each product; bf16 takes 2, and an addition counts.",
+            four_bytes: "That is with 4 bytes for each number, or without the additions. bf16 takes 2 bytes; an addition is a FLOP.",
             not_rounded: "A batch is a whole number: round up.",
         },
         because="Nine layers on three machines, against a loop that tries B = 1, 2, 3, ...",

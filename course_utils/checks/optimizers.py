@@ -25,7 +25,7 @@ def state_bytes(answer: object) -> Verdict:
             expected * 14 / 16: "That leaves 2 bytes out: parameters and gradients both count.",
             expected * 8 / 16: "That is without the fp32 master copy and with averages in bf16.",
             expected * 20 / 16: "Parameters and gradients are bf16 here, 2 bytes each.",
-            expected / 1e9: "In bytes, please.",
+            expected / 1e9: "That is in GB. In bytes, please.",
         },
         tolerance=1e-6,
         because="(2 + 2 + 4 + 4 + 4) × 70e9 / 64: 17.5 GB on each.",

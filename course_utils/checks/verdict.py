@@ -69,10 +69,10 @@ def judge_value(
     if not is_number(expected):
         said = f"{_came(answer)} is not it."
     elif not is_number(number):
-        said = f"{_came(answer)} is not one plain number{', without quotes or a unit' * isinstance(number, str)}."
+        said = f"{_came(answer)} is not one plain number{': write it without quotes or a unit' * isinstance(number, str)}."
     elif number != number:  # which holds of NaN alone
         said = NO_NUMBER
-    elif near(number, expected, 0.01):
+    elif near(number, expected, 0.03):
         said = f"{shown(answer)} is close, but something is rounded or left out."
     else:
         said = f"{shown(answer)} is too {'large' if number > expected else 'small'}."
@@ -149,17 +149,24 @@ def shown(x: object) -> str:
     """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
     if isinstance(x, torch.Tensor | np.ndarray) and x.ndim:
         return f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
-    if isinstance(x, list | tuple) and any(isinstance(part, torch.Tensor) for part in x):
-        return f"({', '.join(map(shown, x))})"
     if inspect.isroutine(x):
         return "a function"
     try:
-        words = " ".join(repr(x).split())
-    except Exception:  # an integer of 5,000 digits has no repr
+        words = _written(x)
+    except Exception:  # an integer of 5,000 digits has no repr, nor has a list that holds itself
         words = ""
     if not words or " at 0x" in words or words.startswith("<"):
         return f"a value of type {type(x).__name__}"
     return words if len(words) <= 70 else f"{words[:50]} … {words[-10:]}"
+
+
+def _written(x: object) -> str:
+    """As Python writes it, but with six digits and on one line."""
+    if type(x) in (list, tuple):
+        parts = ", ".join(map(shown if len(x) < 9 else _written, x))
+        return f"[{parts}]" if isinstance(x, list) else f"({parts}{',' * (len(x) == 1)})"
+    words = " ".join(repr(x).split())
+    return f"{x:.6g}" if isinstance(x, float) and len(words) > 9 else words
 
 
 def _argument(x: object) -> str:
@@ -185,7 +192,10 @@ def _gave(came: object, expected: object, tolerance: Number, part: str = "") -> 
         not (isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor))
         or came.shape != expected.shape
     ):
-        return f"{gave}; expected {shown(expected)}"
+        alike = shown(came) == shown(expected)
+        return (
+            f"gave{part} {came!r}; expected {expected!r}" if alike else f"{gave}; expected {shown(expected)}"
+        )
     if came.isnan().any():
         return f"{gave} with NaN among its numbers"
     if came.dtype == torch.bool or came.is_complex():

@@ -110,7 +110,7 @@ TRIED: dict[Check, Tried] = {
             (8 * 8e9, "The master is needed too"),
             (10 * 8e9, "have lost the master's digits"),
             (4 * 8e9, "two averages are needed"),
-            (96, "In bytes"),
+            (96, "in GB"),
             (12, "there are 8 billion"),
         ],
     ),

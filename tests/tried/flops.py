@@ -77,7 +77,7 @@ TRIED: dict[Check, Tried] = {
             (lambda *case: math.floor(batch(*case)), "round up"),
             (batch, "whole number"),
             (without_result, "has to be written"),
-            (lambda *case: math.ceil(batch(*case, times=2)), "bf16 takes 2"),
+            (lambda *case: math.ceil(batch(*case, times=2)), "an addition is a FLOP"),
             (lambda d, k: 0, "keep the first line of the stub"),
         ],
     ),

@@ -72,7 +72,7 @@ TRIED: dict[Check, Tried] = {
             (70e9 * 14 / 64, "2 bytes out"),
             (70e9 * 8 / 64, "without the fp32 master copy"),
             (70e9 * 20 / 64, "are bf16 here"),
-            (17.5, "In bytes"),
+            (17.5, "in GB"),
             ("17.5 GB", "without quotes or a unit"),
         ],
     ),
