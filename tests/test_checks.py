@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_utils.checks.verdict import NOT_ATTEMPTED, agree, near, same, shown
+from course_utils.checks.agreement import agree, near, same
+from course_utils.checks.sentences import shown
+from course_utils.checks.verdict import NOT_ATTEMPTED
 from tests.notebooks import exercises
 
 EXERCISES = exercises()

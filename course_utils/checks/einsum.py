@@ -9,19 +9,9 @@ from beartype import beartype
 from einops import rearrange
 
 from course_utils import einsums, predict
-from course_utils.checks.verdict import (
-    NOT_ATTEMPTED,
-    Verdict,
-    advice_on_kind,
-    call,
-    judge_function,
-    judge_value,
-    name_of,
-    near,
-    no_function,
-    shown,
-    stopped,
-)
+from course_utils.checks.agreement import near
+from course_utils.checks.sentences import advice_on_kind, name_of, shown, stopped
+from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_function, judge_value, no_function
 
 
 def similarities(answer: object) -> Verdict:

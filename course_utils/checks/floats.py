@@ -10,20 +10,8 @@ import numpy as np
 import torch
 
 from course_utils import floats
-from course_utils.checks.verdict import (
-    IN_PLACE,
-    NO_NUMBER,
-    NOT_ATTEMPTED,
-    Verdict,
-    advice_on_kind,
-    call,
-    judge_function,
-    judge_value,
-    name_of,
-    no_function,
-    shown,
-    stopped,
-)
+from course_utils.checks.sentences import IN_PLACE, NO_NUMBER, advice_on_kind, name_of, shown, stopped
+from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, judge_function, judge_value, no_function
 
 
 def spelled(answer: object) -> Verdict:

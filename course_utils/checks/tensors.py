@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 
 from course_utils import layout
-from course_utils.checks.verdict import Verdict, judge_function, judge_value, shown
+from course_utils.checks.sentences import shown
+from course_utils.checks.verdict import Verdict, judge_function, judge_value
 from course_utils.quantities import Number
 
 

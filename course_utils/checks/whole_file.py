@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, name_of, no_function, stopped
+from course_utils.checks.sentences import name_of, stopped
+from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict, call, no_function
 
 OLD, NEW = b"the old contents", [b"the ", b"new ", b"contents"]
 NOT_FLUSHED = (

@@ -1,0 +1,64 @@
+"""When two values agree: to the last bit, or within a share; whatever type of number, list or tensor they come in."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import torch
+
+from course_utils.quantities import Number
+
+
+def agree(a: object, b: object, tolerance: Number) -> bool:
+    """The same, or within that share of each other, part by part."""
+    if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
+        a = list(a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(agree(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    return same(a, b) or near(a, b, tolerance)
+
+
+def is_number(x: object) -> bool:
+    """Whether it is one of Python's real numbers, which True and False are not here."""
+    return isinstance(x, int | float) and not isinstance(x, bool)
+
+
+def same(a: object, b: object) -> bool:
+    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is, or list or tuple, does not matter."""
+    a, b = plain(a), plain(b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if {type(a), type(b)} == {int, float} and abs(a) < 2**53 > abs(b):  # where a float holds every integer
+        a, b = float(a), float(b)
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+    if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) != isinstance(b, str):
+        return a is b
+    try:
+        return bool(a == b)
+    except Exception:  # a tensor of several elements, say: not the one value that was asked for
+        return False
+
+
+def near(a: object, b: object, tolerance: Number) -> bool:
+    """Within that share of each other; of two sequences, each number of the one and of the other; of tensors, of the largest."""
+    try:
+        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
+            return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
+        a, b = plain(a), plain(b)
+        if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+            return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
+        return is_number(a) and is_number(b) and tolerance > 0 and math.isclose(a, b, rel_tol=tolerance)
+    except (RuntimeError, OverflowError):  # tensors of truth values; an integer beyond every float
+        return False
+
+
+def plain(x: object) -> object:
+    """NumPy's scalars, fractions and tensors of one element as Python's own numbers."""
+    if isinstance(x, torch.Tensor) and not x.is_meta:
+        return x.item() if x.numel() == 1 else x.tolist()
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    if isinstance(x, Fraction):
+        return float(x)
+    return x.item() if isinstance(x, np.generic) else x

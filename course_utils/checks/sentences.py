@@ -1,0 +1,140 @@
+"""What a verdict says of a value, of a difference, of an error: brief, in the reader's words, never a stack trace."""
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+from course_utils.checks.agreement import agree, is_number, near, plain
+from course_utils.quantities import Number
+
+NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
+IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
+
+
+def shown(x: object) -> str:
+    """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
+    if isinstance(x, torch.Tensor | np.ndarray) and x.ndim:
+        return f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
+    if inspect.isroutine(x):
+        return "a function"
+    try:
+        words = _written(x)
+    except Exception:  # an integer of 5,000 digits has no repr, nor has a list that holds itself
+        words = ""
+    if not words or " at 0x" in words or words.startswith("<"):
+        return f"a value of type {type(x).__name__}"
+    return words if len(words) <= 70 else f"{words[:50]} … {words[-10:]}"
+
+
+def _written(x: object) -> str:
+    """As Python writes it, but with six digits and on one line."""
+    if type(x) in (list, tuple):
+        parts = ", ".join(map(shown if len(x) < 9 else _written, x))
+        return f"[{parts}]" if isinstance(x, list) else f"({parts}{',' * (len(x) == 1)})"
+    words = " ".join(repr(x).split())
+    return f"{x:.6g}" if isinstance(x, float) and len(words) > 9 else words
+
+
+def argument(x: object) -> str:
+    """A value between the brackets of a call."""
+    return f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x)
+
+
+def beginning(answer: object) -> str:
+    """The answer at the beginning of a sentence."""
+    words = shown(answer)
+    return words.replace("a", "A", 1) if words.startswith(("a ", "an ")) else words
+
+
+def gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
+    """What came and what was expected, down to the part that differs."""
+    pair = isinstance(came, list | tuple) and isinstance(expected, list | tuple)
+    if pair and len(came) == len(expected) and any(isinstance(x, torch.Tensor) for x in expected):
+        places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
+        parts = zip(came, expected, places, strict=False)
+        came, expected, part = next(p for p in parts if not agree(*p[:2], tolerance))
+    gave = f"gave{part} {shown(came)}"
+    if (
+        not (isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor))
+        or came.shape != expected.shape
+    ):
+        alike = shown(came) == shown(expected)
+        return (
+            f"gave{part} {came!r}; expected {expected!r}" if alike else f"{gave}; expected {shown(expected)}"
+        )
+    if came.isnan().any():
+        return f"{gave} with NaN among its numbers"
+    if came.dtype == torch.bool or came.is_complex():
+        return f"{gave} and {came.dtype}; expected {expected.dtype}"
+    return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}"
+
+
+def advice_on_kind(came: object, expected: object) -> str:
+    """A sentence for what is not of the kind that is wanted, whatever the exercise."""
+    wants_tensor = isinstance(expected, torch.Tensor)
+    given, came, expected = came, plain(came), plain(expected)
+    if came is None:
+        return "None is what a function gives that has no return, or return print(...)."
+    if inspect.isroutine(came):
+        return "A function's name is not its result: call it, with brackets behind it."
+    if isinstance(came, Iterator):
+        return "Give back the whole at once: return instead of yield, and list(...) around a map or a zip."
+    if isinstance(expected, bool):
+        return "" if isinstance(came, bool) else "True or False is wanted."
+    if _has_nan(came) and not _has_nan(expected):
+        return NO_NUMBER
+    if wants_tensor:
+        return "" if isinstance(given, torch.Tensor) else "A tensor is wanted."
+    of_tensors = isinstance(expected, list | tuple) and any(isinstance(x, torch.Tensor) for x in expected)
+    parts = isinstance(came, list | tuple) and not (of_tensors and isinstance(given, torch.Tensor))
+    if isinstance(expected, list | tuple) and not parts:
+        return "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
+    if isinstance(expected, list | tuple):
+        return "" if len(came) == len(expected) else f"It has {len(came)} parts; {len(expected)} are wanted."
+    if is_number(expected) and not is_number(came):
+        return "One plain number is wanted."
+    return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
+
+
+def _has_nan(x: object) -> bool:
+    return any(map(_has_nan, x)) if isinstance(x, list | tuple) else isinstance(x, float) and math.isnan(x)
+
+
+def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
+    """A sentence for a function that cannot even be called with these arguments."""
+    try:
+        inspect.signature(function).bind(*case)
+    except TypeError:
+        return f"It is called with {len(case)} value{'s' * (len(case) > 1)}: keep the first line of the stub."
+    except ValueError:  # a function of Python's own, which does not say what it takes
+        pass
+    return ""
+
+
+def stopped(function: Callable[..., object], error: BaseException) -> str:
+    """How it stopped, as a sentence: the reader's line and not our stack, and the first line of what Python says."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]
+    where = f" in line {theirs[-1]}" if theirs else ""
+    said = said_by(error)
+    end = "" if said.endswith((".", "?", "!")) else "."
+    return f"stopped{where} with {type(error).__name__}{': ' if said else ''}{said}{end}"
+
+
+def said_by(error: BaseException) -> str:
+    """The first line of what an error says of itself, if it can."""
+    try:
+        return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:160]
+    except Exception:  # one of the reader's own, that fails at that too
+        return ""
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """What the reader called it."""
+    name = getattr(function, "__name__", "<")
+    return "your function" if name.startswith("<") else name
