@@ -55,7 +55,7 @@ def near(a: object, b: object, tolerance: Number) -> bool:
 
 def plain(x: object) -> object:
     """NumPy's scalars, fractions and tensors of one element as Python's own numbers."""
-    if isinstance(x, torch.Tensor) and not x.is_meta:
+    if isinstance(x, torch.Tensor) and not x.is_meta and x.layout == torch.strided:
         return x.item() if x.numel() == 1 else x.tolist()
     if isinstance(x, np.ndarray):
         return x.tolist()
