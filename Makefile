@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab present slides test seconds lint outputs bench fuzz twenty record picture constraints clean
+.PHONY: help lab present slides test seconds lint outputs bench latency fuzz twenty record picture constraints clean
 
 help:
 	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make bench        report everything that is a time'
+	@echo 'make latency      time every lab in a real browser, from the movement to the painted picture'
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab")'
 	@echo 'make twenty       run twenty notebooks at once, and kill a kernel while it measures'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
@@ -59,6 +60,9 @@ outputs: $(READY)
 
 bench: $(READY)
 	$(RUN) -m tests.bench $(ARGS)
+
+latency: $(READY)
+	$(RUN) -m tests.latency $(ARGS)
 
 fuzz: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.fuzz $(ARGS)
