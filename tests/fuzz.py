@@ -385,11 +385,18 @@ def print_latency(show_s: Mapping[str, Sequence[Shown]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--browser", action="store_true", help="in a real one, by mouse and keyboard")
+    parser.add_argument("--tries", type=int, help="10,000, or 500 in a browser")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lab", choices=labs.__all__)
     asked = parser.parse_args()
     names = [asked.lab] if asked.lab else labs.__all__
+    asked.tries = asked.tries or (500 if asked.browser else 10_000)
+    if asked.browser:
+        from tests import fuzz_browser  # which needs a browser
+
+        shown = [name.removesuffix("_lab") for name in names]
+        return min(1, fuzz_browser.fuzz(shown, asked.tries, asked.seed))
     with wired():
         warm(names)
         before, widgets_before, begun = memory_mb(), len(registered), time.monotonic()
