@@ -68,6 +68,28 @@ def test_hovering_an_element_shows_its_address(stride):
     pointed_at(stride, "2, 0", "0 + 2 × 6 + 0 × 1 = 12")
 
 
+def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(tensors_page, stride):
+    """Eighteen elements, with no answer of the kernel between them, make two questions."""
+    sent = """() => {
+      window.coursePicks = 0;
+      const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (data) {
+        const words = typeof data === "string" ? data : new TextDecoder().decode(data);
+        if (words.includes('"pick"')) window.coursePicks += 1;
+        return send.call(this, data);
+      };
+    }"""
+    tensors_page.evaluate(sent)
+    sweep = """(lab) => {
+      for (const part of [...lab.querySelectorAll(".course-picture [data-key]")].slice(-18))
+        part.dispatchEvent(new PointerEvent("pointermove", { pointerType: "mouse", bubbles: true }));
+    }"""
+    stride.evaluate(sweep)  # in one go: no answer comes between
+    pointed_at(stride, "3, 5", "0 + 3 × 6 + 5 × 1 = 23")
+    expect(stride.locator(".course-mistake")).to_be_empty()
+    assert tensors_page.evaluate("window.coursePicks") == 2
+
+
 def test_coming_back_to_an_element_points_at_it_anew(tensors_page, stride):
     stride.locator("[data-key='1, 2']").hover()
     pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")

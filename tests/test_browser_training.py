@@ -1,11 +1,14 @@
 """The labs of notebooks 05 and 06 as a reader meets them: clicked, dragged, typed into, counted."""
 
+import random
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests import browser
+from tests.fuzz_browser import Room
 
 browser.skip_without_browser()
 NAMES = ("gradient", "optimizer", "memory")
@@ -14,7 +17,9 @@ NAMES = ("gradient", "optimizer", "memory")
 @pytest.fixture(scope="module")
 def training_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """The three labs in one notebook that has nothing else."""
-    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), *NAMES) as page:
+    folder = tmp_path_factory.mktemp("jupyter")
+    with browser.opened_labs(folder, *NAMES) as page:
+        page.folder = folder
         yield page
 
 
@@ -99,3 +104,56 @@ def test_jupyterlab_takes_no_key_from_the_picture_or_from_a_slider(training_page
     browser.press(lab, "plain data")
     browser.assert_takes_no_key(training_page, lab.locator(focused).first)
     expect(lab.locator(".course-picture svg")).to_be_visible()
+
+
+@pytest.fixture
+def room(training_page):
+    """Its page with nothing in the way, whose failures are heard from now on."""
+    training_page.mouse.move(0, 0)
+    return Room(training_page, training_page.folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_lab_dies_under_a_hostile_hand(room, name):
+    assert len(room.visit(name, random.Random(f"hand {name}"), moves=8)) >= 8
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("(lab) => { lab.querySelector('.course-picture').innerHTML = ''; }", "no picture"),
+        (
+            "(lab) => { lab.querySelector('.course-meaning').innerHTML = '<b>2</b>'; }",
+            "markup in the meaning",
+        ),
+        (
+            "(lab) => { lab.querySelector('.course-picture svg').append(new Image()); }",
+            "a foreign element in the lab",
+        ),
+        ("(lab) => { lab.querySelector('.course-mistake').textContent = 'oops'; }", "no sentence: “oops”"),
+        ("() => { window.wasHere = 1; }", "what was typed has run"),
+        ("() => { console.error('a fault'); }", "a fault"),
+        (
+            "() => new Promise((done) => { setTimeout(() => { done(); throw Error('late'); }); })",
+            "uncaught: late",
+        ),
+    ],
+)
+def test_what_a_page_could_show_of_a_fault_is_seen(room, fault, said):
+    lab = browser.lab_of(room.page, "gradient")
+    browser.press(lab, "exactly 6")
+    browser.press(lab, "plain data")
+    lab.evaluate(fault)
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        browser.wait_until(lambda: room.look(lab), "it is seen", seconds=10)
+    room.page.evaluate("delete window.wasHere")
+    for preset in ("exactly 6", "plain data"):
+        browser.press(lab, preset)
+
+
+def test_a_file_that_was_written_is_seen(room):
+    written = Path(room.page.folder) / "was_here"
+    written.touch()
+    with pytest.raises(AssertionError, match="was_here"):
+        room.look(browser.lab_of(room.page, "gradient"))
+    written.unlink()

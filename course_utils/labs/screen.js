@@ -73,11 +73,19 @@ function render({ model, el }) {
 
   // Some parts answer when they are pointed at, by the mouse or by the arrow keys. A picture that is drawn anew
   // under a resting pointer is no new pointing, so it is the movement that counts: pointerover comes then, too.
-  let pointed = null;
+  // And who sweeps over many asks for one at a time: while the kernel answers, only the latest is remembered.
+  let pointed = null, asking = false, latest = null;
   function point(button) {
     if (!button || !("point" in button.dataset) || button.dataset.key === pointed) return;
-    pointed = button.dataset.key;
-    model.send({ pick: pointed });
+    pointed = latest = button.dataset.key;
+    if (!asking) ask();
+  }
+  function ask() {
+    asking = latest !== null;
+    if (!asking) return;
+    const status = ({ content }) => content.execution_state === "idle" && ask();
+    model.send({ pick: latest }, { iopub: { status } });
+    latest = null;
   }
 
   // Left and right stay in the row; up and down go to the nearest part of the next one.
@@ -96,7 +104,7 @@ function render({ model, el }) {
   picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
   picture.addEventListener("pointermove", (event) => event.pointerType === "mouse" && point(event.target.closest("[data-key]")));
-  picture.addEventListener("pointerleave", () => { pointed = null; }); // back on the same part, it is pointed at anew
+  picture.addEventListener("pointerleave", () => { pointed = null; asking = false; }); // back on the same part, it is pointed at anew
   picture.addEventListener("keydown", (event) => {
     const from = event.target.closest("[data-key]");
     if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell
