@@ -141,6 +141,7 @@ function render({ model, el }) {
   draw();
   tabulate();
   tell();
+  return () => el.replaceChildren(); // a cell that ran again: something in the page may hold on to its old output
 }
 
 // JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would delete the lab's
