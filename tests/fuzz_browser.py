@@ -83,7 +83,7 @@ class Overheard:
             self.errors.append(f"a dialog: {dialog.message}")
 
     def _log(self, kind: str, words: str) -> None:
-        if kind == "error" and not words.startswith("Failed to load resource"):
+        if kind == "error" and not words.startswith(("Failed to load resource", "WebSocket connection")):
             self.errors.append(f"in the console: {words}")
 
 
