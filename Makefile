@@ -16,10 +16,12 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab present slides test seconds lint outputs bench latency fuzz twenty record picture constraints clean
+.PHONY: help lab anew present slides test seconds lint outputs bench latency fuzz twenty record picture constraints clean
 
 help:
-	@echo 'make lab          open the notebooks in JupyterLab (make lab ARGS="--no-browser" passes options on)'
+	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
+	@echo '                  (make lab ARGS="--no-browser" passes options on)'
+	@echo 'make anew         begin an exercise anew (make anew NB=04 EXERCISE=2), or a notebook (make anew NB=04)'
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
@@ -39,7 +41,10 @@ help:
 	@echo 'Whatever is missing is installed first, into .venv.'
 
 lab: $(READY)
-	$(RUN) -m jupyterlab --ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks $(ALLOW_ROOT) $(ARGS)
+	$(RUN) -m course_utils.desk --ip=127.0.0.1 $(ALLOW_ROOT) $(ARGS)
+
+anew: $(READY)
+	@$(RUN) -m course_utils.desk.anew "$$NB" "$$EXERCISE"
 
 present: $(READY)
 	@$(RUN) -m tests.present "$$NB" $(ALLOW_ROOT) $(ARGS)

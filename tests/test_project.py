@@ -45,7 +45,8 @@ MAY_IMPORT = {
     "sharded": {"torch", "measure", "apart", "models"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
     "figures": {"matplotlib", "quantities", "floats"},
-    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype"}
+    "desk": {"jupyter_server", "jupyterlab", "tornado"},
+    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "PIL", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}

@@ -1,1 +1,5 @@
-"""The exercises' answers: one module a notebook, each check against a slow oracle that can be read."""
+"""The exercises' answers."""
+
+from course_utils.checks.noting import note_verdicts
+
+note_verdicts()

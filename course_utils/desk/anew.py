@@ -1,0 +1,24 @@
+"""`make anew NB=04 EXERCISE=2`: one exercise as the course has it, or without EXERCISE a whole notebook."""
+
+import sys
+
+from course_utils.desk import copies
+
+
+def main(name: str, number: str) -> int:
+    """Begin it anew, and say where the old one is; of nonsense, what there is."""
+    try:
+        if number and not number.isdecimal():
+            raise ValueError(
+                f"An exercise is named by its number, not {number!r}: make anew NB=04 EXERCISE=2"
+            )
+        print(copies.begin_anew(copies.named(name), int(number) if number else None))
+    except (OSError, ValueError) as error:
+        print(f"{error} For the second exercise of the fourth: make anew NB=04 EXERCISE=2", file=sys.stderr)
+        return 2
+    print("If it is open in JupyterLab: File → Reload Notebook from Disk.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,123 @@
+"""The contents page: what each notebook answers, and what is done of its exercises.
+
+A page of the same server that JupyterLab runs in, made anew whenever it is looked at. Without a script it
+is whole, too: links and buttons are the browser's own.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+from string import Template
+from urllib.parse import quote
+
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from course_utils.desk import copies, record
+from course_utils.desk.notebooks import Exercise, exercises, read
+
+ADDRESS = "/contents"
+ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+MARK = {"right": "✓", "tried": "…", "not attempted": "○"}
+
+
+class Contents(JupyterHandler):
+    """The page, and the buttons on it."""
+
+    @web.authenticated
+    def get(self) -> None:
+        """Show it."""
+        self.set_header("Cache-Control", "no-store")
+        self.finish(self._page(self.settings.pop("course_said", "")))
+
+    @web.authenticated
+    def post(self) -> None:
+        """Begin an exercise or a notebook anew, or delete the record; then show the page and what was done."""
+        try:
+            said = _do(self.get_body_argument("do", ""), self.get_body_argument("what", ""))
+        except (OSError, ValueError) as error:
+            said = str(error)
+        self.settings["course_said"] = said
+        self.redirect(self.request.path)
+
+    def _page(self, said: str) -> str:
+        lab = url_path_join(self.base_url, "lab/tree")
+        done = record.done(copies.MINE)
+        readme = (copies.ROOT / "README.md").read_text(encoding="utf-8")
+        form = self.xsrf_form_html()
+        rows = "".join(
+            _notebook(number, row, lab, done, form) for number, row in enumerate(ROW.findall(readme), 1)
+        )
+        said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
+        folder = escape(copies.MINE.name)
+        return PAGE.substitute(said=said, notebooks=rows, form=form, lab=escape(lab), folder=folder)
+
+
+def _do(what: str, on: str) -> str:
+    if what == "forget":
+        (copies.MINE / record.RECORD).unlink(missing_ok=True)
+        return "The record is deleted. Your answers are still in your notebooks."
+    if what != "anew":
+        raise ValueError("There is no such button on this page.")
+    name, _, number = on.partition(" ")
+    told = copies.begin_anew(copies.named(name), int(number) if number else None)
+    return f"{told} If it is open in JupyterLab: File → Reload Notebook from Disk."
+
+
+def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], form: str) -> str:
+    title, name, question, minutes, needs = row
+    there_are = exercises(read(copies.COURSE / name))
+    right = sum(done.get(each.check, record.Done()).status == "right" for each in there_are)
+    folder = copies.MINE if (copies.MINE / name).is_file() else copies.COURSE
+    link = url_path_join(lab, quote(folder.name), quote(name))
+    listed = "".join(_exercise(each, name, done.get(each.check, record.Done()), form) for each in there_are)
+    return f"""<li>
+<h2><a href="{escape(link)}" target="{escape(name)}">{number} · {escape(title)}</a></h2>
+<p class="question">{escape(question)}</p>
+<p class="small">Minutes: {escape(minutes)}. It needs: {escape(needs)}.</p>
+<details{" open" if any(each.check in done for each in there_are) else ""}>
+<summary>Exercises: {right} of {len(there_are)} right</summary>
+<ol class="exercises">{listed}</ol>
+{_button(form, "anew", name, f"Begin notebook {number} anew")}
+</details>
+</li>"""
+
+
+def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
+    told = {
+        "right": f"right since {done.first_right}",
+        "tried": f"tried {done.tries} time{'s' * (done.tries > 1)}",
+        "not attempted": "not attempted",
+    }[done.status]
+    button = _button(
+        form,
+        "anew",
+        f"{name} {each.number}",
+        "Begin anew",
+        f"Begin exercise {each.number}, {each.title}, anew",
+    )
+    return (
+        f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{MARK[done.status]}</span> '
+        f"{each.number} · {escape(each.title)} "
+        f'<span class="small">{told}</span> {button if done.tries else ""}</li>'
+    )
+
+
+def _button(form: str, do: str, what: str, words: str, label: str = "") -> str:
+    label = f' aria-label="{escape(label)}"' if label else ""
+    return (
+        f'<form method="post">{form}<input type="hidden" name="what" value="{escape(what)}">'
+        f'<button name="do" value="{do}"{label}>{escape(words)}</button></form>'
+    )
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "course_utils.desk.contents"}]
+
+
+def _load_jupyter_server_extension(server: ServerApp) -> None:
+    address = url_path_join(server.web_app.settings["base_url"], ADDRESS)
+    server.web_app.add_handlers(".*$", [(address, Contents)])

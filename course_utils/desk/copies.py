@@ -1,0 +1,143 @@
+"""The reader's own copies of the notebooks, and how a new version of the course reaches them.
+
+`my_notebooks` lies beside `notebooks` and is git's to ignore, so that a `git pull` meets no change in
+a notebook. Its `.course` keeps each notebook as the copy took it, which tells later what the reader has
+changed. Before a copy is written anew, what was there goes to `earlier`.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from course_utils.desk import record
+from course_utils.desk.merge import merged, restored
+from course_utils.desk.notebooks import (
+    Notebook,
+    exercises,
+    read,
+    source,
+    without_views,
+    write,
+    write_whole,
+)
+
+ROOT = Path(__file__).parents[2]
+COURSE, MINE = ROOT / "notebooks", ROOT / "my_notebooks"
+TAKEN, EARLIER = ".course", "earlier"
+
+
+def notebooks(course: Path = COURSE) -> list[Path]:
+    """The course's own, in their order."""
+    return sorted(course.glob("[0-9][0-9]_*.ipynb"))
+
+
+def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False) -> Iterator[str]:
+    """Give the reader what is new in the course; a sentence on each notebook where there is something to say.
+
+    While a JupyterLab is open over them, copies are only made where there are none: what it shows would be
+    another text than what lies in the file.
+    """
+    try:
+        (mine / TAKEN).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. Make room there, "
+            "or clone the course into a folder of your own; until then, the course's own notebooks open."
+        ) from error
+    for path in notebooks(course):
+        try:
+            yield from _bring_up_to_date(path, mine, in_use)
+        except (OSError, ValueError) as error:
+            why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
+            yield (
+                f"{mine.name}/{path.name} stays as it is, without what is new in the course: {why}. "
+                "If you rename it, the next start puts the course's own beside it."
+            )
+
+
+def _bring_up_to_date(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
+    own, taken = mine / path.name, mine / TAKEN / path.name
+    if not os.path.lexists(own):
+        write_whole(taken, path.read_bytes())
+        write(own, without_views(read(path)))
+        return
+    if own.is_symlink() or not own.is_file():
+        raise ValueError("it is no file of its own")
+    new = path.read_bytes()
+    mine_now = read(own)
+    if taken.is_file() and taken.read_bytes() == new:
+        if (pictures := without_views(mine_now)) != mine_now and not in_use:
+            write(own, pictures)
+        return
+    if in_use:
+        yield f"{path.name} has a new version, which reaches your copy when no JupyterLab is open over it."
+        return
+    if not taken.is_file():
+        raise ValueError("it was not copied from here")
+    together, both_changed = merged(read(taken), read(path), mine_now)
+    kept = keep_earlier(own)
+    write(own, without_views(together))
+    write_whole(taken, new)
+    yield f"{path.name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
+    for id_ in both_changed:
+        yield f"  In {_place(together, id_)} both you and the course changed a cell: yours stays, the course's text stands below it."
+
+
+def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
+    """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is."""
+    own, taken = mine / path.name, mine / TAKEN / path.name
+    if not (own.is_file() and taken.is_file()):
+        raise ValueError(
+            f"There is no copy of {path.name} in {mine.name} yet. The first `make lab` makes them."
+        )
+    course = read(taken)
+    there_are = exercises(course)
+    chosen = [each for each in there_are if number in (None, each.number)]
+    if not chosen:
+        raise ValueError(f"{path.stem} has no exercise {number}. It has: 1 to {len(there_are)}.")
+    again = course if number is None else restored(course, read(own), chosen[0].cells)
+    kept = keep_earlier(own)
+    write(own, without_views(again))
+    for each in chosen:
+        record.note(mine, each.check, "anew")
+    what = path.stem if number is None else f'Exercise {number} of {path.stem}, "{chosen[0].title}",'
+    return f"{what} begins anew. As it was: {mine.name}/{EARLIER}/{kept.name}"
+
+
+def named(name: str, course: Path = COURSE) -> Path:
+    """The notebook that is meant by "4", "04", "04_flops" or "04_flops.ipynb".
+
+    >>> named("4").name
+    '04_flops.ipynb'
+    """
+    for path in notebooks(course):
+        number = path.stem[:2]
+        if name in (number.lstrip("0"), number, path.stem, path.name):
+            return path
+    asked = f"There is no notebook {name!r}." if name else "Which notebook?"
+    raise ValueError(f"{asked} There are: {', '.join(path.stem for path in notebooks(course))}.")
+
+
+def keep_earlier(own: Path) -> Path:
+    """A copy of that notebook in `earlier`, named after this moment."""
+    folder = own.parent / EARLIER
+    folder.mkdir(exist_ok=True)
+    moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
+    names = (
+        f"{own.stem} {moment}{again}{own.suffix}" for again in ("", *(f" ({n})" for n in range(2, 1000)))
+    )
+    kept = next(folder / name for name in names if not (folder / name).exists())
+    write_whole(kept, own.read_bytes())
+    return kept
+
+
+def _place(notebook: Notebook, id_: str) -> str:
+    """The heading that a cell stands under."""
+    under = "the beginning"
+    for cell in notebook["cells"]:
+        lines = source(cell).splitlines() if cell["cell_type"] == "markdown" else []
+        under = next((line.lstrip("# ") for line in lines if line.startswith("#")), under)
+        if cell["id"] == id_:
+            return f'"{under}"'
+    return under

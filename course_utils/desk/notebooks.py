@@ -1,0 +1,95 @@
+"""A notebook as JSON: its cells by their ids, and the exercises among them."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+HEADING = re.compile(r"^### Exercise (\d+) · (.+)$", re.MULTILINE)
+CHECKS = re.compile(r"from course_utils\.checks import (\w+) as check\b")
+CHECK = re.compile(r"\bcheck\.(\w+)\(")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+Cell = dict[str, object]
+Notebook = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: its number, its title, the check that judges it ("flops.days"), and the cells that it is made of."""
+
+    number: int
+    title: str
+    check: str
+    cells: tuple[str, ...]
+
+
+def read(path: Path) -> Notebook:
+    """The notebook in that file; ValueError if its cells cannot be told apart."""
+    try:
+        notebook = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError("it cannot be read as a notebook") from error
+    try:
+        ids = [cell["id"] for cell in notebook["cells"]]
+        sound = all(isinstance(source(cell), str) for cell in notebook["cells"])
+    except (KeyError, TypeError) as error:
+        raise ValueError("it is no notebook whose cells have ids") from error
+    if not sound or not all(isinstance(each, str) for each in ids) or len(set(ids)) < len(ids):
+        raise ValueError("two of its cells have the same id")
+    return notebook
+
+
+def write(path: Path, notebook: Notebook) -> None:
+    """The notebook as JupyterLab writes it, whole or not at all."""
+    write_whole(path, json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n")
+
+
+def write_whole(path: Path, contents: bytes) -> None:
+    """All of the contents under that name, or what was there before."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def source(cell: Cell) -> str:
+    """A cell's text, which a file holds as one string or as lines."""
+    return "".join(cell["source"])
+
+
+def without_views(notebook: Notebook) -> Notebook:
+    """The same without its labs' live views, whose kernels are gone: what is left of each is its picture."""
+    cells = [
+        {**cell, "outputs": [_without_view(output) for output in cell["outputs"]]}
+        if cell.get("outputs")
+        else cell
+        for cell in notebook["cells"]
+    ]
+    return {**notebook, "cells": cells}
+
+
+def _without_view(output: dict[str, object]) -> dict[str, object]:
+    data = output.get("data", {})
+    if WIDGET not in data or "image/png" not in data:
+        return output
+    return {**output, "data": {kind: value for kind, value in data.items() if kind != WIDGET}}
+
+
+def exercises(notebook: Notebook) -> list[Exercise]:
+    """The notebook's exercises in their order: each a heading, and what follows it up to its folded solution."""
+    cells, found = notebook["cells"], []
+    checks = next((name for cell in cells for name in CHECKS.findall(source(cell))), "")
+    for begin, cell in enumerate(cells):
+        heading = HEADING.search(source(cell)) if cell["cell_type"] == "markdown" else None
+        if heading:
+            parts = cells[begin : begin + 4]
+            check = next((name for part in parts for name in CHECK.findall(source(part))), "")
+            ids = tuple(part["id"] for part in parts)
+            found.append(Exercise(int(heading[1]), heading[2].strip(), f"{checks}.{check}", ids))
+    return found
