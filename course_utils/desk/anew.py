@@ -12,7 +12,7 @@ def main(name: str, number: str) -> int:
             raise ValueError(
                 f"An exercise is named by its number, not {number!r}: make anew NB=04 EXERCISE=2"
             )
-        print(copies.begin_anew(copies.named(name), int(number) if number else None))
+        print(copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE))
     except (OSError, ValueError) as error:
         print(f"{error} For the second exercise of the fourth: make anew NB=04 EXERCISE=2", file=sys.stderr)
         return 2

@@ -63,7 +63,7 @@ def _do(what: str, on: str) -> str:
     if what != "anew":
         raise ValueError("There is no such button on this page.")
     name, _, number = on.partition(" ")
-    told = copies.begin_anew(copies.named(name), int(number) if number else None)
+    told = copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
     return f"{told} If it is open in JupyterLab: File → Reload Notebook from Disk."
 
 

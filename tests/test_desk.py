@@ -1,0 +1,369 @@
+"""The student's desk: own copies that follow the course, one exercise anew, and the record of what is done."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
+from datetime import date
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from course_utils.checks import noting
+from course_utils.desk import anew, copies, record
+from course_utils.desk.merge import merged
+from course_utils.desk.notebooks import WIDGET, exercises, read, source
+from tests import notebooks
+from tests.outputs import NOTEBOOKS, ROOT
+from tests.test_project import make
+
+FLOPS = "04_flops.ipynb"
+ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A course of one notebook, and a reader's copy of it."""
+    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    course.mkdir()
+    shutil.copy(ROOT / "notebooks" / FLOPS, course)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    return course, mine
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """What an author or a reader does to the one cell that holds `old` alone."""
+    notebook = nbformat.read(path, as_version=4)
+    (cell,) = [cell for cell in notebook.cells if cell.source == old]
+    cell.source = new
+    nbformat.write(notebook, path)
+
+
+def sources(path: Path) -> list[str]:
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells]
+
+
+# Merging, against rules that are said once more and otherwise: cell by cell, from a log of who did what.
+
+IDS = [f"c{number}" for number in range(6)]
+edits = st.fixed_dictionaries({id_: st.sampled_from(["keep", "run", "change", "delete"]) for id_ in IDS})
+added = st.lists(st.sampled_from(["start", *IDS]), max_size=3, unique=True)
+
+
+def cell(id_: str, text: str, shown: str = "") -> dict[str, object]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": shown}] if shown else []
+    return {"cell_type": "code", "id": id_, "metadata": {}, "source": text, "outputs": outputs}
+
+
+def edited(by: str, did: dict[str, str], new: list[str]) -> dict[str, object]:
+    """The notebook of cells c0 to c5 after those edits, with new cells behind those named."""
+    cells = [cell(f"{by}-start", f"{by}'s")] if "start" in new else []
+    for id_ in IDS:
+        text = f"{by}'s {id_}" if did[id_] == "change" else f"old {id_}"
+        if did[id_] != "delete":
+            cells.append(cell(id_, text, shown=f"ran by {by}" if did[id_] == "run" else "as stored"))
+        if id_ in new:
+            cells.append(cell(f"{by}-{id_}", f"{by}'s"))
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@given(course_did=edits, reader_did=edits, course_new=added, reader_new=added)
+def test_what_the_reader_changed_stays_and_all_else_follows_the_course(
+    course_did, reader_did, course_new, reader_new
+):
+    base = edited("nobody", dict.fromkeys(IDS, "keep"), [])
+    course, own = edited("course", course_did, course_new), edited("reader", reader_did, reader_new)
+    both, both_changed = merged(base, course, own)
+    text = {each["id"]: source(each) for each in both["cells"]}
+    assert len(text) == len(both["cells"])
+    for id_ in IDS:
+        theirs, mine = course_did[id_], reader_did[id_]
+        if mine == "change":
+            assert text[id_] == f"reader's {id_}"
+        elif theirs == "change":
+            assert text[id_] == f"course's {id_}"
+        else:
+            assert (id_ in text) == ("delete" not in (theirs, mine))
+        assert (id_ in both_changed) == (mine == theirs == "change")
+    for id_ in both_changed:  # the course's text stands below, and does not run
+        place = [each["id"] for each in both["cells"]].index(id_)
+        note = both["cells"][place + 1]
+        assert note["cell_type"] == "markdown"
+        assert f"course's {id_}" in source(note)
+    ran = {each["id"] for each in both["cells"] if "ran by reader" in str(each.get("outputs"))}
+    assert ran == {id_ for id_ in IDS if reader_did[id_] == "run" and course_did[id_] in ("keep", "run")}
+    for notebook, by, new in ((course, "course", course_new), (own, "reader", reader_new)):
+        assert {f"{by}-{id_}" for id_ in new} <= set(text)
+        order = [each["id"] for each in notebook["cells"] if each["id"] in text]
+        assert [id_ for id_ in text if id_ in order] == order, f"{by}'s order is kept"
+    # Torn off between its two files and begun once more, it says the same.
+    assert merged(base, course, both)[0] == both
+    assert merged(course, course, both) == (both, [])
+
+
+def test_cells_that_the_course_has_moved_are_moved_in_the_copy_too():
+    base = edited("nobody", dict.fromkeys(IDS, "keep"), [])
+    own = edited("reader", dict.fromkeys(IDS, "change"), ["c0"])
+    course = {**base, "cells": base["cells"][::-1]}
+    order = [each["id"] for each in merged(base, course, own)[0]["cells"]]
+    assert order == [*IDS[:0:-1], "c0", "reader-c0"]
+
+
+# Copies, in folders.
+
+
+def test_a_pull_of_a_changed_course_meets_no_conflict_and_answers_stay(tmp_path):
+    def git(*arguments: str, at: Path) -> str:
+        who = [
+            "-c",
+            "user.name=Author",
+            "-c",
+            "user.email=author@example.org",
+            "-c",
+            "init.defaultBranch=main",
+        ]
+        run = subprocess.run(["git", *who, *arguments], cwd=at, capture_output=True, text=True, check=True)
+        return run.stdout
+
+    origin, clone = tmp_path / "origin", tmp_path / "clone"
+    (origin / "notebooks").mkdir(parents=True)
+    for path in NOTEBOOKS:
+        shutil.copy(path, origin / "notebooks")
+    shutil.copy(ROOT / ".gitignore", origin)
+    git("init", "-q", at=origin)
+    git("add", ".", at=origin)
+    git("commit", "-qm", "The course", at=origin)
+    git("clone", "-q", str(origin), str(clone), at=tmp_path)
+    course, mine = clone / "notebooks", clone / "my_notebooks"
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    untouched = (mine / NOTEBOOKS[0].name).read_bytes()
+
+    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
+    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 22.77")
+    edit(origin / "notebooks" / FLOPS, "cheaper_flops = ...", "cheaper_flops = ...  # FLOPs")
+    edit(origin / "notebooks" / FLOPS, "## Exercises", "## The exercises")
+    git("commit", "-qam", "A better wording", at=origin)
+    assert git("status", "--short", at=clone) == ""
+    git("pull", "-q", "--ff-only", at=clone)
+    said = list(copies.bring_up_to_date(course, mine))
+
+    now = sources(mine / FLOPS)
+    assert {ANSWER, "gpt3_days = 22.77", "## The exercises"} <= set(now)
+    assert "cheaper_flops = ...  # FLOPs" in now[now.index(ANSWER) + 1]
+    assert '"Exercise 1 · Order matters" both you and the course' in said[1]
+    (earlier,) = (mine / "earlier").iterdir()
+    assert earlier.name in said[0]
+    assert "## Exercises" in sources(earlier)
+    assert git("status", "--short", at=clone) == ""
+    assert (mine / NOTEBOOKS[0].name).read_bytes() == untouched
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    nbformat.validate(nbformat.read(mine / FLOPS, as_version=4))
+
+
+def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_again(desk):
+    course, mine = desk
+    shutil.copy(course / FLOPS, mine)  # its live views are those of a kernel that has gone
+    before = sources(mine / FLOPS)
+    assert WIDGET in (mine / FLOPS).read_text(encoding="utf-8")
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
+    assert sources(mine / FLOPS) == before
+    assert any(
+        "image/png" in output.get("data", {})
+        for c in read(mine / FLOPS)["cells"]
+        for output in c.get("outputs", [])
+    )
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        b"",
+        b"my shopping list",
+        b'{"cells": [{"source": "no id"}]}',
+        b'{"cells": 3}',
+        b"[" * 100_000,
+        b"\xff\xfe",
+    ],
+    ids=["empty", "words", "no ids", "no cells", "deep", "bytes"],
+)
+def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
+    course, mine = desk
+    (mine / FLOPS).write_bytes(foreign)
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert said.startswith(f"my_notebooks/{FLOPS} stays as it is")
+    assert "rename it" in said
+    assert (mine / FLOPS).read_bytes() == foreign
+    (mine / FLOPS).rename(mine / "my own.ipynb")
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+
+
+def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk):
+    course, mine = desk
+    (mine / FLOPS).unlink()
+    (mine / FLOPS).symlink_to(course / FLOPS)
+    assert "no file of its own" in next(copies.bring_up_to_date(course, mine))
+    (mine / FLOPS).unlink()
+    (mine / ".course" / FLOPS).unlink()
+    shutil.copy(course / FLOPS, mine)
+    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    assert "not copied from here" in next(copies.bring_up_to_date(course, mine))
+
+
+def test_no_copy_is_rewritten_while_a_jupyterlab_is_open_over_it(desk):
+    course, mine = desk
+    before = (mine / FLOPS).read_bytes()
+    edit(course / FLOPS, "## Exercises", "## The exercises")
+    (said,) = copies.bring_up_to_date(course, mine, in_use=True)
+    assert "when no JupyterLab is open" in said
+    assert (mine / FLOPS).read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
+    course, mine = desk
+    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    edit(course / FLOPS, "## Exercises", "## The exercises")
+    before = (mine / FLOPS).read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        (said,) = copies.bring_up_to_date(course, mine)
+    assert "No space left on device" in said
+    assert (mine / FLOPS).read_bytes() == before
+    assert [path.name for path in mine.rglob("*.tmp")] == []
+
+
+def test_where_no_copies_can_be_made_it_says_what_to_do(tmp_path):
+    (tmp_path / "my_notebooks").write_text("a file in the way")
+    with pytest.raises(ValueError, match="clone the course into a folder of your own"):
+        list(copies.bring_up_to_date(ROOT / "notebooks", tmp_path / "my_notebooks"))
+
+
+# One exercise anew.
+
+
+def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
+    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    notebook = nbformat.read(mine / FLOPS, as_version=4)
+    notebook.cells = [each for each in notebook.cells if each.source != "check.cheaper_order(cheaper_flops)"]
+    nbformat.write(notebook, mine / FLOPS)
+    record.note(mine, "flops.cheaper_order", "right")
+    record.note(mine, "flops.days", "tried")
+    said = copies.begin_anew(course / FLOPS, 1, mine)
+    assert sources(mine / FLOPS) == [
+        "gpt3_days = 1" if each == "gpt3_days = ..." else each for each in sources(course / FLOPS)
+    ]
+    assert {name: each.status for name, each in record.done(mine).items()} == {
+        "flops.cheaper_order": "not attempted",
+        "flops.days": "tried",
+    }
+    (earlier,) = (mine / "earlier").iterdir()
+    assert ANSWER in sources(earlier)
+    assert earlier.name in said
+
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert len(list((mine / "earlier").iterdir())) == 2
+    assert {each.status for each in record.done(mine).values()} == {"not attempted"}
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "told"),
+    [
+        ("", "", "Which notebook? There are: 01_floats"),
+        ("9", "1", "There is no notebook '9'. There are: 01_floats"),
+        ("04", "two", "named by its number, not 'two'"),
+        ("04", "9", "has no exercise 9. It has: 1 to 5."),
+        ("05", "1", "There is no copy of 05_gradients.ipynb"),
+    ],
+)
+def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
+    desk, monkeypatch, capsys, name, number, told
+):
+    monkeypatch.setattr(copies, "MINE", desk[1])
+    before = (desk[1] / FLOPS).read_bytes()
+    assert anew.main(name, number) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert "make anew NB=04 EXERCISE=2" in said
+    assert (desk[1] / FLOPS).read_bytes() == before
+
+
+def test_make_anew_hands_on_what_was_typed_by_way_of_the_environment():
+    said = make(ROOT, "-n", "anew", "NB=04", "EXERCISE=2; ls").stdout
+    assert said.strip().endswith('-m course_utils.desk.anew "$NB" "$EXERCISE"')
+
+
+# The record.
+
+
+def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
+    found = [(path, each) for path in NOTEBOOKS for each in exercises(read(path))]
+    tested = notebooks.exercises()
+    assert [(path, each.title) for path, each in found] == [(each.notebook, each.title) for each in tested]
+    for (path, each), known in zip(found, tested, strict=True):
+        module, function = each.check.split(".")
+        assert f"import {module} as check" in known.imports
+        assert known.check.startswith(f"check.{function}(")
+        by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
+        assert source({"source": by_id[each.cells[1]]}) == known.stub
+    assert len({each.check for _, each in found}) == len(found)
+
+
+def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
+    code = "import sys; from pathlib import Path; from course_utils.desk import record\n"
+    code += "for _ in range(200): record.note(Path(sys.argv[1]), sys.argv[2], 'tried')"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with ThreadPoolExecutor(4) as pool:
+        names = [f"flops.number{n}" for n in range(4)]
+        ran = list(pool.map(lambda name: subprocess.run([*command, name], cwd=ROOT, check=True), names))
+    assert len(ran) == 4
+    assert {name: each.tries for name, each in record.done(tmp_path).items()} == dict.fromkeys(names, 200)
+
+
+def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
+    lines = b"\x00\xff{ 2026-01-02 flops.days tried\n2026-01-03 flops.days right\nnonsense\n\n"
+    lines += b"2026-01-04 flops.days tried\n2026-01-05 flops.days right\n2026-01-06 fl"
+    (tmp_path / "record.txt").write_bytes(lines)
+    assert record.done(tmp_path) == {"flops.days": record.Done(tries=4, first_right="2026-01-03")}
+    (tmp_path / "record.txt").unlink()
+    assert record.done(tmp_path) == {}
+    (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
+    record.note(tmp_path, "flops.days", "right")
+    assert record.done(tmp_path) == {}
+
+
+@pytest.mark.parametrize(("on_a_desk", "cell_id"), [(True, "c1"), (True, None), (False, "c1")])
+def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
+    desk, monkeypatch, on_a_desk, cell_id
+):
+    course, mine = desk
+    quiet = Config(HistoryManager={"enabled": False})
+    shell = InteractiveShell(config=quiet, ipython_dir=str(course.parent / "ipython"))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.chdir(mine if on_a_desk else course)
+    noting.note_verdicts()
+    cells = ["from course_utils.checks import flops as check", "check.days(...)", "check.days(11.4)"]
+    cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "check = 3\n3", "1 / 0"]
+    with redirect_stdout(io.StringIO()) as said:
+        for cell in cells:
+            shell.run_cell(cell, cell_id=cell_id)  # of a test or an export, it is None
+    assert "Not yet. 11.4" in said.getvalue()
+    assert "Right. 6 × 174.6e9" in said.getvalue()
+    noted = {"flops.days": record.Done(tries=2, first_right=date.today().isoformat())}
+    assert record.done(mine) == (noted if on_a_desk and cell_id else {})
+    assert not (course / "record.txt").exists()
