@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from course_utils import floats, labs, machines
 from course_utils.datasheets import MACHINES, Machine
-from course_utils.labs import svg
+from course_utils.labs import panel, svg
 from course_utils.labs.matmul_picture import Asked
 from course_utils.labs.panel import Download, Panel, Progress, View
 from course_utils.quantities import seconds_text
+from tests.words import boxes
 
 
 def small_lab(show=None, **options):
@@ -341,6 +342,25 @@ def test_a_lab_leaves_a_picture_and_a_text_beside_the_widget():
     assert height > 600
     assert bundle["text/plain"].startswith("Float lab. 0.1 is exact in none of the eight")
     assert "run this cell" in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("name", [name for name in labs.__all__ if name.endswith("_lab")])
+def test_a_still_picture_says_below_it_how_to_bring_the_lab_to_life(name):
+    lab = getattr(labs, name)()
+    drawn = lab.screen.svg
+    still = svg.captioned(drawn, panel.STILL)
+    *_, (words, left, top, right, _) = boxes(still)
+    assert words == "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
+    width = float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1])
+    assert 0 < left < right < width
+    assert top > max(bottom for *_, bottom in boxes(drawn))
+    plain, told = (
+        png_size(svg.still_png(drawn)),
+        png_size(base64.b64decode(lab._repr_mimebundle_()["image/png"])),
+    )
+    assert told[1] - plain[1] == pytest.approx(34 * 1400 / width, abs=2)
+    assert panel.STILL not in lab.screen.svg
+    lab.close()
 
 
 def test_the_still_picture_has_its_colours_and_its_letters():

@@ -26,6 +26,8 @@ from course_utils.quantities import Number
 Result = TypeVar("Result")
 REPORT_S = 0.1  # between two reports of a job
 LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
+# Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
+STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
 MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 _HERE = Path(__file__).parent
 
@@ -352,7 +354,8 @@ class Panel(widgets.VBox):
         bundle["text/plain"] = (
             f"{self.screen.name}. {self.screen.meaning} (A live lab: run this cell to move its controls.)"
         )
-        bundle["image/png"] = base64.b64encode(svg_words.still_png(self.screen.svg)).decode()
+        still = svg_words.captioned(self.screen.svg, STILL)
+        bundle["image/png"] = base64.b64encode(svg_words.still_png(still)).decode()
         return bundle
 
 
