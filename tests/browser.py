@@ -86,11 +86,11 @@ def answers(address: str, with_key: str = "version") -> bool:
         return False
 
 
-def start_kernel(address: str, notebook: Path) -> None:
+def start_kernel(address: str, notebook: Path, folder: str = "") -> None:
     """Give the notebook its kernel before a page opens it: a late JupyterLab would ask for one, at times in vain."""
     server, token = address.split("/lab/")[0], address.rpartition("token=")[2]
     session = {
-        "path": notebook.name,
+        "path": folder + notebook.name,
         "name": notebook.name,
         "type": "notebook",
         "kernel": {"name": "python3"},

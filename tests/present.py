@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 
-from tests.outputs import NOTEBOOKS
+from course_utils.desk.copies import named
 
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
 # letters on a projector as on a wall.
@@ -48,13 +48,10 @@ def notebook(name: str) -> Path:
     >>> notebook("4").name
     '04_flops.ipynb'
     """
-    for path in NOTEBOOKS:
-        number = path.stem[:2]
-        if name in (number.lstrip("0"), number, path.stem, path.name):
-            return path
-    asked = f"There is no notebook {name!r}." if name else "Which notebook?"
-    there_are = ", ".join(path.stem for path in NOTEBOOKS)
-    raise ValueError(f"{asked} There are: {there_are}. For the fourth: make present NB=04")
+    try:
+        return named(name)
+    except ValueError as error:
+        raise ValueError(f"{error} For the fourth: make present NB=04") from error
 
 
 def present(chosen: Path, options: list[str]) -> None:

@@ -265,8 +265,9 @@ def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
 
 def test_clean_keeps_notebooks_and_the_backups_of_answers(bare):
     kept = [bare / "notebooks" / "01.ipynb", bare / "notebooks" / ".ipynb_checkpoints" / "01.ipynb"]
+    kept += [bare / "my_notebooks" / name for name in ("01.ipynb", "record.txt", ".course/01.ipynb")]
     for path in kept:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("answers")
     (bare / "tests").mkdir()
     (bare / ".venv").mkdir()

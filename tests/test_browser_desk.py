@@ -1,0 +1,176 @@
+"""The desk as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
+
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from course_utils.desk import record
+from tests.browser import (
+    CHROMIUM_ARGUMENTS,
+    answer,
+    answers,
+    browser_path,
+    run_all,
+    skip_without_browser,
+    start_kernel,
+    wait_until,
+)
+from tests.outputs import NOTEBOOKS, ROOT
+
+skip_without_browser()
+FLOPS = "04_flops.ipynb"
+
+
+def course_with_a_short_notebook(folder: Path) -> None:
+    """The course, but for a notebook 4 of one picture and one exercise."""
+    shutil.copytree(
+        ROOT / "course_utils", folder / "course_utils", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    shutil.copy(ROOT / "README.md", folder)
+    long = nbformat.read(ROOT / "notebooks" / FLOPS, as_version=4)
+    at = next(n for n, cell in enumerate(long.cells) if cell.source.startswith("### Exercise 2"))
+    lab = next(cell for cell in long.cells if "widget-view" in str(cell.get("outputs")))
+    lab.source = "'this was a lab'"
+    imports = nbformat.v4.new_code_cell("from course_utils.checks import flops as check")
+    cells = [long.cells[0], lab, imports, *long.cells[at : at + 4]]
+    for cell in cells:
+        if cell.cell_type == "code":
+            cell.execution_count = None
+    for output in lab.outputs:
+        output.pop("execution_count", None)
+        output.output_type = "display_data"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata=long.metadata), folder / "notebooks" / FLOPS
+    )
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, str]]:
+    """`make lab` in that folder, without its browser: the address, and the token."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token, own = secrets.token_hex(16), folder.parent / "jupyter"
+    environment = os.environ | {"JUPYTER_TOKEN": token, "PYTHONPATH": str(folder)}
+    environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    environment |= {f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")}
+    options = ["--ip=127.0.0.1", f"--ServerApp.port={port}", "--no-browser", "--allow-root"]
+    with (folder.parent / "jupyterlab.log").open("w") as log:
+        command = [sys.executable, "-m", "course_utils.desk", *options]
+        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
+            specs = f"http://127.0.0.1:{port}/api/kernelspecs?token={token}"
+            wait_until(lambda: answers(specs, "kernelspecs"), "JupyterLab lists its kernels")
+            yield f"http://127.0.0.1:{port}", token
+        finally:
+            server.terminate()
+            try:
+                server.wait(30)
+            except subprocess.TimeoutExpired:  # a busy machine
+                server.kill()
+                server.wait()
+
+
+def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
+    """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
+    lab.bring_to_front()
+    lab.locator(".jp-Cell .cm-content", has_text="gpt3_days =").first.click()
+    lab.keyboard.press("Control+a")
+    lab.keyboard.type(f"gpt3_days = {value}")
+    lab.keyboard.press("Shift+Enter")
+    lab.keyboard.press("Shift+Enter")
+    wait_until(lambda: record.done(mine).get("flops.days", record.Done()).status == status, f"it is {status}")
+
+
+def come_back(page: Page) -> None:
+    """Look at that page once more; under test a page believes to be in front always, so it is told."""
+    page.bring_to_front()
+    page.evaluate("dispatchEvent(new Event('focus'))")
+
+
+def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path):
+    folder = tmp_path / "ein Kurs für ünş"
+    folder.mkdir()
+    course_with_a_short_notebook(folder)
+    mine = folder / "my_notebooks"
+    with served(folder) as (address, token), sync_playwright() as playwright:
+        with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
+            urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        page.goto(f"{address}/?token={token}")
+        assert page.url.startswith(f"{address}/contents")
+        links = page.locator(".notebooks > li > h2 > a")
+        hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
+        assert hrefs == [f"/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
+        for shown, told in zip(page.locator(".question").all_inner_texts(), questions(), strict=True):
+            assert shown == told
+        fourth = page.locator(".notebooks > li").nth(3)
+        expect(fourth.locator("summary")).to_have_text("Exercises: 0 of 1 right")
+        colours = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert colours == ["rgb(255, 255, 255)", "rgb(20, 24, 28)"]
+
+        # By keyboard into the notebook: a picture, and no kernel is needed for it.
+        start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / FLOPS, "my_notebooks/")
+        links.nth(3).focus()
+        with context.expect_page() as opened:
+            page.keyboard.press("Enter")
+        lab = opened.value
+        lab.on("dialog", lambda dialog: dialog.accept())
+        question = lab.locator("dialog.jp-Dialog")
+        lab.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
+        lab.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        expect(lab.locator(".jp-OutputArea-output img")).to_be_visible()
+        expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
+        run_all(lab, mine / FLOPS)
+        assert record.done(mine) == {}, "what is not attempted is not noted"
+        try_it(lab, "11.4", mine, "tried")
+        come_back(page)
+        expect(fourth.locator(".exercises")).to_contain_text("tried 1 time")
+        try_it(lab, "22.77", mine, "right")
+        come_back(page)
+        expect(fourth.locator(".exercises")).to_contain_text("right since")
+        expect(fourth.locator("summary")).to_have_text("Exercises: 1 of 1 right")
+
+        # Anew, and no record.
+        lab.bring_to_front()
+        lab.keyboard.press("Control+s")
+        wait_until(lambda: "gpt3_days = 22.77" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
+        lab.close()
+        page.bring_to_front()
+        fourth.get_by_role("button", name="Begin exercise 2, GPT-3 on A100s, anew").click()
+        expect(page.get_by_role("status")).to_contain_text(
+            "begins anew. As it was: my_notebooks/earlier/04_flops"
+        )
+        assert "gpt3_days = 22.77" not in (mine / FLOPS).read_text(encoding="utf-8")
+        expect(fourth.locator(".exercises")).to_contain_text("not attempted")
+        page.get_by_role("button", name="Delete the record").click()
+        expect(page.get_by_role("status")).to_contain_text("The record is deleted")
+        assert not (mine / "record.txt").exists()
+        browser.close()
+
+
+def questions() -> list[str]:
+    """Of the README's table, read by another route: its third column."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    return [line.split(" | ")[2] for line in lines if re.match(r"\| \d ", line)]
