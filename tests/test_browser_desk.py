@@ -108,6 +108,8 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
     folder.mkdir()
     course_with_a_short_notebook(folder)
     mine = folder / "my_notebooks"
+    mine.mkdir()
+    (mine / "05_gradients.ipynb").write_text("<b>notes</b>")
     with served(folder) as (address, token), sync_playwright() as playwright:
         with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
             urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
@@ -117,6 +119,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         page = context.new_page()
         page.goto(f"{address}/?token={token}")
         assert page.url.startswith(f"{address}/contents")
+        expect(page.locator(".said")).to_contain_text("05_gradients.ipynb stays as it is")
         links = page.locator(".notebooks > li > h2 > a")
         hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
         assert hrefs == [f"/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
@@ -158,7 +161,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         wait_until(lambda: "gpt3_days = 22.77" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
         lab.close()
         page.bring_to_front()
-        fourth.get_by_role("button", name="Begin exercise 2, GPT-3 on A100s, anew").click()
+        fourth.get_by_role("button", name="Begin anew: exercise 2, GPT-3 on A100s").click()
         expect(page.get_by_role("status")).to_contain_text(
             "begins anew. As it was: my_notebooks/earlier/04_flops"
         )

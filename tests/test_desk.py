@@ -202,6 +202,8 @@ def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
     assert said.startswith(f"my_notebooks/{FLOPS} stays as it is")
     assert "rename it" in said
     assert (mine / FLOPS).read_bytes() == foreign
+    with pytest.raises(ValueError, match="only begin anew as a whole"):
+        copies.begin_anew(course / FLOPS, 2, mine)
     (mine / FLOPS).rename(mine / "my own.ipynb")
     assert list(copies.bring_up_to_date(course, mine)) == []
     assert sources(mine / FLOPS) == sources(course / FLOPS)

@@ -3,23 +3,22 @@
 import sys
 from pathlib import Path
 
-from course_utils.desk import copies
+from jupyter_server.serverapp import list_running_servers
+from jupyterlab.labapp import LabApp
+
+from course_utils.desk import contents, copies
 
 
 def main(options: list[str]) -> None:
     """Start JupyterLab over the course's folder; the options are its own."""
-    # Both are needed to start it anyway, and only here.
-    from jupyter_server.serverapp import list_running_servers
-    from jupyterlab.labapp import LabApp
-
     folders = [Path(server["root_dir"]).resolve() for server in list_running_servers()]
     mine = copies.MINE.resolve()
     in_use = any(folder in (mine, *mine.parents) for folder in folders)
     try:
-        for sentence in copies.bring_up_to_date(in_use=in_use):
-            print(sentence)
+        contents.NEWS.extend(copies.bring_up_to_date(in_use=in_use))
     except ValueError as error:
-        print(error, file=sys.stderr)
+        contents.NEWS.append(str(error))
+    print(*contents.NEWS, sep="\n", end="\n" if contents.NEWS else "")
     LabApp.launch_instance(
         [
             f"--ServerApp.root_dir={copies.ROOT}",

@@ -21,6 +21,7 @@ from course_utils.desk.notebooks import Exercise, exercises, read
 ADDRESS = "/contents"
 ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+NEWS: list[str] = []  # what was said when this server started: the terminal has long scrolled on
 MARK = {"right": "✓", "tried": "…", "not attempted": "○"}
 
 
@@ -52,6 +53,7 @@ class Contents(JupyterHandler):
             _notebook(number, row, lab, done, form) for number, row in enumerate(ROW.findall(readme), 1)
         )
         said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
+        said += "".join(f'<p class="said">{escape(sentence)}</p>' for sentence in NEWS)
         folder = escape(copies.MINE.name)
         return PAGE.substitute(said=said, notebooks=rows, form=form, lab=escape(lab), folder=folder)
 
@@ -97,7 +99,7 @@ def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
         "anew",
         f"{name} {each.number}",
         "Begin anew",
-        f"Begin exercise {each.number}, {each.title}, anew",
+        f"Begin anew: exercise {each.number}, {each.title}",
     )
     return (
         f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{MARK[done.status]}</span> '

@@ -96,7 +96,12 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     chosen = [each for each in there_are if number in (None, each.number)]
     if not chosen:
         raise ValueError(f"{path.stem} has no exercise {number}. It has: 1 to {len(there_are)}.")
-    again = course if number is None else restored(course, read(own), chosen[0].cells)
+    try:
+        again = course if number is None else restored(course, read(own), chosen[0].cells)
+    except ValueError as error:
+        raise ValueError(
+            f"{mine.name}/{path.name} stays as it is: {error}. It can only begin anew as a whole."
+        ) from error
     kept = keep_earlier(own)
     write(own, without_views(again))
     for each in chosen:
