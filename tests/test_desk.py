@@ -262,13 +262,13 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
     edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
     notebook = nbformat.read(mine / FLOPS, as_version=4)
     notebook.cells = [each for each in notebook.cells if each.source != "check.cheaper_order(cheaper_flops)"]
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.cheaper_order", "right")
     record.note(mine, "flops.days", "tried")
     said = copies.begin_anew(course / FLOPS, 1, mine)
-    assert sources(mine / FLOPS) == [
-        "gpt3_days = 1" if each == "gpt3_days = ..." else each for each in sources(course / FLOPS)
-    ]
+    expected = ["gpt3_days = 1" if each == "gpt3_days = ..." else each for each in sources(course / FLOPS)]
+    assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
     assert {name: each.status for name, each in record.done(mine).items()} == {
         "flops.cheaper_order": "not attempted",
         "flops.days": "tried",
