@@ -1,5 +1,6 @@
 """What is measured: FLOPs by hand, bytes by hand and by torch's profiler, and everything of a timing but the time."""
 
+import errno
 import fcntl
 import math
 import os
@@ -11,6 +12,7 @@ import threading
 import time
 import types
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -466,6 +468,26 @@ def test_a_measurement_can_be_dropped_between_two_steps(lock, two_threads):
     assert re.match(r"3 samples, the best .*s$", second.report)
     steps.close()
     assert (torch.get_num_threads(), is_free(lock)) == (2, True)
+
+
+def test_where_there_can_be_no_lock_the_call_is_timed_all_the_same(lock, monkeypatch):
+    precious = lock.with_name("precious")
+    precious.write_text("work of years")
+    obstacles = {
+        "a folder, which opens no more than someone else's file": lock.mkdir,
+        "a link, which leads to what is not to be written to": lambda: lock.symlink_to(precious),
+        "no folder at all": lambda: monkeypatch.setattr(tempfile, "tempdir", str(lock / "nowhere")),
+    }
+    for obstacle in obstacles.values():
+        lock.rmdir() if lock.is_dir() else lock.unlink()
+        obstacle()
+        assert measure.time_call(lambda: None, at_most_s=0.001).samples
+    assert precious.read_text() == "work of years"
+
+
+def test_a_disk_that_is_too_full_for_the_holders_number_holds_nothing_up(lock, monkeypatch):
+    monkeypatch.setattr(os, "pwrite", mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    assert measure.time_call(lambda: None, at_most_s=0.001).samples
 
 
 HOLDER = """

@@ -326,18 +326,22 @@ def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) ->
 
 @contextmanager
 def _lock_file(device: str) -> Iterator[int | None]:
-    """An open file that stands for the device, for all processes of this user; None where files cannot be locked."""
+    """An open file that stands for the device, for all processes of this user; None where there can be none."""
     if fcntl is None:
         yield None
         return
-    which = torch.device(device)
+    which, descriptor = torch.device(device), None
     name = f"course-utils-timing-{os.getuid()}-{which.type}-{which.index or 0}.lock"
-    descriptor = os.open(Path(tempfile.gettempdir()) / name, os.O_RDWR | os.O_CREAT, 0o600)
+    # Better timed beside another than not at all: there may be no room, or a file or link of someone else's.
+    with contextlib.suppress(OSError):
+        path = Path(tempfile.gettempdir()) / name
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         yield descriptor
     finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough if a child has inherited it
-        os.close(descriptor)
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough if a child has inherited it
+            os.close(descriptor)
 
 
 def _wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Step, None, bool]:
@@ -349,14 +353,18 @@ def _wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[St
             now = time.perf_counter()
             if now >= deadline:
                 return False
-            holder = os.pread(lock, 20, 0).decode() or "unknown"
+            holder = os.pread(lock, 20, 0).decode(errors="replace")
+            holder = holder if holder.isdecimal() else "unknown"
             yield Step(
                 (now - begun) / (deadline - begun),
                 f"Waiting: process {holder} is measuring on this device, and two would time each other.",
             )
             time.sleep(min(0.05, max(0.0, deadline - now)))
         else:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            with contextlib.suppress(
+                OSError
+            ):  # on a full disk the others wait for a number they do not learn
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, str(os.getpid()).encode(), 0)
             return True
     return True
