@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test seconds lint outputs bench latency fuzz twenty record picture constraints clean
+.PHONY: help lab anew present slides test seconds lint outputs bench latency fuzz twenty elsewhere record picture constraints clean
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -33,6 +33,7 @@ help:
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
 	@echo '                  make fuzz ARGS=--browser does five hundred by mouse and keyboard, in a real one'
 	@echo 'make twenty       run twenty notebooks at once, and kill a kernel while it measures'
+	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some)'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
@@ -75,6 +76,9 @@ fuzz: $(READY)
 
 twenty: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.twenty $(ARGS)
+
+elsewhere: $(READY)
+	$(RUN) -m tests.elsewhere $(ARGS)
 
 record: $(READY)
 	$(RUN) -m course_utils.machines

@@ -1,0 +1,211 @@
+"""The course on other people's machines: each place is made, the course runs in it, and a line says what came of it.
+
+`make elsewhere`, or `make elsewhere ARGS="home busy"` for the places whose names hold one of these words. In each, a
+copy of the course runs all notebooks against their stored outputs; then `make lab` has to answer and to give a kernel.
+Most places can only be made by root, on Linux: there the course runs as the user nobody, since to root nothing is
+forbidden, with no network but loopback, and root's own home is hidden. Whoever else calls this is told what is left out.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import websocket
+
+from tests.browser import answers, wait_until
+from tests.outputs import ROOT
+
+USER = "nobody"
+IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
+NOTEBOOKS = ["-m", "pytest", "-q", "notebooks"]
+LAB = ["-c", "from tests.elsewhere import lab; lab()"]
+ONE_CPU_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+# Root's part, in namespaces of its own, before the user takes over. Of root's home only Python is left to be seen.
+BEFORE = """
+ip link set lo up
+for kept in "$PREFIX" "$BASE"; do mkdir -p "$PLACE/kept$kept"; mount --bind "$kept" "$PLACE/kept$kept"; done
+mount -t tmpfs -o mode=755 none /root
+for kept in "$PREFIX" "$BASE"; do mkdir -p "$kept"; mount --bind "$PLACE/kept$kept" "$kept"; done
+"""
+BECOME = f"""
+cd "$COURSE"
+exec setpriv --reuid={USER} --regid="$(id -g {USER})" --clear-groups --no-new-privs "$@"
+"""
+FULL = "mount -t tmpfs -o size=64k,mode=1777 none {0}; head -c 1M /dev/zero > {0}/ballast 2>/dev/null || true"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somewhere to run the course: what root does there, what the copy's folder is called, what the environment says."""
+
+    name: str
+    by_root: str = ""
+    folder: str = "course"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    busy: int = 0  # processes beside it that never rest
+    times: int = 1
+
+
+PLACES = (
+    Place("an ordinary user, and no network", ":"),
+    Place("a path with spaces and many scripts", folder="Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"),
+    Place("a checkout of someone else's", 'chown -R 0:0 "$COURSE"'),
+    Place(
+        "a checkout on a read-only disk",
+        'mount --bind "$COURSE" "$COURSE"; mount -o remount,bind,ro "$COURSE"',
+    ),
+    Place("a home of someone else's", 'chown 0:0 "$HOME"'),
+    Place("a home that is full", FULL.format('"$HOME"')),
+    Place("a home that does not exist", 'rmdir "$HOME"'),
+    Place("a /tmp that is full", FULL.format("/tmp")),
+    Place("German, time zone far ahead", environment={"LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Kiritimati"}),
+    Place(
+        "German in Latin-1, zone far behind",
+        environment={"LC_ALL": "de_DE.ISO-8859-1", "TZ": "Pacific/Pago_Pago"},
+    ),
+    Place(
+        "Turkish, zone in quarters of an hour", environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}
+    ),
+    Place("no language at all", environment={"LC_ALL": "C", "TZ": ""}),
+    Place("two busy processes beside it", busy=2, times=10),
+)
+
+
+def visit(place: Place) -> str:
+    """What went wrong there; nothing where the course works."""
+    # Not in /tmp, which one of the places has its own of.
+    with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder, busy(place.busy):
+        home, course = Path(folder, "home"), Path(folder, place.folder)
+        home.mkdir()
+        copy(course)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(course),
+            "LC_ALL": "C.UTF-8",
+            "LOCPATH": str(locales(Path(folder, "locales"))),
+            **place.environment,
+        }
+        before = []
+        if IS_ROOT:
+            for part in (home, course, *course.rglob("*")):
+                shutil.chown(part, USER)
+            Path(folder).chmod(0o755)
+            environment |= {"PLACE": folder, "COURSE": str(course)}
+            environment |= {"PREFIX": sys.prefix, "BASE": sys.base_prefix}
+            before = ["unshare", "--mount", "--net", "sh", "-euc", BEFORE + place.by_root + BECOME, "sh"]
+        for work in (NOTEBOOKS, LAB):
+            command = [*before, sys.executable, *work]
+            run = subprocess.run(
+                command,
+                cwd=course,
+                env=environment | ONE_CPU_THREAD,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+            )
+            if run.returncode:
+                return (run.stdout + run.stderr).strip()
+    return ""
+
+
+def copy(course: Path) -> None:
+    """What git knows of, as it is now."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        target = course / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, target)
+
+
+def locales(folder: Path) -> Path:
+    """The languages of all places, made here: few machines have them."""
+    folder.mkdir()
+    for name in {place.environment.get("LC_ALL", "C") for place in PLACES} - {"C"}:
+        language, _, letters = name.partition(".")
+        command = ["localedef", "-i", language, "-f", letters, str(folder / name)]
+        subprocess.run(command, capture_output=True, check=True)
+    return folder
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """So many processes that never rest."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def lab() -> None:
+    """`make lab`, called in the course's folder: it answers, and a kernel in it runs a cell."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token, here = secrets.token_hex(16), f"127.0.0.1:{port}"
+    options = f"--no-browser --ServerApp.port={port} --ServerApp.port_retries=0"
+    command = ["make", "lab", "READY=", f"RUN={sys.executable}", f"ARGS={options}"]  # not installed again
+    server = subprocess.Popen(command, env=os.environ | {"JUPYTER_TOKEN": token}, start_new_session=True)
+    try:
+        wait_until(lambda: server.poll() is not None or answers(f"http://{here}/api"), "JupyterLab answers")
+        if server.poll() is not None:
+            sys.exit("`make lab` ended.")
+        question = urllib.request.Request(
+            f"http://{here}/api/kernels?token={token}", json.dumps({"path": "notebooks"}).encode()
+        )
+        kernel = json.load(urllib.request.urlopen(question, timeout=60))["id"]
+        channel = websocket.create_connection(f"ws://{here}/api/kernels/{kernel}/channels?token={token}", 60)
+        code = {"code": "from course_utils import labs; labs.float_lab()", "silent": False}
+        header = {"msg_id": "1", "msg_type": "execute_request"}
+        message = {"header": header, "parent_header": {}, "metadata": {}, "content": code, "channel": "shell"}
+        channel.send(json.dumps(message))
+        while (reply := json.loads(channel.recv()))["msg_type"] != "execute_reply":
+            pass
+        if reply["content"]["status"] != "ok":
+            sys.exit(f"A cell failed: {reply['content']}")
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+
+
+def main(words: list[str]) -> int:
+    """Print a line for each place."""
+    chosen = [place for place in PLACES if not words or any(word in place.name for word in words)]
+    if not chosen:
+        print(f"No place is called so. There are: {'; '.join(place.name for place in PLACES)}.")
+        return 2
+    failed = []
+    for place in chosen:
+        begun, wrong = time.monotonic(), ""
+        if place.by_root and not IS_ROOT:
+            print(f"{place.name:<40} left out: only root can make it, on Linux", flush=True)
+            continue
+        for turn in range(place.times):
+            if wrong := visit(place):
+                failed.append(f"{place.name}, time {turn + 1}:\n{wrong}")
+                break
+        times = f"{place.times} times, " if place.times > 1 else ""
+        result = "FAILED" if wrong else "works"
+        print(f"{place.name:<40} {result:<8}{times}{time.monotonic() - begun:.0f} s", flush=True)
+    print("\n\n".join(["", *failed]))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
