@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test seconds lint outputs bench latency fuzz twenty elsewhere record picture constraints clean
+.PHONY: help lab anew present slides test seconds lint outputs bench latency fuzz twenty elsewhere record picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -90,6 +90,13 @@ constraints: $(READY)
 	$(RUN) -m pip install --quiet uv
 	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
+# What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
+lab test outputs twenty: room-at-home
+room-at-home:
+	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
+		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \
+		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
+
 clean:
 	rm -rf $(VENV) slides .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -103,6 +110,7 @@ endif
 
 $(READY): pyproject.toml constraints.txt
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
+	@test -w . || { printf '%s\n' "$$NEED_FOLDER" >&2; exit 1; }
 	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
 	@echo '$(if $(HERE),Bringing $(VENV) up to date.,Installing into $(VENV); a few minutes, once.)'
 	@$(if $(HERE),:,"$(PYTHON)" -m venv --clear $(VENV)) || { rm -rf $(VENV); printf '%s\n' "$$NEED_VENV" >&2; exit 1; }
@@ -126,6 +134,16 @@ This course needs Python 3.11, 3.12, 3.13 or 3.14, and $(if $(PYTHON),$(PYTHON) 
   elsewhere:      https://www.python.org/downloads/
 Then run this again, or name one: make lab PYTHON=/path/to/python3.13
 endef
+define NEED_HOME
+
+Jupyter keeps its settings in your home folder, and $(HOME) is full, or you may not write there.
+Make some room in it, or lend Jupyter another folder: make $(MAKECMDGOALS) HOME=/tmp/home
+endef
+define NEED_FOLDER
+
+The course installs itself into this folder, and you may not write here.
+Copy the folder to a place of your own, and run this again there.
+endef
 define NEED_VENV
 
 Python is here, but it could not make a virtual environment (its own message stands above).
@@ -148,4 +166,4 @@ define PIP_FAILED
 The installation did not finish; what pip said stands above, and in full in $(VENV)/pip.log.
 Mend that, and run this again.
 endef
-export NEED_PYTHON NEED_VENV NEED_DISK NEED_NETWORK PIP_FAILED
+export NEED_PYTHON NEED_HOME NEED_FOLDER NEED_VENV NEED_DISK NEED_NETWORK PIP_FAILED

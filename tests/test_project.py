@@ -263,6 +263,26 @@ def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
     assert not (bare / ".venv" / "ready").exists()
 
 
+@pytest.mark.parametrize("command", ["lab", "test"])
+def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, command):
+    installed = "READY=", "RUN=echo ran"
+    run = make(bare, command, *installed, HOME=f"{bare / 'Makefile'}/no/folder")
+    assert run.returncode
+    assert f"make {command} HOME=/tmp/home" in run.stderr
+    assert "ran" not in run.stdout
+    assert make(bare, command, *installed, HOME=f"{bare / 'another home'}").stdout.count("ran") >= 1
+    assert list((bare / "another home").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_before_anything_is_installed(bare):
+    # To root nothing is forbidden: the answer is put into the shell's mouth.
+    said_no = """#!/bin/sh\nexec /bin/sh -c "$(printf %s "$2" | sed 's/test -w [.]/false/')"\n"""
+    run = make(bare, "lab", f"SHELL={executable(bare / 'sh', said_no)}")
+    assert run.returncode
+    assert "Copy the folder to a place of your own" in run.stderr
+    assert not (bare / ".venv").exists()
+
+
 def test_clean_keeps_notebooks_and_the_backups_of_answers(bare):
     kept = [bare / "notebooks" / "01.ipynb", bare / "notebooks" / ".ipynb_checkpoints" / "01.ipynb"]
     kept += [bare / "my_notebooks" / name for name in ("01.ipynb", "record.txt", ".course/01.ipynb")]
