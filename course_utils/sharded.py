@@ -75,6 +75,7 @@ def _launched(processes: int, work: Callable[[str], Report], folder: str) -> lis
     here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 2}
     config = LaunchConfig(
         *(1, 1, processes),
+        local_addr="127.0.0.1",  # else it asks the name server for its own name, which a laptop may not have
         run_id=f"{work.__name__} {processes}",
         start_method=START,
         logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # or a folder would be left behind

@@ -49,8 +49,11 @@ def store(path: Path) -> bool:
     if after == before:
         return False
     beside = path.with_suffix(".tmp")
-    beside.write_text(after, encoding="utf-8")
-    os.replace(beside, path)
+    try:
+        beside.write_text(after, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)  # what a full disk has left of it
     return True
 
 
@@ -67,6 +70,9 @@ def main(names: list[str]) -> int:
             print(path.name, "stored" if store(path) else "unchanged")
         except (CellExecutionError, CellTimeoutError) as error:
             print(f"{path.name} is left as it was: a cell failed.\n{error}")
+            return 1
+        except OSError as error:  # a read-only checkout, a full disk
+            print(f"{path.name} is left as it was: {error.strerror}, {error.filename or path.parent}.")
             return 1
     return 0
 

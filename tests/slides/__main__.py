@@ -14,12 +14,16 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in NOTEBOOKS)}.")
         return 2
-    FOLDER.mkdir(exist_ok=True)
-    for path in NOTEBOOKS:
-        if not names or path.name in names:
-            target = FOLDER / path.with_suffix(".html").name
-            target.write_text(deck(path), encoding="utf-8")
-            print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
+    try:
+        FOLDER.mkdir(exist_ok=True)
+        for path in NOTEBOOKS:
+            if not names or path.name in names:
+                target = FOLDER / path.with_suffix(".html").name
+                target.write_text(deck(path), encoding="utf-8")
+                print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
+    except OSError as error:  # a read-only checkout, a full disk
+        print(f"The decks cannot be written: {error.strerror}, {error.filename or FOLDER}.")
+        return 1
     return 0
 
 
