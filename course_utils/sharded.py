@@ -26,6 +26,7 @@ from course_utils.apart import Say
 from course_utils.measure import Step
 
 WIDTHS, STEPS, BATCH = (64, 128, 64), 3, 8
+LOOPBACK = "lo" if sys.platform == "linux" else "lo0"  # the interface's name
 # A forked process has torch already; elsewhere than on Linux, forking is not safe.
 START = "fork" if sys.platform == "linux" else "spawn"
 State = dict[str, object]
@@ -75,7 +76,7 @@ def _launched(processes: int, work: Callable[[str], Report], folder: str) -> lis
     here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 2}
     config = LaunchConfig(
         *(1, 1, processes),
-        local_addr="127.0.0.1",  # else it asks the name server for its own name, which a laptop may not have
+        local_addr="127.0.0.1",  # not the machine's own name, which without a network may be nobody's
         run_id=f"{work.__name__} {processes}",
         start_method=START,
         logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # or a folder would be left behind
@@ -86,6 +87,7 @@ def _launched(processes: int, work: Callable[[str], Report], folder: str) -> lis
 
 
 def _within_a_group(work: Callable[[str], Report], folder: str) -> Report:
+    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
     torch.distributed.init_process_group("gloo")
     try:
         report = work(folder)

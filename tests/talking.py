@@ -34,3 +34,14 @@ def orphaned(say: Say) -> dict[str, object]:
     say(Step(0, "", {"child": child}))
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
+
+
+def where_they_meet(say: Say) -> dict[str, object]:
+    """Over two processes that torchrun's launcher starts: the address at which they meet, and gloo's."""
+    from course_utils import sharded
+
+    def addresses(_: str) -> sharded.Report:
+        here = os.environ["MASTER_ADDR"]
+        return {"address": here, "interface": os.environ.get("GLOO_SOCKET_IFNAME", "any")}
+
+    return {"met": sharded._launched(2, addresses, "")}

@@ -52,6 +52,11 @@ def test_a_state_is_saved_and_loaded_by_somebody(tmp_path):
             sharded.saved_and_loaded(print, str(tmp_path), save_by, load_by)
 
 
+def test_its_processes_meet_at_loopback_whatever_the_machine_is_called():
+    here = {"address": "127.0.0.1", "interface": sharded.LOOPBACK}
+    assert apart.result_apart("tests.talking.where_they_meet", {}, at_most_s=100) == {"met": [here, here]}
+
+
 def test_every_process_holds_its_part_of_one_state(reports):
     assert [len(of_all) for of_all in reports.values()] == [2, 3, 1]
     assert len({report["digest"] for of_all in reports.values() for report in of_all}) == 1
