@@ -1,10 +1,12 @@
 """What every notebook promises its reader; nbval runs them, these tests read them."""
 
+import errno
 import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -12,6 +14,7 @@ from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
 from course_utils import labs
+from tests import outputs as outputs_of
 from tests.notebooks import exercises, read
 from tests.outputs import NOTEBOOKS, ROOT, normalise, store
 
@@ -172,6 +175,14 @@ def test_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     with pytest.raises(CellExecutionError):
         store(copy)
     assert copy.read_bytes() == before
+
+
+def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch, capsys):
+    no_room = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(Path, "write_text", mock.Mock(side_effect=no_room))
+    monkeypatch.setattr(outputs_of, "run", lambda notebook: notebook.cells.clear())
+    assert outputs_of.main([NOTEBOOKS[0].name]) == 1
+    assert f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
 
 
 def lab_cells(path: Path) -> list[tuple[str, str, str]]:

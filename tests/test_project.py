@@ -186,6 +186,27 @@ def test_the_readme_names_all_eight_notebooks_and_both_commands():
     assert {"make lab", "make test"} <= set(re.findall(r"^make \w+", readme, re.MULTILINE))
 
 
+def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks_ascii(tmp_path):
+    strange = tmp_path / "Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
+    shutil.copytree(ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*"))
+    code = (
+        "import sys; from course_utils import apart; order = {'folder': sys.argv[1], 'until': 1, 'every': 1};"
+        "print(apart.result_apart('course_utils.long_run.train', order)['saved'], apart.__file__)"
+    )
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(strange)}
+    command = [sys.executable, "-c", code, str(strange / "läufe 1")]
+    said = subprocess.run(
+        command,
+        cwd=strange,
+        env=os.environ | ascii_only | {"PYTHONIOENCODING": "utf-8:surrogateescape"},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+    assert said.strip() == f"1 {strange / 'course_utils' / 'apart.py'}"
+    assert [path.name for path in (strange / "läufe 1").iterdir()] == ["step-00000001.ckpt"]
+
+
 # What `make` says.
 
 
