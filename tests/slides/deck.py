@@ -11,6 +11,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from tests.glossary import GLOSSARY
 from tests.slides import formulas
 from tests.slides.choice import Piece, pieces
 
@@ -22,7 +23,7 @@ MARKS = re.compile(r"[*`$#]|\[|\]\([^)]*\)")  # of Markdown, which are not to be
 
 
 class Renderer(IPythonRenderer):
-    """Markdown, with formulas drawn and links to notebooks leading to their decks."""
+    """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
 
     def block_math(self, body: str) -> str:
         return formulas.svg(body)
@@ -31,6 +32,8 @@ class Renderer(IPythonRenderer):
         return formulas.svg(body)
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
+        if url.startswith(GLOSSARY.name):
+            return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 
 
