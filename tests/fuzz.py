@@ -95,7 +95,7 @@ def rest(panel: Panel, seconds: float) -> None:
 def still(panel: Panel) -> None:
     """The picture for where no kernel runs."""
     if panel.comm is not None:
-        bundle = panel._repr_mimebundle_()
+        bundle, _ = panel._repr_mimebundle_()
         assert bundle["image/png"], "no still picture"
 
 

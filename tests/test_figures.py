@@ -1,8 +1,14 @@
 """Figures draw the data they are given, and are closed, so that a notebook shows them once."""
 
+import base64
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.core.pylabtools import print_figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from course_utils import figures, floats
 
@@ -104,3 +110,23 @@ def test_lost_time_is_drawn_as_predicted_and_simulated_with_the_best_interval():
     assert simulated.tolist() == [[60, 0.51], [600, 0.19]]
     assert set(best[:, 0]) == {1160}
     assert "√(2CM): 19.3 minutes" in words(WASTED)
+
+
+def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():
+    data, metadata = WASTED._repr_mimebundle_()
+    words = data["text/plain"]
+    assert words == metadata["image/png"]["alt"]
+    assert words == (
+        "Save too often or too rarely, and the run pays; in between there is room. "
+        "From left to right: time between two saves. Upwards: share of the time that is lost. "
+        "Written in it: √(2CM): 19.3 minutes; predicted; simulated."
+    )
+
+
+def test_its_png_carries_the_words_and_is_otherwise_the_one_that_matplotlib_draws():
+    carried = Image.open(io.BytesIO(base64.b64decode(print_figure(MIXES, "png", base64=True))))
+    assert carried.text["Description"] == MIXES.words
+    bare = FigureCanvasAgg(MIXES)
+    bare.draw()
+    whole = Image.open(io.BytesIO(print_figure(MIXES, "png", bbox_inches=None)))
+    assert np.array_equal(np.asarray(whole), np.asarray(bare.buffer_rgba()))

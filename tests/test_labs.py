@@ -335,13 +335,14 @@ def png_size(png: bytes) -> tuple[int, int]:
 
 
 def test_a_lab_leaves_a_picture_and_a_text_beside_the_widget():
-    bundle = labs.float_lab()._repr_mimebundle_()
+    bundle, metadata = labs.float_lab()._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
     width, height = png_size(base64.b64decode(bundle["image/png"]))
     assert width == 1400
     assert height > 600
     assert bundle["text/plain"].startswith("Float lab. 0.1 is exact in none of the eight")
     assert "run this cell" in bundle["text/plain"]
+    assert bundle["text/plain"].startswith(metadata["image/png"]["alt"])
 
 
 @pytest.mark.parametrize("name", [name for name in labs.__all__ if name.endswith("_lab")])

@@ -1101,6 +1101,6 @@ def test_a_value_that_a_size_cannot_take_moves_nothing(einsum):
 
 @pytest.mark.parametrize("make", [stride_lab, einsum_lab])
 def test_both_labs_leave_a_picture_where_no_kernel_runs(make):
-    bundle = make()._repr_mimebundle_()
+    bundle, _ = make()._repr_mimebundle_()
     assert set(bundle) >= {"image/png", "text/plain"}
     assert "run this cell" in bundle["text/plain"]

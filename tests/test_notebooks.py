@@ -1,6 +1,8 @@
 """What every notebook promises its reader; nbval runs them, these tests read them."""
 
+import base64
 import errno
+import io
 import re
 import statistics
 import subprocess
@@ -12,6 +14,7 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
+from PIL import Image
 
 from course_utils import labs
 from tests import outputs as outputs_of
@@ -119,6 +122,18 @@ def test_every_lab_leaves_a_picture_where_no_kernel_runs(path):
     assert all({"image/png", "text/plain"} <= set(data) and "text/html" not in data for data in labs)
     page, _ = HTMLExporter().from_filename(str(path))
     assert all(data["image/png"].replace("\n", "") in page.replace("\n", "") for data in labs)
+
+
+@every_notebook
+def test_every_picture_carries_its_description_inside_and_beside(path):
+    pictures = [output for output in outputs(path) if "image/png" in output.get("data", {})]
+    assert pictures
+    for output in pictures:
+        words = output.metadata["image/png"]["alt"]
+        assert len(words.split()) > 8
+        assert output.data["text/plain"].startswith(words)
+        png = io.BytesIO(base64.b64decode(output.data["image/png"]))
+        assert Image.open(png).text["Description"] == words
 
 
 def first_cells(path: Path, count: int) -> nbformat.NotebookNode:

@@ -67,17 +67,14 @@ def test_a_link_to_a_notebook_leads_to_the_deck_beside(name):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_picture_is_there_and_a_lab_speaks_for_itself(path):
+def test_every_picture_is_there_and_speaks_for_itself(path):
     outputs = [
         output.data for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])
     ]
     drawn = [data["text/plain"] for data in outputs if "image/png" in data]
     told = READ[path.stem].pictures
-    assert len(told) == len(drawn)
-    for text, alternative in zip(drawn, told, strict=True):
-        assert len(alternative) > 30
-        if not text.startswith("<Figure"):
-            assert alternative == text.split(" (A live lab")[0]
+    assert told == [text.split(" (A live lab")[0] for text in drawn]
+    assert min(map(len, told)) > 30
 
 
 @pytest.mark.parametrize("name", DECKS)

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
 from course_utils.quantities import Number
@@ -24,16 +26,48 @@ _STYLE = {
 }
 
 
+class DescribedFigure(Figure):
+    """A figure that also says in words what it shows: beside its picture, and inside, where screen.js finds them."""
+
+    @property
+    def words(self) -> str:
+        """Its message, its axes, and what is written in it."""
+        (axes,) = self.axes
+        said = [axes.get_title(loc="left"), f"From left to right: {axes.get_xlabel()}"]
+        said += [f"Upwards: {axes.get_ylabel()}"]
+        labels = "; ".join(" ".join(text.get_text().split()) for text in axes.texts)
+        return ". ".join([*said, *([f"Written in it: {labels}"] if labels else [])]) + "."
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        return {"text/plain": self.words}, {"image/png": {"alt": self.words}}
+
+
+class _Canvas(FigureCanvasAgg):
+    """What IPython has a figure's PNG from."""
+
+    def print_png(
+        self,
+        filename_or_obj: object,
+        *,
+        metadata: dict[str, str] | None = None,
+        pil_kwargs: dict[str, object] | None = None,
+        **_: object,  # what matplotlib tells other formats
+    ) -> None:
+        told = {"Description": self.figure.words, **(metadata or {})}
+        super().print_png(filename_or_obj, metadata=told, pil_kwargs=pil_kwargs)
+
+
 @contextmanager
 def axes_with(title: str, xlabel: str, ylabel: str, height: Number = 4.8) -> Iterator[Axes]:
     """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned."""
     with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained")
+        figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure)
         try:
             axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
             yield axes
         finally:
-            plt.close(figure)
+            plt.close(figure)  # which takes its canvas, too
+            _Canvas(figure)
 
 
 def key(axes: Axes, predicted: str, measured: str) -> None:

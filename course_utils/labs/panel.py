@@ -349,14 +349,13 @@ class Panel(widgets.VBox):
 
     # What stays on the page where no kernel runs.
 
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, object]:
+    def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
         bundle = super()._repr_mimebundle_(**kwargs)
-        bundle["text/plain"] = (
-            f"{self.screen.name}. {self.screen.meaning} (A live lab: run this cell to move its controls.)"
-        )
+        words = f"{self.screen.name}. {self.screen.meaning}"
+        bundle["text/plain"] = f"{words} (A live lab: run this cell to move its controls.)"
         still = svg_words.captioned(self.screen.svg, STILL)
-        bundle["image/png"] = base64.b64encode(svg_words.still_png(still)).decode()
-        return bundle
+        bundle["image/png"] = base64.b64encode(svg_words.still_png(still, words)).decode()
+        return bundle, {"image/png": {"alt": words}}
 
 
 def _close(widget: widgets.Widget) -> None:

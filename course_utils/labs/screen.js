@@ -158,6 +158,36 @@ if (!window.courseLabKeys) {
   window.addEventListener("keydown", keepLetters, true);
 }
 
+// JupyterLab shows the pictures of outputs without alternative text. Ours carry their words inside, as PNG can.
+function describe() {
+  for (const image of document.querySelectorAll(".jp-RenderedImage img:not([alt], [data-wordless])")) {
+    const words = description(image.src);
+    if (words) image.alt = words;
+    else image.dataset.wordless = "";
+  }
+}
+
+function description(address) {
+  const [kind, base64] = address.split(",");
+  if (kind !== "data:image/png;base64") return "";
+  const bytes = Uint8Array.from(atob(base64.replace(/\s/g, "").slice(0, 16384)), (c) => c.charCodeAt(0)); // it comes before the pixels
+  const view = new DataView(bytes.buffer);
+  for (let at = 8; at + 8 < bytes.length; at += 12 + view.getUint32(at)) { // length, type, data, checksum
+    const data = bytes.subarray(at + 8, at + 8 + view.getUint32(at));
+    const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+    if (type !== "tEXt" && type !== "iTXt") continue;
+    const [key, ...rest] = new TextDecoder(type === "iTXt" ? "utf-8" : "latin1").decode(data).split("\0");
+    if (key === "Description") return rest.at(-1);
+  }
+  return "";
+}
+
+if (!window.courseDescriptions) {
+  window.courseDescriptions = new MutationObserver(describe);
+  window.courseDescriptions.observe(document.body, { childList: true, subtree: true });
+  describe();
+}
+
 // ipywidgets leaves slider handles without a name; their label stands beside them.
 function nameTheControls(el, name, tries = 40) {
   const lab = el.closest(".course-lab");

@@ -16,6 +16,7 @@ from string import Template
 import matplotlib
 import resvg_py
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from course_utils.figures import COLOURS
 from course_utils.quantities import Number
@@ -167,11 +168,12 @@ def captioned(svg: str, words: str) -> str:
     return f"{taller.removesuffix('</svg>')}{line}</svg>"
 
 
-def still_png(svg: str, width_px: int = 1400) -> bytes:
+def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
 
     In 96 colours, which is all that a diagram needs: less than half the bytes in a notebook. Spread over those
-    that occur, not over those that occur often: a rare one means something, too.
+    that occur, not over those that occur often: a rare one means something, too. The words that describe it
+    travel inside.
     """
     full = resvg_py.svg_to_bytes(
         svg_string=svg,
@@ -183,8 +185,9 @@ def still_png(svg: str, width_px: int = 1400) -> bytes:
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )
-    small = io.BytesIO()
+    small, description = io.BytesIO(), PngInfo()
+    description.add_itxt("Description", words)
     Image.open(io.BytesIO(full)).convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE).save(
-        small, "PNG", optimize=True
+        small, "PNG", optimize=True, pnginfo=description
     )
     return small.getvalue()

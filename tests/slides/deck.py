@@ -19,8 +19,6 @@ HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
 ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
 
-MARKS = re.compile(r"[*`$#]|\[|\]\([^)]*\)")  # of Markdown, which are not to be read aloud
-
 
 class Renderer(IPythonRenderer):
     """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
@@ -52,16 +50,13 @@ def deck(path: Path) -> str:
 
 
 def cells(notebook: nbformat.NotebookNode) -> list[str]:
-    """The notebook's pieces as HTML; what has been said last describes a picture that says nothing itself."""
-    found, said = [], ""
-    for piece in pieces(notebook):
-        kind, html = rendered(piece, said)
-        found.append(f'<div class="cell" data-kind="{kind}">{html}</div>')
-        said = piece.text if piece.kind == "prose" else said
-    return found
+    """The notebook's pieces as HTML."""
+    return [
+        f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in map(rendered, pieces(notebook))
+    ]
 
 
-def rendered(piece: Piece, said: str) -> tuple[str, str]:
+def rendered(piece: Piece) -> tuple[str, str]:
     """What kind of thing this piece is on a slide, and its HTML."""
     if piece.kind == "prose":
         return "prose", MarkdownWithMath(renderer=Renderer(escape=True, exclude_anchor_links=True)).render(
@@ -72,19 +67,8 @@ def rendered(piece: Piece, said: str) -> tuple[str, str]:
         return "code", f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
     text = piece.data.get("text/plain", "")
     if "image/png" in piece.data:
-        source = piece.data["image/png"].replace("\n", "")
-        return (
-            "picture",
-            f'<img alt="{escape(alternative(text, said))}" src="data:image/png;base64,{source}">',
-        )
+        source, words = piece.data["image/png"].replace("\n", ""), ONLY_IN_A_NOTEBOOK.sub("", text)
+        return "picture", f'<img alt="{escape(words)}" src="data:image/png;base64,{source}">'
     if "text/html" in piece.data:
         return "result", f'<div class="table">{piece.data["text/html"]}</div>'
     return "result", f'<pre class="result">{escape(text)}</pre>'
-
-
-def alternative(text: str, said: str) -> str:
-    """A lab's own words without its advice to run a cell; for a figure, which has none, what led to it."""
-    if not text.startswith("<Figure"):
-        return ONLY_IN_A_NOTEBOOK.sub("", text)
-    *_, paragraph = said.strip().split("\n\n")
-    return "Figure. " + MARKS.sub("", paragraph)
