@@ -246,7 +246,8 @@ def _text_table(rows: list[list[str]]) -> str:
 
 def _html_table(rows: list[list[str]]) -> str:
     def line(row: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        cells = ((tag if cell else "td", html.escape(cell)) for cell in row)  # a heading says something
+        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for tag, cell in cells) + "</tr>"
 
     head, *body = rows
     lines = [line(head, "th"), *(line(row, "td") for row in body)]

@@ -1,14 +1,16 @@
 """The colours of the series."""
 
-# A colour means one thing in the whole series. Okabe and Ito's and Tol's, which colour-blind readers can tell apart.
+# A colour means one thing in the whole series. Okabe and Ito's and Tol's, which colour-blind readers can tell apart;
+# some a little darker or lighter, so that lines and words stand out from white and from JupyterLab's dark page.
+# Paler ones are fills, and have an outline.
 COLOURS = {
     "predicted": "#0072B2",
-    "measured": "#D55E00",
+    "measured": "#C45000",
     "limit": "#5f6b76",
-    "alarm": "#D55E00",
+    "alarm": "#C45000",
     "sign": "#CC79A7",
     "exponent": "#00A878",
-    "fraction": "#56B4E9",
+    "fraction": "#1D9AE0",
     "batch": "#BBBBBB",
     "kept": "#88CCEE",
     "summed": "#DDCC77",
@@ -21,10 +23,10 @@ COLOURS = {
     "optimizer": "#117755",
     "master": "#999933",
     "activations": "#EE99AA",
-    "sgd": "#834D3F",
-    "momentum": "#E69F00",
-    "adagrad": "#6EB9B9",
-    "rmsprop": "#AA186F",
-    "adam": "#4444E4",
-    "adamw": "#70A1EB",
+    "sgd": "#8D5344",
+    "momentum": "#C38700",
+    "adagrad": "#4D9F9F",
+    "rmsprop": "#B71A77",
+    "adam": "#4B4BE5",
+    "adamw": "#5B93E8",
 }

@@ -25,7 +25,7 @@ def roofline(
             axes.plot([low, peak / bandwidth, high], [low * bandwidth, peak, peak], color=blue)
             label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
         for cloud in clouds.values():
-            axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.3)
+            axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.75)
         by_height = sorted(named_points.items(), key=lambda item: item[1][1])
         for rank, (name, (x, y)) in enumerate(by_height):
             axes.plot(x, y, "o", color=orange, markersize=9)
@@ -53,7 +53,7 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
         "The mean reports other programs too, the best reports the call", "sample", "µs a call", 3.8
     ) as axes:
         microseconds = [1e6 * seconds for seconds in samples]
-        axes.plot(microseconds, "o", color=COLOURS["measured"], markersize=4, alpha=0.6)
+        axes.plot(microseconds, "o", color=COLOURS["measured"], markersize=4, alpha=0.75)
         best, mean = min(microseconds), sum(microseconds) / len(microseconds)
         for words, value, offset in ((f"best: {best:.4g}", best, -16), (f"mean: {mean:.4g}", mean, 6)):
             axes.axhline(value, color=COLOURS["limit"], linestyle=":")

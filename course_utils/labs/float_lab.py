@@ -111,11 +111,14 @@ def show(number: str, times_two_to_the: int, saturate: bool) -> View:
     x = scaled(number, times_two_to_the)
     rows = {fmt: pattern(number, x, fmt, saturate) for fmt in floats.FORMATS}
     drawn = [
-        text(LEFT, 14, "sign", class_="sign strong"),
-        text(FRACTION_X - 6, 14, "exponent", class_="exponent strong end"),
-        text(FRACTION_X, 14, "fraction", class_="fraction strong"),
+        text(LEFT, 14, "sign", class_="strong"),
+        text(FRACTION_X - 6, 14, "exponent", class_="strong end"),
+        text(FRACTION_X, 14, "fraction", class_="strong"),
+        rect(LEFT, 18, 36, 4, class_="sign"),
+        rect(FRACTION_X - 6 - 80, 18, 80, 4, class_="exponent"),
+        rect(FRACTION_X, 18, 68, 4, class_="fraction"),
     ]
-    y = 22
+    y = 26
     for fmt, bits in rows.items():
         drawn.append(draw_row(fmt, bits, x, y))
         y += BIT_HEIGHT + LINE * lines_below(fmt) + 14

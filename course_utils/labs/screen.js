@@ -21,14 +21,14 @@ function render({ model, el }) {
   const picture = part("picture", "group");
   const frame = part("table", "region");
   frame.tabIndex = 0; // so that the keyboard can scroll it
-  frame.setAttribute("aria-label", "Table");
   const table = frame.appendChild(document.createElement("table"));
 
   const buttons = () => [...picture.querySelectorAll("[data-key]")];
   let current = null; // the one part of the picture that the Tab key reaches
 
   function draw() {
-    picture.setAttribute("aria-label", model.get("name"));
+    picture.setAttribute("aria-label", `${model.get("name")}, picture`);
+    frame.setAttribute("aria-label", `${model.get("name")}, table`);
     const hadFocus = picture.contains(document.activeElement);
     picture.innerHTML = model.get("svg");
     const all = buttons();
@@ -51,7 +51,7 @@ function render({ model, el }) {
     model.get("table").forEach((cells, number) => {
       const row = table.insertRow();
       for (const words of cells) {
-        const cell = row.appendChild(document.createElement(number ? "td" : "th"));
+        const cell = row.appendChild(document.createElement(number || !words ? "td" : "th"));
         cell.textContent = words;
       }
     });
@@ -188,7 +188,7 @@ if (!window.courseDescriptions) {
   describe();
 }
 
-// ipywidgets leaves slider handles without a name; their label stands beside them.
+// ipywidgets leaves slider handles without a name, whose label stands beside them, and fields that have a title alone.
 function nameTheControls(el, name, tries = 40) {
   const lab = el.closest(".course-lab");
   if (lab) {
@@ -198,6 +198,7 @@ function nameTheControls(el, name, tries = 40) {
       const label = handle.closest(".widget-slider").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
     }
+    for (const field of lab.querySelectorAll("input[title]")) field.setAttribute("aria-label", field.title);
   }
   const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;
   if (unnamed && tries) setTimeout(() => nameTheControls(el, name, tries - 1), 50);
