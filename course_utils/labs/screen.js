@@ -148,7 +148,7 @@ function render({ model, el }) {
 // cell. It asks each element whether it may, on the way down from the document; so we say so before, at the window.
 // With a modifier it may: Ctrl+S saves, Shift+Enter runs the cell.
 function keepLetters({ target, ctrlKey, metaKey, altKey, shiftKey }) {
-  if (!target.matches?.(".course-lab :is(button, input[type=checkbox], .noUi-handle)")) return;
+  if (!target.matches?.(".course-lab :is(button, input[type=checkbox], .noUi-handle, .widget-readout)")) return;
   const command = ctrlKey || metaKey || altKey || shiftKey;
   if (command) target.removeAttribute("data-lm-suppress-shortcuts");
   else target.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -197,6 +197,9 @@ function nameTheControls(el, name, tries = 40) {
     for (const handle of lab.querySelectorAll(".noUi-handle")) {
       const label = handle.closest(".widget-slider").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
+      const readout = handle.closest(".widget-slider").querySelector(".widget-readout"); // can be typed into
+      readout?.setAttribute("role", "textbox");
+      readout?.setAttribute("aria-label", `${label.textContent}, typed`);
     }
     for (const field of lab.querySelectorAll("input[title]")) field.setAttribute("aria-label", field.title);
   }
