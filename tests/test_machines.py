@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import math
+import time
+import types
 
 import psutil
 import pytest
@@ -10,7 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import machines, measure, products
+from course_utils import machines, measure, predict, products
+from course_utils.machines import at_hand, gpu_state, recorded, recorder, workloads
 from course_utils.measure import Timing
 
 untimed = settings(deadline=None, max_examples=25)
@@ -177,14 +180,14 @@ def test_the_childs_refusal_comes_out_as_it_would_here():
 )
 def test_a_card_gets_its_own_data_sheet_or_none(torchs, ours):
     memory_bytes = machines.MACHINES[ours].bytes if ours else 80 * 10**9
-    sheet = machines._data_sheet(torchs, memory_bytes)
+    sheet = at_hand._data_sheet(torchs, memory_bytes)
     assert (sheet and sheet.name) == ours
 
 
 def test_a_card_with_another_memory_than_its_sheets_gets_none():
-    assert machines._data_sheet("NVIDIA GeForce RTX 3080", 12 * 2**30) is None  # the sheet's has 10 GB
+    assert at_hand._data_sheet("NVIDIA GeForce RTX 3080", 12 * 2**30) is None  # the sheet's has 10 GB
     assert (
-        machines._data_sheet("NVIDIA H100 80GB HBM3", 85_029_158_912).name == "H100 SXM"
+        at_hand._data_sheet("NVIDIA H100 80GB HBM3", 85_029_158_912).name == "H100 SXM"
     )  # as torch counts it
 
 
@@ -205,7 +208,7 @@ def test_a_large_operand_is_one_random_block_again_and_again(monkeypatch):
 
 
 def test_every_data_sheet_belongs_to_some_card():
-    assert set(machines._DEVICE_NAMES.values()) == set(machines.MACHINES)
+    assert set(at_hand._DEVICE_NAMES.values()) == set(machines.MACHINES)
 
 
 def test_a_machine_that_is_not_known_is_named_with_those_that_are():
@@ -216,16 +219,16 @@ def test_a_machine_that_is_not_known_is_named_with_those_that_are():
 
 def test_the_device_is_one_that_torch_can_use():
     assert torch.ones(1, device=machines.device()).sum() == 1
-    assert machines.device_name("cpu").startswith("one core of ")
+    assert at_hand.device_name("cpu").startswith("one core of ")
 
 
 # Recordings.
 
 
 @pytest.fixture
-def recorded(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """An empty folder of recordings."""
-    monkeypatch.setattr(machines, "_RECORDED", tmp_path)
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     machines.recordings.cache_clear()
     yield tmp_path
     machines.recordings.cache_clear()
@@ -242,11 +245,11 @@ def written(folder, name, **changes):
     (folder / f"{name}.json").write_text(json.dumps({**data, **changes}))
 
 
-def test_recordings_are_all_files_of_the_folder_by_the_machines_name(recorded):
+def test_recordings_are_all_files_of_the_folder_by_the_machines_name(folder):
     assert machines.recordings() == {}
     machines.recordings.cache_clear()
-    written(recorded, "one")
-    written(recorded, "two")
+    written(folder, "one")
+    written(folder, "two")
     assert list(machines.recordings()) == ["one", "two"]
     one = machines.recordings()["one"]
     assert one.machine == dataclasses.replace(STUB, name="one")
@@ -274,9 +277,9 @@ def test_the_nearest_recording_is_nearest_by_ratio():
 
 @given(st.lists(st.tuples(size, size, size), min_size=1, max_size=6), size, size, size)
 def test_no_recorded_size_is_fewer_doublings_away_than_the_nearest(sizes, b, d, k):
-    def factor(recorded):
+    def factor(there):
         """By how much the sides differ, multiplied: 2 for one side that is twice or half as long."""
-        return math.prod(max(m, n) / min(m, n) for m, n in zip((b, d, k), recorded, strict=True))
+        return math.prod(max(m, n) / min(m, n) for m, n in zip((b, d, k), there, strict=True))
 
     nearest = recording(*sizes).nearest(b, d, k, "fp32")
     assert factor(nearest) == pytest.approx(min(map(factor, sizes)))
@@ -289,39 +292,323 @@ def test_a_dtype_that_was_not_recorded_gets_a_sentence():
         recording((1, 1, 1)).nearest(1, 1, 1, "fp8")
 
 
-def test_what_is_recorded_can_be_read_back(recorded, monkeypatch):
-    monkeypatch.setattr(machines, "_SIZES", (1, 16))
-    monkeypatch.setattr(machines, "_RECORDING_S", 1)
-    monkeypatch.setattr(machines, "this_machine", lambda: STUB)
-    monkeypatch.setattr(machines, "device", lambda: "cpu")
-    # what it measures is measured elsewhere; here as many seconds as there are FLOPs
-    monkeypatch.setattr(
-        measure,
-        "time_call",
-        lambda call, **_: Timing((measure.flops(call).total,) * 2, "best", True, "wall time", 1.0),
-    )
+TINY = workloads.Scale(
+    numbers=2**12,
+    rows=8,
+    columns=16,
+    heads=2,
+    attended=8,
+    batch=2,
+    sequence=8,
+    shape=predict.Transformer(1, 16, 2, 211, 8),
+    model="tiny",
+)
+WORKLOADS = [
+    "copy",
+    "LayerNorm, forward",
+    "LayerNorm, forward + backward",
+    "softmax",
+    "cross-entropy",
+    "fused attention, forward",
+    "fused attention, forward + backward",
+    "AdamW, foreach",
+    "AdamW, fused",
+    "tiny, a training step",
+    "tiny, a training step, each layer recomputed",
+]
+
+
+def as_many_seconds_as_flops(call, **_):
+    """In place of a measurement, which is tested elsewhere."""
+    flops = measure.flops(call).total
+    return Timing((flops + 1, flops + 1), "best", True, "wall time", 1.0)
+
+
+@pytest.fixture
+def small(folder, monkeypatch):
+    """Recording, of the made-up machine and of few small things, where nothing takes time."""
+    monkeypatch.setattr(recorder, "SIZES", {"cpu": (1, 16), "gpu": ()})
+    monkeypatch.setattr(recorder, "SCALES", {"cpu": TINY, "gpu": None})
+    monkeypatch.setattr(at_hand, "this_machine", lambda: STUB)
+    monkeypatch.setattr(at_hand, "device", lambda: "cpu")
+    monkeypatch.setattr(measure, "time_call", as_many_seconds_as_flops)
+    return folder
+
+
+def test_what_is_recorded_can_be_read_back(small):
     said = []
-    path = machines.record(said.append)
-    assert path == recorded / "a_machine_made_up.json"
-    assert said[-1].startswith("Written: a_machine_made_up.json, 16 products in ")
+    path = recorder.record(said.append)
+    assert path == small / "a_machine_made_up.json"
+    assert said[-1].startswith("Written: a_machine_made_up.json, 11 workloads and 16 products in ")
     ((name, read),) = machines.recordings().items()
     assert name == STUB.name
     assert read.machine == STUB
-    sizes = {(b, d, k): 2 * b * d * k for b in (1, 16) for d in (1, 16) for k in (1, 16)}
+    sizes = {(b, d, k): 2 * b * d * k + 1 for b in (1, 16) for d in (1, 16) for k in (1, 16)}
     assert read.seconds_by_size["fp32"] == pytest.approx(sizes, rel=1e-3)
     assert read.seconds_by_size["bf16"] == pytest.approx(sizes, rel=1e-3)
     assert read.spread == 0
     assert path.read_text().count("\n  [") == 16  # one product a line
+    assert [one.name for one in read.workloads] == WORKLOADS
+    assert (read.left_out, read.state) == ((), {})  # without a GPU there is no state to read
+    again = recorded.text_of(read)
+    assert again == path.read_text()
 
 
-def test_recording_leaves_out_what_would_take_too_long(recorded, monkeypatch):
+def test_a_workloads_flops_are_those_that_torch_counts(small):
+    for job in workloads.jobs("cpu", "bf16", TINY):
+        counted = measure.flops(job.make()).total
+        if "recomputed" in job.name:
+            assert counted > job.flops  # what is computed again is not what the model needs
+        elif "training step" in job.name:
+            scores_again = TINY.shape.forward_flops(2, 8)["attention"] // 2
+            assert counted == job.flops + scores_again  # the fused kernel's own
+        else:
+            assert counted == job.flops, job.name
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_a_workload_moves_at_least_the_bytes_of_its_operands_and_results(dtype):
+    """By what operations read and hand out, gradients of parameters aside; a kernel that does less work is not known."""
+    by_name = {job.name: job for job in workloads.jobs("cpu", dtype, TINY)}
+    n = {"fp32": 4, "bf16": 2}[dtype]
+    assert by_name["copy"].bytes == 2 * 4 * 2**12
+    assert by_name["softmax"].bytes == by_name["LayerNorm, forward"].bytes == 2 * n * 8 * 16
+    assert by_name["LayerNorm, forward + backward"].bytes == (2 + 3) * n * 8 * 16
+    assert by_name["cross-entropy"].bytes == 4 * 16 * 211
+    one = n * 2 * 2 * 8 * 64
+    assert by_name["fused attention, forward"].bytes == 4 * one
+    assert by_name["fused attention, forward + backward"].bytes == 12 * one
+    parameters = sum(p.numel() for p in workloads.models.Transformer(**vars(TINY.shape)).parameters())
+    assert by_name["AdamW, fused"].bytes == 7 * 4 * parameters
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize(("batch", "sequence"), [(4, 32), (1, 8)])  # the loss decides, and the end
+def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recompute, batch, sequence):
+    shape = predict.Transformer(2, 64, 4, 5003, 32)
+    step = workloads.training_step(shape, dtype, batch, sequence, recompute=recompute)
+    step()  # the optimizer has its averages from here on
+    predicted = workloads.step_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
+    assert 0 <= measure.peak_bytes(step) - predicted <= 8
+
+
+@pytest.mark.parametrize(
+    ("dtype", "moved"), [("fp32", all), ("bf16", any)]
+)  # a bf16 1 is too coarse for a step
+def test_a_training_step_trains(dtype, moved):
+    torch.manual_seed(0)
+    step = workloads.training_step(TINY.shape, dtype, 2, 8)
+    model = next(
+        cell.cell_contents for cell in step.__closure__ if isinstance(cell.cell_contents, torch.nn.Module)
+    )
+    before = [p.clone() for p in model.parameters()]
+    step()
+    assert moved(not torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_the_batch_is_the_largest_that_fits(monkeypatch):
+    def batch(free_bytes):
+        monkeypatch.setattr(measure, "free_bytes", lambda device: free_bytes)
+        large = dataclasses.replace(TINY, batch=16)
+        return {job.sizes["batch"] for job in workloads.jobs("cpu", "fp32", large) if "step" in job.name}
+
+    def needs(batch):
+        return 12 * TINY.shape.parameters + workloads.step_peak_bytes(TINY.shape, "fp32", batch, 8)
+
+    assert batch(10**12) == {16}
+    assert batch(needs(4) / 0.6 + 1) == {4}
+    assert batch(needs(4) / 0.6 - 1) == {2}
+    assert batch(1) == {1}
+
+
+def test_a_workload_that_does_not_fit_is_left_out_with_a_sentence(small, monkeypatch):
+    monkeypatch.setattr(measure, "free_bytes", lambda device: 20_000)
+    recorder.record(lambda _: None)
+    (read,) = machines.recordings().values()
+    assert (
+        read.left_out[0]
+        == "copy: it needs 32,768 bytes = 32 KiB = 32.8 kB, and 20,000 bytes = 19.5 KiB = 20 kB are free."
+    )
+    assert "softmax" in [one.name for one in read.workloads]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has"), "another 20.00 GiB"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"), "Memory ran out."),
+        (NotImplementedError('"norm" not implemented for \'Half\'\nat kernel.cpp'), "not implemented for 'Half'"),
+    ],
+)  # fmt: skip
+def test_a_workload_that_fails_is_left_out_and_the_rest_is_recorded(small, monkeypatch, error, sentence):
+    def failing(*_):
+        raise error
+
+    monkeypatch.setattr(torch, "softmax", failing)
+    recorder.record(lambda _: None)
+    (read,) = machines.recordings().values()
+    assert [one.name for one in read.workloads] == [name for name in WORKLOADS if name != "softmax"]
+    (said,) = read.left_out
+    assert said.startswith("softmax: ")
+    assert sentence in said
+    assert "kernel.cpp" not in said
+
+
+def test_what_would_take_all_the_time_is_not_begun(small, monkeypatch):
+    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 1e5})
+    monkeypatch.setattr(at_hand, "this_machine", lambda: slow)
+    recorder.record(lambda _: None)
+    (read,) = machines.recordings().values()
+    assert [words.split(":")[0] for words in read.left_out] == WORKLOADS[-2:]
+    assert "it would take " in read.left_out[0]
+
+
+def test_recording_leaves_out_what_would_take_too_long(small, monkeypatch):
     slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 2 * 16**2 / 0.3, "fp64": 1e9})
-    monkeypatch.setattr(machines, "_SIZES", (1, 16))
-    monkeypatch.setattr(machines, "_RECORDING_S", 1)
-    monkeypatch.setattr(machines, "this_machine", lambda: slow)
-    monkeypatch.setattr(measure, "time_call", lambda *_, **__: Timing((1.0,), "best", True, "wall time", 1.0))
-    machines.record(lambda _: None)
+    monkeypatch.setattr(recorder, "ALL_S", 1)
+    monkeypatch.setattr(at_hand, "this_machine", lambda: slow)
+    monkeypatch.setattr(workloads, "jobs", lambda *_: [])
+    recorder.record(lambda _: None)
     seconds_by_size = machines.recordings()[slow.name].seconds_by_size
     assert (16, 16, 16) not in seconds_by_size["fp32"]
     assert (16, 16, 16) in seconds_by_size["fp64"]
     assert (16, 16, 1) in seconds_by_size["fp32"]
+
+
+def test_the_working_dtype_is_bf16_only_where_it_is_faster():
+    assert recorder.working_dtype(STUB) == "bf16"
+    for reached in ({"fp32": 2e9, "bf16": 1e9}, {"fp32": 1e9}):
+        assert recorder.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached)) == "fp32"
+
+
+# Workloads, as they are told.
+
+
+def with_workloads(**changes):
+    step = machines.Workload(
+        "a step", {"batch": 4, "sequence": 1024}, "bf16", 2.0, 0.01, flops=10**9, tokens=4096, **changes
+    )
+    softmax = machines.Workload("softmax", {"rows": 2}, "fp8", 0.5, 0.01, bytes=10**8)
+    return dataclasses.replace(recording((1, 1, 1)), workloads=(step, softmax))
+
+
+def test_a_workloads_shares_are_of_the_dtypes_peak_and_of_the_bandwidth():
+    head, step, softmax = with_workloads().workload_table().rows
+    assert head[0] == STUB.name
+    assert head[4] == head[6] == "of the largest measured"
+    assert step == ["a step: batch 4, sequence 1,024", "bf16", "2 s", "500 MFLOP/s", "25.0%", "", "", "2,048"]
+    assert softmax == ["softmax: rows 2", "fp8", "500 ms", "", "", "200 MB/s", "20.0%", ""]
+
+
+def test_peaks_of_memory_are_told_beside_their_prediction():
+    peaks = with_workloads(predicted_peak_bytes=1000, peak_bytes=1100).memory_peaks()
+    assert (dict(peaks.predicted), dict(peaks.measured)) == ({"a step": 1000}, {"a step": 1100})
+    with pytest.raises(ValueError, match=r"No training step was recorded on A machine \(made up\)\."):
+        recording((1, 1, 1)).memory_peaks()
+
+
+def test_a_workload_that_was_not_recorded_is_named_with_those_that_were():
+    assert with_workloads().workload("softmax").bytes == 10**8
+    with pytest.raises(ValueError, match=r"'copy' was not recorded on .*\. There are: a step, softmax\."):
+        with_workloads().workload("copy")
+    with pytest.raises(ValueError, match=r"There are: none\."):
+        recording((1, 1, 1)).workload("copy")
+
+
+# The state of a GPU.
+
+
+@pytest.mark.parametrize(
+    ("printed", "read"),
+    [
+        (
+            "683.71, 700.00, 1755, 1980, 2619, 61\n",
+            {
+                "power_w": 683.71,
+                "power_limit_w": 700,
+                "sm_clock_mhz": 1755,
+                "sm_clock_max_mhz": 1980,
+                "memory_clock_mhz": 2619,
+                "temperature_c": 61,
+            },
+        ),
+        (
+            "[N/A], [Not Supported], 300, [Unknown Error], 405, 43",
+            {"sm_clock_mhz": 300, "memory_clock_mhz": 405, "temperature_c": 43},
+        ),
+        ("70, 700, 345, 1980, 2619, 30\n75, 700, 345, 1980, 2619, 33", {"power_w": 70, "temperature_c": 30}),
+        ("No devices were found\n", {}),
+        ("", {}),
+    ],
+)
+def test_what_nvidia_smi_prints_becomes_numbers_and_what_it_does_not_know_is_left_out(printed, read):
+    found = gpu_state.parsed(printed)
+    assert found.items() >= read.items()
+    assert set(found) == set(read) or len(read) == 2
+
+
+NVIDIA_SMI = """#!/bin/sh
+echo "$@" > {folder}/asked
+{behaviour}
+"""
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path, monkeypatch):
+    """A program of that name, and a torch.cuda that has a GPU and counts who waits for it."""
+
+    def put(behaviour, **cuda):
+        path = tmp_path / "nvidia-smi"
+        path.write_text(NVIDIA_SMI.format(folder=tmp_path, behaviour=behaviour))
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        known = {
+            "is_available": lambda: True,
+            "current_device": lambda: 0,
+            "get_device_properties": lambda _: types.SimpleNamespace(uuid="1234"),
+            "synchronize": lambda: None,
+        }
+        for name, value in {**known, **cuda}.items():
+            monkeypatch.setattr(torch.cuda, name, value)
+
+    return put
+
+
+def test_a_gpus_state_is_asked_of_the_very_gpu_that_torch_uses(nvidia_smi, tmp_path):
+    nvidia_smi("echo 70, 700, 345, 1980, 2619, 30")
+    assert gpu_state.gpu_state()["power_w"] == 70
+    asked = (tmp_path / "asked").read_text().split()
+    assert "--id=GPU-1234" in asked
+    assert "--format=csv,noheader,nounits" in asked
+    assert not any(
+        word.startswith(("-pl", "-lgc", "-ac", "-r", "--reset", "-pm")) for word in asked
+    )  # reads, sets nothing
+
+
+def test_under_load_the_state_is_read_while_the_work_goes_on(nvidia_smi, tmp_path):
+    nvidia_smi("sleep 0.2; echo 70, 700, 345, 1980, 2619, 30")
+    seen = []
+    gpu_state.gpu_state(lambda: (seen.append((tmp_path / "asked").exists()), time.sleep(0.01)))
+    assert {False, True} == set(seen)  # before, so that clocks have risen, and during
+
+
+@pytest.mark.parametrize("behaviour", ["echo Failed to initialize NVML; exit 9", "echo Field is not valid"])
+def test_where_the_state_cannot_be_read_there_is_none(nvidia_smi, behaviour):
+    nvidia_smi(behaviour)
+    assert gpu_state.gpu_state() == {}
+
+
+def test_without_nvidia_smi_or_without_a_gpu_there_is_no_state(nvidia_smi, tmp_path, monkeypatch):
+    nvidia_smi("echo 70, 700, 345, 1980, 2619, 30", is_available=lambda: False)
+    assert gpu_state.gpu_state() == {}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    assert gpu_state.gpu_state() == {}
+
+
+def test_an_nvidia_smi_that_hangs_is_ended(nvidia_smi, monkeypatch):
+    monkeypatch.setattr(gpu_state, "_LONGEST_S", 0.2)
+    nvidia_smi("exec sleep 60")
+    assert gpu_state.gpu_state() == {}

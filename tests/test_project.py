@@ -43,7 +43,8 @@ MAY_IMPORT = {
     "precision": {"torch", "jaxtyping", "quantities", "floats", "measure", "predict", "models", "training"},
     "long_run": {"torch", "jaxtyping", "quantities", "measure", "apart", "models", "training", "checkpoints"},
     "sharded": {"torch", "measure", "apart", "models"},
-    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"},
+    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"}
+    | {"predict", "models", "whole_models"},
     "figures": {"matplotlib", "quantities", "floats"},
     "desk": {"jupyter_server", "jupyterlab", "tornado"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk"}

@@ -6,6 +6,7 @@ from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, wri
 from course_utils.measure.memory import (
     allocated_bytes,
     free_bytes,
+    memory_ran_out,
     optimizer_bytes,
     peak_bytes,
     peak_saved_bytes,
@@ -27,6 +28,7 @@ __all__ = [
     "every_value",
     "flops",
     "free_bytes",
+    "memory_ran_out",
     "optimizer_bytes",
     "peak_bytes",
     "peak_saved_bytes",

@@ -1,6 +1,7 @@
 """Bytes: what autograd keeps, what an optimizer keeps, what a call allocates, what is free."""
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -125,13 +126,15 @@ def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
 def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     """Bytes of everything that a call allocates, kept or not.
 
-    On a GPU by the caching allocator's own count, which rounds up to blocks of 512 bytes. On a CPU
+    On a GPU by the caching allocator's own count: multiples of 512 bytes; above 1 MiB a block may be up to 1 MiB
+    larger than what was asked for, and the first product also takes its library's workspace. On a CPU
     by watching the tensors that operations hand out: scratch space inside a kernel is not seen.
 
     >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
     8192
     """
     if torch.device(device).type == "cuda":
+        torch.cuda.init()  # before that there are no statistics
         before = torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"]
         fn()
         return torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"] - before
@@ -147,6 +150,7 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     8192
     """
     if torch.device(device).type == "cuda":
+        torch.cuda.init()
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         fn()
@@ -211,3 +215,17 @@ def free_bytes(device: str = "cpu") -> int:
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached
     return psutil.virtual_memory().available
+
+
+def memory_ran_out(error: BaseException) -> str:
+    """A sentence, if that is what the error says; nothing if it says something else.
+
+    >>> memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."))
+    'Memory ran out: another 20.00 GiB could not be had.'
+    """
+    words = str(error)
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    if not known and not re.search(r"can't allocate memory|not enough memory|out of memory", words):
+        return ""
+    asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
+    return f"Memory ran out: another {asked[1]} could not be had." if asked else "Memory ran out."

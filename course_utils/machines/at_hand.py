@@ -1,36 +1,21 @@
-"""What machine this is, what it can really reach, and what others were measured to reach.
-
-`python -m course_utils.machines` records this machine, in under eight minutes, for those who have none like it.
-"""
+"""What machine this is, and what it can really reach."""
 
 import functools
-import itertools
-import json
-import math
 import platform
 import re
-import statistics
-import sys
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import torch
 
 from course_utils import measure, products
-from course_utils.datasheets import MACHINES, Machine, machine_named
-from course_utils.quantities import Number, rate_text
+from course_utils.datasheets import MACHINES, Machine
+from course_utils.quantities import Number
 
-__all__ = ["MACHINES", "Machine", "Recording", "device", "machine_named", "recordings", "this_machine"]
-
-_RECORDED = Path(__file__).parent / "recorded"
-_SIZES = (1, 16, 64, 256, 1024, 4096)
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
 _MEASURED = "Measured, for want of a data sheet: the largest rate of a product, and of a copy"
-_RECORDING_S = 420  # of the eight minutes, so that the last product has time to end
 # How torch names the cards, from the most particular on.
 _DEVICE_NAMES = {
     r"H100 80GB HBM3$": "H100 SXM",
@@ -144,107 +129,3 @@ def copy_bytes_per_sec(where: str, *, at_most_s: Number = 0.25) -> Number:
     target = source.clone()  # touched once: the system hands out memory at the first touch, and slowly
     timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=at_most_s)
     return 2 * source.nbytes / timing.seconds
-
-
-# Recordings.
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What was measured on a machine that the reader may not have."""
-
-    machine: Machine
-    taken: str
-    software: str
-    seconds_by_size: Mapping[str, Mapping[tuple[int, int, int], Number]]  # by dtype, then (B, D, K)
-    spread: Number  # the median over all products
-
-    def nearest(self, b: int, d: int, k: int, dtype: str) -> tuple[int, int, int]:
-        """The recorded product that is nearest in size, by the ratio of each side."""
-        if dtype not in self.seconds_by_size:
-            known = ", ".join(self.seconds_by_size)
-            raise ValueError(f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}.")
-
-        def distance(recorded: tuple[int, int, int]) -> Number:
-            return sum(abs(math.log(mine / theirs)) for mine, theirs in zip((b, d, k), recorded, strict=True))
-
-        return min(self.seconds_by_size[dtype], key=distance)
-
-
-@functools.cache
-def recordings() -> dict[str, Recording]:
-    """Every recording there is, by the machine's name."""
-    read = (
-        _recording(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(_RECORDED.glob("*.json"))
-    )
-    return {recording.machine.name: recording for recording in read}
-
-
-def _recording(data: dict) -> Recording:
-    return Recording(
-        machine=Machine(**data["machine"]),
-        taken=data["taken"],
-        software=data["software"],
-        seconds_by_size={
-            dtype: {(b, d, k): seconds for b, d, k, seconds in rows}
-            for dtype, rows in data["products"].items()
-        },
-        spread=data["median_spread"],
-    )
-
-
-def record(say: Callable[[str], object] = print) -> Path:
-    """Measure a grid of products by dtype on this machine, and write it down; returns the file."""
-    begun, where = time.monotonic(), device()
-    machine = this_machine()
-    say(
-        f"{machine.name}: {', '.join(f'{d} {rate_text(r)}' for d, r in machine.achieved_flop_per_sec.items())}"
-    )
-    rows: dict[str, list[list[Number]]] = {}
-    spreads = []
-    # Small products first, dtype by dtype, so that a slow machine leaves out the large ones.
-    grid = sorted(itertools.product(_SIZES, repeat=3), key=math.prod)
-    jobs = [(size, dtype) for size in grid for dtype in machine.achieved_flop_per_sec]
-    for number, ((b, d, k), dtype) in enumerate(jobs):
-        predicted_s = 2 * b * d * k / machine.achieved_flop_per_sec[dtype]
-        left_s = _RECORDING_S - (time.monotonic() - begun)
-        if predicted_s > 2 or 3 * predicted_s > left_s:
-            continue
-        try:
-            call = products.matmul_call(b, d, k, dtype, where)
-        except ValueError:  # a size that this dtype does not come in
-            continue
-        timing = measure.time_call(
-            call, device=where, at_most_s=max(3 * predicted_s, left_s / (len(jobs) - number))
-        )
-        rows.setdefault(dtype, []).append([b, d, k, float(f"{timing.seconds:.4g}")])
-        spreads.append(timing.spread)
-        if number % 100 == 0:
-            say(f"{number} of {len(jobs)} products")
-    data = {
-        "machine": {**vars(machine)},
-        "taken": time.strftime("%Y-%m-%d"),
-        "software": f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}",
-        "products": rows,
-        "median_spread": float(f"{statistics.median(spreads):.3g}"),
-    }
-    path = _RECORDED / f"{re.sub(r'[^a-z0-9]+', '_', machine.name.lower()).strip('_')}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(_json(data) + "\n", encoding="utf-8")
-    say(f"Written: {path.name}, {len(spreads)} products in {time.monotonic() - begun:.0f} s.")
-    return path
-
-
-def _json(data: dict) -> str:
-    """JSON with one product a line."""
-    rows_by_dtype = data.pop("products")
-    text = json.dumps(data, indent=1)
-    lines = ",\n".join(
-        f' "{dtype}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
-        for dtype, rows in rows_by_dtype.items()
-    )
-    return text.removesuffix("\n}") + ',\n "products": {\n' + lines + "\n }\n}"
-
-
-if __name__ == "__main__":
-    sys.exit(record() is None)
