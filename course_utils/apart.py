@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import TextIO
 
-from course_utils.measure import Step
+from course_utils.measure import Step, memory_ran_out
 from course_utils.quantities import Number
 
 Say = Callable[[Step], None]
@@ -157,8 +157,8 @@ def _main(name: str, order: str, at_most_s: str, slow_disk_s: str) -> None:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
         write({"result": work(lambda step: write(vars(step)), **json.loads(order))})
-    except (ValueError, RuntimeError) as error:
-        write({"refusal": str(error)})
+    except (ValueError, RuntimeError, MemoryError) as error:
+        write({"refusal": memory_ran_out(error) or str(error)})
 
 
 if __name__ == "__main__":

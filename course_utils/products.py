@@ -47,7 +47,7 @@ def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tens
 
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
-    if torch.device(device).type != "cuda":
+    if not _is_nvidia(device, (8, 0)):
         raise ValueError("tf32 is a way in which NVIDIA's tensor cores multiply; this device has none.")
     product = matmul_call(b, d, k, "fp32", device)
 
@@ -62,8 +62,17 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     return call
 
 
+def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
+    """An NVIDIA GPU with at least that compute capability; AMD's GPUs, which torch calls cuda too, count otherwise."""
+    if torch.device(device).type != "cuda" or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(device) >= capability
+
+
 def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
-    if torch.device(device).type != "cuda" or torch.cuda.get_device_capability(device) < (8, 9):
+    if torch.device(device).type == "cuda" and torch.version.hip:
+        raise ValueError("AMD's GPUs have fp8 formats of their own, and this product is in NVIDIA's.")
+    if not _is_nvidia(device, (8, 9)):
         raise ValueError("This device has no units for fp8 products; an H100, an L4 or an RTX 4090 has.")
     if b % 16 or d % 16 or k % 16:
         raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")

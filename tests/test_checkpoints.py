@@ -1032,12 +1032,3 @@ def test_the_state_of_python_numpy_and_torch_goes_on_from_a_file(path):
     checkpoints.save(path, states)
     training.restore_shared_states(checkpoints.load(path))
     assert (random.random(), np.random.randn(), random.gauss(0, 1), torch.rand(2).tolist()) == expected
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no GPU here.")
-def test_tensors_of_a_gpu_come_back_on_the_cpu(path):
-    state = {"w": torch.randn(300, 5, device="cuda").mT, "h": torch.randn(4, device="cuda").bfloat16()}
-    checkpoints.save(path, state)
-    back = checkpoints.load(path, like=state)
-    assert all(back[key].device.type == "cpu" for key in state)
-    assert all(torch.equal(back[key], state[key].cpu()) for key in state)

@@ -18,7 +18,6 @@ from course_utils.measure import Timing
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 20)
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no NVIDIA GPU here.")
 STUB = machines.Machine(
     name="A machine (made up)",
     peak_flop_per_sec={"fp32": 1e9, "bf16": 2e9},
@@ -66,22 +65,6 @@ def test_a_product_that_a_cpu_does_not_have_is_refused_in_a_sentence(dtype, sent
 def test_apples_gpus_are_said_to_have_no_fp64():
     with pytest.raises(ValueError, match=r"Apple's GPUs have no fp64\."):
         products.matmul_call(16, 16, 16, "fp64", "mps")
-
-
-@needs_cuda
-def test_tf32_is_switched_on_for_the_product_alone():
-    before = torch.backends.cuda.matmul.allow_tf32
-    assert products.matmul_call(64, 64, 64, "tf32", "cuda")().dtype == torch.float32
-    assert torch.backends.cuda.matmul.allow_tf32 == before
-
-
-@needs_cuda
-def test_fp8_runs_in_multiples_of_16_or_is_refused_in_a_sentence():
-    if torch.cuda.get_device_capability() < (8, 9):
-        pytest.skip("This GPU has no fp8 units.")
-    assert products.matmul_call(16, 32, 48, "fp8", "cuda")().shape == (16, 48)
-    with pytest.raises(ValueError, match="multiples of 16; got 16, 8 and 16"):
-        products.matmul_call(16, 8, 16, "fp8", "cuda")
 
 
 # A process of its own.
@@ -396,16 +379,18 @@ def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recom
 @pytest.mark.parametrize(
     ("dtype", "moved"), [("fp32", all), ("bf16", any)]
 )  # a bf16 1 is too coarse for a step
-def test_a_training_step_trains(dtype, moved):
-    torch.manual_seed(0)
-    step = workloads.training_step(TINY.shape, dtype, 2, 8)
-    model = next(
-        cell.cell_contents for cell in step.__closure__ if isinstance(cell.cell_contents, torch.nn.Module)
+def test_a_training_step_trains(dtype, moved, monkeypatch):
+    made = []
+    build = workloads.models.Transformer
+    monkeypatch.setattr(
+        workloads.models, "Transformer", lambda **sizes: made.append(build(**sizes)) or made[-1]
     )
-    before = [p.clone() for p in model.parameters()]
+    step = workloads.training_step(TINY.shape, dtype, 2, 8)
+    parameters = list(made[0].parameters())
+    before = [p.clone() for p in parameters]
     step()
-    assert moved(not torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
-    assert all(p.grad is None for p in model.parameters())
+    assert moved(not torch.equal(p, old) for p, old in zip(parameters, before, strict=True))
+    assert all(p.grad is None for p in parameters)
 
 
 def test_the_batch_is_the_largest_that_fits(monkeypatch):
@@ -456,25 +441,32 @@ def test_a_workload_that_fails_is_left_out_and_the_rest_is_recorded(small, monke
     assert "kernel.cpp" not in said
 
 
-def test_what_would_take_all_the_time_is_not_begun(small, monkeypatch):
-    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 1e5})
+def test_a_workload_that_would_take_all_the_time_is_not_begun(small, monkeypatch):
+    flops = {job.name: job.flops for job in workloads.jobs("cpu", "fp32", TINY)}
+    rate = max(flops.values()) / 40  # 40 s for the longest, where there are 150 s for all
+    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": rate})
     monkeypatch.setattr(at_hand, "this_machine", lambda: slow)
     recorder.record(lambda _: None)
     (read,) = machines.recordings().values()
-    assert [words.split(":")[0] for words in read.left_out] == WORKLOADS[-2:]
-    assert "it would take " in read.left_out[0]
+    left_out = [words.split(":")[0] for words in read.left_out]
+    assert left_out == [name for name in WORKLOADS if flops[name] / rate == 40]
+    assert "it would take 40 s and more, again and again." in read.left_out[0]
 
 
-def test_recording_leaves_out_what_would_take_too_long(small, monkeypatch):
-    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 2 * 16**2 / 0.3, "fp64": 1e9})
-    monkeypatch.setattr(recorder, "ALL_S", 1)
+@pytest.mark.parametrize(
+    ("all_s", "longest_s"), [(60, 2.0), (6, 100)]
+)  # one product alone; what time is left
+def test_recording_leaves_out_products_that_would_take_too_long(small, monkeypatch, all_s, longest_s):
+    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 2 * 16**3 / 2.1, "fp64": 1e9})
+    monkeypatch.setattr(recorder, "ALL_S", all_s)
+    monkeypatch.setattr(recorder, "_LONGEST_CALL_S", longest_s)
     monkeypatch.setattr(at_hand, "this_machine", lambda: slow)
     monkeypatch.setattr(workloads, "jobs", lambda *_: [])
     recorder.record(lambda _: None)
     seconds_by_size = machines.recordings()[slow.name].seconds_by_size
     assert (16, 16, 16) not in seconds_by_size["fp32"]
     assert (16, 16, 16) in seconds_by_size["fp64"]
-    assert (16, 16, 1) in seconds_by_size["fp32"]
+    assert (1, 1, 1) in seconds_by_size["fp32"]
 
 
 def test_the_working_dtype_is_bf16_only_where_it_is_faster():

@@ -28,7 +28,6 @@ from course_utils.measure import Timing, counting, memory, timing
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 6)
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no NVIDIA GPU here.")
 
 
 # FLOPs.
@@ -592,33 +591,6 @@ def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, other
     others.look()
     assert others.quiet_s == (0 if words else 1)
     assert others.in_words == words
-
-
-# On an NVIDIA GPU.
-
-
-@needs_cuda
-def test_a_gpus_calls_are_told_by_its_own_events(lock):
-    x = torch.randn(512, 512, device="cuda")
-    seen = measure.time_call(lambda: x @ x, device="cuda", at_most_s=0.5)
-    assert (seen.statistic, seen.clock) == ("typical", "device events")
-
-
-@needs_cuda
-def test_a_gpus_bytes_are_whole_blocks_of_512():
-    x = torch.ones(100, device="cuda")
-    assert measure.allocated_bytes(lambda: x + x, device="cuda") == 512
-    assert measure.peak_bytes(lambda: (x + x).exp(), device="cuda") == 1024
-    assert 0 < measure.free_bytes("cuda") <= torch.cuda.get_device_properties("cuda").total_memory
-
-
-@needs_cuda
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_gpus_attention_counts_like_a_cpus(dtype):
-    q = torch.randn(2, 4, 64, 32, device="cuda", dtype=dtype, requires_grad=True)
-    product = 2 * 2 * 4 * 64 * 64 * 32
-    counted = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, q, q))
-    assert counted == (2 * product, 5 * product)
 
 
 def test_of_a_mapped_file_only_what_is_touched_is_in_memory(tmp_path):

@@ -5,6 +5,7 @@ import contextvars
 import reprlib
 import threading
 import time
+import traceback
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -18,6 +19,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from course_utils import measure
 from course_utils.figures import COLOURS
 from course_utils.labs import svg as svg_words
 from course_utils.measure import Step
@@ -319,8 +321,8 @@ class Panel(widgets.VBox):
                     if stopped:
                         break
         except Exception as error:  # wait() raises it
-            self._job_error = error
-            words = _sentence(error)
+            self._job_error = _without_its_tensors(error)
+            words = _sentence(self._job_error)
             self._report("" if words == self.screen.mistake else words, failed=True)  # said once is enough
         finally:
             with self._lock:
@@ -371,6 +373,15 @@ def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
         raise ValueError(f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}.")
     return among[label]
+
+
+def _without_its_tensors(error: Exception) -> Exception:
+    """What to keep of an error. Where memory ran out, its frames still hold what did fit, and would go on doing so."""
+    why = measure.memory_ran_out(error)
+    if not why:
+        return error
+    traceback.clear_frames(error.__traceback__)
+    return ValueError(f"{why} Make it smaller, and try again.")
 
 
 def _sentence(error: Exception) -> str:

@@ -36,6 +36,7 @@ QUIET_S = 0.15  # in all, on a CPU; on a GPU the least time that is sampled
 SLICE_S = 0.05  # the system counts its cores' work in hundredths of a second
 OTHERS = 0.1  # share of the machine's cores from which on other work counts as a disturbance
 L2_FALLBACK_BYTES = 128 * 2**20
+SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the calls that follow get into its queue
 
 
 @dataclass(frozen=True)
@@ -279,10 +280,11 @@ def _device_samples(
 ) -> Generator[Step, None, Timing]:
     """An event before and after each call, the second-level cache emptied in between, the median of all."""
     cache = getattr(torch.cuda.get_device_properties(device), "L2_cache_size", L2_FALLBACK_BYTES)
-    sweeper = torch.empty(2 * cache, dtype=torch.uint8, device=device)
+    sweeper = torch.empty(max(2 * cache, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
     if time.perf_counter() < deadline:
         (latest,) = _event_times(fn, sweeper, 1)
+    warm = time.perf_counter()
     samples: list[Number] = []
     converged = False
     batch = 1
@@ -292,7 +294,7 @@ def _device_samples(
         half = len(samples) // 2
         if half >= 10:
             earlier, later = statistics.median(samples[:half]), statistics.median(samples[half:])
-            long_enough = time.perf_counter() - begun >= QUIET_S
+            long_enough = time.perf_counter() - warm >= QUIET_S  # a clock takes a while to rise
             converged = long_enough and abs(earlier / later - 1) <= AGREEMENT
         batch = max(1, min(100, int(0.05 / max(latest, 1e-6))))
         yield Step(
@@ -318,7 +320,7 @@ def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) ->
         fn()
         after.record()
     torch.cuda.synchronize()
-    return [before.elapsed_time(after) / 1000 for before, after in events]
+    return [max(before.elapsed_time(after) / 1000, 1e-9) for before, after in events]  # ticks are coarse
 
 
 # One at a time.
