@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from tests import browser
+from tests import bench_gpu, browser
 from tests.bench_timing import timing_methods
 from tests.latency import HEAD, Slider, latency, row, targets_of
 from tests.outputs import normalise
@@ -64,3 +64,4 @@ if __name__ == "__main__":
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     slider_to_picture()
     timing_methods()
+    bench_gpu.report()

@@ -5,7 +5,6 @@ import contextvars
 import reprlib
 import threading
 import time
-import traceback
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -376,11 +375,10 @@ def _named(label: str, among: Mapping[str, object], what: str) -> object:
 
 
 def _without_its_tensors(error: Exception) -> Exception:
-    """What to keep of an error. Where memory ran out, its frames still hold what did fit, and would go on doing so."""
+    """What to keep of an error. Where memory ran out, its traceback still holds what did fit, and would go on doing so."""
     why = measure.memory_ran_out(error)
     if not why:
         return error
-    traceback.clear_frames(error.__traceback__)
     return ValueError(f"{why} Make it smaller, and try again.")
 
 
