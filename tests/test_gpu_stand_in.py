@@ -65,13 +65,15 @@ class Gpu:
                     raise RuntimeError("device not ready")
                 return 1000 * (other.at - self.at)
 
-        class Sweeper:
-            def __init__(self, size, dtype, device):
-                assert (dtype, device) == (torch.uint8, "cuda")
-                self.size = size
-
+        class Sweeper(torch.Tensor):
             def zero_(self):
-                gpu.sweep(self.size)
+                gpu.sweep(self.nbytes_there)
+
+        def empty(size, dtype, device):
+            assert device == "cuda"
+            here = torch.empty(1, dtype=dtype).as_subclass(Sweeper)
+            here.nbytes_there = size * dtype.itemsize
+            return here
 
         class Device:
             def __init__(self, _):
@@ -92,7 +94,7 @@ class Gpu:
         same = {
             name: getattr(torch, name) for name in ("device", "uint8", "get_num_threads", "set_num_threads")
         }
-        return types.SimpleNamespace(cuda=cuda, empty=Sweeper, **same)
+        return types.SimpleNamespace(cuda=cuda, empty=empty, **same)
 
     def time(self):
         return types.SimpleNamespace(

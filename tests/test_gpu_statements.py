@@ -217,7 +217,8 @@ def with_workloads(ending, **changes):
     """The same with other numbers for the workloads whose names end so; a number is a factor."""
 
     def changed(one):
-        return dataclasses.replace(one, **{name: getattr(one, name) * by for name, by in changes.items()})
+        numbers = {name: getattr(one, name) for name in changes}
+        return dataclasses.replace(one, **{name: type(n)(n * changes[name]) for name, n in numbers.items()})
 
     def spoil(recording):
         kept = (changed(one) if one.name.endswith(ending) else one for one in recording.workloads)

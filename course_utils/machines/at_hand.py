@@ -109,13 +109,14 @@ def _memory_bytes(where: str) -> int:
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
     """The most FLOP/s that a product reaches, and whether the machine was quiet; None where there are no such products."""
     best, quiet = 0.0, True
-    for b, d, k in _CPU_SHAPES if where == "cpu" else _GPU_SHAPES:
+    shapes, at_most_s, longest_s = (_CPU_SHAPES, 0.12, 0.05) if where == "cpu" else (_GPU_SHAPES, 0.3, 0.3)
+    for b, d, k in shapes:
         flops = 2 * b * d * k
-        if where == "cpu" and best and flops / best > 0.05:  # fp16 on a CPU without units for it
+        if best and flops / best > longest_s:  # fp16 on a CPU without units for it, fp64 on a GPU with few
             break
         try:
             call = products.matmul_call(b, d, k, dtype, where)
-            timing = measure.time_call(call, device=where, at_most_s=0.12 if where == "cpu" else 0.3)
+            timing = measure.time_call(call, device=where, at_most_s=at_most_s)
         except (ValueError, RuntimeError):
             break
         best, quiet = max(best, flops / timing.seconds), quiet and not timing.disturbance
@@ -124,7 +125,8 @@ def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
 
 def copy_bytes_per_sec(where: str, *, at_most_s: Number = 0.25) -> Number:
     """Bytes read and written per second, while something too large for any cache is copied."""
-    numbers = 2**25 if where == "cpu" else 2**28
+    # At most half of what is free: a GPU may be shared with another kernel that has nearly all of it.
+    numbers = min(2**25 if where == "cpu" else 2**28, int(measure.free_bytes(where)) // 16)
     source = torch.ones(numbers, device=where)
     target = source.clone()  # touched once: the system hands out memory at the first touch, and slowly
     timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=at_most_s)
