@@ -54,14 +54,14 @@ STATEMENTS = {
     "tf32 is half of bf16": Statement(
         "04_flops",
         "flops-037",
-        "as tf32, at half the speed of bf16",
+        "at half the speed of bf16",
         ratio_between(0.35, 0.65, "tf32", "bf16"),
         HOPPER,
     ),
     "tf32 is beyond the fp32 peak": Statement(
         "04_flops",
         "flops-037",
-        "keep dividing by the fp32 peak, and you will see more than 100 %",
+        "keep dividing by the fp32 peak, and you see more than 100 %",
         lambda r: best(r, "tf32") > r.machine.peak("fp32"),
         HOPPER,
     ),
@@ -91,7 +91,7 @@ STATEMENTS = {
     "one token at a time": Statement(
         "04_flops",
         "flops-059",
-        "the weights are fetched, used once, and forgotten",
+        "weights are fetched, used once, and forgotten",
         lambda r: r.seconds_by_size["bf16"][1, 4096, 4096]
         >= predict.matmul_bytes(1, 4096, 4096, "bf16") / r.machine.bytes_per_sec,
     ),
@@ -125,7 +125,7 @@ STATEMENTS = {
     "recomputing saves memory": Statement(
         "04_flops",
         "flops-052",
-        "Activation checkpointing computes the forward pass twice to save memory.",
+        "computes the forward pass twice to save memory",
         lambda r: steps(r)[1].peak_bytes < steps(r)[0].peak_bytes,
     ),
     "a step's peak is predicted": Statement(

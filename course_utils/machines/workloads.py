@@ -36,7 +36,7 @@ class Scale:
 
 
 GPU = Scale(2**28, 16_384, 4096, heads=16, attended=4096, batch=16, sequence=1024)
-CPU = Scale(2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=256)
+CPU = Scale(2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=1024)
 
 
 @dataclass(frozen=True)
