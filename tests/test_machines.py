@@ -246,6 +246,17 @@ def test_the_courses_own_recordings_can_be_read():
         for dtype, seconds_by_size in recording.seconds_by_size.items():
             assert dtype in products.DTYPES
             assert all(seconds > 0 for seconds in seconds_by_size.values())
+        assert len(recording.workload_table().rows) == 1 + len(recording.workloads)
+        for one in recording.workloads:
+            assert one.flop_per_sec <= recording.machine.peak_flop_per_sec.get(one.dtype, math.inf), one.name
+    assert all(path.stat().st_size < 200_000 for path in recorded.FOLDER.glob("*.json"))
+
+
+def test_the_recorded_core_held_what_its_training_steps_were_predicted_to_hold():
+    peaks = machines.recordings()["one core of AMD EPYC"].memory_peaks()
+    assert peaks.largest_difference <= 8
+    plain, recomputed = peaks.measured.values()
+    assert recomputed < plain
 
 
 def recording(*sizes):
@@ -586,7 +597,14 @@ def test_under_load_the_state_is_read_while_the_work_goes_on(nvidia_smi, tmp_pat
     assert {False, True} == set(seen)  # before, so that clocks have risen, and during
 
 
-@pytest.mark.parametrize("behaviour", ["echo Failed to initialize NVML; exit 9", "echo Field is not valid"])
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        "echo 70, 700, 345, 1980, 2619, 30; exit 15",
+        "echo Failed to initialize NVML; exit 9",
+        "echo Not a field",
+    ],
+)
 def test_where_the_state_cannot_be_read_there_is_none(nvidia_smi, behaviour):
     nvidia_smi(behaviour)
     assert gpu_state.gpu_state() == {}
