@@ -24,6 +24,7 @@ DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)
 SIDES = (1024, 2048, 3072, 4096, 5120, 6144, 8192, 10_240, 12_288, 16_384, 20_480)
 REPEATS = 5
+LONGEST_CALL_S = 0.3  # of a product that is timed in every way, every time
 SWEEP_BYTES = 256 * 2**20
 Call = Callable[[], object]
 
@@ -82,6 +83,9 @@ def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: in
     for dtype, n in itertools.product(dtypes, sizes):
         try:
             call = products.matmul_call(n, n, n, dtype, device)
+            once = min(samples(call, device, 2))
+            if once > LONGEST_CALL_S:
+                raise ValueError(f"a call takes {seconds_text(once)}")
             seconds = {name: [] for name in ways}
             for _ in range(repeats):  # in turn, so that a clock that moves moves all of them
                 for name, way in ways.items():

@@ -219,6 +219,7 @@ TORCHS = (
     [
         (torch.OutOfMemoryError(TORCHS), "Memory ran out: another 64.00 GiB could not be had."),
         (MemoryError(), "Memory ran out."),
+        (MemoryError("no room for its header."), "Memory ran out: no room for its header."),
         (
             RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you "
             "tried to allocate 4398046511104 bytes. Error code 12 (Cannot allocate memory)"),

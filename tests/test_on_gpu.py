@@ -90,6 +90,12 @@ def test_ours_beside_the_best_is_below_1_where_ours_is_slower(monkeypatch):
     assert row[3] == row[5] == "0.00%"
 
 
+def test_a_product_that_takes_too_long_is_not_timed_in_every_way(monkeypatch):
+    monkeypatch.setattr(bench_gpu, "samples", lambda call, device, count: [0.5] * count)
+    (_, row) = bench_gpu.timers("cpu", ("fp32",), (16,), repeats=3).rows
+    assert row[2] == "none: a call takes 500 ms"
+
+
 # Where there is no GPU.
 
 

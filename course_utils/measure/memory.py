@@ -227,5 +227,7 @@ def memory_ran_out(error: BaseException) -> str:
     known = isinstance(error, torch.OutOfMemoryError | MemoryError)
     if not known and not re.search(r"can't allocate memory|not enough memory|out of memory", words):
         return ""
+    if isinstance(error, MemoryError) and words:
+        return f"Memory ran out: {words.rstrip('.')}."
     asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
     return f"Memory ran out: another {asked[1]} could not be had." if asked else "Memory ran out."
