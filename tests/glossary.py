@@ -69,9 +69,14 @@ def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
                 yield number, *use.span(), anchor
 
 
+def unlinked(text: str) -> str:
+    """The same words without links to the glossary."""
+    return LINK.sub(r"\1", text)
+
+
 def linked(cells: list[str]) -> list[str]:
     """The prose of one notebook, cell by cell, with the links where they belong and nowhere else."""
-    texts = [LINK.sub(r"\1", cell) for cell in cells]
+    texts = [unlinked(cell) for cell in cells]
     for number, begin, end, anchor in reversed(list(first_uses(texts))):
         text = texts[number]
         texts[number] = f"{text[:begin]}[{text[begin:end]}](GLOSSARY.md#{anchor}){text[end:]}"

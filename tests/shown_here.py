@@ -115,7 +115,7 @@ def told(outcome: Outcome) -> str:
 
 
 def one(path: Path) -> int:
-    """Print what one notebook shows elsewhere; how many cells failed or differ without leave."""
+    """Print what one notebook shows here; how many cells failed or differ without leave."""
     os.chdir(path.parent)
     if not (find_spec("ipywidgets") and find_spec("anywidget")):
         import course_utils

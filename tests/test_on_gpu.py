@@ -1,4 +1,4 @@
-"""What is run where there is a GPU, as far as it can be tried without one: searches, tables, notebooks elsewhere."""
+"""What is run where there is a GPU, as far as it can be tried without one: searches, tables, notebooks as they are shown here."""
 
 import importlib.metadata
 import importlib.util
