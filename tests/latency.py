@@ -22,7 +22,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page
 
 from course_utils import labs
-from course_utils.machines import device_name
+from course_utils.machines.at_hand import device_name
 from course_utils.quantities import seconds_text
 from tests import browser
 

@@ -1,6 +1,6 @@
 """How long strict nbval takes over the notebooks: called by `make seconds`, which prints what each of them took.
 
-Nothing is compared less strictly than in `make test`; it is the same run, and a notebook that fails says so.
+Nothing is compared less strictly than in `make test`, and a notebook that fails says so.
 """
 
 import contextlib
@@ -17,6 +17,8 @@ import pytest
 from tests.outputs import NOTEBOOKS
 
 SLOWEST = 3  # cells of each notebook
+# Each notebook has a kernel of its own, as in `make test`, but one that need not read torch from disk again.
+WARM = ("-p", "tests.warm")
 # The later ones take longer, and a worker that began one of them last would be waited for.
 LONGEST_FIRST = ("--no-loadscope-reorder", *map(str, reversed(NOTEBOOKS)))
 
@@ -70,7 +72,7 @@ def main(options: list[str]) -> int:
     """Run pytest over the notebooks and print the table; what pytest says is shown only if something failed."""
     stopwatch, said, begun = Stopwatch(), io.StringIO(), time.perf_counter()
     with contextlib.redirect_stdout(said):
-        code = pytest.main([*LONGEST_FIRST, "-q", *options], plugins=[stopwatch])
+        code = pytest.main([*WARM, *LONGEST_FIRST, "-q", *options], plugins=[stopwatch])
     if code:
         print(said.getvalue())
         return int(code)

@@ -357,7 +357,7 @@ def test_a_still_picture_says_below_it_how_to_bring_the_lab_to_life(name):
     assert top > max(bottom for *_, bottom in boxes(drawn))
     plain, told = (
         png_size(svg.still_png(drawn)),
-        png_size(base64.b64decode(lab._repr_mimebundle_()["image/png"])),
+        png_size(base64.b64decode(lab._repr_mimebundle_()[0]["image/png"])),
     )
     assert told[1] - plain[1] == pytest.approx(34 * 1400 / width, abs=2)
     assert panel.STILL not in lab.screen.svg

@@ -8,8 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.provisioning import KernelProvisionerFactory
 
-from tests.warm import WarmProvisioner
+from tests.warm import WarmProvisioner, pytest_configure
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 FIRST = (
@@ -18,7 +19,19 @@ FIRST = (
 
 
 @pytest.fixture
-def kernels(tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
+def warm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels are forked, as in `make seconds`, and the process that forks them ends with the test."""
+    factory = KernelProvisionerFactory.instance()
+    monkeypatch.setattr(factory, "provisioners", dict(factory.provisioners))
+    monkeypatch.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
+    pytest_configure()
+    yield
+    source, WarmProvisioner._source = WarmProvisioner._source, None
+    source.communicate()
+
+
+@pytest.fixture
+def kernels(warm: None, tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
     pair = [start_new_kernel(kernel_name="python3", cwd=str(tmp_path)) for _ in range(2)]
     yield pair
     for manager, client in pair:

@@ -81,19 +81,19 @@ class Recording:
         raise ValueError(f"{name!r} was not recorded on {self.machine.name}. There are: {known}.")
 
     def workload_table(self) -> Table:
-        """Every workload: its time, its FLOP/s and bytes/s, and the share that these are of the machine's.
+        """Every workload: its time, its FLOP/s and bytes/s, and their share of the data sheet's peak, or of the largest measured.
 
         Of a training step the share of the peak is its MFU: what is computed again is not counted.
         """
-        sheet = "of the data sheet" if self.machine.has_data_sheet else "of the largest measured"
-        head = [self.machine.name, "dtype", "time", "FLOP/s", sheet, "bytes/s", sheet, "tokens/s"]
+        share = "of peak" if self.machine.has_data_sheet else "of largest"
+        head = [self.machine.name, "sizes", "dtype", "time", "FLOP/s", share, "bytes/s", share, "tokens/s"]
         return Table([head, *map(self._row, self.workloads)])
 
     def _row(self, one: Workload) -> list[str]:
-        sizes = ", ".join(f"{name} {size:,}" for name, size in one.sizes.items())
         peak = self.machine.peak_flop_per_sec.get(one.dtype)
         return [
-            f"{one.name}: {sizes}",
+            one.name,
+            " × ".join(f"{size:,}" for size in one.sizes.values()),
             one.dtype,
             seconds_text(one.seconds),
             rate_text(one.flop_per_sec) if one.flops else "",
