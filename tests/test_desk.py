@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -228,6 +229,35 @@ def test_no_copy_is_rewritten_while_a_jupyterlab_is_open_over_it(desk):
     (said,) = copies.bring_up_to_date(course, mine, in_use=True)
     assert "when no JupyterLab is open" in said
     assert (mine / FLOPS).read_bytes() == before
+
+
+def test_every_file_that_a_notebook_links_to_lies_beside_the_readers_copy_too(tmp_path):
+    mine = tmp_path / "my_notebooks"
+    assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
+    for path in (*mine.glob("*.ipynb"), *mine.glob("*.md")):
+        linked = set(re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", path.read_text(encoding="utf-8")))
+        assert linked, path.name
+        assert [name for name in linked if not (mine / name).is_file()] == [], path.name
+
+
+def test_the_readers_glossary_follows_the_course_and_what_is_written_into_it_is_kept(tmp_path):
+    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    course.mkdir()
+    own = mine / "GLOSSARY.md"
+
+    def start(text: str, *, in_use: bool = False) -> list[str]:
+        (course / own.name).write_text(text)
+        return list(copies.bring_up_to_date(course, mine, in_use=in_use))
+
+    assert (start("one"), own.read_text()) == ([], "one")
+    assert (start("two", in_use=True), own.read_text()) == ([], "one")
+    assert (start("two"), own.read_text()) == ([], "two")
+    own.write_text("two, and a note")
+    assert (start("two"), own.read_text()) == ([], "two, and a note")
+    (said,) = start("three")
+    (kept,) = (mine / "earlier").iterdir()
+    assert kept.name in said
+    assert (kept.read_text(), own.read_text()) == ("two, and a note", "three")
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):

@@ -1,8 +1,9 @@
 """The reader's own copies of the notebooks, and how a new version of the course reaches them.
 
 `my_notebooks` lies beside `notebooks` and is git's to ignore, so that a `git pull` meets no change in
-a notebook. Its `.course` keeps each notebook as the copy took it, which tells later what the reader has
-changed. Before a copy is written anew, what was there goes to `earlier`.
+a notebook. The glossary comes along, since notebooks link to it. Its `.course` keeps each file as the copy
+took it, which tells later what the reader has changed. Before a copy is written anew, what was there goes
+to `earlier`.
 """
 
 import os
@@ -25,6 +26,7 @@ from course_utils.desk.notebooks import (
 ROOT = Path(__file__).parents[2]
 COURSE, MINE = ROOT / "notebooks", ROOT / "my_notebooks"
 TAKEN, EARLIER = ".course", "earlier"
+GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
 
 
 def notebooks(course: Path = COURSE) -> list[Path]:
@@ -45,9 +47,10 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
             f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. Make room there, "
             "or clone the course into a folder of your own; until then, the course's own notebooks open."
         ) from error
-    for path in notebooks(course):
+    for path in (*notebooks(course), *course.glob(GLOSSARY)):
+        bring = _bring_glossary if path.name == GLOSSARY else _bring_up_to_date
         try:
-            yield from _bring_up_to_date(path, mine, in_use)
+            yield from bring(path, mine, in_use)
         except (OSError, ValueError) as error:
             why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
             yield (
@@ -82,6 +85,18 @@ def _bring_up_to_date(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
     yield f"{path.name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
     for id_ in both_changed:
         yield f"  In {_place(together, id_)} both you and the course changed a cell: yours stays, the course's text stands below it."
+
+
+def _bring_glossary(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
+    own, taken, new = mine / path.name, mine / TAKEN / path.name, path.read_bytes()
+    as_taken = taken.read_bytes() if taken.is_file() else None
+    if os.path.lexists(own) and (in_use or as_taken == new):
+        return
+    if own.is_file() and own.read_bytes() not in (as_taken, new):
+        kept = keep_earlier(own)
+        yield f"{path.name} is the course's new one. Yours, which you had changed: {mine.name}/{EARLIER}/{kept.name}"
+    write_whole(own, new)
+    write_whole(taken, new)
 
 
 def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
