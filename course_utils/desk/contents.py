@@ -79,13 +79,20 @@ def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, recor
     return f"""<li>
 <h2><a href="{escape(link)}" target="{escape(name)}">{number} · {escape(title)}</a></h2>
 <p class="question">{escape(question)}</p>
-<p class="small">Minutes: {escape(minutes)}. It needs: {escape(needs)}.</p>
+<p class="small">{escape(_words(minutes, needs))}</p>
 <details{" open" if any(each.check in done for each in there_are) else ""}>
 <summary>Exercises: {right} of {len(there_are)} right</summary>
 <ol class="exercises">{listed}</ol>
 {_button(form, "anew", name, f"Begin notebook {number} anew")}
 </details>
 </li>"""
+
+
+def _words(minutes: str, needs: str) -> str:
+    """The table's "35, and 40 for the exercises" and "3, 4" as sentences."""
+    notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
+    needed = " and ".join(needs.rsplit(", ", 1))
+    return f"{minutes.replace(',', ' minutes,', 1)}. You need: {notebooks}{needed}."
 
 
 def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
