@@ -222,6 +222,14 @@ def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk
     assert "not copied from here" in next(copies.bring_up_to_date(course, mine))
 
 
+def test_a_copy_as_it_was_taken_follows_the_course_and_leaves_nothing_in_earlier(desk):
+    course, mine = desk
+    edit(course / FLOPS, "## Exercises", "## The exercises")
+    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert not (mine / "earlier").exists()
+
+
 def test_no_copy_is_rewritten_while_a_jupyterlab_is_open_over_it(desk):
     course, mine = desk
     before = (mine / FLOPS).read_bytes()

@@ -53,7 +53,8 @@ class Contents(JupyterHandler):
             _notebook(number, row, lab, done, form) for number, row in enumerate(ROW.findall(readme), 1)
         )
         said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
-        said += "".join(f'<p class="said">{escape(sentence)}</p>' for sentence in NEWS)
+        if NEWS:
+            said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in NEWS)}</div>'
         folder = escape(copies.MINE.name)
         return PAGE.substitute(said=said, notebooks=rows, form=form, lab=escape(lab), folder=folder)
 
@@ -66,7 +67,7 @@ def _do(what: str, on: str) -> str:
         raise ValueError("There is no such button on this page.")
     name, _, number = on.partition(" ")
     told = copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
-    return f"{told} If it is open in JupyterLab: File → Reload Notebook from Disk."
+    return f"{told}. If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks."
 
 
 def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], form: str) -> str:

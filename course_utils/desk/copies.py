@@ -78,7 +78,13 @@ def _bring_up_to_date(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    together, both_changed = merged(read(taken), read(path), mine_now)
+    base = read(taken)
+    if mine_now == without_views(base):  # nothing of the reader's is to be kept
+        write(own, without_views(read(path)))
+        write_whole(taken, new)
+        yield f"{path.name} is brought up to date."
+        return
+    together, both_changed = merged(base, read(path), mine_now)
     kept = keep_earlier(own)
     write(own, without_views(together))
     write_whole(taken, new)
