@@ -500,9 +500,9 @@ def with_workloads(**changes):
 def test_a_workloads_shares_are_of_the_dtypes_peak_and_of_the_bandwidth():
     head, step, softmax = with_workloads().workload_table().rows
     assert head[0] == STUB.name
-    assert head[5] == head[7] == "of largest"
-    assert step == ["a step", "4 × 1,024", "bf16", "2 s", "500 MFLOP/s", "25.0%", "", "", "2,048"]
-    assert softmax == ["softmax", "2", "fp8", "500 ms", "", "", "200 MB/s", "20.0%", ""]
+    assert (head[0], head[-1]) == (STUB.name, "of largest")
+    assert step == ["a step", "4 × 1,024", "bf16", "2 s", "500 MFLOP/s", "25.0%"]
+    assert softmax == ["softmax", "2", "fp8", "500 ms", "200 MB/s", "20.0%"]
 
 
 def test_peaks_of_memory_are_told_beside_their_prediction():

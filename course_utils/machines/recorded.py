@@ -81,26 +81,31 @@ class Recording:
         raise ValueError(f"{name!r} was not recorded on {self.machine.name}. There are: {known}.")
 
     def workload_table(self) -> Table:
-        """Every workload: its time, its FLOP/s and bytes/s, and their share of the data sheet's peak, or of the largest measured.
+        """Every workload: its time, its FLOP/s or, where it multiplies nothing, its bytes/s, and the share of the limit.
 
-        Of a training step the share of the peak is its MFU: what is computed again is not counted.
+        The limit is the data sheet's peak, or the largest rate that was measured. Of a training step the share
+        of the peak is its MFU: what is computed again is not counted.
         """
         share = "of peak" if self.machine.has_data_sheet else "of largest"
-        head = [self.machine.name, "sizes", "dtype", "time", "FLOP/s", share, "bytes/s", share, "tokens/s"]
-        return Table([head, *map(self._row, self.workloads)])
+        return Table(
+            [[self.machine.name, "sizes", "dtype", "time", "rate", share], *map(self._row, self.workloads)]
+        )
 
     def _row(self, one: Workload) -> list[str]:
-        peak = self.machine.peak_flop_per_sec.get(one.dtype)
+        if one.flops:
+            limit, reached = self.machine.peak_flop_per_sec.get(one.dtype), one.flop_per_sec
+            rate = rate_text(reached)
+        else:
+            limit, reached = self.machine.bytes_per_sec, one.bytes_per_sec
+            rate = rate_text(reached, "B")
+        sizes = " × ".join(f"{size:,}" for size in one.sizes.values())
         return [
             one.name,
-            " × ".join(f"{size:,}" for size in one.sizes.values()),
+            sizes,
             one.dtype,
             seconds_text(one.seconds),
-            rate_text(one.flop_per_sec) if one.flops else "",
-            f"{one.flop_per_sec / peak:.1%}" if one.flops and peak else "",
-            rate_text(one.bytes_per_sec, "B") if one.bytes else "",
-            f"{one.bytes_per_sec / self.machine.bytes_per_sec:.1%}" if one.bytes else "",
-            f"{one.tokens_per_sec:,.0f}" if one.tokens else "",
+            rate,
+            f"{reached / limit:.1%}" if limit else "",
         ]
 
     def memory_peaks(self) -> Comparison:
