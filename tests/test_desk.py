@@ -8,8 +8,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -21,7 +22,7 @@ from traitlets.config import Config
 from course_utils.checks import noting
 from course_utils.desk import anew, copies, record
 from course_utils.desk.merge import merged
-from course_utils.desk.notebooks import WIDGET, exercises, read, source
+from course_utils.desk.notebooks import WIDGET, exercises, read, source, write_whole
 from tests import notebooks
 from tests.outputs import NOTEBOOKS, ROOT
 from tests.test_project import make
@@ -191,10 +192,13 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
         b"my shopping list",
         b'{"cells": [{"source": "no id"}]}',
         b'{"cells": 3}',
+        b'{"cells": [{"id": "a", "source": ""}]}',
+        b'{"cells": [{"id": ["a"], "source": "", "cell_type": "raw"}]}',
+        b'{"cells": [{"id": "a", "source": "", "cell_type": "code", "outputs": ["b"]}]}',
         b"[" * 100_000,
         b"\xff\xfe",
     ],
-    ids=["empty", "words", "no ids", "no cells", "deep", "bytes"],
+    ids=["empty", "words", "no ids", "no cells", "no type", "an odd id", "odd outputs", "deep", "bytes"],
 )
 def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
     course, mine = desk
@@ -283,6 +287,23 @@ def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
     assert "No space left on device" in said
     assert (mine / FLOPS).read_bytes() == before
     assert [path.name for path in mine.rglob("*.tmp")] == []
+    assert list((mine / "earlier").iterdir()) == []
+
+
+def test_what_was_kept_is_never_written_over_though_two_keep_at_one_moment(desk, monkeypatch):
+    _, mine = desk
+    kept = []
+    monkeypatch.setattr(copies, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 31)))
+
+    def another_comes_between(path: Path, contents: bytes) -> None:
+        monkeypatch.setattr(copies, "write_whole", write_whole)
+        kept.append(copies.keep_earlier(mine / FLOPS).name)
+        write_whole(path, contents)
+
+    monkeypatch.setattr(copies, "write_whole", another_comes_between)
+    kept.append(copies.keep_earlier(mine / FLOPS).name)
+    assert len(set(kept)) == 2
+    assert {path.name for path in (mine / "earlier").iterdir()} == set(kept)
 
 
 def test_where_no_copies_can_be_made_it_says_what_to_do(tmp_path):

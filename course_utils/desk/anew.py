@@ -5,18 +5,18 @@ import sys
 from course_utils.desk import copies
 
 
-def main(name: str, number: str) -> int:
+def main(name: str = "", number: str = "") -> int:
     """Begin it anew, and say where the old one is; of nonsense, what there is."""
     try:
         if number and not number.isdecimal():
-            raise ValueError(
-                f"An exercise is named by its number, not {number!r}: make anew NB=04 EXERCISE=2"
-            )
+            raise ValueError(f"An exercise is named by its number, not {number!r}.")
         print(copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(f"It stays as it is: {error.strerror}, {error.filename or copies.MINE.name}.", file=sys.stderr)
+        return 1
+    except ValueError as error:
         print(f"{error} For the second exercise of the fourth: make anew NB=04 EXERCISE=2", file=sys.stderr)
         return 2
-    print("If it is open in JupyterLab: File → Reload Notebook from Disk.")
     return 0
 
 

@@ -30,9 +30,10 @@ class Contents(JupyterHandler):
 
     @web.authenticated
     def get(self) -> None:
-        """Show it."""
+        """Show it; what was done is said once, and not to the page's script, which only looks what is new."""
         self.set_header("Cache-Control", "no-store")
-        self.finish(self._page(self.settings.pop("course_said", "")))
+        looks = self.get_query_argument("look", "")
+        self.finish(self._page("" if looks else self.settings.pop("course_said", "")))
 
     @web.authenticated
     def post(self) -> None:
@@ -66,8 +67,7 @@ def _do(what: str, on: str) -> str:
     if what != "anew":
         raise ValueError("There is no such button on this page.")
     name, _, number = on.partition(" ")
-    told = copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
-    return f"{told}. If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks."
+    return copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
 
 
 def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], form: str) -> str:

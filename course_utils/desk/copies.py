@@ -8,7 +8,9 @@ to `earlier`.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 from course_utils.desk import record
@@ -128,7 +130,11 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     for each in chosen:
         record.note(mine, each.check, "anew")
     what = path.stem if number is None else f'Exercise {number} of {path.stem}, "{chosen[0].title}",'
-    return f"{what} begins anew. As it was: {mine.name}/{EARLIER}/{kept.name}"
+    return (
+        f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. "
+        "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
+        "What was not saved there goes with that."
+    )
 
 
 def named(name: str, course: Path = COURSE) -> Path:
@@ -146,15 +152,20 @@ def named(name: str, course: Path = COURSE) -> Path:
 
 
 def keep_earlier(own: Path) -> Path:
-    """A copy of that notebook in `earlier`, named after this moment."""
+    """A copy of that notebook in `earlier`, named after this moment; what lies there is never written over."""
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)
     moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
-    names = (
-        f"{own.stem} {moment}{again}{own.suffix}" for again in ("", *(f" ({n})" for n in range(2, 1000)))
-    )
-    kept = next(folder / name for name in names if not (folder / name).exists())
-    write_whole(kept, own.read_bytes())
+    for number in count(1):
+        kept = folder / f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}"
+        with suppress(FileExistsError):
+            kept.touch(exist_ok=False)  # the name is ours, though another `make lab` keeps one at this moment, too
+            break
+    try:
+        write_whole(kept, own.read_bytes())
+    except OSError:
+        kept.unlink()
+        raise
     return kept
 
 

@@ -31,13 +31,20 @@ def read(path: Path) -> Notebook:
     except (ValueError, RecursionError) as error:
         raise ValueError("it cannot be read as a notebook") from error
     try:
-        ids = [cell["id"] for cell in notebook["cells"]]
-        sound = all(isinstance(source(cell), str) for cell in notebook["cells"])
-    except (KeyError, TypeError) as error:
-        raise ValueError("it is no notebook whose cells have ids") from error
-    if not sound or not all(isinstance(each, str) for each in ids) or len(set(ids)) < len(ids):
+        sound = all(map(_is_sound, notebook["cells"]))
+    except (AttributeError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise ValueError("it is no notebook whose cells have ids")
+    if len({cell["id"] for cell in notebook["cells"]}) < len(notebook["cells"]):
         raise ValueError("two of its cells have the same id")
     return notebook
+
+
+def _is_sound(cell: Cell) -> bool:
+    shown = [output.get("data", {}) for output in cell.get("outputs", [])]
+    texts = cell["id"], cell["cell_type"], source(cell)
+    return all(isinstance(text, str) for text in texts) and all(isinstance(data, dict) for data in shown)
 
 
 def write(path: Path, notebook: Notebook) -> None:
