@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from course_utils.checks import noting
-from course_utils.desk import anew, copies, record
+from course_utils.desk import anew, contents, copies, record
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source, write_whole
 from tests import notebooks
@@ -212,6 +212,48 @@ def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
     (mine / FLOPS).rename(mine / "my own.ipynb")
     assert list(copies.bring_up_to_date(course, mine)) == []
     assert sources(mine / FLOPS) == sources(course / FLOPS)
+
+
+def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
+    (course / FLOPS).write_text(
+        "<<<<<<< HEAD\n" + (course / FLOPS).read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
+    shutil.copy(ROOT / "notebooks" / "05_gradients.ipynb", course)
+    said = list(copies.bring_up_to_date(course, mine))
+    assert [words.split(",")[0] for words in said] == [
+        f"notebooks/{name}" for name in ("03_einsum.ipynb", FLOPS)
+    ]
+    assert "is broken: it cannot be read as a notebook. Your copy stays as it is." in said[1]
+    assert ANSWER in sources(mine / FLOPS)
+    assert sources(mine / "05_gradients.ipynb") == sources(course / "05_gradients.ipynb")
+    assert contents._exercises(course / FLOPS) == []
+
+
+@pytest.mark.parametrize("module", ["course_utils.desk", "course_utils.desk.anew"])
+def test_what_the_system_cannot_write_is_no_reason_to_stop(tmp_path, module):
+    shutil.copytree(ROOT / "course_utils" / "desk", tmp_path / "course_utils" / "desk")
+    (tmp_path / "course_utils" / "__init__.py").touch()
+    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    course.mkdir()
+    shutil.copy(ROOT / "notebooks" / FLOPS, course)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    for folder, theirs in ((mine, "## Übung ✓"), (course, "## Exercises, →")):
+        edit(folder / FLOPS, "## Exercises", theirs)
+    speaks_latin = os.environ | {
+        "PYTHONPATH": str(tmp_path),
+        "JUPYTER_RUNTIME_DIR": str(tmp_path),
+        "PYTHONIOENCODING": "latin-1",
+    }
+    arguments = ["--version"] if module == "course_utils.desk" else ["04", "2"]
+    command = [sys.executable, "-m", module, *arguments]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=speaks_latin, capture_output=True, encoding="latin-1", check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "?" in run.stdout
 
 
 def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk):

@@ -30,4 +30,7 @@ def main(options: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(
+        errors="replace"
+    )  # a heading of the reader's own may hold what the system cannot say
     main(sys.argv[1:])

@@ -21,4 +21,5 @@ def main(name: str = "", number: str = "") -> int:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="replace")  # a system that speaks Latin-1 has no arrow
     sys.exit(main(*sys.argv[1:3]))

@@ -72,7 +72,7 @@ def _do(what: str, on: str) -> str:
 
 def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], form: str) -> str:
     title, name, question, minutes, needs = row
-    there_are = exercises(read(copies.COURSE / name))
+    there_are = _exercises(copies.COURSE / name)
     right = sum(done.get(each.check, record.Done()).status == "right" for each in there_are)
     folder = copies.MINE if (copies.MINE / name).is_file() else copies.COURSE
     link = url_path_join(lab, quote(folder.name), quote(name))
@@ -94,6 +94,13 @@ def _words(minutes: str, needs: str) -> str:
     notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
     needed = " and ".join(needs.rsplit(", ", 1))
     return f"{minutes.replace(',', ' minutes,', 1)}. You need: {notebooks}{needed}."
+
+
+def _exercises(path: Path) -> list[Exercise]:
+    try:
+        return exercises(read(path))
+    except (OSError, ValueError):  # the course's own is broken, as is said at the start: the others are not
+        return []
 
 
 def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:

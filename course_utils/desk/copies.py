@@ -18,6 +18,7 @@ from course_utils.desk.merge import merged, restored
 from course_utils.desk.notebooks import (
     Notebook,
     exercises,
+    parsed,
     read,
     source,
     without_views,
@@ -52,57 +53,66 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
         bring = _bring_glossary if path.name == GLOSSARY else _bring_up_to_date
         try:
-            yield from bring(path, mine, in_use)
+            new = path.read_bytes()  # once: a `git pull` may come between
+            if path.name != GLOSSARY:
+                parsed(new)
         except (OSError, ValueError) as error:
-            why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
+            yield f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. Your copy stays as it is."
+            continue
+        try:
+            yield from bring(path.name, new, mine, in_use)
+        except (OSError, ValueError) as error:
             yield (
-                f"{mine.name}/{path.name} stays as it is, without what is new in the course: {why}. "
+                f"{mine.name}/{path.name} stays as it is, without what is new in the course: {_why(error)}. "
                 "If you rename it, the next start puts the course's own beside it."
             )
 
 
-def _bring_up_to_date(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
-    own, taken = mine / path.name, mine / TAKEN / path.name
+def _why(error: Exception) -> str:
+    return f"{getattr(error, 'strerror', None) or error}".rstrip(".")
+
+
+def _bring_up_to_date(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+    own, taken = mine / name, mine / TAKEN / name
     if not os.path.lexists(own):
-        write_whole(taken, path.read_bytes())
-        write(own, without_views(read(path)))
+        write_whole(taken, new)
+        write(own, without_views(parsed(new)))
         return
     if own.is_symlink() or not own.is_file():
         raise ValueError("it is no file of its own")
-    new = path.read_bytes()
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
         if (pictures := without_views(mine_now)) != mine_now and not in_use:
             write(own, pictures)
         return
     if in_use:
-        yield f"{path.name} has a new version, which reaches your copy when no JupyterLab is open over it."
+        yield f"{name} has a new version, which reaches your copy when no JupyterLab is open over it."
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
     base = read(taken)
     if mine_now == without_views(base):  # nothing of the reader's is to be kept
-        write(own, without_views(read(path)))
+        write(own, without_views(parsed(new)))
         write_whole(taken, new)
-        yield f"{path.name} is brought up to date."
+        yield f"{name} is brought up to date."
         return
-    together, both_changed = merged(base, read(path), mine_now)
+    together, both_changed = merged(base, parsed(new), mine_now)
     kept = keep_earlier(own)
     write(own, without_views(together))
     write_whole(taken, new)
-    yield f"{path.name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
+    yield f"{name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
     for id_ in both_changed:
         yield f"  In {_place(together, id_)} both you and the course changed a cell: yours stays, the course's text stands below it."
 
 
-def _bring_glossary(path: Path, mine: Path, in_use: bool) -> Iterator[str]:
-    own, taken, new = mine / path.name, mine / TAKEN / path.name, path.read_bytes()
+def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+    own, taken = mine / name, mine / TAKEN / name
     as_taken = taken.read_bytes() if taken.is_file() else None
     if os.path.lexists(own) and (in_use or as_taken == new):
         return
     if own.is_file() and own.read_bytes() not in (as_taken, new):
         kept = keep_earlier(own)
-        yield f"{path.name} is the course's new one. Yours, which you had changed: {mine.name}/{EARLIER}/{kept.name}"
+        yield f"{name} is the course's new one. Yours, which you had changed: {mine.name}/{EARLIER}/{kept.name}"
     write_whole(own, new)
     write_whole(taken, new)
 
@@ -159,7 +169,9 @@ def keep_earlier(own: Path) -> Path:
     for number in count(1):
         kept = folder / f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}"
         with suppress(FileExistsError):
-            kept.touch(exist_ok=False)  # the name is ours, though another `make lab` keeps one at this moment, too
+            kept.touch(
+                exist_ok=False
+            )  # the name is ours, though another `make lab` keeps one at this moment, too
             break
     try:
         write_whole(kept, own.read_bytes())

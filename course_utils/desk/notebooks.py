@@ -26,8 +26,13 @@ class Exercise:
 
 def read(path: Path) -> Notebook:
     """The notebook in that file; ValueError if its cells cannot be told apart."""
+    return parsed(path.read_bytes())
+
+
+def parsed(contents: bytes) -> Notebook:
+    """The notebook that a file of these contents holds."""
     try:
-        notebook = json.loads(path.read_bytes())
+        notebook = json.loads(contents)
     except (ValueError, RecursionError) as error:
         raise ValueError("it cannot be read as a notebook") from error
     try:
