@@ -100,7 +100,7 @@ def start_kernel(address: str, notebook: Path, folder: str = "") -> None:
     urllib.request.urlopen(request, timeout=60).close()
 
 
-def wait_until(condition: Callable[[], Value], what: str, seconds: float = 60) -> Value:
+def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) -> Value:
     """What the condition said when it was first true."""
     end = time.monotonic() + seconds
     while not (value := condition()):

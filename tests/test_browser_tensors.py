@@ -221,7 +221,7 @@ def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(tensors_page, e
         size = int(typed_size(einsum, "d").input_value())
         return size > 16 and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
 
-    browser.wait_until(settled, "field and picture agree on a larger size", seconds=10)
+    browser.wait_until(settled, "field and picture agree on a larger size")
 
 
 def test_a_size_can_be_moved_by_the_keyboard_and_typed(tensors_page, einsum):

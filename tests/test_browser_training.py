@@ -145,7 +145,7 @@ def test_what_a_page_could_show_of_a_fault_is_seen(room, fault, said):
     browser.press(lab, "plain data")
     lab.evaluate(fault)
     with pytest.raises(AssertionError, match=re.escape(said)):
-        browser.wait_until(lambda: room.look(lab), "it is seen", seconds=10)
+        browser.wait_until(lambda: room.look(lab), "it is seen")
     room.page.evaluate("delete window.wasHere")
     for preset in ("exactly 6", "plain data"):
         browser.press(lab, preset)

@@ -465,10 +465,10 @@ def test_a_workload_that_would_take_all_the_time_is_not_begun(small, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("all_s", "longest_s"), [(60, 2.0), (6, 100)]
+    ("all_s", "longest_s"), [(600, 2.0), (60, 100)]
 )  # one product alone; what time is left
 def test_recording_leaves_out_products_that_would_take_too_long(small, monkeypatch, all_s, longest_s):
-    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 2 * 16**3 / 2.1, "fp64": 1e9})
+    slow = dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": 2 * 16**3 / 21, "fp64": 1e9})
     monkeypatch.setattr(recorder, "ALL_S", all_s)
     monkeypatch.setattr(recorder, "_LONGEST_CALL_S", longest_s)
     monkeypatch.setattr(at_hand, "this_machine", lambda: slow)
@@ -591,10 +591,18 @@ def test_a_gpus_state_is_asked_of_the_very_gpu_that_torch_uses(nvidia_smi, tmp_p
 
 
 def test_under_load_the_state_is_read_while_the_work_goes_on(nvidia_smi, tmp_path):
-    nvidia_smi("sleep 0.2; echo 70, 700, 345, 1980, 2619, 30")
+    asked, worked_on = tmp_path / "asked", tmp_path / "worked_on"
+    nvidia_smi(f"until [ -e {worked_on} ]; do sleep 0.01; done; echo 70, 700, 345, 1980, 2619, 30")
     seen = []
-    gpu_state.gpu_state(lambda: (seen.append((tmp_path / "asked").exists()), time.sleep(0.01)))
-    assert {False, True} == set(seen)  # before, so that clocks have risen, and during
+
+    def work():
+        seen.append(asked.exists())
+        if seen[-1]:
+            worked_on.touch()
+        time.sleep(0.01)
+
+    assert gpu_state.gpu_state(work)["power_w"] == 70  # it answers only if there is work meanwhile
+    assert not seen[0], "first it works, so that clocks have risen"
 
 
 @pytest.mark.parametrize(
