@@ -157,7 +157,7 @@ def _main(name: str, order: str, at_most_s: str, slow_disk_s: str) -> None:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
         write({"result": work(lambda step: write(vars(step)), **json.loads(order))})
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, MemoryError) as error:
         write({"refusal": memory_ran_out(error) or str(error)})
 
 

@@ -1,5 +1,6 @@
 """The code for GPUs as far as it can be held to its word without one: by a stand-in with a clock of its own."""
 
+import re
 import types
 
 import pytest
@@ -279,11 +280,15 @@ def test_a_lab_survives_memory_that_runs_out_and_holds_none_of_it():
     panel.close()
 
 
-def run_out(say, **order):
+def run_out(say, torchs):
     """Work for a process of its own."""
-    raise torch.OutOfMemoryError(TORCHS)
+    raise torch.OutOfMemoryError(torchs) if torchs else MemoryError
 
 
-def test_a_process_of_its_own_says_in_a_sentence_that_memory_ran_out():
-    with pytest.raises(ValueError, match=r"^Memory ran out: another 64\.00 GiB could not be had\.$"):
-        apart.result_apart(run_out, {})
+@pytest.mark.parametrize(
+    ("torchs", "sentence"),
+    [(TORCHS, "Memory ran out: another 64.00 GiB could not be had."), ("", "Memory ran out.")],
+)
+def test_a_process_of_its_own_says_in_a_sentence_that_memory_ran_out(torchs, sentence):
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        apart.result_apart(run_out, {"torchs": torchs})
