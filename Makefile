@@ -99,7 +99,7 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab test outputs twenty: room-at-home
+lab present test seconds outputs bench latency twenty: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \

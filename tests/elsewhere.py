@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -182,7 +182,8 @@ def lab() -> None:
         if reply["content"]["status"] != "ok":
             sys.exit(f"A cell failed: {reply['content']}")
     finally:
-        os.killpg(server.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
         server.wait(60)
 
 
