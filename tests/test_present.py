@@ -85,7 +85,7 @@ def presented(chosen: Path) -> Iterator[tuple[str, str]]:
             yield f"http://127.0.0.1:{port}", token
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(120)
     assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
 
 
