@@ -20,6 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from course_utils.checks import noting
+from course_utils.desk import __main__ as make_lab
 from course_utils.desk import anew, contents, copies, record
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source, write_whole
@@ -312,6 +313,28 @@ def test_the_readers_glossary_follows_the_course_and_what_is_written_into_it_is_
     (kept,) = (mine / "earlier").iterdir()
     assert kept.name in said
     assert (kept.read_text(), own.read_text()) == ("two, and a note", "three")
+
+
+@pytest.mark.parametrize(
+    ("folder", "in_use"),
+    [
+        (".", True),
+        ("my_notebooks", True),
+        ("..", True),
+        ("notebooks", False),
+        ("my_notebooks/earlier", False),
+    ],
+)
+def test_a_jupyterlab_is_open_over_the_copies_if_it_can_reach_them(desk, monkeypatch, folder, in_use):
+    _, mine = desk
+    asked = []
+    monkeypatch.setattr(copies, "MINE", mine)
+    monkeypatch.setattr(copies, "bring_up_to_date", lambda *, in_use: asked.append(in_use) or [])
+    monkeypatch.setattr(make_lab, "list_running_servers", lambda: [{"root_dir": str(mine.parent / folder)}])
+    monkeypatch.setattr(make_lab.LabApp, "launch_instance", asked.append)
+    make_lab.main(["--no-browser"])
+    assert asked[0] == in_use
+    assert asked[1][-1] == "--no-browser"
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
