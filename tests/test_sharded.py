@@ -102,6 +102,7 @@ def test_the_command_torchrun_saves_the_same(reports, tmp_path):
         "-m",
         "torch.distributed.run",
         "--standalone",
+        "--local-addr=127.0.0.1",  # not the machine's own name, which may take long to look up
         "--nproc-per-node=2",
         "--max-restarts=2",
     ]
@@ -110,7 +111,7 @@ def test_the_command_torchrun_saves_the_same(reports, tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=True,
     )
     digests = [(tmp_path / f"state{rank}").read_text() for rank in range(2)]
