@@ -505,6 +505,20 @@ def test_a_workloads_shares_are_of_the_dtypes_peak_and_of_the_bandwidth():
     assert softmax == ["softmax", "2", "fp8", "500 ms", "200 MB/s", "20.0%"]
 
 
+def test_what_notebook_4_says_of_the_recorded_core_is_what_was_recorded():
+    core = machines.recordings()["one core of AMD EPYC"]
+    share = {
+        one.name: one.flop_per_sec / core.machine.peak(one.dtype)
+        if one.flops
+        else one.bytes_per_sec / core.machine.bytes_per_sec
+        for one in core.workloads
+    }
+    assert share["GPT-2 small, a training step"] == pytest.approx(2 / 3, abs=0.05)  # "two thirds"
+    around = ("LayerNorm, forward", "LayerNorm, forward + backward", "softmax", "cross-entropy")
+    assert max(share[name] for name in around) < 0.55  # "about half of the bandwidth, or less"
+    assert share["AdamW, fused"] > 1.5  # "far beyond it"
+
+
 def test_peaks_of_memory_are_told_beside_their_prediction():
     peaks = with_workloads(predicted_peak_bytes=1000, peak_bytes=1100).memory_peaks()
     assert (dict(peaks.predicted), dict(peaks.measured)) == ({"a step": 1000}, {"a step": 1100})
