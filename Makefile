@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test seconds lint outputs glossary bench latency fuzz twenty elsewhere record gpu picture constraints clean room-at-home
+.PHONY: help lab anew present slides test explore seconds lint outputs glossary bench latency fuzz twenty elsewhere record gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -25,6 +25,7 @@ help:
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
+	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
 	@echo 'make seconds      run the notebooks alone, compared as strictly, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
@@ -57,6 +58,9 @@ slides: $(READY)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
+
+explore: $(READY)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.explore $(ARGS)
 
 seconds: $(READY)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.seconds $(ARGS)

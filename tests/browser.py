@@ -8,23 +8,26 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
-Value = TypeVar("Value")
-expect.set_options(timeout=30_000)  # a busy machine takes its time
+from tests.waiting import wait_until
+
+expect.set_options(timeout=120_000)  # a busy machine takes its time
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
+# The answer to a question that the kernel gets after all that the page has sent it.
+ASK_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"
+NEXT_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -60,6 +63,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
     own = {f"JUPYTER{name}_DIR": str(folder / ".jupyter" / name) for name in ("_CONFIG", "_DATA", "_RUNTIME")}
     own |= {f"JUPYTERLAB_{name}_DIR": str(folder / ".jupyter" / name) for name in ("SETTINGS", "WORKSPACES")}
     options = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", "--allow-root"]
+    options += [EXPOSED]
     environment = os.environ | own | {"JUPYTER_TOKEN": token}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", *options]
     with (folder / "jupyterlab.log").open("w") as log:
@@ -100,23 +104,13 @@ def start_kernel(address: str, notebook: Path, folder: str = "") -> None:
     urllib.request.urlopen(request, timeout=60).close()
 
 
-def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) -> Value:
-    """What the condition said when it was first true."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"Waited {seconds} s until: {what}.")
-        time.sleep(0.1)
-    return value
-
-
 @contextmanager
 def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Page]:
     """The notebook in a browser, in a JupyterLab over its folder."""
     with jupyterlab(notebook.parent) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": width, "height": height})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(120_000)
         page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
         start_kernel(address, notebook)
         # Should JupyterLab ask for a kernel all the same, open the page again.
@@ -124,7 +118,7 @@ def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Pa
         for _ in range(4):
             page.goto(address.format(notebook.name))
             page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-            expect(question.or_(idle).first).to_be_visible(timeout=60_000)
+            expect(question.or_(idle).first).to_be_visible()
             if not question.count():
                 break
         page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
@@ -155,8 +149,13 @@ def lab_of(page: Page, name: str) -> Locator:
 def press(lab: Locator, name: str) -> None:
     """Click the button of that name, and let the kernel answer: it would take back what is typed meanwhile."""
     lab.get_by_role("button", name=name, exact=True).click()
-    lab.page.wait_for_timeout(100)
-    lab.page.wait_for_selector(IDLE)
+    wait_for_kernel(lab.page)
+
+
+def wait_for_kernel(page: Page) -> None:
+    """Until the kernel has done all that the page has asked of it."""
+    page.evaluate(ASK_KERNEL)
+    page.wait_for_selector(IDLE)
 
 
 def assert_takes_no_key(page: Page, focused: Locator) -> None:
@@ -165,7 +164,7 @@ def assert_takes_no_key(page: Page, focused: Locator) -> None:
     focused.focus()
     for key in "ddb":
         page.keyboard.press(key)
-    page.wait_for_timeout(300)
+    page.evaluate(NEXT_FRAMES)  # a cell that goes or comes does so at once
     assert page.locator(".jp-Cell").count() == cells
 
 
@@ -202,7 +201,7 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         page.wait_for_timeout(1000)
-    page.wait_for_selector(IDLE, timeout=90_000)
+    page.wait_for_selector(IDLE)
 
     def saved() -> nbformat.NotebookNode | None:
         page.keyboard.press("Control+s")

@@ -15,7 +15,6 @@ import traceback
 from collections import namedtuple
 from pathlib import Path
 
-import psutil
 import torch
 
 from course_utils import checkpoints, long_run
@@ -50,14 +49,6 @@ class Nursery:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
-
-
-def has_ended(pid):
-    """Gone, or a zombie: in a container there may be nobody who asks for it."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # at any moment, so not asked before
-        return True
 
 
 # In the forked process.

@@ -24,8 +24,9 @@ from pathlib import Path
 
 import websocket
 
-from tests.browser import answers, wait_until
+from tests.browser import answers
 from tests.outputs import ROOT
+from tests.waiting import wait_until
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0

@@ -17,6 +17,7 @@ from playwright.sync_api import CDPSession, Dialog, Locator, Page, expect
 
 from tests import browser
 from tests.hostile import HOSTILE, STUFF
+from tests.waiting import wait_until
 
 MOVES = 10  # at one lab, before the next one's turn
 FILE = "was_here"  # that no lab writes
@@ -265,7 +266,7 @@ class Room:
             preset.click()
             self.page.wait_for_selector(browser.IDLE)
             expect(lab.locator(".course-mistake"), "after a preset").to_be_empty()
-            browser.wait_until(lambda: lab.evaluate(STATE) not in shown, "a preset brings another state")
+            wait_until(lambda: lab.evaluate(STATE) not in shown, "a preset brings another state")
             shown.append(lab.evaluate(STATE))
         self.look(lab)
 

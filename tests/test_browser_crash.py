@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests import browser
+from tests.waiting import wait_until
 
 browser.skip_without_browser()
 RESTART = """async () => {
@@ -64,21 +65,19 @@ def test_a_run_is_killed_and_resumed_by_its_buttons(lab):
     browser.press(lab, "Kill it")
     expect(lab.locator(".course-mistake")).to_contain_text("No process runs that could be killed")
     browser.press(lab, "Train")
-    expect(meaning(lab)).to_contain_text(
-        re.compile(r"Process 1 has made step (1[2-9]|[2-9]\d)"), timeout=60_000
-    )
+    expect(meaning(lab)).to_contain_text(re.compile(r"Process 1 has made step (1[2-9]|[2-9]\d)"))
     expect(lab.locator(".course-mistake")).to_be_empty()
     (process,) = processes()
     browser.press(lab, "Kill it")
     expect(meaning(lab)).to_contain_text("Press Resume.")
-    browser.wait_until(lambda: not process.is_running(), "the process is gone")
+    wait_until(lambda: not process.is_running(), "the process is gone")
     browser.press(lab, "Resume")
-    expect(meaning(lab)).to_contain_text("Process 2 has made step", timeout=60_000)
+    expect(meaning(lab)).to_contain_text("Process 2 has made step")
     browser.press(lab, "Kill it while it saves")
-    expect(meaning(lab)).to_contain_text("while it was saving", timeout=60_000)
+    expect(meaning(lab)).to_contain_text("while it was saving")
     expect(lab.locator(".course-picture")).to_contain_text("not whole: never loaded")
     browser.press(lab, "Resume")
-    expect(lab.locator(".course-report")).to_contain_text("Complete after step 120.", timeout=90_000)
+    expect(lab.locator(".course-report")).to_contain_text("Complete after step 120.")
     expect(meaning(lab)).to_contain_text(
         re.compile(r"After it (\d+) of \1 losses equal .*, to the last bit\.")
     )
@@ -95,6 +94,6 @@ def test_a_checkbox_says_what_a_resume_would_lack(lab):
 
 def test_a_restarted_kernel_leaves_no_process_behind(crash_page, lab):
     browser.press(lab, "Train")
-    browser.wait_until(processes, "it trains")
+    wait_until(processes, "it trains")
     crash_page.evaluate(RESTART)
-    browser.wait_until(lambda: not processes(), "the process is gone")
+    wait_until(lambda: not processes(), "the process is gone")

@@ -26,9 +26,9 @@ from tests.browser import (
     run_all,
     skip_without_browser,
     start_kernel,
-    wait_until,
 )
 from tests.outputs import NOTEBOOKS, ROOT
+from tests.waiting import wait_until
 
 skip_without_browser()
 FLOPS = "04_flops.ipynb"
@@ -115,7 +115,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
             urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
         context = browser.new_context(viewport={"width": 1280, "height": 900})
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(120_000)
         page = context.new_page()
         page.goto(f"{address}/?token={token}")
         assert page.url.startswith(f"{address}/contents")

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests import browser
+from tests.waiting import wait_until
 
 browser.skip_without_browser()
 
@@ -116,7 +117,12 @@ def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_no
         tensors_page.keyboard.press(key)
         pointed_at(stride, to, formula)
         expect(tensors_page.locator(":focus")).to_have_attribute("data-key", to)
-    tensors_page.wait_for_timeout(300)  # in which the redrawn picture could answer to the mouse
+    for event in (
+        "pointerover",
+        "mouseover",
+    ):  # as the browser tells a picture that is new under a resting mouse
+        stride.locator("[data-key='1, 1']").dispatch_event(event, {"bubbles": True})
+    browser.wait_for_kernel(tensors_page)
     pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")
 
 
@@ -133,10 +139,11 @@ def test_jupyterlab_takes_no_key_that_is_typed_into_the_picture(tensors_page, st
     stride.locator("[data-key='0, 0']").click()
     for key in ["d", "d", "b", "a", "x", "0", "0", "Space", "Enter"]:
         tensors_page.keyboard.press(key)
-    tensors_page.wait_for_timeout(200)
+    pointed_at(stride, "0, 0", "0 + 0 × 6 + 0 × 1 = 0")
+    tensors_page.keyboard.press("ArrowRight")
+    pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")  # so the keys before it have been heard
     assert tensors_page.locator(".jp-Cell").count() == cells
     expect(tensors_page.locator(".jp-Dialog")).to_have_count(0)
-    pointed_at(stride, "0, 0", "0 + 0 × 6 + 0 × 1 = 0")
 
 
 def test_the_tab_key_reaches_one_element_of_the_grid(tensors_page, stride):
@@ -221,7 +228,7 @@ def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(tensors_page, e
         size = int(typed_size(einsum, "d").input_value())
         return size > 16 and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
 
-    browser.wait_until(settled, "field and picture agree on a larger size")
+    wait_until(settled, "field and picture agree on a larger size")
 
 
 def test_a_size_can_be_moved_by_the_keyboard_and_typed(tensors_page, einsum):

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests import browser
 from tests.fuzz_browser import Room
+from tests.waiting import wait_until
 
 browser.skip_without_browser()
 NAMES = ("gradient", "optimizer", "memory")
@@ -59,7 +60,7 @@ def test_the_transformer_is_counted_while_the_lab_stays_awake(training_page):
     expect(lab.locator(".course-meaning")).to_contain_text("GPT-3 needs 2.771 × 6PN")
     lab.get_by_role("button", name="GPT-2 small", exact=True).click()
     browser.press(lab, "Count the transformer")
-    expect(lab.locator(".course-report")).to_contain_text("Counted: ", timeout=60_000)
+    expect(lab.locator(".course-report")).to_contain_text("Counted: ")
     expect(lab.locator(".course-picture")).to_contain_text("counted backward: exactly")
 
 
@@ -77,7 +78,7 @@ def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
     handle.focus()
     for _ in range(5):
         training_page.keyboard.press("ArrowLeft")
-    browser.wait_until(lambda: lab.locator("svg").first.inner_html() != before, "the picture has moved")
+    wait_until(lambda: lab.locator("svg").first.inner_html() != before, "the picture has moved")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
@@ -95,7 +96,7 @@ def test_a_count_stands_beside_the_prediction(training_page):
     lab = browser.lab_of(training_page, "memory")
     browser.press(lab, "GPT-2 small")
     browser.press(lab, "Count it")
-    expect(lab.locator(".course-table")).to_contain_text("exactly", timeout=60_000)
+    expect(lab.locator(".course-table")).to_contain_text("exactly")
 
 
 @pytest.mark.parametrize("focused", ["[data-key='1']", ".noUi-handle"])
@@ -145,7 +146,7 @@ def test_what_a_page_could_show_of_a_fault_is_seen(room, fault, said):
     browser.press(lab, "plain data")
     lab.evaluate(fault)
     with pytest.raises(AssertionError, match=re.escape(said)):
-        browser.wait_until(lambda: room.look(lab), "it is seen")
+        wait_until(lambda: room.look(lab), "it is seen")
     room.page.evaluate("delete window.wasHere")
     for preset in ("exactly 6", "plain data"):
         browser.press(lab, preset)

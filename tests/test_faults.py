@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import suppress
 
@@ -20,6 +19,7 @@ import torch
 
 from course_utils import apart, checkpoints, long_run
 from tests import crashes
+from tests.waiting import has_ended, wait_until
 
 KILLS_OF_A_RUN, KILLS_OF_SAVERS = 110, 25
 UNTIL, EVERY = 180, 1
@@ -220,12 +220,11 @@ def test_a_run_ends_when_its_parent_is_killed(tmp_path):
         assert parent.stdout.readline() == "trains\n"
         parent.kill()
         parent.wait()
-    for _ in range(600):
-        if crashes.has_ended(child):
-            return
-        time.sleep(0.1)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("The run goes on without its parent.")
+    try:
+        wait_until(lambda: has_ended(child), "the run has ended with its parent")
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
 
 # Full disks.

@@ -35,11 +35,10 @@ from course_utils.labs.crash_story import (
     agreement,
 )
 from course_utils.measure import Step
-from tests.browser import wait_until
-from tests.crashes import has_ended
 from tests.outputs import ROOT
 from tests.test_labs import button, words
 from tests.test_machines import timing_of
+from tests.waiting import has_ended, wait_until
 from tests.words import assert_all_can_be_read
 
 MODULE = sys.modules["course_utils.labs.crash_lab"]
@@ -421,7 +420,7 @@ def test_the_process_ends_with_its_kernel_which_takes_the_folder_along_if_it_can
             if end == "is_killed":
                 assert not has_ended(int(process))
                 os.kill(int(kernel), signal.SIGKILL)
-            wait_until(partial(has_ended, int(process)), "the process has ended", 20)
+            wait_until(partial(has_ended, int(process)), "the process has ended")
             assert Path(folder).parent.exists() == (end == "is_killed")
             shutil.rmtree(Path(folder).parent, ignore_errors=True)
     finally:

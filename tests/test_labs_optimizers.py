@@ -359,7 +359,6 @@ def test_every_preset_says_what_its_name_promises():
         lab.preset(label)
         assert lab.error is None
         assert said in lab.screen.meaning, label
-        assert len(lab.screen.svg) < 60_000
 
 
 def test_what_the_presets_say_can_be_seen_in_the_numbers():
@@ -508,7 +507,6 @@ def test_every_state_is_a_picture(data):
     assert ANY_LAB.error is None
     assert ANY_LAB.screen.meaning.endswith(".")
     assert "nan" not in ANY_LAB.screen.svg + ANY_LAB.screen.meaning
-    assert len(ANY_LAB.screen.svg) < 60_000
     tree = ElementTree.fromstring(ANY_LAB.screen.svg)
     for node in tree.iter():
         for x, y in re.findall(r"([-\d.e+]+),([-\d.e+]+)", node.get("points", "")):

@@ -2,7 +2,8 @@
 
 import math
 import re
-import time
+import sys
+import threading
 import xml.etree.ElementTree as ElementTree
 from functools import lru_cache
 
@@ -284,17 +285,31 @@ def test_nothing_ticked_gets_a_sentence_and_the_next_tick_recovers(lab):
     assert lab.screen.mistake == ""
 
 
-def started(lab):
+@pytest.fixture
+def held(monkeypatch):
+    """A training that goes on to its thirtieth step, and there waits."""
+    arrived, go_on, losses = threading.Event(), threading.Event(), precision.losses
+    module = sys.modules["course_utils.labs.precision_lab"]  # labs.precision_lab is the function
+
+    def held_losses(*arguments, **options):
+        for number, step in enumerate(losses(*arguments, **options)):
+            if number == 30:
+                arrived.set()
+                go_on.wait(120)
+            yield step
+
+    monkeypatch.setattr(module, "losses", held_losses)
+    yield arrived, go_on
+    go_on.set()
+
+
+def test_stop_ends_a_training_and_keeps_what_there_is(lab, held):
+    arrived, go_on = held
     lab.set(**dict.fromkeys(MIXES, True))
     lab.start("Train")
-    end = time.monotonic() + 30
-    while "Step" not in lab.screen.report and time.monotonic() < end:
-        time.sleep(0.002)
-    return lab
-
-
-def test_stop_ends_a_training_and_keeps_what_there_is(lab):
-    started(lab).stop()
+    assert arrived.wait(120)
+    lab.stop()
+    go_on.set()
     lab.wait()
     step = int(re.fullmatch(r"Stopped\. Step (\d+) of 200\.", lab.screen.report)[1])
     assert step < STEPS
@@ -303,8 +318,12 @@ def test_stop_ends_a_training_and_keeps_what_there_is(lab):
     assert_all_can_be_read(lab.screen.svg)
 
 
-def test_running_the_cell_again_stops_the_training_of_the_former_lab():
-    former = started(labs.precision_lab())
+def test_running_the_cell_again_stops_the_training_of_the_former_lab(held):
+    arrived, go_on = held
+    former = labs.precision_lab()
+    former.start("Train")
+    assert arrived.wait(120)
     labs.precision_lab()
+    go_on.set()
     former.wait()
     assert former.screen.report.startswith("Stopped.")

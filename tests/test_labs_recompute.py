@@ -319,7 +319,6 @@ def test_every_state_is_a_picture_in_which_no_words_overlap(values):
     ANY_LAB.set(**values)
     assert ANY_LAB.error is None
     assert ANY_LAB.screen.meaning.endswith(".")
-    assert len(ANY_LAB.screen.svg) < 60_000
     assert_all_can_be_read(ANY_LAB.screen.svg)
     for node in ElementTree.fromstring(ANY_LAB.screen.svg).iter():
         assert not any(value in ("nan", "inf") for value in node.attrib.values())

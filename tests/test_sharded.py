@@ -5,8 +5,8 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 from course_utils import apart, checkpoints, measure, models, sharded
-from tests.crashes import has_ended
+from tests.waiting import has_ended, wait_until
 
 P, TENSORS = 64 * 128 + 128 * 64, 2
 
@@ -38,7 +38,7 @@ def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
         told.extend(apart.steps_apart("tests.talking.orphaned", {}, at_most_s=60))
     (child,) = (step.numbers["child"] for step in told if step.numbers)
-    assert all_gone({child})
+    wait_until_gone({child})
 
 
 def test_no_folder_of_the_launcher_is_left_behind(reports, folder):
@@ -144,13 +144,8 @@ def started_by(process: psutil.Process) -> set[int]:
     return {child.pid for child in process.children(recursive=True)}
 
 
-def all_gone(pids: set[int], seconds: float = 20) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(map(has_ended, pids)):
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until_gone(pids: set[int]) -> None:
+    wait_until(lambda: all(map(has_ended, pids)), "all of its processes have ended")
 
 
 def until_processes(steps: Iterator[measure.Step], of: psutil.Process, count: int) -> set[int]:
@@ -166,7 +161,7 @@ def test_whoever_drops_it_kills_its_workers_too(tmp_path):
     steps = apart.steps_apart("course_utils.sharded.saved_and_loaded", order)
     pids = until_processes(steps, psutil.Process(), 3) - {0}
     steps.close()
-    assert all_gone(pids)
+    wait_until_gone(pids)
 
 
 def test_its_workers_end_when_the_parent_is_killed(tmp_path):
@@ -177,12 +172,10 @@ def test_its_workers_end_when_the_parent_is_killed(tmp_path):
     )
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent)
     try:
-        end, pids = time.monotonic() + 60, set()
-        while len(pids) < 3 and time.monotonic() < end:
-            pids = started_by(psutil.Process(parent.pid))
-            time.sleep(0.02)
-        assert len(pids) >= 3
+        workers = partial(started_by, psutil.Process(parent.pid))
+        wait_until(lambda: len(workers()) >= 3, "its workers run")
+        pids = workers()
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    assert all_gone(pids)
+    wait_until_gone(pids)

@@ -1,0 +1,53 @@
+"""Draws new examples for all property tests, for as many minutes as one says, each round with a seed of its own.
+
+`make test` draws the same examples everywhere. What is found here becomes an `@example` of its test, and so one of them.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+
+from tests.outputs import ROOT
+
+SHOWN = ("Falsifying example", "FAILED", "ERROR", "E   ", "@reproduce_failure", "You can reproduce")
+
+
+def explored(seed: int, chosen: list[str]) -> tuple[bool, str]:
+    """Whether all property tests held with that seed, and what pytest said."""
+    command = [sys.executable, "-m", "pytest", "tests", "-m", "hypothesis", f"--hypothesis-seed={seed}"]
+    command += ["-p", "no:cacheprovider", "--quiet", "--tb=short", "--dist=worksteal", *chosen]
+    environment = os.environ | {"HYPOTHESIS_PROFILE": "explore"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    return run.returncode == 0, run.stdout + run.stderr
+
+
+def main() -> int:
+    """Round after round until the minutes are over; 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__, prog='make explore ARGS="..."')
+    parser.add_argument(
+        "--minutes", type=float, default=10, help="how long; a round that was begun is finished"
+    )
+    parser.add_argument("--seed", type=int, help="of the first round, to draw what an earlier one drew")
+    parser.add_argument("chosen", nargs="*", help="what else pytest is told, such as -k layout")
+    options, more = parser.parse_known_args()
+    end, seed, failures, rounds = time.monotonic() + 60 * options.minutes, options.seed, 0, 0
+    if seed is None:
+        seed = random.SystemRandom().randrange(2**32)
+    while not rounds or time.monotonic() < end:
+        begun = time.monotonic()
+        held, said = explored(seed, options.chosen + more)
+        failures, rounds = failures + (not held), rounds + 1
+        summary = said.strip().splitlines()[-1] if said.strip() else "nothing was said"
+        print(f"seed {seed}: {summary} ({time.monotonic() - begun:.0f} s)", flush=True)
+        if not held:
+            print(said, flush=True)
+        seed = (seed + 1) % 2**32
+    print(f"{rounds} rounds, {failures} of them with failures.")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
