@@ -57,13 +57,12 @@ def held_bytes(
     batch: int,
     sequence: int,
     *,
-    fused: bool = False,
-    recompute: bool = False,
     say: apart.Say = lambda step: None,
+    **ways: bool,
 ) -> Ledger:
-    """Parameters, gradients, optimizer, master and activations of one step with a cross-entropy, on one machine.
+    """`predict.held_bytes` on one machine, counted: of one step with a cross-entropy, on fake tensors.
 
-    Counted on fake tensors, by `measure.account`: what torch would hold, and none of it is allocated.
+    It is what torch would hold, and none of it is allocated. The ways are fused, fused_norm and recompute.
 
     >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
                   bytes
@@ -71,25 +70,25 @@ def held_bytes(
     gradients     2,016
     optimizer     8,144
     master        4,032
-    activations   3,012
-    total        19,220
+    activations   3,592
+    total        19,800
     """
     kind = recipe_named(recipe)
     make = _OPTIMIZERS[recipe.split(",")[0].split()[-1]]
     dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
     optimizers: list[torch.optim.Optimizer] = []
+    targets: list[Tensor] = []
 
-    def model() -> models.Transformer:
-        made = models.Transformer(**vars(shape), fused=fused, recompute=recompute, dtype=dtype)
+    def model(half: int) -> models.Transformer:
+        made = models.Transformer(**vars(shape), **ways, dtype=dtype)
         for p in made.parameters():
             p.grad_dtype = gradients
-        _report_layers(made, say)
+        _report_layers(made, say, of=(half, 2))
+        targets[:] = [torch.zeros(batch * sequence, dtype=torch.int64)]
         return made
 
     def loss(logits: Tensor) -> Tensor:
-        return functional.cross_entropy(
-            logits.flatten(0, 1).float(), torch.zeros(batch * sequence, dtype=torch.int64)
-        )
+        return functional.cross_entropy(logits.flatten(0, 1).float(), targets[0])
 
     def optimizer(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         wrapped = partial(WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
@@ -97,7 +96,8 @@ def held_bytes(
         return optimizers[0]
 
     tokens = partial(torch.zeros, batch, sequence, dtype=torch.int64)
-    found = measure.account(model, tokens, loss=loss, optimizer=optimizer).bytes
+    found = measure.account(partial(model, 0), tokens, loss=loss, optimizer=optimizer).bytes
+    peak = measure.step_peak_bytes(partial(model, 1), tokens, loss=loss)
     master = getattr(optimizers[0], "master", [])
     second = measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
     return Ledger(
@@ -106,7 +106,7 @@ def held_bytes(
             "gradients": found["gradients"] + second,
             "optimizer": found["optimizer"],
             "master": measure.storage_bytes(master),
-            "activations": found["activations"],
+            "activations": peak,
         },
         unit="bytes",
     )
@@ -131,12 +131,13 @@ def step_flops(shape: predict.Transformer, sequence: int, *, say: apart.Say = la
     return measure.account(model, partial(torch.zeros, 1, sequence, dtype=torch.int64)).flops
 
 
-def _report_layers(model: models.Transformer, say: apart.Say) -> None:
-    """Say each layer that is done, forward and backward."""
-    layers = len(model.blocks)
+def _report_layers(model: models.Transformer, say: apart.Say, *, of: tuple[int, int] = (0, 1)) -> None:
+    """Say each layer that is done, forward and backward, in the first or a later one of so many steps."""
+    layers, (step, steps) = len(model.blocks), of
 
     def tell(way: str, done: int, before: int, *_: object) -> None:
-        say(Step((before + done) / (2 * layers + 1), f"{way}, {done} of {layers} layers."))
+        fraction = (before + done) / (2 * layers + 1)
+        say(Step((step + fraction) / steps, f"{way}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):
         block.register_forward_hook(partial(tell, "Forward", number + 1, 0))
@@ -145,20 +146,13 @@ def _report_layers(model: models.Transformer, say: apart.Say) -> None:
 
 
 def held_bytes_apart(
-    shape: predict.Transformer,
-    recipe: str,
-    batch: int,
-    sequence: int,
-    *,
-    fused: bool = False,
-    recompute: bool = False,
+    shape: predict.Transformer, recipe: str, batch: int, sequence: int, **ways: bool
 ) -> Generator[Step, None, Ledger]:
     """The same in a process of its own. Whoever drops this generator kills that process.
 
     In a thread it could not be stopped, would hold this process up, and would count in modules that run beside it.
     """
-    order = {"shape": vars(shape), "recipe": recipe, "batch": batch, "sequence": sequence}
-    order |= {"fused": fused, "recompute": recompute}
+    order = {"shape": vars(shape), "recipe": recipe, "batch": batch, "sequence": sequence, **ways}
     return Ledger((yield from apart.steps_apart(counted, order)), unit="bytes")
 
 

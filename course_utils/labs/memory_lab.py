@@ -52,7 +52,7 @@ def sizes_of(shape: predict.Transformer) -> dict[str, object]:
 
 PRESETS = {name: sizes_of(shape) for name, shape in predict.MODELS.items()} | {
     "the opening question": sizes_of(LARGE)
-    | {"recipe": "fp32 adamw", "machine": "H100 SXM", "machines": 8, "stage": 0}
+    | {"recipe": "bf16+master adamw", "machine": "H100 SXM", "machines": 8, "stage": 0}
 }
 
 
@@ -82,6 +82,7 @@ def plan_of(kind: str, **values: object) -> Plan:
         machine_name=str(values["machine"]),
         stage=int(values["stage"]),
         fused=bool(values["fused"]),
+        fused_norm=bool(values["fused_norm"]),
         recompute=bool(values["recompute"]),
     )
 
@@ -112,13 +113,16 @@ class _MemoryLab:
         controls: dict[str, widgets.Widget] = {
             "kind": buttons(KINDS, sizes["kind"], "model"),
             **{name: field(name) for name in FIELDS},
-            "recipe": buttons(tuple(predict.RECIPES), "fp32 adamw", "recipe"),
+            "recipe": buttons(tuple(predict.RECIPES), "bf16+master adamw", "recipe"),
             "batch": SizeControl("batch on each", 1, name_px=95),
             "sequence": SizeControl("sequence", LARGE.context, name_px=95),
             "machine": buttons(MACHINES, "H100 SXM", "machine"),
             "machines": SizeControl("machines", 8, name_px=95),
             "stage": buttons([(f"{n}", n) for n in range(4)], 0, "sharding stage"),
             "fused": widgets.Checkbox(True, description="fused attention", indent=False, layout=narrow),
+            "fused_norm": widgets.Checkbox(
+                True, description="norms in one kernel", indent=False, layout=narrow
+            ),
             "recompute": widgets.Checkbox(False, description="recompute layers", indent=False, layout=narrow),
         }
 
@@ -148,9 +152,8 @@ class _MemoryLab:
         check_that_it_can_be_counted(plan)
         begin = time.monotonic()
         shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
-        steps = whole_models.held_bytes_apart(
-            *(shape, plan.recipe, plan.batch, plan.sequence), fused=plan.fused, recompute=plan.recompute
-        )
+        ways = {"fused": plan.fused, "fused_norm": plan.fused_norm, "recompute": plan.recompute}
+        steps = whole_models.held_bytes_apart(shape, plan.recipe, plan.batch, plan.sequence, **ways)
         found = yield from as_progress(steps, at_most_s=LONGEST_S)
         self.counted[_counted_as(plan)] = found
         alike = sum(found[part] == plan.whole.held[part] for part in PARTS)
@@ -162,7 +165,7 @@ class _MemoryLab:
 
 def _counted_as(plan: Plan) -> tuple:
     """What a count depends on; how many machines there are, and which, is none of it."""
-    return plan.shape, plan.recipe, plan.batch, plan.sequence, plan.fused, plan.recompute
+    return plan.whole._of_moments
 
 
 def check_that_it_can_be_counted(plan: Plan) -> None:
@@ -172,7 +175,7 @@ def check_that_it_can_be_counted(plan: Plan) -> None:
             f"Not counted: every layer takes a while, and {plan.shape.layers:,} would take minutes. "
             f"Take {MOST_LAYERS} layers or fewer."
         )
-    most = replace(plan.whole, recompute=False, fused=False).held.total
+    most = replace(plan.whole, recompute=False, fused=False, fused_norm=False).held.total
     if most > MOST_BYTES:
         raise ValueError(
             f"Not counted: {bytes_text(most)} are more than torch can address, be it without memory. Make it smaller."

@@ -14,7 +14,7 @@ from course_utils.quantities import Ledger, Number
 
 PARTS = ("parameters", "gradients", "optimizer", "master", "activations")
 # What can be moved to make it fit, the cheapest first.
-LEVERS = ("stage", "fused", "recompute", "batch", "machines", "recipe")
+LEVERS = ("stage", "fused", "fused_norm", "recompute", "batch", "machines", "recipe")
 Changes = dict[str, object]
 
 
@@ -30,6 +30,7 @@ class Plan:
     machines: int
     stage: int
     fused: bool
+    fused_norm: bool
     recompute: bool
 
     @property
@@ -48,27 +49,35 @@ class Plan:
         return _state(*self._of_state)
 
     @property
-    def activations(self) -> Ledger:
-        """What a machine holds between forward and backward, a cross-entropy among it."""
-        return _activations(*self._of_activations)
+    def kept(self) -> Ledger:
+        """What autograd keeps between forward and backward, a cross-entropy among it."""
+        ways = {"fused": self.fused, "fused_norm": self.fused_norm, "recompute": self.recompute}
+        return self.shape.activation_bytes(self.batch, self.sequence, dtype=self.dtype, loss=True, **ways)
+
+    @property
+    def peak(self) -> tuple[str, Ledger]:
+        """The moment of a step at which most is held beside the state, and what that is."""
+        moments = _moments(*self._of_moments)
+        return max(moments.items(), key=lambda moment: moment[1].total)
 
     @property
     def _of_state(self) -> tuple:
         return self.shape, self.recipe, self.machines, self.stage
 
     @property
-    def _of_activations(self) -> tuple:
-        return self.shape, self.batch, self.sequence, self.dtype, self.fused, self.recompute
+    def _of_moments(self) -> tuple:
+        ways = self.fused, self.fused_norm, self.recompute
+        return self.shape, self.recipe, self.batch, self.sequence, *ways
 
     @property
     def held(self) -> Ledger:
-        """Both: the parts of the bar."""
-        return Ledger({**self.state, "activations": self.activations.total}, unit="bytes")
+        """State and peak: the parts of the bar."""
+        return Ledger({**self.state, "activations": _peak_total(*self._of_moments)}, unit="bytes")
 
     @cached_property
     def left(self) -> int:
         """Bytes of the machine's memory that remain; below 0, bytes that are missing."""
-        return self.machine.bytes - _state_total(*self._of_state) - _activation_total(*self._of_activations)
+        return self.machine.bytes - _state_total(*self._of_state) - _peak_total(*self._of_moments)
 
     @property
     def fits(self) -> bool:
@@ -86,10 +95,18 @@ def _state(shape: predict.Transformer, recipe: str, machines: int, stage: int) -
     return predict.training_bytes(shape.parameters, recipe, **options)
 
 
-def _activations(
-    shape: predict.Transformer, batch: int, sequence: int, dtype: str, fused: bool, recompute: bool
-) -> Ledger:
-    return shape.activation_bytes(batch, sequence, dtype=dtype, fused=fused, recompute=recompute, loss=True)
+def _moments(
+    shape: predict.Transformer, recipe: str, batch: int, sequence: int, *ways: bool
+) -> dict[str, Ledger]:
+    kind, (fused, fused_norm, recompute) = predict.RECIPES[recipe], ways
+    return predict.step_moments(
+        *(shape, batch, sequence),
+        dtype=kind.parameters,
+        gradients=kind.gradients[0],
+        fused=fused,
+        fused_norm=fused_norm,
+        recompute=recompute,
+    )
 
 
 # A search asks for the same again and again, and has to be done before the next picture.
@@ -101,8 +118,8 @@ def _state_total(*what: object) -> int:
 
 
 @lru_cache(4096)
-def _activation_total(*what: object) -> int:
-    return _activations(*what).total
+def _peak_total(*what: object) -> int:
+    return max(moment.total for moment in _moments(*what).values())
 
 
 def split_parts(plan: Plan) -> tuple[str, ...]:
@@ -226,6 +243,7 @@ def changes_text(changes: Mapping[str, object]) -> str:
     said: dict[str, Callable[[Number | str], str]] = {
         "stage": lambda n: f"sharding stage {n}",
         "fused": lambda _: "fused attention",
+        "fused_norm": lambda _: "norms in one kernel",
         "recompute": lambda _: "recompute",
         "batch": lambda n: f"a batch of at most {n:,}",
         "machines": lambda n: f"at least {n:,} machines",

@@ -16,6 +16,14 @@ from course_utils.predict.training import STEP_COUNTER_BYTES
 from course_utils.quantities import Ledger, Number, bytes_text
 
 MOST_REMEDIES = 3
+# When most is held, in words.
+MOMENTS = {
+    "loss": "at the loss",
+    "output": "at the output",
+    "feed-forward": "in a feed-forward",
+    "scores": "at the scores",
+    "embedding": "at the embedding",
+}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
@@ -85,8 +93,10 @@ def table(plan: Plan, counted: Ledger | None) -> list[list[str]]:
     for name, here, alone, found in both:
         ends = ["", ""] if found is None else [f"{found:,}", difference_text(found - alone)]
         rows.append([name, f"{here:,}", f"{alone:,}", *ends])
-    kept = [[f"activations: {item}", f"{n:,}", f"{n:,}", "", ""] for item, n in plan.activations.items() if n]
-    return rows + kept
+    moment, held = plan.peak
+    parts = [(f"{MOMENTS[moment]}: {item}", n) for item, n in held.items()]
+    parts += [(f"kept by autograd: {item}", n) for item, n in plan.kept.items()]
+    return rows + [[name, f"{n:,}", f"{n:,}", "", ""] for name, n in parts if n]
 
 
 def difference_text(more: int) -> str:
@@ -100,7 +110,8 @@ def difference_text(more: int) -> str:
 def formulas(plan: Plan, counted: Ledger | None) -> list[tuple[str, str]]:
     """What is asked for, what each machine holds of it and why, and what was counted."""
     attention = f"{'fused' if plan.fused else 'explicit'} attention"
-    ways = f"{attention}, {'layers recomputed' if plan.recompute else 'nothing recomputed'}"
+    norms = ", norms in one kernel" if plan.fused_norm and plan.shape.rms_norm else ""
+    ways = f"{attention}{norms}, {'layers recomputed' if plan.recompute else 'nothing recomputed'}"
     return [
         ("run", f"{plan.recipe} · {plan.batch:,} × {plan.sequence:,} tokens on each machine · {ways}"),
         ("whole", _state_formula(plan, split=False)),
@@ -130,12 +141,10 @@ def _state_formula(plan: Plan, *, split: bool) -> str:
 
 
 def _activations_formula(plan: Plan) -> str:
-    """Which dtype, the three largest items, and the sum."""
-    items = sorted(plan.activations.items(), key=lambda item: -item[1])
-    terms = [f"{name} {short(n)}" for name, n in items[:3]]
-    rest = sum(n for _, n in items[3:])
-    terms += [f"rest {short(rest)}"] if rest else []
-    return f"in {plan.dtype}: {' + '.join(terms)} = {plan.activations.total:,}"
+    """In which dtype, at which moment of the step, and what is held then."""
+    moment, held = plan.peak
+    terms = [f"{name} {short(n)}" for name, n in held.items() if n > held.total / 1000]
+    return f"in {plan.dtype}, {MOMENTS[moment]}: {' + '.join(terms)} = {held.total:,}"
 
 
 def _counted_text(plan: Plan, counted: Ledger | None) -> str:
@@ -148,17 +157,13 @@ def _counted_text(plan: Plan, counted: Ledger | None) -> str:
 
 def remarks(plan: Plan) -> list[str]:
     """What is counted, and what is not; in lines."""
-    counted = ["every tensor that autograd keeps for the backward pass, once"]
-    counted += ["for the cross-entropy 4 bytes for each token and word of the vocabulary"]
-    if plan.shape.rms_norm:
-        counted += [
-            "for an RMSNorm of single operations two copies in fp32, where one kernel needs its input alone"
-        ]
-    missing = ["an operation's temporary memory", "the logits and their gradient", "gaps between allocations"]
+    counted = "at the step's fullest moment: what autograd keeps, and what the backward pass has made of it"
+    if plan.shape.rms_norm and not plan.fused_norm and plan.dtype != "fp32":
+        counted += "; an RMSNorm of single operations keeps two copies in fp32"
+    missing = ["scratch memory inside operations", "the optimizer's own", "gaps between allocations"]
     missing += ["what torch itself takes"]
     sharded = plan.stage if plan.machines > 1 else 0
     missing += ["buffers for what machines send each other"] if plan.machines > 1 else []
     missing += {2: ["gradients before they are split"], 3: ["layers gathered for use"]}.get(sharded, [])
-    missing += ["the one layer that is run again"] if plan.recompute else []
-    lines = (f"Activations: {'; '.join(counted)}.", f"Not counted: {', '.join(missing)}.")
+    lines = (f"Activations: {counted}.", f"Not counted: {', '.join(missing)}.")
     return [part for line in lines for part in textwrap.wrap(line, 132)]

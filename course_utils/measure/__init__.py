@@ -1,6 +1,6 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
-from course_utils.measure.accounting import Account, account
+from course_utils.measure.accounting import Account, account, step_peak_bytes
 from course_utils.measure.counting import flops
 from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
 from course_utils.measure.memory import (
@@ -12,6 +12,7 @@ from course_utils.measure.memory import (
     peak_saved_bytes,
     resident_bytes,
     saved_bytes,
+    saved_bytes_by_part,
     storage_bytes,
 )
 from course_utils.measure.timing import Step, Timing, cpu_threads, time_call, timing_steps
@@ -34,6 +35,8 @@ __all__ = [
     "peak_saved_bytes",
     "resident_bytes",
     "saved_bytes",
+    "saved_bytes_by_part",
+    "step_peak_bytes",
     "storage_bytes",
     "time_call",
     "timing_steps",

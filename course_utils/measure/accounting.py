@@ -5,7 +5,8 @@ result, and compute nothing. The device is the CPU, so that torch takes the ways
 torch's "meta" device it would take another one through attention, and keep several times the bytes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 
 from course_utils.measure.counting import flops
-from course_utils.measure.memory import optimizer_bytes, saved_bytes, storage_bytes
+from course_utils.measure.memory import optimizer_bytes, peak_bytes, saved_bytes, storage_bytes
 from course_utils.quantities import Ledger, number_text
 
 Inputs = Tensor | Sequence[Tensor]
@@ -56,9 +57,58 @@ def account(
     activations   4,000,000,000,000
     total        20,000,016,000,008
     """
+    with _faked(model_factory, inputs) as (model, given):
+        parameters, passes, result = list(model.parameters()), {}, []
+
+        def forward() -> None:
+            passes["forward"] = flops(lambda: result.append(loss(model(*given)))).total
+
+        activations = saved_bytes(forward, exclude=parameters)
+        passes["backward"] = flops(result.pop().backward).total
+        made = optimizer(parameters)
+        made.step()
+        held = {
+            "parameters": storage_bytes(parameters),
+            "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
+            "optimizer": optimizer_bytes(made),
+            "activations": activations,
+        }
+        count = sum(p.numel() for p in parameters)
+        return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))
+
+
+def step_peak_bytes(
+    model_factory: Callable[[], nn.Module],
+    inputs: Callable[[], Inputs] | Inputs,
+    *,
+    loss: Callable[[Tensor], Tensor] = torch.sum,
+) -> int:
+    """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
+
+    Beside what is there before: parameters, inputs, and gradients, as they are from the second step on where
+    they are added up or set to 0. Seen is what operations hand out; scratch space inside them is not.
+
+    >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6)) / 4
+    1000000000002.0
+    """
+    with _faked(model_factory, inputs) as (model, given):
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p, dtype=p.grad_dtype) if p.requires_grad else None
+        return peak_bytes(lambda: loss(model(*given)).backward())
+
+
+@contextmanager
+def _faked(
+    model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
+) -> Iterator[tuple[nn.Module, list[Tensor]]]:
+    """The model and its inputs without their numbers; and what cannot be done without numbers as a sentence."""
     with FakeTensorMode() as mode:
         try:
-            return _account(mode, model_factory, inputs, loss, optimizer)
+            model = model_factory()
+            if not all(isinstance(p, FakeTensor) for p in model.parameters()):
+                raise ValueError("model_factory has to make the model; it gave one that was made before.")
+            given = inputs() if callable(inputs) else inputs
+            yield model, [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)]
         except DataDependentOutputException as error:
             raise ValueError(
                 f"Something asks for a number ({error.func}), and here tensors have shapes and no numbers. "
@@ -71,35 +121,3 @@ def account(
                 "A fake model cannot be moved or change its dtype: make it where and as it shall be, "
                 "with dtype=torch.bfloat16 instead of .bfloat16()."
             ) from error
-
-
-def _account(
-    mode: FakeTensorMode,
-    model_factory: Callable[[], nn.Module],
-    inputs: Callable[[], Inputs] | Inputs,
-    loss: Callable[[Tensor], Tensor],
-    make_optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer],
-) -> Account:
-    model = model_factory()
-    parameters = list(model.parameters())
-    if not all(isinstance(p, FakeTensor) for p in parameters):
-        raise ValueError("model_factory has to make the model; it gave one that was made before.")
-    given = inputs() if callable(inputs) else inputs
-    given = [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)]
-    passes, result = {}, []
-
-    def forward() -> None:
-        passes["forward"] = flops(lambda: result.append(loss(model(*given)))).total
-
-    activations = saved_bytes(forward, exclude=parameters)
-    passes["backward"] = flops(result.pop().backward).total
-    optimizer = make_optimizer(parameters)
-    optimizer.step()
-    held = {
-        "parameters": storage_bytes(parameters),
-        "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
-        "optimizer": optimizer_bytes(optimizer),
-        "activations": activations,
-    }
-    count = sum(p.numel() for p in parameters)
-    return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))

@@ -5,14 +5,17 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 
 import psutil
 import torch
+from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._pytree import tree_leaves
 
 from course_utils.measure.modes import Uncompiled
+from course_utils.quantities import Ledger
 
 Storage = torch.UntypedStorage
 
@@ -38,6 +41,43 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
     left_out = {tensor.untyped_storage()._cdata for tensor in exclude}
     del result
     return sum(storage.nbytes() for cdata, storage in kept.items() if cdata not in left_out)
+
+
+def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
+    """saved_bytes of module(*inputs), by the part of the module in which a storage was kept first; parameters aside.
+
+    >>> saved_bytes_by_part(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(1, 8))
+           bytes
+    0         32
+    1         16
+    total     48
+    """
+    known = {p.untyped_storage()._cdata for p in module.parameters()}
+    kept: list[Storage] = []  # until the end, so that no address is given twice
+    by_part: dict[str, int] = {}
+    running = [""]
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in known:
+            known.add(storage._cdata)
+            kept.append(storage)
+            by_part[running[-1]] = by_part.get(running[-1], 0) + storage.nbytes()
+        return tensor
+
+    def leave(*_: object) -> None:
+        running.pop()
+
+    with ExitStack() as hooks:
+        for name, part in list(module.named_modules())[1:]:
+            begin = part.register_forward_pre_hook(lambda *_, name=name: running.append(name))
+            end = part.register_forward_hook(leave, always_call=True)
+            hooks.callback(begin.remove)
+            hooks.callback(end.remove)
+        with saved_tensors_hooks(pack, lambda tensor: tensor):
+            result = module(*inputs)
+        del result
+    return Ledger({name or "itself": nbytes for name, nbytes in by_part.items()}, unit="bytes")
 
 
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:

@@ -26,13 +26,16 @@ class Block(nn.Module):
         gated: bool = False,
         rms_norm: bool = False,
         fused: bool = False,
+        fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         generator: Generator = None,
     ) -> None:
         super().__init__()
         options = {"biases": biases, "dtype": dtype, "generator": generator}
         inner = 4 * width if feed_forward is None else feed_forward
-        self.norm1, self.norm2 = (normalisation(width, rms_norm, biases, dtype) for _ in range(2))
+        self.norm1, self.norm2 = (
+            normalisation(width, rms_norm, biases, dtype, fused=fused_norm) for _ in range(2)
+        )
         self.attention = Attention(width, heads, kv_heads or heads, fused=fused, **options)
         self.feed_forward = FeedForward(width, inner, gated=gated, **options)
 
@@ -96,6 +99,7 @@ class Transformer(nn.Module):
         gated: bool = False,
         rms_norm: bool = False,
         fused: bool = False,
+        fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         generator: Generator = None,
     ) -> None:
@@ -103,11 +107,12 @@ class Transformer(nn.Module):
         self.context, self.head_width = context, width // heads
         self.rotary, self.recompute = rotary, recompute
         block = {"feed_forward": feed_forward, "biases": biases, "kv_heads": kv_heads, "gated": gated}
-        block |= {"rms_norm": rms_norm, "fused": fused, "dtype": dtype, "generator": generator}
+        block |= {"rms_norm": rms_norm, "fused": fused, "fused_norm": fused_norm}
+        block |= {"dtype": dtype, "generator": generator}
         self.tokens = drawn(vocabulary, width, width, dtype, generator)
         self.positions = drawn(context, width, width, dtype, generator) if learned_positions else None
         self.blocks = nn.ModuleList(Block(width, heads, **block) for _ in range(layers))
-        self.norm = normalisation(width, rms_norm, biases, dtype)
+        self.norm = normalisation(width, rms_norm, biases, dtype, fused=fused_norm)
         self.output = None if tied_output else drawn(vocabulary, width, width, dtype, generator)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:

@@ -23,6 +23,7 @@ from course_utils.predict.operations import (
 from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
 from course_utils.predict.rounding import FATES, lognormal_fates, rounding_edges
 from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds
+from course_utils.predict.step import held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
     RECIPES,
     SECONDS_PER_DAY,
@@ -48,6 +49,7 @@ __all__ = [
     "daly_seconds",
     "dtype_bytes",
     "einsum_flops",
+    "held_bytes",
     "intensity",
     "largest_model",
     "linear_stack",
@@ -63,6 +65,8 @@ __all__ = [
     "ridge",
     "roofline_seconds",
     "rounding_edges",
+    "step_moments",
+    "step_peak_bytes",
     "tensor_bytes",
     "training_account",
     "training_bytes",

@@ -1,17 +1,16 @@
 """A whole training run on one page: what it holds, how long it takes, and what crashes take of it."""
 
 from course_utils.datasheets import Machine
-from course_utils.predict.recompute import transformer_stack
 from course_utils.predict.saving import wasted_share, young_seconds
+from course_utils.predict.step import held_bytes
 from course_utils.predict.training import (
     SECONDS_PER_DAY,
     check_count,
     recipe_named,
-    training_bytes,
     training_days,
 )
 from course_utils.predict.transformer import Transformer
-from course_utils.quantities import Number, Table, number_text, seconds_text
+from course_utils.quantities import Ledger, Number, Table, number_text, seconds_text
 
 # Interruptions that nobody planned, of a GPU in a day: 419 in 54 days on 16,384 H100s (arXiv 2407.21783, section 3.3.4).
 FAILURES_PER_GPU_DAY = 419 / (54 * 16_384)
@@ -38,22 +37,19 @@ def training_account(
     mfu: Number = 0.4,
     save_s: Number = 60,
 ) -> Table:
-    """Everything sharded, `batch` sequences of the full context on each machine, activations in bf16 with fused attention.
+    """Everything sharded, `batch` sequences of the full context on each machine, attention and normalisations in one kernel.
 
-    A layer's weights, which are gathered from all machines while it runs, are not counted; all S × S scores are.
+    What a step adds to the state is its peak, the loss's backward pass included, as `held_bytes` says. All S × S
+    scores are counted as work.
     """
     check_count(machines)
     if not tokens > 0:
         raise ValueError(f"A run reads more than 0 tokens; got {tokens!r}.")
     p, length = shape.parameters, shape.context
-    state = training_bytes(p, recipe, machines=machines).total
-    options = {"dtype": "bf16", "fused": True}
+    ways = {"machines": machines, "fused": True, "fused_norm": True}
     kept, recomputed = (
-        shape.activation_bytes(batch, length, loss=True, recompute=again, **options).total
-        for again in (False, True)
+        held_bytes(shape, recipe, batch, length, recompute=again, **ways) for again in (False, True)
     )
-    # On the way back, with the loss done, one layer's inside is there again.
-    recomputed = max(recomputed, transformer_stack(shape, batch, length, **options).peak_bytes(1).total)
     # Model FLOPs: what a fused kernel or recomputing does twice is no progress.
     per_token = shape.training_flops(1, length).total / length
     days = training_days(per_token / 6, tokens, machine, machines, mfu)
@@ -62,11 +58,9 @@ def training_account(
     lost = wasted_share(every_s, save_s, failure_s)
     per_parameter = recipe_named(recipe).bytes_by_part.total
 
-    def room(activations: Number) -> str:
-        left = machine.bytes - state - activations
-        return f"{_gb(state + activations)}: " + (
-            f"{_gb(left)} left" if left >= 0 else f"{_gb(-left)} too much"
-        )
+    def room(held: Ledger) -> str:
+        left = machine.bytes - held.total
+        return f"{_gb(held.total)}: " + (f"{_gb(left)} left" if left >= 0 else f"{_gb(-left)} too much")
 
     rows = [
         ["parameters P", "", number_text(p)],
@@ -74,9 +68,9 @@ def training_account(
         ["FLOPs of the run", f"× {tokens:.3g} tokens", f"{per_token * tokens:.3g}"],
         ["time", f"/ ({machines:,} × {machine.peak('bf16'):.4g} FLOP/s × {mfu:g})", _days(days)],
         ["by 6PN alone", "attention left out", _days(training_days(p, tokens, machine, machines, mfu))],
-        ["state on each machine", f"{per_parameter} bytes × P / {machines:,}", _gb(state)],
-        ["activations on each", f"{batch} × {length:,} tokens, everything kept", _gb(kept)],
-        ["", "each layer recomputed", _gb(recomputed)],
+        ["state on each machine", f"{per_parameter} bytes × P / {machines:,}", _gb(kept.total - kept["activations"])],
+        ["added by a step", f"{batch} × {length:,} tokens, everything kept", _gb(kept["activations"])],
+        ["", "each layer recomputed", _gb(recomputed["activations"])],
         ["in its memory", f"{_gb(machine.bytes)}, everything kept", room(kept)],
         ["", "each layer recomputed", room(recomputed)],
         ["a checkpoint", f"{checkpoint_bytes(1, recipe)} bytes × P", _gb(checkpoint_bytes(p, recipe))],
@@ -89,8 +83,12 @@ def training_account(
 
 
 def _gb(nbytes: Number) -> str:
-    return f"{nbytes / 1e9:,.1f} GB"
+    return f"{_three_digits(nbytes / 1e9)} GB"
 
 
 def _days(days: Number) -> str:
-    return f"{days:,.1f} days"
+    return f"{_three_digits(days)} days"
+
+
+def _three_digits(n: Number) -> str:
+    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"

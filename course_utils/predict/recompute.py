@@ -166,6 +166,7 @@ def transformer_stack(
     *,
     dtype: str = "fp32",
     fused: bool = False,
+    fused_norm: bool = False,
     scores_again: bool = False,
 ) -> BlockStack:
     """A transformer's layers, without what stands before and behind them; what rotary layers share is not in it.
@@ -178,20 +179,18 @@ def transformer_stack(
     [1208156160, 619896832]
     """
     one, none = replace(shape, layers=1), replace(shape, layers=0)
-    of_one, of_none = (
-        each.activation_bytes(batch, sequence, dtype=dtype, fused=fused) for each in (one, none)
-    )
+    ways = {"dtype": dtype, "fused": fused, "fused_norm": fused_norm}
+    of_one, of_none = (each.activation_bytes(batch, sequence, **ways) for each in (one, none))
     parts = {name: of_one[name] - of_none[name] for name in of_one if name != "rotation"}
     flops, tokens = one.forward_flops(batch, sequence), batch * sequence
     forward = flops["matrices"] + flops["attention"]
-    inner = 4 * shape.width if shape.feed_forward is None else shape.feed_forward
     stack = BlockStack(
         layers=shape.layers,
         input_bytes=tokens * shape.width * dtype_bytes(dtype),
         block_bytes=sum(parts.values()),
         forward_flops=forward,
         backward_flops=2 * forward + (flops["attention"] // 2 if fused else 0),
-        last_flops=matmul_flops(tokens, inner, shape.width),
+        last_flops=matmul_flops(tokens, shape.inner_width, shape.width),
         parameters=one.parameters - none.parameters,
     )
     if not scores_again:

@@ -58,11 +58,12 @@ class Transformer:
             )
 
     @property
-    def _inner(self) -> int:
+    def inner_width(self) -> int:
+        """Of the feed-forward."""
         return 4 * self.width if self.feed_forward is None else self.feed_forward
 
     @property
-    def _kv_width(self) -> int:
+    def kv_width(self) -> int:
         """Of all keys, or all values, of one position."""
         return self.width // self.heads * (self.heads if self.kv_heads is None else self.kv_heads)
 
@@ -71,8 +72,8 @@ class Transformer:
     @property
     def block_weights(self) -> int:
         """2H² + 2H × keys' width + 2 (gated: 3) × H × feed-forward: the matrices of one layer; 12H² by default."""
-        attention = 2 * self.width**2 + 2 * self.width * self._kv_width
-        return attention + (3 if self.gated else 2) * self.width * self._inner
+        attention = 2 * self.width**2 + 2 * self.width * self.kv_width
+        return attention + (3 if self.gated else 2) * self.width * self.inner_width
 
     @property
     def parameters(self) -> int:
@@ -83,7 +84,7 @@ class Transformer:
     def parameters_by_part(self) -> Ledger:
         """Embeddings, matrices, biases and normalisations; a tied output adds none."""
         h = self.width
-        one_layers = h + 2 * self._kv_width + h + (2 if self.gated else 1) * self._inner + h
+        one_layers = h + 2 * self.kv_width + h + (2 if self.gated else 1) * self.inner_width + h
         return Ledger(
             {
                 "token embedding": self.vocabulary * h,
@@ -147,16 +148,16 @@ class Transformer:
         *,
         dtype: str = "fp32",
         fused: bool = False,
+        fused_norm: bool = False,
         recompute: bool = False,
         loss: bool = False,
     ) -> Ledger:
         """What autograd keeps of one forward pass, parameters aside: every input that a gradient needs, once.
 
-        `fused` attention keeps one number for each row of scores in place of the row. With `recompute` a
-        layer keeps its input alone. `loss` is a cross-entropy in fp32.
-
-        Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout. There RMSNorm is
-        made of single operations and keeps two copies in fp32; a kernel that does it in one needs its input.
+        `fused` attention keeps one number for each row of scores in place of the row. Of an RMSNorm that is made of
+        single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, as on a GPU, its
+        input. (LayerNorm is one kernel everywhere.) With `recompute` a layer keeps its input alone. `loss` is a
+        cross-entropy in fp32. Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
@@ -171,23 +172,27 @@ class Transformer:
             {
                 "tokens": INT64_BYTES * tokens,
                 "rotation": n * sequence * self.width // self.heads if self.rotary and self.layers else 0,
-                "normalisations": (2 * kept_layers + 1) * tokens * self._norm_bytes(dtype),
-                "attention": kept_layers * tokens * (2 * self.width + 2 * self._kv_width) * n,
+                "normalisations": (2 * kept_layers + 1) * tokens * self.norm_bytes(dtype, fused_norm),
+                "attention": kept_layers * tokens * (2 * self.width + 2 * self.kv_width) * n,
                 "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
-                "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self._inner * n,
+                "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner_width * n,
                 "layers' inputs": self.layers * tokens * self.width * n if recompute else 0,
                 "loss": tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES if loss else 0,
             },
             unit="bytes",
         )
 
-    def _norm_bytes(self, dtype: str) -> int:
+    def norm_bytes(self, dtype: str, fused: bool) -> int:
         """Of one token: the normalisation's input and statistics, and its result, which the next product reads."""
         n = dtype_bytes(dtype)
+        wide = max(n, FP32_BYTES)
         if not self.rms_norm:
-            return n * self.width + 2 * n + n * self.width
-        wide = max(n, FP32_BYTES)  # the input, and what it is before its weight
-        return 2 * wide * self.width + wide + n * self.width
+            own = n * self.width + 2 * n
+        elif fused:
+            own = n * self.width
+        else:
+            own = 2 * wide * self.width + wide  # the input, and what it is before its weight
+        return own + n * self.width
 
 
 def _llama(layers: int, width: int, heads: int, feed_forward: int) -> Transformer:
