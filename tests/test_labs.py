@@ -23,6 +23,7 @@ from course_utils.labs import panel, svg
 from course_utils.labs.matmul_picture import Asked
 from course_utils.labs.panel import Download, Panel, Progress, View
 from course_utils.quantities import seconds_text
+from tests.test_machines import CORE
 from tests.words import boxes
 
 
@@ -572,7 +573,7 @@ def recorded_lab():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("course_utils.machines.this_machine", lambda: MACHINES["H100 SXM"])
         lab = labs.matmul_lab()
-        lab.set(where="one core of AMD EPYC (recorded)")
+        lab.set(where=f"{CORE} (recorded)")
     return lab
 
 
@@ -659,7 +660,7 @@ def test_a_sweep_draws_every_product_that_takes_less_than_a_moment(matmul):
 
 def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     lab = RECORDED_LAB
-    recording = machines.recordings()["one core of AMD EPYC"]
+    recording = machines.recordings()[CORE]
     lab.set(b=250, d=1000, k=1100, dtype="fp32", guess="", where=f"{recording.machine.name} (recorded)")
     seconds = recording.seconds_by_size["fp32"][256, 1024, 1024]
     assert f"Recorded at 256 × 1,024 × 1,024: {seconds_text(seconds)}." in lab.screen.meaning
@@ -700,7 +701,7 @@ def test_what_may_take_long_is_judged_with_a_margin_and_runs_apart(monkeypatch, 
 
 
 def test_a_machine_on_paper_is_not_the_recording_of_the_same_name(monkeypatch):
-    recording = machines.recordings()["one core of AMD EPYC"]
+    recording = machines.recordings()[CORE]
     monkeypatch.setattr("course_utils.machines.recordings", lambda: {"H100 SXM": recording})
     assert Asked(1, 1, 1, "bf16", "H100 SXM").recording is None
     assert Asked(1, 1, 1, "bf16", "H100 SXM (recorded)").recording is recording

@@ -3,6 +3,7 @@
 import functools
 import platform
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +43,24 @@ _DEVICE_NAMES = {
 }
 
 
+# What a CPU multiplies with, as /proc/cpuinfo has it: of the vectors the widest, and what takes 16 bits.
+_VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
+_HALVES = {
+    "amx_bf16": "AMX bf16",
+    "amx_fp16": "AMX fp16",
+    "avx512_bf16": "bf16",
+    "avx_ne_convert": "bf16",
+    "bf16": "bf16",
+    "avx512_fp16": "fp16",
+    "asimdhp": "fp16",
+}
+
+
 def device() -> str:
     """The accelerator if there is one, else the CPU.
 
-    `torch.accelerator.current_accelerator()` is None where there is none: whoever asks only inside an
-    `if` has no device on such a machine.
+    `torch.accelerator.current_accelerator()` alone names what torch was built for, also where there is none;
+    `is_available()` says whether it is there.
     """
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return found.type if found else "cpu"
@@ -88,14 +102,40 @@ def _data_sheet(name: str, memory_bytes: int) -> Machine | None:
 
 
 def device_name(where: str) -> str:
-    """What the machine calls itself."""
+    """What the machine calls itself; of a CPU also the units that it multiplies with, since names do not tell them."""
     if where == "cuda":
         return torch.cuda.get_device_name()
     if where != "cpu":
         return f"{platform.machine()} {where.upper()}"
     info = Path("/proc/cpuinfo")
-    named = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
-    return f"one core of {named[1] if named else platform.processor() or platform.machine()}"
+    return cpu_name(info.read_text(encoding="utf-8", errors="replace") if info.exists() else "")
+
+
+def cpu_name(info: str) -> str:
+    """One core of what the system says of its CPU.
+
+    >>> cpu_name("model name : AMD EPYC" + chr(10) + "flags : fpu avx avx2 avx512f avx512_bf16")
+    'one core of AMD EPYC with AVX-512, bf16'
+    """
+    said = {
+        name: re.search(rf"^{name}\s*:\s*(.+)", info, re.MULTILINE)
+        for name in ("model name", "flags", "Features")
+    }
+    flags = (said["flags"] or said["Features"] or [""] * 2)[1].split()
+    units = [next((name for flag, name in _VECTORS.items() if flag in flags), "")]
+    units += dict.fromkeys(name for flag, name in _HALVES.items() if flag in flags)
+    model = said["model name"][1].strip() if said["model name"] else _model_of_a_mac() or platform.machine()
+    with_units = f" with {', '.join(filter(None, units))}" if any(units) else ""
+    return f"one core of {model}{with_units}"
+
+
+def _model_of_a_mac() -> str:
+    """Such as Apple M2, which tells the units too; nothing elsewhere."""
+    asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _memory_bytes(where: str) -> int:

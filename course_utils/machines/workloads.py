@@ -58,6 +58,7 @@ def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
     """Every workload, the small ones first; `dtype` is what products, attention and normalisations are done in."""
     return [
         _copy(device, scale),
+        _scale_in_place(device, scale),
         *_normalisation(device, dtype, scale),
         _softmax(device, dtype, scale),
         _cross_entropy(device, scale),
@@ -79,6 +80,15 @@ def _copy(device: str, scale: Scale) -> Job:
 
     moved = 2 * _FP32_BYTES * scale.numbers
     return Job("copy", {"numbers": scale.numbers}, "fp32", make, bytes=moved, needs_bytes=moved)
+
+
+def _scale_in_place(device: str, scale: Scale) -> Job:
+    def make() -> Call:
+        x = torch.ones(scale.numbers, device=device)
+        return lambda: x.mul_(1.0)
+
+    one = _FP32_BYTES * scale.numbers
+    return Job("scale in place", {"numbers": scale.numbers}, "fp32", make, bytes=2 * one, needs_bytes=one)
 
 
 def _normalisation(device: str, dtype: str, scale: Scale) -> list[Job]:
@@ -201,25 +211,22 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
 def step_peak_bytes(
     shape: predict.Transformer, dtype: str, batch: int, sequence: int, *, recompute: bool = False
 ) -> int:
-    """The most that a step holds beyond parameters, averages and data, at one of three moments; the loss's own scalars aside.
+    """The most that a step holds beyond parameters, averages and data, at one of three moments.
 
-    At the loss, when the backward pass begins: all activations, and in fp32 the gradients of the logits and of
-    their logarithms. At its end: all gradients, and of a matrix that is input and output those of both beside their
-    sum. In the optimizer's step: all gradients, and for a master copy once more in fp32. Where a vocabulary is
-    far smaller than GPT-2's, a moment between these may be the largest.
+    Here gradients are freed between steps. So at the loss there are none yet, and it is `predict.step_moments`'.
+    At the backward pass's end there are all, and of a matrix that is input and output those of both beside their
+    sum. In the optimizer's step there are all, and for a master copy once more in fp32. The loss itself stays.
+    Where a vocabulary is far smaller than GPT-2's, a moment between these may be the largest.
 
     >>> step_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
-    0.92338586
+    0.923385864
     """
-    kept = shape.activation_bytes(batch, sequence, dtype=dtype, fused=True, recompute=recompute, loss=True)
-    tokens, each = batch * sequence, predict.dtype_bytes(dtype)
-    master = 0 if dtype == "fp32" else _FP32_BYTES
+    ways = {"dtype": dtype, "fused": True, "recompute": recompute}
+    at_the_loss = predict.step_moments(shape, batch, sequence, **ways)["loss"].total
+    each, master = predict.dtype_bytes(dtype), 0 if dtype == "fp32" else _FP32_BYTES
     twice = shape.parameters_by_part["token embedding"] if shape.tied_output else 0
-    return max(
-        kept.total - 2 * kept["tokens"] + 2 * _FP32_BYTES * tokens * shape.vocabulary,
-        each * (shape.parameters + 2 * twice),
-        (each + master) * shape.parameters,
-    )
+    all_gradients = max(each * (shape.parameters + 2 * twice), (each + master) * shape.parameters)
+    return max(at_the_loss, all_gradients + _FP32_BYTES)
 
 
 def training_step(
