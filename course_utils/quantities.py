@@ -5,6 +5,7 @@ a measured one. Predictions and measurements meet nowhere else.
 """
 
 import html
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -53,13 +54,20 @@ class Ledger(Mapping[str, Number]):
 class Comparison:
     """What was predicted beside what was measured, item by item, and their ratio.
 
-    The reader's own number, if there is one, stands in front. `...` stands for "not given yet".
+    The reader's own number, if there is one, stands in front. `...` stands for "not given yet". With `digits`,
+    what is not a whole number is shown with so many, and nothing is called exact: so show what is no count and no
+    pattern of bits. Never round beforehand.
+
+    >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
+           predicted  measured  measured / predicted
+    error      0.037     0.037                   1.0
     """
 
     predicted: Mapping[str, Number]
     measured: Mapping[str, Number]
     unit: str = ""
     guess: object = field(default=..., kw_only=True)  # a number, or numbers by item
+    digits: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
@@ -109,7 +117,8 @@ class Comparison:
         for item, p in self.predicted.items():
             m = self.measured[item]
             guess = [number_text(guesses[item]) if item in guesses else ""] if guesses else []
-            rows.append([item, *guess, number_text(p), number_text(m), _ratio_text(m, p)])
+            shown = (number_text(n, self.digits) for n in (p, m))
+            rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
 
     def __repr__(self) -> str:
@@ -132,11 +141,17 @@ class Table:
         return _html_table(self.rows)
 
 
-def _ratio_text(measured: Number, predicted: Number) -> str:
-    if measured == predicted:
-        return "1 exactly" if measured else "both 0"
+def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
+    if measured != measured and predicted != predicted:
+        return "both NaN"
+    if measured == predicted and (not measured or math.isinf(measured)):
+        return "both infinite" if measured else "both 0"
     if not predicted:
         return "not defined"
+    if digits:
+        return _with_digits(measured / predicted, digits)
+    if measured == predicted:
+        return "1 exactly"
     off = measured / predicted - 1
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
 
@@ -159,11 +174,21 @@ def times_text(ratio: Number) -> str:
     return f"{ratio:,.0f} times" if ratio >= 99.95 else f"{ratio:.3g} times"
 
 
-def number_text(n: Number) -> str:
-    """Counts in full with separators, other numbers to six digits."""
+def number_text(n: Number, digits: int | None = None) -> str:
+    """Counts in full with separators, other numbers to six digits, or to so many and with their zeros.
+
+    >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
+    ('2,415,919,104', '0.0265123', '1.0')
+    """
     if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:
         n = int(n)
-    return f"{n:,}" if isinstance(n, int) else f"{n:.6g}"
+    if isinstance(n, int):
+        return f"{n:,}"
+    return _with_digits(n, digits) if digits else f"{n:.6g}"
+
+
+def _with_digits(n: Number, digits: int) -> str:
+    return f"{n:#.{digits}g}".removesuffix(".")
 
 
 def bytes_text(n: Number) -> str:

@@ -38,6 +38,14 @@ def test_a_comparison_never_calls_two_different_numbers_equal():
     assert "not defined" in repr(Comparison({"a": 0}, {"a": 3}))
 
 
+def test_exactly_is_said_of_whole_numbers_and_equal_bits_never_of_rounded_figures_or_of_inf_over_inf():
+    assert "exactly" not in repr(Comparison({"a": math.inf, "b": math.nan}, {"a": math.inf, "b": math.nan}))
+    shown = repr(Comparison({"a": 0.03741}, {"a": 0.03707}, digits=2))
+    assert shown.splitlines()[1].split() == ["a", "0.037", "0.037", "0.99"]
+    assert "exactly" not in repr(Comparison({"a": 0.5, "b": 2}, {"a": 0.5, "b": 2}, digits=3))
+    assert "1 exactly" in repr(Comparison({"a": 2.0**-24}, {"a": 2.0**-24}))
+
+
 def test_the_readers_guess_stands_in_front_once_there_is_one():
     assert "guess" not in repr(Comparison({"a": 1}, {"a": 1}, guess=...))
     assert repr(Comparison({"a": 1}, {"a": 1}, guess=42)).splitlines()[1].split()[:3] == ["a", "42", "1"]
