@@ -26,6 +26,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
 # The answer to a question that the kernel gets after all that the page has sent it.
 ASK_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"
+HAS_KERNEL = (
+    "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+)
 NEXT_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
 CHROMIUM_ARGUMENTS = [

@@ -107,7 +107,7 @@ STATEMENTS = {
     "memory limits what is around the products": Statement(
         "04_flops",
         "flops-065",
-        "so memory limits them all",
+        "so on a GPU memory limits them all",
         lambda r: all(0.25 <= of_the_bandwidth(r, name) <= 1 for name in AROUND),
     ),
     "half is good": Statement(

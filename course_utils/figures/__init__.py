@@ -16,7 +16,7 @@ _DRAWN_BY = {
         "steps_under_constant_gradient",
         "wasted_shares",
     ),
-    "numbers": ("reach_and_step", "running_sums"),
+    "numbers": ("reach_and_step", "running_sums", "sizes_over_reach"),
     "speed": ("roofline", "strided_reads", "timing_samples"),
 }
 _MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names}

@@ -1,5 +1,7 @@
 """How numbers are stored, and what their sums come to."""
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
@@ -50,4 +52,36 @@ def running_sums(
             label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
         ticks = [2**k for k in range(0, 25, 4)]
         axes.set(xlim=(2**-3, 2**36), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
+    return axes.figure
+
+
+def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> Figure:
+    """How many numbers have which size, and above them what each format can hold: below its line's end it is 0."""
+    powers = Counter(math.floor(math.log2(size)) for size in sizes)
+    most, least = max(powers.values()), min(powers)
+    title = "Gradients fall out of fp16's reach, not out of bf16's"
+    with axes_with(title, "size of a gradient", "gradients in each power of two", height=5.2) as axes:
+        left, right = least - 4, 22
+        axes.bar(
+            [2.0**power for power in powers],
+            [powers[power] for power in powers],
+            width=[2.0**power for power in powers],
+            align="edge",
+            color=COLOURS["measured"],
+            edgecolor="white",
+        )
+        axes.set_axisbelow(True)
+        axes.set_xscale("log", base=2)
+        axes.set(xlim=(2.0**left, 2.0**right), ylim=(0, most * (1.25 + 0.25 * len(formats))))
+        for place, f in enumerate(formats.values()):
+            height = most * (1.2 + 0.25 * place)
+            begins, ends = max(f.smallest_subnormal / 2, 2.0**left), min(f.max, 2.0**right)
+            axes.plot(
+                [begins, ends], [height] * 2, color=COLOURS["limit"], linewidth=5, solid_capstyle="butt"
+            )
+            words = f"{f.label}: everything up to {f.smallest_subnormal / 2:.0e} becomes 0".replace(
+                "e-0", "e-"
+            )
+            label(axes, words, max(begins, 2.0 ** (least + 2)), height, COLOURS["limit"], (0, 8))
+        axes.set_xticks([2.0**power for power in range(10 * (left // 10 + 1), right, 10)])
     return axes.figure
