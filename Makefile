@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test explore seconds lint outputs glossary bench latency fuzz twenty elsewhere record gpu picture constraints clean room-at-home
+.PHONY: help lab anew present slides test explore seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -30,6 +30,7 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make glossary     link each notebook to the words of its glossary, where it first uses them'
+	@echo 'make claims       look up what holds each number of the prose: a cell, a citation, or a reason'
 	@echo 'make bench        report everything that is a time'
 	@echo 'make latency      time every lab in a real browser, from the movement to the painted picture'
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
@@ -73,6 +74,9 @@ outputs: $(READY)
 
 glossary: $(READY)
 	$(RUN) -m tests.glossary
+
+claims: $(READY)
+	@$(RUN) -m tests.claims
 
 bench: $(READY)
 	$(RUN) -m tests.bench $(ARGS)

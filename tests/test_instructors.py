@@ -105,3 +105,7 @@ def test_the_bounds_are_those_of_the_code():
         assert [float(n.replace(",", "")) for n in re.findall(r"\d[\d,.]*\d|\d", BOUNDS[button])] == list(
             numbers
         ), button
+
+
+def test_the_panels_own_clock_is_said():
+    assert f"the panel's own clock ends it after {constant('panel.LONGEST_S'):.0f} s" in PAGE
