@@ -39,7 +39,9 @@ def drawing(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
     return subprocess.Popen(
         [sys.executable, script, *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env={name: value for name, value in os.environ.items() if name not in ("CI", "HYPOTHESIS_PROFILE")}
+        | {"PYTHONPATH": str(ROOT)}
+        | environment,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -50,13 +52,18 @@ def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_fold
     processes = [
         drawing(tmp_path / "here", PYTHONHASHSEED="1"),
         drawing(tmp_path / "tests" / "clone", "modules", **elsewhere),
+        drawing(tmp_path / "in CI", CI="true"),
         drawing(tmp_path / "explored", HYPOTHESIS_PROFILE="explore"),
+        drawing(tmp_path / "explored in CI", HYPOTHESIS_PROFILE="explore", CI="true"),
     ]
-    here, there, explored = (process.communicate()[0].splitlines() for process in processes)
+    here, there, in_ci, explored, explored_in_ci = (
+        process.communicate()[0].splitlines() for process in processes
+    )
     assert len(here) == 200
     assert len(set(here)) > 150
     assert there == here
-    assert explored != here
+    assert in_ci == here
+    assert here != explored != explored_in_ci != here
 
 
 def test_every_property_test_is_derandomised_and_keeps_nothing(request):
@@ -68,7 +75,7 @@ def test_every_property_test_is_derandomised_and_keeps_nothing(request):
         assert chosen.deadline is None, test
 
 
-def test_what_a_run_explores_is_not_what_a_test_draws():
+def test_what_a_run_explores_is_drawn_anew_and_kept_nowhere():
     assert not settings.get_profile("explore").derandomize
     assert settings.get_profile("explore").database is None
 
