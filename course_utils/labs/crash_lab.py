@@ -233,7 +233,9 @@ class _CrashLab:
     # Actions.
 
     def kill(self, **_: object) -> None:
-        """SIGKILL: the process is gone before it can do anything about it."""
+        """SIGKILL: the process is gone before it can do anything about it. Once more, and nothing is left to do."""
+        if self.killed and not self.runs:
+            return
         self._check_that_it_runs()
         self.killed = True
         for process in self.processes:
