@@ -1,14 +1,17 @@
 """What all figures share: type, axes, and words beside what they name."""
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cbook import open_file_cm
 from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
+from course_utils.figures.png import in_few_colours
 from course_utils.quantities import Number
 
 _STYLE = {
@@ -50,11 +53,13 @@ class _Canvas(FigureCanvasAgg):
         filename_or_obj: object,
         *,
         metadata: dict[str, str] | None = None,
-        pil_kwargs: dict[str, object] | None = None,
         **_: object,  # what matplotlib tells other formats
     ) -> None:
+        full = io.BytesIO()
+        super().print_png(full)
         told = {"Description": self.figure.words, **(metadata or {})}
-        super().print_png(filename_or_obj, metadata=told, pil_kwargs=pil_kwargs)
+        with open_file_cm(filename_or_obj, "wb") as file:
+            file.write(in_few_colours(full.getvalue(), told))
 
 
 @contextmanager

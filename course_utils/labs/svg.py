@@ -4,7 +4,6 @@ Shapes carry a class and no colour of their own: `picture.css` holds the colours
 they follow the reader's theme.
 """
 
-import io
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -15,10 +14,9 @@ from string import Template
 
 import matplotlib
 import resvg_py
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from course_utils.figures import COLOURS
+from course_utils.figures.png import in_few_colours
 from course_utils.quantities import Number
 
 PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text(encoding="utf-8")).substitute(
@@ -171,9 +169,7 @@ def captioned(svg: str, words: str) -> str:
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
 
-    In 96 colours, which is all that a diagram needs: less than half the bytes in a notebook. Spread over those
-    that occur, not over those that occur often: a rare one means something, too. The words that describe it
-    travel inside.
+    The words that describe it travel inside.
     """
     full = resvg_py.svg_to_bytes(
         svg_string=svg,
@@ -185,9 +181,4 @@ def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )
-    small, description = io.BytesIO(), PngInfo()
-    description.add_itxt("Description", words)
-    Image.open(io.BytesIO(full)).convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE).save(
-        small, "PNG", optimize=True, pnginfo=description
-    )
-    return small.getvalue()
+    return in_few_colours(bytes(full), {"Description": words})
