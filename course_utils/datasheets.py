@@ -5,6 +5,8 @@ Here `peak_flop_per_sec` is dense; the sparse figures stand apart. Tensor cores'
 accumulation, which is what torch uses. A dtype that a sheet does not give, or that its units do not have,
 is left out. The sheets were read where others reproduce them; where only secondary sources gave a figure,
 `source` says so.
+
+What a product can achieve of such a peak is `achieved_flop_per_sec`, where somebody searched for it and said how.
 """
 
 from collections.abc import Mapping
@@ -26,9 +28,10 @@ class Machine:
     bytes_per_sec: Number
     source: str
     sparse_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
-    # Measured on the machine itself: what a large product and a large copy really reach.
+    # What a large product and a large copy really reach, and by whom that was measured.
     achieved_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
     achieved_bytes_per_sec: Number | None = None
+    achieved_source: str = ""
     has_data_sheet: bool = True
 
     def peak(self, dtype: str) -> Number:
@@ -47,8 +50,9 @@ def _sheet(
     dense: dict[str, Number],
     *,
     sparse: dict[str, Number] | None = None,
+    searched: dict[str, Number] | None = None,
 ) -> Machine:
-    """A machine with its rates in TFLOP/s, as sheets print them."""
+    """A machine with its rates in TFLOP/s, as sheets print them, and as mamf-finder's search found them."""
     return Machine(
         name,
         {dtype: tera * TERA for dtype, tera in dense.items()},
@@ -56,9 +60,15 @@ def _sheet(
         bytes_per_sec=gb_per_sec * GB,
         source=source,
         sparse_flop_per_sec={dtype: tera * TERA for dtype, tera in (sparse or {}).items()},
+        achieved_flop_per_sec={dtype: tera * TERA for dtype, tera in (searched or {}).items()},
+        achieved_source=_SEARCHED if searched else "",
     )
 
 
+_SEARCHED = (
+    "mamf-finder's table (Bekman, Machine Learning Engineering, compute/accelerator, commit 744d01e, 2026-08-22): "
+    "the best of a search over shapes, each the mean of 100 calls"
+)
 _V100 = "NVIDIA V100 data sheet (volta-v100-datasheet-update-us-1165301-r5): dense"
 _A100 = "NVIDIA A100 data sheet (nvidia-us-2188504): dense, and sparse marked with an asterisk"
 _A100_DENSE = {"fp64": 19.5, "fp32": 19.5, "tf32": 156, "bf16": 312, "fp16": 312}
@@ -66,6 +76,16 @@ _A100_SPARSE = {"tf32": 312, "bf16": 624, "fp16": 624}
 _H100 = "NVIDIA H100 product page: tensor rates printed with sparsity, dense is half"
 _HOPPER_DENSE = {"fp64": 67, "fp32": 67, "tf32": 494.5, "bf16": 989.5, "fp16": 989.5, "fp8": 1979}
 _HOPPER_SPARSE = {"tf32": 989, "bf16": 1979, "fp16": 1979, "fp8": 3958}
+_GH200 = "NVIDIA GH200 data sheet (memory, bandwidth); rates are its chip's, the H100's: printed with sparsity, dense is half"
+_MI300X_DENSE = {
+    "fp64": 163.4,
+    "fp32": 163.4,
+    "tf32": 653.7,
+    "xf32": 653.7,
+    "bf16": 1307.4,
+    "fp16": 1307.4,
+    "fp8": 2614.9,
+}
 _GA102 = "NVIDIA GA102 whitepaper v2 for bf16 and fp16 (dense / sparse, fp32 accumulation); the rest by secondary sources"
 
 MACHINES: dict[str, Machine] = {
@@ -73,20 +93,29 @@ MACHINES: dict[str, Machine] = {
     for machine in (
         _sheet(
             "T4",
-            "NVIDIA T4 data sheet (t4-tensor-core-datasheet-951643): dense; the product page says 320 GB/s",
+            "NVIDIA T4 data sheet (t4-tensor-core-datasheet-951643): dense; 320 GB/s by the product page, as 309 were measured "
+            "and the data sheet says 300",
             16,
-            300,
+            320,
             {"fp32": 8.1, "fp16": 65},
         ),
         _sheet("V100 SXM2", _V100, 32, 900, {"fp64": 7.8, "fp32": 15.7, "fp16": 125}),
         _sheet("V100 SXM2 16GB", _V100, 16, 900, {"fp64": 7.8, "fp32": 15.7, "fp16": 125}),
         _sheet("V100 PCIe", _V100, 32, 900, {"fp64": 7, "fp32": 14, "fp16": 112}),
         _sheet("V100 PCIe 16GB", _V100, 16, 900, {"fp64": 7, "fp32": 14, "fp16": 112}),
-        _sheet("A100 SXM", _A100, 80, 2039, _A100_DENSE, sparse=_A100_SPARSE),
+        _sheet("A100 SXM", _A100, 80, 2039, _A100_DENSE, sparse=_A100_SPARSE, searched={"bf16": 271.2}),
         _sheet("A100 SXM 40GB", _A100, 40, 1555, _A100_DENSE, sparse=_A100_SPARSE),
-        _sheet("A100 PCIe", _A100, 80, 1935, _A100_DENSE, sparse=_A100_SPARSE),
+        _sheet("A100 PCIe", _A100, 80, 1935, _A100_DENSE, sparse=_A100_SPARSE, searched={"bf16": 252.9}),
         _sheet("A100 PCIe 40GB", _A100, 40, 1555, _A100_DENSE, sparse=_A100_SPARSE),
-        _sheet("H100 SXM", _H100, 80, 3350, _HOPPER_DENSE, sparse=_HOPPER_SPARSE),
+        _sheet(
+            "H100 SXM",
+            _H100,
+            80,
+            3350,
+            _HOPPER_DENSE,
+            sparse=_HOPPER_SPARSE,
+            searched={"bf16": 794.5, "fp8": 1402.6},
+        ),
         _sheet(
             "H100 PCIe",
             "NVIDIA H100 whitepaper v1.04 (bf16), the rest by a reseller's copy of the data sheet: printed with sparsity, dense is half",
@@ -110,14 +139,52 @@ MACHINES: dict[str, Machine] = {
             4800,
             _HOPPER_DENSE,
             sparse=_HOPPER_SPARSE,
+            searched={"bf16": 794.5, "fp8": 1453.4},
+        ),
+        _sheet(
+            "GH200",
+            _GH200,
+            96,
+            4000,
+            _HOPPER_DENSE,
+            sparse=_HOPPER_SPARSE,
+            searched={"bf16": 828.6, "fp8": 1535},
+        ),
+        _sheet(
+            "GH200 144GB",
+            _GH200,
+            144,
+            4900,
+            _HOPPER_DENSE,
+            sparse=_HOPPER_SPARSE,
+            searched={"bf16": 828.6, "fp8": 1535},
         ),
         _sheet(
             "B200",
-            "NVIDIA Blackwell data sheet, one GPU of an HGX B200: printed with sparsity, dense is half",
+            "NVIDIA Blackwell data sheet, one GPU of an HGX B200: printed with sparsity, dense is half; tf32 by secondary sources",
             180,
             7700,
-            {"bf16": 2250, "fp16": 2250, "fp8": 4500},
-            sparse={"bf16": 4500, "fp16": 4500, "fp8": 9000},
+            {"tf32": 1125, "bf16": 2250, "fp16": 2250, "fp8": 4500},
+            sparse={"tf32": 2250, "bf16": 4500, "fp16": 4500, "fp8": 9000},
+            searched={"bf16": 1745, "fp8": 3432.5},
+        ),
+        _sheet(
+            "GB200",
+            "NVIDIA GB200 NVL72 page by secondary sources, one of the superchip's two GPUs: printed with sparsity, dense is half",
+            186,
+            8000,
+            {"tf32": 1250, "bf16": 2500, "fp16": 2500, "fp8": 5000},
+            sparse={"tf32": 2500, "bf16": 5000, "fp16": 5000, "fp8": 10_000},
+            searched={"bf16": 1822, "fp8": 3615.6},
+        ),
+        _sheet(
+            "B300",
+            "NVIDIA HGX B300 page by secondary sources, one of its eight GPUs: printed with sparsity, dense is half",
+            288,
+            8000,
+            {"tf32": 1125, "bf16": 2250, "fp16": 2250, "fp8": 4500},
+            sparse={"tf32": 2250, "bf16": 4500, "fp16": 4500, "fp8": 9000},
+            searched={"bf16": 1769, "fp8": 3353.3},
         ),
         _sheet(
             "L4",
@@ -169,11 +236,29 @@ MACHINES: dict[str, Machine] = {
         ),
         _sheet(
             "MI300X",
-            "AMD Instinct MI300 microarchitecture, ROCm documentation: dense matrix rates; memory size by secondary sources",
+            "AMD Instinct MI300 microarchitecture, ROCm documentation: dense matrix rates (its instructions call xf32 what the data "
+            "sheet calls TF32); memory size by secondary sources",
             192,
             5300,
-            {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "bf16": 1307.4, "fp16": 1307.4, "fp8": 2614.9},
+            _MI300X_DENSE,
             sparse={"fp16": 2610, "fp8": 5220},
+            searched={"bf16": 668.4},
+        ),
+        _sheet(
+            "MI325X",
+            "AMD Instinct MI325X data sheet by secondary sources: dense matrix rates, the MI300X's",
+            256,
+            6000,
+            _MI300X_DENSE,
+            searched={"bf16": 784.9},
+        ),
+        _sheet(
+            "MI355X",
+            "AMD Instinct MI355X data sheet by secondary sources: dense matrix rates; its units have neither tf32 nor xf32",
+            288,
+            8000,
+            {"fp64": 78.6, "fp32": 157.3, "bf16": 2516.6, "fp16": 2516.6, "fp8": 5033.2},
+            searched={"bf16": 1565},
         ),
     )
 }

@@ -141,9 +141,12 @@ def test_the_childs_refusal_comes_out_as_it_would_here():
         ("NVIDIA H100 NVL", "H100 NVL"),
         ("NVIDIA H200", "H200 SXM"),
         ("NVIDIA H200 NVL", None),
-        ("NVIDIA GH200 480GB", None),
+        ("NVIDIA GH200 480GB", "GH200"),
+        ("NVIDIA GH200 144G HBM3e", "GH200 144GB"),
         ("NVIDIA B200", "B200"),
-        ("NVIDIA GB200", None),
+        ("NVIDIA GB200", "GB200"),
+        ("NVIDIA B300 SXM6 AC", "B300"),
+        ("NVIDIA GB300", None),
         ("Tesla V100-SXM2-16GB", "V100 SXM2 16GB"),
         ("Tesla V100-SXM2-32GB", "V100 SXM2"),
         ("Tesla V100-PCIE-16GB", "V100 PCIe 16GB"),
@@ -158,6 +161,8 @@ def test_the_childs_refusal_comes_out_as_it_would_here():
         ("NVIDIA GeForce RTX 5090", "RTX 5090"),
         ("AMD Instinct MI300X", "MI300X"),
         ("AMD Instinct MI300A", None),
+        ("AMD Instinct MI325X", "MI325X"),
+        ("AMD Instinct MI355X", "MI355X"),
         ("NVIDIA T400 4GB", None),
         ("NVIDIA T4G", None),
     ],
@@ -196,7 +201,7 @@ def test_every_data_sheet_belongs_to_some_card():
 
 
 def test_a_machine_that_is_not_known_is_named_with_those_that_are():
-    with pytest.raises(ValueError, match=r"There is no machine 'H1000' here\. There are: T4, .*MI300X\.$"):
+    with pytest.raises(ValueError, match=r"There is no machine 'H1000' here\. There are: T4, .*MI355X\.$"):
         machines.machine_named("H1000")
     assert machines.machine_named("L4").name == "L4"
 
@@ -271,7 +276,7 @@ def test_the_courses_own_recordings_can_be_read():
     machines.recordings.cache_clear()
     for recording in machines.recordings().values():
         for dtype, seconds_by_size in recording.seconds_by_size.items():
-            assert dtype in products.DTYPES
+            assert dtype in (*products.DTYPES, "xf32")
             assert all(seconds > 0 for seconds in seconds_by_size.values())
         assert len(recording.workload_table().rows) == 1 + len(recording.workloads)
         for one in recording.workloads:

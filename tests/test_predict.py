@@ -23,7 +23,7 @@ H100 = MACHINES["H100 SXM"]
 TORCH_DTYPES = {
     **measure.DTYPES,
     **{name: getattr(torch, name) for name in ("int64", "int32", "int8", "bool")},
-    "tf32": torch.float32,  # a way to multiply what is stored as fp32
+    **dict.fromkeys(("tf32", "xf32"), torch.float32),  # ways to multiply what is stored as fp32
     "fp8": torch.float8_e4m3fn,
 }
 

@@ -16,14 +16,19 @@ from course_utils.quantities import Number
 
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
-_MEASURED = "Measured, for want of a data sheet: the largest rate of a product, and of a copy"
+_LARGEST = "the largest rate of a product, and of a copy"
+_MEASURED = f"Measured, for want of a data sheet: {_LARGEST}"
 # How torch names the cards, from the most particular on.
 _DEVICE_NAMES = {
     r"H100 80GB HBM3$": "H100 SXM",
     r"H100 PCIe$": "H100 PCIe",
     r"H100 NVL$": "H100 NVL",
     r"\bH200$": "H200 SXM",
+    r"\bGH200 480GB$": "GH200",
+    r"\bGH200 144G HBM3e$": "GH200 144GB",
     r"\bB200$": "B200",
+    r"\bGB200$": "GB200",
+    r"\bB300 SXM6 AC$": "B300",
     r"A100-SXM4-80GB$": "A100 SXM",
     r"A100-SXM4-40GB$": "A100 SXM 40GB",
     r"A100 80GB PCIe$": "A100 PCIe",
@@ -40,6 +45,8 @@ _DEVICE_NAMES = {
     r"RTX 4090$": "RTX 4090",
     r"RTX 5090$": "RTX 5090",
     r"MI300X\b": "MI300X",
+    r"MI325X\b": "MI325X",
+    r"MI355X\b": "MI355X",
 }
 
 
@@ -81,7 +88,9 @@ def this_machine() -> Machine:
     copied = copy_bytes_per_sec(where)
     sheet = _data_sheet(device_name(where), _memory_bytes(where)) if where == "cuda" else None
     if sheet:
-        return replace(sheet, achieved_flop_per_sec=reached, achieved_bytes_per_sec=copied)
+        return replace(
+            sheet, achieved_flop_per_sec=reached, achieved_bytes_per_sec=copied, achieved_source=_LARGEST
+        )
     return Machine(
         device_name(where),
         reached,

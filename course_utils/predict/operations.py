@@ -11,6 +11,7 @@ DTYPE_BYTES: Mapping[str, Number] = {
     "fp64": 8,
     "fp32": 4,
     "tf32": 4,
+    "xf32": 4,
     "fp16": 2,
     "bf16": 2,
     "fp8": 1,
