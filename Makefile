@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test explore seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record gpu picture constraints clean room-at-home
+.PHONY: help lab anew present slides test explore seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -38,6 +38,8 @@ help:
 	@echo 'make twenty       run twenty notebooks at once, and kill a kernel while it measures'
 	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some)'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
+	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
+	@echo 'make recordings   build the recordings of GPUs by others from what they published'
 	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
@@ -95,6 +97,12 @@ elsewhere: $(READY)
 
 record: $(READY)
 	$(RUN) -m course_utils.machines
+
+recording: $(READY)
+	@$(RUN) -m course_utils.machines.review "$$FILE"
+
+recordings: $(READY)
+	@$(RUN) -m tests.tools.recordings
 
 gpu: $(READY)
 	@$(RUN) -m tests.on_gpu $(ARGS)

@@ -45,11 +45,11 @@ MAY_IMPORT = {
     "sharded": {"torch", "measure", "apart", "models"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"}
     | {"predict", "models", "whole_models"},
-    "figures": {"matplotlib", "quantities", "floats"},
+    "figures": {"matplotlib", "PIL", "quantities", "floats"},
     "desk": {"jupyter_server", "jupyterlab", "tornado"},
-    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk"}
+    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk", "machines"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "PIL", "matplotlib", "opt_einsum"}
+    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"products", "machines", "einsums", "models", "whole_models", "apart", "training"}
     | {"precision", "checkpoints", "long_run"},

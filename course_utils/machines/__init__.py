@@ -5,15 +5,25 @@
 
 from course_utils.datasheets import MACHINES, Machine, machine_named
 from course_utils.machines.at_hand import device, this_machine
-from course_utils.machines.recorded import Recording, Workload, recordings
+from course_utils.machines.recorded import (
+    Recording,
+    Size,
+    Source,
+    Workload,
+    over_prediction_table,
+    recordings,
+)
 
 __all__ = [
     "MACHINES",
     "Machine",
     "Recording",
+    "Size",
+    "Source",
     "Workload",
     "device",
     "machine_named",
+    "over_prediction_table",
     "recordings",
     "this_machine",
 ]

@@ -3,14 +3,20 @@
 import functools
 import json
 import math
+import statistics
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from course_utils import predict
 from course_utils.datasheets import Machine
+from course_utils.machines.fields import problems
 from course_utils.quantities import Comparison, Ledger, Number, Table, rate_text, seconds_text
 
 FOLDER = Path(__file__).parent.parent / "recorded"
+SMALL_S = 10e-6  # a product that is predicted to take less is small
+Size = tuple[int, int, int]  # (B, D, K)
 
 
 @dataclass(frozen=True)
@@ -49,28 +55,98 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Who measured, if it was not this course's recorder: where it is published, how it was done, what is not said."""
+
+    by: str
+    where: str
+    licence: str
+    method: str
+    not_said: str
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Products that were recorded and are not to be used, and why."""
+
+    dtype: str
+    why: str
+    seconds_by_size: Mapping[Size, Number]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A product that was timed once more, after all others: whether the machine was the same all along."""
+
+    dtype: str
+    size: Size
+    seconds: Number
+    spread: Number
+
+
+@dataclass(frozen=True)
 class Recording:
     """What was measured on a machine that the reader may not have."""
 
     machine: Machine
     taken: str
     software: str
-    seconds_by_size: Mapping[str, Mapping[tuple[int, int, int], Number]]  # by dtype, then (B, D, K)
-    spread: Number  # the median over all products
+    seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
+    spread: Number | None  # the median over all products; None where nobody said
     workloads: tuple[Workload, ...] = ()
     left_out: tuple[str, ...] = ()  # a sentence on each workload that is missing
     state: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)  # power, clocks; when, then what
+    repeats: tuple[Repeat, ...] = ()
+    source: Source | None = None  # nothing of it was measured by this course, if there is one
+    doubts: tuple[Doubt, ...] = ()
 
-    def nearest(self, b: int, d: int, k: int, dtype: str) -> tuple[int, int, int]:
-        """The recorded product that is nearest in size, by the ratio of each side."""
+    @property
+    def name(self) -> str:
+        """The machine's, and who recorded it, if others did."""
+        return f"{self.machine.name}, by {self.source.by}" if self.source else self.machine.name
+
+    def _seconds(self, dtype: str) -> Mapping[Size, Number]:
         if dtype not in self.seconds_by_size:
             known = ", ".join(self.seconds_by_size)
             raise ValueError(f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}.")
+        return self.seconds_by_size[dtype]
 
-        def distance(recorded: tuple[int, int, int]) -> Number:
+    def nearest(self, b: int, d: int, k: int, dtype: str) -> Size:
+        """The recorded product that is nearest in size, by the ratio of each side."""
+
+        def distance(recorded: Size) -> Number:
             return sum(abs(math.log(mine / theirs)) for mine, theirs in zip((b, d, k), recorded, strict=True))
 
-        return min(self.seconds_by_size[dtype], key=distance)
+        return min(self._seconds(dtype), key=distance)
+
+    def as_published(self, dtype: str) -> dict[Size, Number]:
+        """Every product's time, those in doubt among them: to be judged, and not to be used."""
+        doubted = [one.seconds_by_size for one in self.doubts if one.dtype == dtype]
+        return {
+            size: s for table in (self.seconds_by_size.get(dtype, {}), *doubted) for size, s in table.items()
+        }
+
+    def points(self, dtype: str) -> list[tuple[Number, Number]]:
+        """Every recorded product as (FLOPs per byte, FLOP/s), to be drawn under the roof."""
+        points = []
+        for size, seconds in self._seconds(dtype).items():
+            flops = predict.matmul_flops(*size)
+            points.append((predict.intensity(flops, predict.matmul_bytes(*size, dtype)), flops / seconds))
+        return points
+
+    def over_prediction(self, dtype: str) -> dict[str, dict[Size, Number]]:
+        """Measured / predicted time of every product, apart by what limits it by the prediction.
+
+        The prediction is the roofline's, the larger of the two times. What it says takes less than 10 µs is small.
+        """
+        apart: dict[str, dict[Size, Number]] = {"arithmetic": {}, "memory": {}, "small": {}}
+        for (size, seconds), (intensity, _) in zip(
+            self._seconds(dtype).items(), self.points(dtype), strict=True
+        ):
+            predicted_s = predict.matmul_seconds(*size, self.machine, dtype)
+            limit = "arithmetic" if intensity >= predict.ridge(self.machine, dtype) else "memory"
+            apart["small" if predicted_s < SMALL_S else limit][size] = seconds / predicted_s
+        return apart
 
     def workload(self, name: str) -> Workload:
         """The workload of that name, or a sentence on which there are."""
@@ -119,53 +195,108 @@ class Recording:
         )
 
 
+def over_prediction_table(dtypes: Mapping[str, str]) -> Table:
+    """How far off the roofline's times are: for recordings by name, in a dtype of each, by what limits a product."""
+    rows = [["measured / predicted time", "limit", "products", "least", "median", "largest"]]
+    for name, dtype in dtypes.items():
+        for limit, by_size in recordings()[name].over_prediction(dtype).items():
+            ratios = sorted(by_size.values())
+            if ratios:
+                shown = (f"{ratio:.2f}" for ratio in (ratios[0], statistics.median(ratios), ratios[-1]))
+                rows.append([f"{name}, {dtype}", limit, str(len(ratios)), *shown])
+    return Table(rows)
+
+
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording there is, by the machine's name."""
-    read = (
-        _recording(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(FOLDER.glob("*.json"))
-    )
-    return {recording.machine.name: recording for recording in read}
+    """Every recording there is, by its name. A file that is none costs a sentence, and no other recording."""
+    found: dict[str, Recording] = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        try:
+            recording = read(path)
+            if recording.name in found:
+                raise ValueError(f"there is another recording of {recording.name}.")
+            found[recording.name] = recording
+        except ValueError as error:
+            warnings.warn(f"The recording {path.name} is left out: {error}", stacklevel=2)
+    return found
 
 
-def _recording(data: Mapping) -> Recording:
+def read(path: Path) -> Recording:
+    """The recording in that file, or a sentence on the first field that is wrong."""
+    data = json_in(path)
+    for problem in problems(data):
+        raise ValueError(problem)
     return Recording(
         machine=Machine(**data["machine"]),
         taken=data["taken"],
         software=data["software"],
-        seconds_by_size={
-            dtype: {(b, d, k): seconds for b, d, k, seconds in rows}
-            for dtype, rows in data["products"].items()
-        },
+        seconds_by_size={dtype: _by_size(rows) for dtype, rows in data["products"].items()},
         spread=data["median_spread"],
         # The older recordings hold products alone.
         workloads=tuple(Workload(**one) for one in data.get("workloads", ())),
         left_out=tuple(data.get("left_out", ())),
         state=data.get("state", {}),
+        repeats=tuple(Repeat(**one | {"size": tuple(one["size"])}) for one in data.get("repeats", ())),
+        source=Source(**data["source"]) if data.get("source") else None,
+        doubts=tuple(
+            Doubt(one["dtype"], one["why"], _by_size(one["products"])) for one in data.get("doubts", ())
+        ),
     )
+
+
+def json_in(path: Path) -> object:
+    """What the file holds, or a sentence."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"it cannot be read as JSON ({str(error)[:80]}).") from None
+
+
+def _by_size(rows: Iterable[list[Number]]) -> dict[Size, Number]:
+    return {(b, d, k): seconds for b, d, k, seconds in rows}
 
 
 def text_of(recording: Recording) -> str:
     """The recording as JSON, a product or a workload a line."""
-    data = {
-        "machine": vars(recording.machine),
-        "taken": recording.taken,
-        "software": recording.software,
-        "median_spread": recording.spread,
-        "state": recording.state,
-        "left_out": recording.left_out,
+    parts = {
+        name: json.dumps(value, indent=1, ensure_ascii=False).replace("\n", "\n ")
+        for name, value in {
+            "machine": vars(recording.machine),
+            "source": vars(recording.source) if recording.source else None,
+            "taken": recording.taken,
+            "software": recording.software,
+            "median_spread": recording.spread,
+            "state": recording.state,
+            "left_out": recording.left_out,
+        }.items()
     }
-    changed = [
-        {f.name: value for f in fields(one) if (value := getattr(one, f.name)) != f.default}
-        for one in recording.workloads
-    ]
-    products = ",\n".join(
-        f' "{dtype}": [\n' + _lines([*size, seconds] for size, seconds in seconds_by_size.items()) + "\n ]"
-        for dtype, seconds_by_size in recording.seconds_by_size.items()
+    parts["workloads"] = _lines(map(_changed, recording.workloads))
+    parts["repeats"] = _lines(map(vars, recording.repeats))
+    parts["doubts"] = _listed(
+        f'{{"dtype": {json.dumps(one.dtype)}, "why": {json.dumps(one.why, ensure_ascii=False)}, '
+        f'"products": {_lines(_rows(one.seconds_by_size), 3)}}}'
+        for one in recording.doubts
     )
-    begun = json.dumps(data, indent=1, ensure_ascii=False).removesuffix("\n}")
-    return f'{begun},\n "workloads": [\n{_lines(changed)}\n ],\n "products": {{\n{products}\n }}\n}}\n'
+    rows = (f' "{dtype}": {_lines(_rows(seconds))}' for dtype, seconds in recording.seconds_by_size.items())
+    parts["products"] = "{\n" + ",\n".join(rows) + "\n }"
+    return "{\n" + ",\n".join(f' "{name}": {text}' for name, text in parts.items()) + "\n}\n"
 
 
-def _lines(rows: Iterable[object]) -> str:
-    return ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+def _rows(seconds_by_size: Mapping[Size, Number]) -> Iterable[list[Number]]:
+    return ([*size, seconds] for size, seconds in seconds_by_size.items())
+
+
+def _changed(one: Workload) -> dict[str, object]:
+    """The fields that are not as by default."""
+    return {f.name: value for f in fields(one) if (value := getattr(one, f.name)) != f.default}
+
+
+def _lines(rows: Iterable[object], indent: int = 2) -> str:
+    return _listed((json.dumps(row, ensure_ascii=False) for row in rows), indent)
+
+
+def _listed(texts: Iterable[str], indent: int = 2) -> str:
+    begun = "\n" + " " * indent
+    lines = f",{begun}".join(texts)
+    return f"[{begun}{lines}\n{' ' * (indent - 1)}]" if lines else "[]"

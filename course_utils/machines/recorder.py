@@ -8,6 +8,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,7 +17,7 @@ from course_utils import measure, products
 from course_utils.datasheets import Machine
 from course_utils.machines import at_hand, recorded, workloads
 from course_utils.machines.gpu_state import gpu_state
-from course_utils.machines.recorded import Recording, Workload
+from course_utils.machines.recorded import Recording, Repeat, Workload
 from course_utils.machines.workloads import Job
 from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
 
@@ -26,6 +27,7 @@ ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_S = 150  # of these
 _LONGEST_CALL_S = 2.0  # of a product
 _WORTH_COLLECTING_BYTES = 2**27
+_REPEATED = (1024, 1024, 1024)
 Say = Callable[[str], object]
 
 
@@ -51,6 +53,7 @@ def record(say: Say = print) -> Path:
         left_out=tuple(left_out),
         state={when: read for when, read in state.items() if read},
     )
+    found = replace(found, repeats=repeats(found, where))
     path = recorded.FOLDER / f"{re.sub(r'[^a-z0-9]+', '_', machine.name.lower()).strip('_')}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(recorded.text_of(found), encoding="utf-8")
@@ -174,3 +177,13 @@ def _products(
         if number % 100 == 0:
             say(f"{number} of {len(wanted)} products")
     return seconds_by_size, spreads
+
+
+def repeats(recording: Recording, where: str) -> tuple[Repeat, ...]:
+    """Of each dtype one product of a middling size once more: had the machine slowed down, it would show."""
+    again = []
+    for dtype in recording.seconds_by_size:
+        size = recording.nearest(*_REPEATED, dtype)
+        timing = measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=3.0)
+        again.append(Repeat(dtype, size, _digits(timing.seconds, 4), _digits(timing.spread, 3)))
+    return tuple(again)

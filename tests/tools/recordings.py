@@ -1,0 +1,143 @@
+"""Builds the recordings by others from what they published: `make recordings`.
+
+`measured_elsewhere.json` beside this file holds their products as they stand in their tables, with source, licence,
+method and what is not said. What is taken, under which name, and what is kept apart in doubt, is said here.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from course_utils.machines import MACHINES, Recording, recorded
+from course_utils.machines.recorded import Doubt, Size, Source
+from course_utils.quantities import Number, rate_text
+
+PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
+NVIDIAS_F32, AMDS_F32 = "tf32", "xf32"  # what a compiler makes of "f32" where the tensor cores have it
+OPENXLA = {"bf16": "bf16", "fp8 E4M3": "fp8"}
+DEEPBENCH = {"fp32": "fp32", "fp16 (fp32 sums, tensor cores)": "fp16"}
+UNEXPLAINED = (
+    "and nobody knows what the compiler made of it: this GPU has neither tf32 nor xf32, and its fp32 units "
+    "reach 157.3 TFLOP/s, not the 238.6 of the fastest"
+)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One GPU of the published tables: who measured it, on which data sheet it is held, and what "f32" was."""
+
+    gpu: str
+    by: str
+    sheet: str
+    taken: str
+    f32: str | None = None
+    also_not_said: str = ""
+
+
+TAKEN = (
+    Taken(
+        "H100 SXM",
+        "OpenXLA",
+        "H100 SXM",
+        "2025-10-21",
+        NVIDIAS_F32,
+        "software versions; when it was measured",
+    ),
+    Taken("B200", "OpenXLA", "B200", "2025-10-21", NVIDIAS_F32, "software versions; when it was measured"),
+    Taken("MI300X", "AMD", "MI300X", "2026-06-11", AMDS_F32, "software versions; when it was measured"),
+    Taken("MI355X", "AMD", "MI355X", "2026-06-29", None, "software versions; when it was measured"),
+    Taken("T4", "DeepBench", "T4", "2020-08-11", None, "power limit, clocks; when it was measured"),
+    Taken(
+        "V100",
+        "DeepBench",
+        "V100 SXM2",
+        "2020-08-11",
+        None,
+        "the board: SXM2 is taken, because 112.3 TFLOP/s are more than the PCIe card's 112; clocks; when it was measured",
+    ),
+)
+
+
+def built() -> dict[str, str]:
+    """Each recording's text by the name of its file."""
+    published = {one["gpu"]: one for one in json.loads(PUBLISHED.read_text(encoding="utf-8"))["gpus"]}
+    if set(published) != {one.gpu for one in TAKEN}:
+        raise ValueError(f"Published are {', '.join(published)}; say for each of them what is taken.")
+    recordings = (recording_of(one, published[one.gpu]) for one in TAKEN)
+    return {file_name(recording): recorded.text_of(recording) for recording in recordings}
+
+
+def file_name(recording: Recording) -> str:
+    """From the recording's name."""
+    return re.sub(r"[^a-z0-9]+", "_", recording.name.lower()).strip("_") + ".json"
+
+
+def recording_of(taken: Taken, published: dict) -> Recording:
+    """What others published, in our format: seconds by size, and apart what cannot be or has no name."""
+    sheet = MACHINES[taken.sheet]
+    used: dict[str, dict[Size, Number]] = {}
+    doubts: list[Doubt] = []
+    for theirs, rows in published["products"].items():
+        seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
+        ours = taken.f32 if theirs.startswith("f32 ") else (OPENXLA | DEEPBENCH)[theirs]
+        if ours is None:
+            doubts.append(Doubt("f32", UNEXPLAINED, seconds))
+            continue
+        impossible = dict(_above(sheet.peak(ours), seconds))
+        if impossible:
+            why = f"above the dense peak of the data sheet, {rate_text(sheet.peak(ours))}"
+            doubts.append(Doubt(ours, why, impossible))
+        used[ours] = {size: s for size, s in seconds.items() if size not in impossible}
+    not_said = "; ".join(filter(None, (published.get("not said"), taken.also_not_said)))
+    best = {dtype: max(2 * math.prod(size) / s for size, s in table.items()) for dtype, table in used.items()}
+    return Recording(
+        replace(
+            sheet, achieved_flop_per_sec=best, achieved_source=f"the largest rate that {taken.by} published"
+        ),
+        taken=taken.taken,
+        software=_software(published.get("machine")),
+        seconds_by_size=used,
+        spread=None,
+        source=Source(taken.by, published["source"], published["licence"], published["method"], not_said),
+        doubts=tuple(doubts),
+    )
+
+
+def _seconds(size: list[int], value: Number, unit: str) -> float:
+    """Of a rate to six digits, which is more than was measured."""
+    return value if unit == "seconds" else float(f"{2 * math.prod(size) / value:.6g}")
+
+
+def _above(peak: Number, seconds: dict[Size, Number]) -> Iterator[tuple[Size, Number]]:
+    return ((size, s) for size, s in seconds.items() if 2 * math.prod(size) / s > peak)
+
+
+def _software(machine: dict | None) -> str:
+    if not machine:
+        return "not said"
+    names = {
+        "CUDA": "CUDA Version",
+        "cuDNN": "Cudnn Version",
+        "driver": "Nvidia Driver",
+        "Linux": "Linux Kernel Version",
+    }
+    return ", ".join(f"{ours} {machine[theirs]}" for ours, theirs in names.items())
+
+
+def main() -> None:
+    """Write all of them, and say what was taken and what was not."""
+    for name, text in built().items():
+        path = recorded.FOLDER / name
+        path.write_text(text, encoding="utf-8")
+        recording = recorded.read(path)
+        taken = ", ".join(f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items())
+        print(f"{name}: {taken}.")
+        for doubt in recording.doubts:
+            print(f"  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}.")
+
+
+if __name__ == "__main__":
+    main()
