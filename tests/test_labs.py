@@ -4,6 +4,7 @@ import base64
 import csv
 import dataclasses
 import io
+import math
 import re
 import sys
 import threading
@@ -618,7 +619,7 @@ def test_history_can_be_saved_and_cleared(matmul):
     [
         ({"b": 2**20, "d": 2**20, "k": 2**20}, "are free. Make it smaller."),
         ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "This lab waits 60 s at most"),
-        ({"where": "H100 SXM"}, "There is no H100 SXM here, and no recording of one"),
+        ({"where": "A100 SXM"}, "There is no A100 SXM here, and no recording of one"),
     ],
 )
 def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values, sentence):
@@ -668,13 +669,13 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     lab.set(guess="3 ms")
     lab.start("Time it")
     lab.wait()
-    assert "guess" not in lab.screen.report  # it was for another size
+    assert lab.screen.report.endswith("times that, which is of other sizes.")
     assert lab.screen.table[1][-2] == ""
     assert lab.screen.table[1][:4] == [f"{recording.machine.name} (recorded)", "256", "1,024", "1,024"]
     assert lab.screen.table[1][-1] == "recorded"
     lab.start("Sweep")
     lab.wait()
-    assert "6 products along K." in lab.screen.report
+    assert lab.screen.report == "6 products were recorded along K, at 256 × 1,024 × ·."
 
 
 def test_mfu_is_against_the_data_sheet_and_says_so_where_there_is_one(monkeypatch, a_core):
@@ -684,8 +685,8 @@ def test_mfu_is_against_the_data_sheet_and_says_so_where_there_is_one(monkeypatc
     lab.set(b=32, d=32, k=32)
     lab.start("Time it")
     lab.wait()
-    assert "of the data sheet" in words(lab)
-    assert "of the largest rate measured" in words(lab)
+    assert "of the sheet" in words(lab)
+    assert "of the largest rate" in words(lab)
     head, row = lab.screen.table
     share, achieved = (float(row[head.index(name)].rstrip("%")) for name in ("MFU", "of achieved"))
     assert achieved == pytest.approx(2 * share, rel=0.02, abs=0.2)
@@ -700,11 +701,68 @@ def test_what_may_take_long_is_judged_with_a_margin_and_runs_apart(monkeypatch, 
     assert Asked(2**20, 1024, 1, "fp32", "this machine").runs_apart  # 4 GiB have to be filled first
 
 
-def test_a_machine_on_paper_is_not_the_recording_of_the_same_name(monkeypatch):
-    recording = machines.recordings()[CORE]
-    monkeypatch.setattr("course_utils.machines.recordings", lambda: {"H100 SXM": recording})
+def test_a_machine_on_paper_is_not_the_recording_of_the_same_name():
+    by_openxla = machines.recordings()["H100 SXM, by OpenXLA"]
     assert Asked(1, 1, 1, "bf16", "H100 SXM").recording is None
-    assert Asked(1, 1, 1, "bf16", "H100 SXM (recorded)").recording is recording
+    assert Asked(1, 1, 1, "bf16", "H100 SXM, by OpenXLA").recording is by_openxla
+    assert Asked(1, 1, 1, "bf16", f"{CORE} (recorded)").recording is machines.recordings()[CORE]
+
+
+BY_OTHERS = [
+    (name, dtype)
+    for name, recording in machines.recordings().items()
+    if recording.source
+    for dtype in recording.seconds_by_size
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), BY_OTHERS)
+def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(name, dtype):
+    lab, recording = RECORDED_LAB, machines.recordings()[name]
+    lab.act("Clear history")
+    products = recording.seconds_by_size[dtype]
+    size = max(products, key=math.prod)
+    lab.set(where=name, dtype=dtype, **dict(zip("bdk", size, strict=True)), guess="1 ms", sweep="D")
+    assert lab.screen.svg.count('class="measured past"') == len(products)
+    assert f"Recorded by {recording.source.by}: {recording.source.where}." in words(lab)
+    assert f"Recorded by {recording.source.by}: {seconds_text(products[size])}." in lab.screen.meaning
+    lab.start("Time it")
+    lab.wait()
+    off = 1e-3 / products[size]
+    assert f"Your guess was {off:.3g} times that." in lab.screen.report
+    lab.start("Sweep")
+    lab.wait()
+    along = {(size[0], d, size[2]) for d in {d for _, d, _ in products}} & set(products)
+    drawn = {tuple(int(side.replace(",", "")) for side in row[1:4]) for row in lab.screen.table[1:]}
+    assert drawn == along
+    assert {row[0] for row in lab.screen.table[1:]} == {name}
+    assert {row[6] for row in lab.screen.table[1:]} == {"not said"}
+
+
+def test_what_was_not_recorded_is_said_and_what_was_set_apart_too():
+    lab = RECORDED_LAB
+    lab.act("Clear history")
+    lab.set(where="H100 SXM, by OpenXLA", dtype="fp8", b=4096, d=4096, k=4096, guess="")
+    assert "Not drawn: 6 products in fp8, above the dense peak of the data sheet" in lab.screen.meaning
+    assert (
+        "Recorded by OpenXLA at 1,024 × 4,096 × 4,096: " in lab.screen.meaning
+    )  # a neighbour: that one is in doubt itself
+    lab.set(dtype="bf16")
+    assert "Not drawn" not in lab.screen.meaning
+    lab.set(where="MI355X, by AMD", dtype="fp32")
+    assert "not recorded in fp32; there are: bf16, fp8" in words(lab)
+    assert "Not drawn: 125 products in f32, and nobody knows" in lab.screen.meaning
+    for label in ("Time it", "Sweep"):
+        lab.start(label)
+        with pytest.raises(ValueError, match=r"'fp32' was not recorded on MI355X\. There are: bf16, fp8\."):
+            lab.wait()
+    assert lab.screen.table == []
+    lab.set(dtype="tf32")
+    assert "No dense peak for 'tf32' on MI355X." in lab.screen.mistake
+    lab.set(where="A100 SXM", dtype="bf16")
+    assert "only on paper; others reached 271 TFLOP/s with some shape, 87% of the peak" in words(lab)
+    assert "Reached: mamf-finder's table" in words(lab)
+    lab.set(where=f"{CORE} (recorded)", dtype="fp32")
 
 
 def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):

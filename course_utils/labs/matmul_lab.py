@@ -15,6 +15,7 @@ from course_utils.labs.matmul_picture import (
     Run,
     asked_for,
     place,
+    recordings_by_label,
     typed_seconds,
     view,
 )
@@ -22,9 +23,22 @@ from course_utils.labs.panel import Download, Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizeControl
 from course_utils.quantities import Number, rate_text, seconds_text
 
-ON_PAPER = ("T4", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
+ON_PAPER = ("A100 SXM", "H200 SXM")  # the others were recorded, and have the same data sheet there
+DTYPES = (*products.DTYPES, "xf32")  # in which an MI300X was recorded
 AT_MOST_S = 2.0  # of sampling, on a press of a button
-SAVED = ("machine", *"bdk", "dtype", "seconds", "spread", "quiet", "recorded", "guess", "flops", "rate")
+SAVED = (
+    "machine",
+    *"bdk",
+    "dtype",
+    "seconds",
+    "spread",
+    "quiet",
+    "recorded",
+    "source",
+    "guess",
+    "flops",
+    "rate",
+)
 PRESETS = {
     "a CPU's sizes": {"b": 1024, "d": 256, "k": 64},
     "square, 1024": {"b": 1024, "d": 1024, "k": 1024},
@@ -43,7 +57,6 @@ class _MatmulLab:
         self.runs: list[Run] = []  # only ever appended to by jobs, or emptied
 
     def panel(self) -> Panel:
-        recorded = [f"{name} (recorded)" for name in machines.recordings()]
         wide = widgets.Layout(width="auto")
         narrow = {"button_width": "auto", "description_width": "initial"}
         controls = {
@@ -51,10 +64,13 @@ class _MatmulLab:
             "d": SizeControl("D", 1024),
             "k": SizeControl("K", 1024),
             "dtype": widgets.ToggleButtons(
-                options=products.DTYPES, value="fp32", description="dtype", layout=wide, style=narrow
+                options=DTYPES, value="fp32", description="dtype", layout=wide, style=narrow
             ),
             "where": widgets.ToggleButtons(
-                options=[HERE, *recorded, *ON_PAPER], description="machine", layout=wide, style=narrow
+                options=[HERE, *recordings_by_label(), *ON_PAPER],
+                description="machine",
+                layout=wide,
+                style=narrow,
             ),
             "guess": widgets.Text(
                 "", description="my guess", placeholder="like 5 ms", layout=widgets.Layout(width="200px")
@@ -86,12 +102,14 @@ class _MatmulLab:
         guessed = typed_seconds(guess)
         run = yield from self._run(asked, guessed)
         same = run.size == asked.size
-        off = f" Your guess was {guessed / run.seconds:.3g} times that." if guessed and same else ""
+        others = "" if same else ", which is of other sizes"
+        off = f" Your guess was {guessed / run.seconds:.3g} times that{others}." if guessed else ""
         doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
         sizes = "" if same else " at {:,} × {:,} × {:,}".format(*run.size)
-        verb = f"Recorded{sizes}" if run.recorded else "Measured"
         yield Progress(
-            1, f"{verb}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}", changed=True
+            1,
+            f"{run.verb}{sizes}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}",
+            changed=True,
         )
 
     def sweep(
@@ -99,11 +117,11 @@ class _MatmulLab:
     ) -> Iterator[Progress]:
         """Time the product along one dimension, as far as each takes less than a moment."""
         asked = asked_for(b, d, k, dtype, where)
-        sizes = [2**power for power in range(21)]
         if asked.recording:
-            sizes = sorted({size[place(sweep)] for size in asked.recording.seconds_by_size[dtype]})
-        along = [asked.with_size(sweep, size) for size in sizes]
-        along = [one for one in along if one.recording or (one.fits and not one.runs_apart)]
+            yield self._recorded_along(asked, sweep)
+            return
+        along = [asked.with_size(sweep, 2**power) for power in range(21)]
+        along = [one for one in along if one.fits and not one.runs_apart]
         if not along:
             raise ValueError(
                 f"Already at {sweep} = 1 this takes too long to sweep. Make the other two smaller."
@@ -115,12 +133,20 @@ class _MatmulLab:
             yield Progress(number / len(along), f"{name} is done.", changed=True)
         yield Progress(1, f"{len(along)} products along {sweep}.", changed=True)
 
+    def _recorded_along(self, asked: Asked, sweep: str) -> Progress:
+        along = asked.recorded_along(sweep)
+        for run in along:
+            self._keep(run)
+        others = " × ".join("·" if name == sweep else f"{along[0].size[place(name)]:,}" for name in "BDK")
+        number = "1 product was" if len(along) == 1 else f"{len(along)} products were"
+        return Progress(1, f"{number} recorded along {sweep}, at {others}.", changed=True)
+
     def _run(
         self, asked: Asked, guess: Number | None, *, at_most_s: Number = AT_MOST_S
     ) -> Generator[Progress, None, Run]:
-        if asked.recorded:
-            same = asked.recorded.size == asked.size
-            return self._keep(replace(asked.recorded, guess=guess if same else None))
+        if asked.recording:
+            run = asked.nearest_recorded()
+            return self._keep(replace(run, guess=guess if run.size == asked.size else None))
         if asked.where != HERE:
             raise ValueError(
                 f"There is no {asked.where} here, and no recording of one: what you see is its data sheet's prediction."
@@ -141,7 +167,9 @@ class _MatmulLab:
         text = io.StringIO()
         table = csv.writer(text)
         table.writerow(SAVED)
-        table.writerows([getattr(run, name) for name in SAVED] for run in self.runs)
+        for run in self.runs:
+            source = f"{run.source.by}: {run.source.where}" if run.source else ""
+            table.writerow([source if name == "source" else getattr(run, name) for name in SAVED])
         return Download("matmul_runs.csv", text.getvalue())
 
     def clear(self, **_: object) -> None:

@@ -40,15 +40,27 @@ class Run:
     k: int
     dtype: str
     seconds: Number
-    spread: Number
+    spread: Number | None  # None where nobody said
     doubt: str = ""  # what makes the time doubtful, if anything does
     recorded: bool = False
+    source: machines.Source | None = None  # who measured it, if it was not this course
     guess: Number | None = None
 
     @property
     def size(self) -> tuple[int, int, int]:
         """(B, D, K)."""
         return self.b, self.d, self.k
+
+    @property
+    def verb(self) -> str:
+        """What was done, and by whom."""
+        return (
+            "Measured"
+            if not self.recorded
+            else f"Recorded by {self.source.by}"
+            if self.source
+            else "Recorded"
+        )
 
     @property
     def quiet(self) -> bool:
@@ -98,9 +110,7 @@ class Asked:
     @property
     def recording(self) -> machines.Recording | None:
         """The recording of that machine, if it is a recorded one."""
-        if not self.where.endswith(" (recorded)"):
-            return None
-        return machines.recordings()[self.where.removesuffix(" (recorded)")]
+        return recordings_by_label().get(self.where)
 
     @property
     def machine(self) -> Machine:
@@ -111,12 +121,30 @@ class Asked:
 
     @property
     def recorded(self) -> Run | None:
-        """The nearest product in the recording."""
-        if self.recording is None:
+        """The nearest product in the recording, if it has any of that dtype."""
+        if self.recording is None or self.dtype not in self.recording.seconds_by_size:
             return None
-        size = self.recording.nearest(self.b, self.d, self.k, self.dtype)
-        seconds = self.recording.seconds_by_size[self.dtype][size]
-        return Run(self.where, *size, self.dtype, seconds, self.recording.spread, recorded=True)
+        return self.nearest_recorded()
+
+    def nearest_recorded(self) -> Run:
+        """The nearest product in the recording, or a sentence on the dtypes that it has."""
+        return self._recorded_at(self.recording.nearest(*self.size, self.dtype))
+
+    def _recorded_at(self, size: tuple[int, int, int]) -> Run:
+        recording = self.recording
+        seconds = recording.seconds_by_size[self.dtype][size]
+        told = {"recorded": True, "source": recording.source}
+        return Run(self.where, *size, self.dtype, seconds, recording.spread, **told)
+
+    def recorded_along(self, name: str) -> list[Run]:
+        """The recorded products that share the nearest one's other two sizes."""
+        near, free = self.nearest_recorded(), place(name)
+        sizes = [
+            size
+            for size in self.recording.seconds_by_size[self.dtype]
+            if all(size[other] == near.size[other] for other in range(3) if other != free)
+        ]
+        return [self._recorded_at(size) for size in sorted(sizes)]
 
     @property
     def predicted_s(self) -> Number:
@@ -157,6 +185,12 @@ class Asked:
                 f"Not run: one product is predicted to take {seconds_text(self.predicted_s)} at the machine's peak and "
                 f"could take {seconds_text(self.at_worst_s)}. This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
             )
+
+
+def recordings_by_label() -> dict[str, machines.Recording]:
+    """Every recording, as the lab's buttons call it: those by others say by whom."""
+    found = machines.recordings().values()
+    return {one.name if one.source else f"{one.name} (recorded)": one for one in found}
 
 
 def asked_for(b: object, d: object, k: object, dtype: str, where: str) -> Asked:
@@ -207,10 +241,22 @@ def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> Vie
     sentence = _bound_sentence(asked, seconds)
     if run:
         sizes = "" if run.size == asked.size else " at {:,} × {:,} × {:,}".format(*run.size)
-        sentence += f" {'Recorded' if run.recorded else 'Measured'}{sizes}: {seconds_text(run.seconds)}."
+        sentence += f" {run.verb}{sizes}: {seconds_text(run.seconds)}."
+    sentence += _doubts(asked)
     drawn = [*_account(asked, seconds, run, guess), _roofline(asked, theirs), _along(asked, sweep, theirs)]
     table = [COLUMNS, *(_row(run) for run in reversed(runs))] if runs else []
     return View(svg.picture(1000, 525, *drawn), sentence, table)
+
+
+def _doubts(asked: Asked) -> str:
+    """What was recorded of that dtype, or under a name that could be it, and is not drawn."""
+    if not asked.recording:
+        return ""
+    return "".join(
+        f" Not drawn: {len(doubt.seconds_by_size)} products in {doubt.dtype}, {doubt.why}."
+        for doubt in asked.recording.doubts
+        if asked.dtype == doubt.dtype or asked.recorded is None
+    )
 
 
 def _bound_sentence(asked: Asked, seconds: Number) -> str:
@@ -251,12 +297,7 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
     y = 22 + 24 * 5
     yield svg.text(0, y, "recorded" if run and run.recorded else "measured", class_="strong")
     if run is None:
-        missing = (
-            "not timed yet"
-            if asked.where == HERE
-            else "only on paper: no such machine here, and no recording"
-        )
-        yield svg.text(100, y, missing, class_="faint")
+        yield svg.text(100, y, _why_nothing(asked), class_="faint")
     else:
         yield svg.dot(88, y - 5, class_="measured")
         sizes = f" at {run.b:,} × {run.d:,} × {run.k:,}" if run.size != asked.size else ""
@@ -272,14 +313,39 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
         yield svg.text(0, y + 24, "my guess", class_="faint")
         what = "measured" if same else "predicted"
         yield svg.text(100, y + 24, f"{seconds_text(guess)}, {guess / beside:.3g} times what is {what}")
-    yield svg.text(0, y + 48, f"{machine.name}. {machine.source}.", class_="faint small")
+    for number, words in enumerate(_footnotes(asked)):
+        yield svg.text(0, y + 48 + 17 * number, words, class_="faint small")
+
+
+def _why_nothing(asked: Asked) -> str:
+    """Instead of a measurement: why there is none, and what comes nearest to one."""
+    if asked.where == HERE:
+        return "not timed yet"
+    if asked.recording:
+        return f"not recorded in {asked.dtype}; there are: {', '.join(asked.recording.seconds_by_size)}"
+    best = asked.machine.achieved_flop_per_sec.get(asked.dtype)
+    if not best:
+        return "only on paper: no such machine here, and no recording"
+    share = best / asked.machine.peak(asked.dtype)
+    return f"only on paper; others reached {rate_text(best)} with some shape, {share:.0%} of the peak"
+
+
+def _footnotes(asked: Asked) -> list[str]:
+    """Whose peaks and whose times these are."""
+    machine, recording = asked.machine, asked.recording
+    notes = [f"{machine.name}. {machine.source}."]
+    if recording and recording.source:
+        notes.append(f"Recorded by {recording.source.by}: {recording.source.where}.")
+    elif not recording and machine.achieved_source and asked.where != HERE:
+        notes.append(f"Reached: {machine.achieved_source}.")
+    return notes
 
 
 def _utilisation(run: Run) -> str:
     """Of the data sheet where there is one, and of what is achieved; and which is which."""
     sheet, achieved = _shares(run)
-    words = [f"MFU {100 * sheet:.1f} % of the data sheet" if sheet else ""]
-    words += [f"{100 * achieved:.1f} % of the largest rate measured" if achieved else ""]
+    words = [f"MFU {100 * sheet:.1f} % of the sheet" if sheet else ""]
+    words += [f"{100 * achieved:.1f} % of the largest rate" if achieved else ""]
     return ", ".join(filter(None, words))
 
 
@@ -297,7 +363,7 @@ def _row(run: Run) -> list[str]:
         *(f"{size:,}" for size in (run.b, run.d, run.k)),
         run.dtype,
         seconds_text(run.seconds),
-        f"{100 * run.spread:.1f} %",
+        f"{100 * run.spread:.1f} %" if run.spread is not None else "not said",
         rate_text(run.rate),
         f"{100 * sheet:.1f} %" if sheet else "no data sheet",
         f"{100 * achieved:.1f} %" if achieved else "",
@@ -318,7 +384,9 @@ def _roofline(asked: Asked, runs: list[Run]) -> str:
     """The roof, every run under it, and the product that is asked for on it."""
     machine, dtype = asked.machine, asked.dtype
     peak, ridge = machine.peak(dtype), predict.ridge(machine, dtype)
-    plot = _ranged(ROOF, (min([peak / 10_000, *(run.rate / 2 for run in runs)]), peak * 3))
+    recorded = asked.recording.points(dtype) if asked.recorded else []
+    lowest = [*(run.rate / 2 for run in runs), *(rate / 2 for _, rate in recorded)]
+    plot = _ranged(ROOF, (min([peak / 10_000, *lowest]), peak * 3))
     low, high = plot.x_range
     ours = predict.intensity(predict.matmul_flops(asked.b, asked.d, asked.k), asked.nbytes)
     attainable = min(peak, ours * machine.bytes_per_sec)
@@ -334,6 +402,7 @@ def _roofline(asked: Asked, runs: list[Run]) -> str:
                 [plot.at(ridge, peak), (plot.x(ridge), plot.top + plot.height)], class_="line dashed"
             ),
             svg.text(plot.x(ridge) + 6, plot.top + plot.height - 8, f"ridge {ridge:.3g}", class_="small"),
+            *(svg.dot(*plot.at(*point), 3, class_="measured past") for point in recorded),
             *_measured_dots(plot, asked, runs, lambda run: (run.intensity, run.rate)),
             svg.dot(*plot.at(ours, attainable), 8, class_="ring"),
         ]
