@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
 
 from course_utils import machines, predict
-from course_utils.machines import Recording, Workload
+from course_utils.machines import Recording, Size, Workload
 from tests.glossary import unlinked
 from tests.notebooks import read
 from tests.outputs import NOTEBOOKS
@@ -27,10 +28,32 @@ class Statement:
     only: tuple[str, ...] = ()  # machines that it is about; all that have a data sheet, if none is named
 
 
+class NotRecordedError(LookupError):
+    """What a statement is about is not in the recording, or stands there in doubt."""
+
+
+def seconds_in(recording: Recording, dtype: str) -> Mapping[Size, float]:
+    if dtype not in recording.seconds_by_size or any(doubt.dtype == dtype for doubt in recording.doubts):
+        raise NotRecordedError(dtype)
+    return recording.seconds_by_size[dtype]
+
+
+def seconds_of(recording: Recording, dtype: str, *size: int) -> float:
+    if size not in seconds_in(recording, dtype):
+        raise NotRecordedError(size)
+    return recording.seconds_by_size[dtype][size]
+
+
 def best(recording: Recording, dtype: str) -> float:
     """The largest FLOP/s of any recorded product."""
-    seconds = recording.seconds_by_size.get(dtype, {})
-    return max((2 * math.prod(size) / s for size, s in seconds.items()), default=math.nan)
+    return max(2 * math.prod(size) / s for size, s in seconds_in(recording, dtype).items())
+
+
+def workload(recording: Recording, ending: str) -> Workload:
+    for one in recording.workloads:
+        if one.name.endswith(ending):
+            return one
+    raise NotRecordedError(ending)
 
 
 def ratio_between(low: float, high: float, dtype: str, other: str) -> Callable[[Recording], bool]:
@@ -38,16 +61,35 @@ def ratio_between(low: float, high: float, dtype: str, other: str) -> Callable[[
 
 
 def of_the_bandwidth(recording: Recording, name: str) -> float:
-    return recording.workload(name).bytes_per_sec / recording.machine.bytes_per_sec
+    return workload(recording, name).bytes_per_sec / recording.machine.bytes_per_sec
 
 
 def mfu(recording: Recording, ending: str) -> float:
-    (step,) = (one for one in recording.workloads if one.name.endswith(ending))
+    step = workload(recording, ending)
     return step.flop_per_sec / recording.machine.peak(step.dtype)
 
 
 def steps(recording: Recording) -> list[Workload]:
-    return [one for one in recording.workloads if one.peak_bytes]
+    return [workload(recording, ending) for ending in ("a training step", "recomputed")]
+
+
+def no_faster_than_the_rule(recording: Recording) -> bool:
+    """Of the products that are larger than an H100's cache of 50 MB."""
+    off = {
+        (dtype, size): ratio
+        for dtype in recording.seconds_by_size
+        for ratios in recording.over_prediction(dtype).values()
+        for size, ratio in ratios.items()
+        if predict.matmul_bytes(*size, dtype) > 2**26
+    }
+    if not off:
+        raise NotRecordedError("large products")
+    return min(off.values()) >= 0.99
+
+
+def share(recording: Recording, n: int) -> float:
+    """Of the dense peak in bf16, by the square product of that size."""
+    return 2 * n**3 / seconds_of(recording, "bf16", n, n, n) / recording.machine.peak("bf16")
 
 
 AROUND = ("softmax", "LayerNorm, forward", "cross-entropy")
@@ -77,32 +119,57 @@ STATEMENTS = {
         "04_flops",
         "flops-119",
         "Divide by the dense peak of the dtype in use",
-        lambda r: all(best(r, dtype) <= r.machine.peak(dtype) for dtype in r.seconds_by_size if dtype in r.machine.peak_flop_per_sec),
+        lambda r: all(
+            2 * math.prod(size) / s <= r.machine.peak(dtype)
+            for dtype, table in r.seconds_by_size.items()
+            for size, s in table.items()
+        ),
     ),
     "time is the larger of the two": Statement(
         "04_flops",
         "flops-119",
         "Time is the larger of FLOPs / FLOP/s and bytes / bytes/s.",
-        lambda r: all(
-            seconds >= 0.99 * predict.matmul_seconds(*size, r.machine, "bf16")
-            for size, seconds in r.seconds_by_size["bf16"].items()
-            if predict.matmul_bytes(*size, "bf16") > 2**28  # no cache holds them
-        ),
+        no_faster_than_the_rule,
     ),
     "one token at a time": Statement(
         "04_flops",
         "flops-059",
         "weights are fetched, used once, and forgotten",
-        lambda r: r.seconds_by_size["bf16"][1, 4096, 4096]
+        lambda r: seconds_of(r, "bf16", 1, 4096, 4096)
         >= predict.matmul_bytes(1, 4096, 4096, "bf16") / r.machine.bytes_per_sec,
     ),
     "large squares are bound by arithmetic": Statement(
         "04_flops",
         "flops-057",
         "Predict the size from which an H100 is limited by its arithmetic",
-        lambda r: 2 * 4096**3 / r.seconds_by_size["bf16"][4096, 4096, 4096] > 0.5 * r.machine.peak("bf16")
-        and 2 * 256**3 / r.seconds_by_size["bf16"][256, 256, 256] < 0.5 * r.machine.peak("bf16"),
+        lambda r: share(r, 4096) > 0.5 > share(r, 256),
         HOPPER,
+    ),
+    "a product has to be large": Statement(
+        "04_flops",
+        "flops-gpu-05",
+        "At 1,024 the H100 gets a quarter of it, at 2,048 more than half, at 4,096 79 %",
+        lambda r: 0.2 < share(r, 1024) < 0.4 and 0.5 < share(r, 2048) < share(r, 4096) < 0.85,
+        HOPPER,
+    ),
+    "the rule is a bound": Statement(
+        "04_flops",
+        "flops-gpu-11",
+        "the rule is a bound, and no forecast",
+        lambda r: no_faster_than_the_rule(r) and all(
+            statistics.median(ratios.values()) > 1.1
+            for dtype in r.seconds_by_size
+            if not any(doubt.dtype == dtype for doubt in r.doubts)
+            for ratios in r.over_prediction(dtype).values()
+            if ratios
+        ),
+    ),
+    "two sources agree": Statement(
+        "04_flops",
+        "flops-gpu-15",
+        "They are less than 2 % apart",
+        lambda r: abs(best(r, "bf16") / machines.MACHINES[r.machine.name].achieved_flop_per_sec["bf16"] - 1) < 0.02,
+        ("H100 SXM",),
     ),
     "memory limits what is around the products": Statement(
         "04_flops",
@@ -154,14 +221,46 @@ def test_the_statement_stands_in_its_notebook(name):
     assert said.words in unlinked(cell.source)
 
 
-@pytest.mark.skipif(not GPUS, reason="No recording of a machine with a data sheet has been made yet.")
-@pytest.mark.parametrize("name", STATEMENTS)
-@pytest.mark.parametrize("recording", GPUS, ids=lambda recording: recording.machine.name)
-def test_a_recorded_gpu_bears_the_statement_out(recording, name):
+# What no recording of a GPU tells yet: `make gpu` would, on a Hopper card.
+WAITING = {
+    "bf16 is 15 times fp32",
+    "one token at a time",
+    "memory limits what is around the products",
+    "half is good",
+    "recomputing does not raise MFU",
+    "recomputing saves memory",
+    "a step's peak is predicted",
+    "fp8 is up to twice bf16",
+}
+
+
+def borne_out(name: str, recording: Recording) -> bool | None:
+    """None where the statement is about others, or about what was not recorded."""
     said = STATEMENTS[name]
     if said.only and recording.machine.name not in said.only:
-        pytest.skip(f"This is said of {' and '.join(said.only)} alone.")
-    assert said.holds(recording)
+        return None
+    try:
+        return said.holds(recording)
+    except NotRecordedError:
+        return None
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_no_recorded_gpu_contradicts_a_statement_and_most_are_borne_out(name):
+    verdicts = {recording.name: borne_out(name, recording) for recording in GPUS}
+    assert False not in verdicts.values(), verdicts
+    assert (True not in verdicts.values()) == (name in WAITING), verdicts
+
+
+def test_what_searches_found_is_as_the_statements_on_fp8_and_on_half_of_the_peak_say():
+    searched = {name: machine for name, machine in machines.MACHINES.items() if machine.achieved_flop_per_sec}
+    assert len(searched) >= 12
+    for name, machine in searched.items():
+        reached = machine.achieved_flop_per_sec
+        assert 0.5 < reached["bf16"] / machine.peak("bf16") < 0.9, name
+        assert "mamf-finder" in machine.achieved_source
+        if "fp8" in reached:
+            assert 1.7 < reached["fp8"] / reached["bf16"] < 2, name
 
 
 # The checks themselves: a GPU as the data sheet would have it passes, and one that is otherwise fails.
@@ -170,10 +269,12 @@ def test_a_recorded_gpu_bears_the_statement_out(recording, name):
 def made_up() -> Recording:
     """An H100 that reaches four fifths of all it promises, and takes 2 µs for a launch."""
     h100 = machines.MACHINES["H100 SXM"]
-    sizes = [(n, n, n) for n in (256, 1024, 4096)] + [(1, 4096, 4096), (16_384, 16_384, 64)]
+    sizes = [(n, n, n) for n in (256, 1024, 2048, 4096)] + [(1, 4096, 4096), (16_384, 16_384, 64)]
+
+    reached = {(1024, 1024, 1024): 0.26, (2048, 2048, 2048): 0.65}
 
     def seconds(size, dtype):
-        return max(2e-6, predict.matmul_seconds(*size, h100, dtype) / 0.8)
+        return max(2e-6, predict.matmul_seconds(*size, h100, dtype) / reached.get(size, 0.8))
 
     def step(name, share, peak_bytes):
         flops = 10**13
@@ -239,6 +340,9 @@ SPOILED = {
         with_times("bf16", 2, (4096, 4096, 4096)),
         with_times("bf16", 0.01, (256, 256, 256)),
     ],
+    "a product has to be large": [with_times("bf16", 0.3, (1024, 1024, 1024)), with_times("bf16", 2, (2048, 2048, 2048))],
+    "the rule is a bound": [with_times("bf16", 0.7, (16_384, 16_384, 64)), with_times("fp32", 0.8)],
+    "two sources agree": [with_times("bf16", 1.1, (4096, 4096, 4096)), with_times("bf16", 0.9)],
     "memory limits what is around the products": [
         with_workloads("softmax", seconds=4),
         with_workloads("cross-entropy", seconds=0.5),

@@ -2,10 +2,12 @@
 
 import math
 import random
+from collections.abc import Mapping
 
-from course_utils import predict
+from course_utils import machines, predict
 from course_utils.checks.verdict import Verdict, judge_function, judge_value
 from course_utils.datasheets import MACHINES
+from course_utils.machines import Size
 from course_utils.quantities import Number
 
 
@@ -210,6 +212,71 @@ def fitted_roofline(answer: object) -> Verdict:
         },
         because="Three made-up machines, whose roofs are known. On a real one this finds the cache where products fit into it.",
     )
+
+
+def impossible_products(answer: object) -> Verdict:
+    """The products among published ones that are faster than a dense peak allows, in the order of the table."""
+
+    def oracle(seconds_by_size: Mapping[Size, Number], peak: Number) -> list[Size]:
+        return [(b, d, k) for (b, d, k), seconds in seconds_by_size.items() if 2 * b * d * k / seconds > peak]
+
+    def without_additions(seconds_by_size: Mapping[Size, Number], peak: Number) -> list[Size]:
+        return oracle(seconds_by_size, 2 * peak)
+
+    def of_the_sparse_rate(seconds_by_size: Mapping[Size, Number], peak: Number) -> list[Size]:
+        return oracle(seconds_by_size, peak / 2)
+
+    def the_possible(seconds_by_size: Mapping[Size, Number], peak: Number) -> list[Size]:
+        return [size for size in seconds_by_size if size not in oracle(seconds_by_size, peak)]
+
+    def how_many(seconds_by_size: Mapping[Size, Number], peak: Number) -> int:
+        return len(oracle(seconds_by_size, peak))
+
+    def rates(seconds_by_size: Mapping[Size, Number], peak: Number) -> list[Number]:
+        return [2 * math.prod(size) / seconds_by_size[size] for size in oracle(seconds_by_size, peak)]
+
+    h100, v100 = (machines.recordings()[name] for name in ("H100 SXM, by OpenXLA", "V100 SXM2, by DeepBench"))
+    cases = [
+        (Published(h100.as_published("fp8")), MACHINES["H100 SXM"].peak("fp8")),
+        (Published(h100.as_published("bf16")), MACHINES["H100 SXM"].peak("bf16")),
+        (Published(v100.as_published("fp16")), MACHINES["V100 PCIe"].peak("fp16")),
+    ]
+    return judge_function(
+        answer,
+        oracle,
+        cases,
+        tempting={
+            without_additions: "A product has 2BDK FLOPs: each multiplication comes with an addition.",
+            of_the_sparse_rate: "The peak that is passed is dense already. Do not halve it.",
+            the_possible: "Those can be. Wanted are the others.",
+            how_many: "That is how many. Wanted are their sizes.",
+            rates: "Those are their rates. Wanted are their sizes, as (B, D, K).",
+        },
+        because="Six of OpenXLA's in fp8, none in bf16; and one of DeepBench's, had that V100 been a PCIe card.",
+    )
+
+
+def name_of_f32(answer: object) -> Verdict:
+    """The format in which an H100 multiplies what a compiler calls f32."""
+    return judge_value(
+        answer,
+        "tf32",
+        wanted="the name of a format, in quotes",
+        tempting={
+            "fp32": "Then it would be six times as fast as its units can be.",
+            "bf16": "bf16's own products are twice as fast on the same GPU.",
+            "fp16": "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not.",
+            "fp64": "That is twice as wide, and slower than fp32.",
+        },
+        because="tf32: fp32's reach and 11 bits of each number, on the tensor cores. 403 of 494.5 TFLOP/s.",
+    )
+
+
+class Published(dict):
+    """Seconds by size, that show themselves briefly."""
+
+    def __repr__(self) -> str:
+        return f"{{{len(self)} products}}"
 
 
 class Cloud(list):

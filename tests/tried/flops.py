@@ -40,6 +40,10 @@ def outermost(points):
     return points[-1][1], points[0][1] / points[0][0]
 
 
+def above(seconds_by_size, peak):
+    return [size for size, seconds in seconds_by_size.items() if 2 * math.prod(size) / seconds > peak]
+
+
 def as_an_array(points):
     x, rate = np.array(points).T
     return np.array([rate.max(), (rate / x).max()])
@@ -109,6 +113,35 @@ TRIED: dict[Check, Tried] = {
             (lambda points: roof(points, bandwidth=min), "no lower than this"),
             (lambda points: roof(points)[0], "2 values are wanted"),
             (lambda points: roof(points) + (points.sort() or ()), "changed what it was given"),
+        ],
+    ),
+    check.impossible_products: Tried(
+        right=[
+            lambda seconds, peak: [size for size in seconds if 2 * math.prod(size) / peak > seconds[size]],
+            lambda seconds, peak: tuple(s for s in seconds if 2 * s[0] * s[1] * s[2] > peak * seconds[s]),
+        ],
+        wrong=[
+            (lambda seconds, peak: above(seconds, 2 * peak), "comes with an addition"),
+            (lambda seconds, peak: above(seconds, peak / 2), "dense already"),
+            (
+                lambda seconds, peak: [s for s in seconds if s not in above(seconds, peak)],
+                "Wanted are the others",
+            ),
+            (lambda seconds, peak: len(above(seconds, peak)), "how many"),
+            (
+                lambda seconds, peak: [2 * math.prod(s) / seconds[s] for s in above(seconds, peak)],
+                "their rates",
+            ),
+        ],
+    ),
+    check.name_of_f32: Tried(
+        right=["tf32"],
+        wrong=[
+            ("fp32", "six times as fast"),
+            ("bf16", "twice as fast on the same GPU"),
+            ("fp16", "ends at 65,504"),
+            ("fp64", "twice as wide"),
+            (19, "the name of a format"),
         ],
     ),
 }
