@@ -1,15 +1,19 @@
 """The matmul lab as a reader meets it: dragged, typed into, timed, stopped, and given nonsense."""
 
+import math
 import re
 
 import nbformat
 import pytest
 from playwright.sync_api import Page, expect
 
+from course_utils import machines
+from course_utils.quantities import seconds_text
 from tests import browser
 from tests.outputs import ROOT
 
 browser.skip_without_browser()
+BY_OTHERS = [recording for recording in machines.recordings().values() if recording.source]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,14 @@ def test_dragging_a_size_moves_the_prediction_and_the_typed_value(flops_page, ma
         flops_page.keyboard.press("ArrowRight")
     expect(matmul.get_by_title("B, typed")).to_have_value("128")
     expect(matmul.locator(".course-picture")).to_contain_text("2 · 128 · 64 · 64 = 1,048,576")
+
+
+def test_what_is_typed_stays_though_the_slider_has_no_such_step(matmul):
+    for name, typed in (("D", "100"), ("K", "48000")):
+        matmul.get_by_title(f"{name}, typed").fill(typed)
+        expect(matmul.locator(".course-picture")).to_contain_text(f" {int(typed):,} ")
+    matmul.get_by_title("B, typed").fill("7")  # what the sliders had to say of the others has come before
+    expect(matmul.locator(".course-picture")).to_contain_text("2 · 7 · 100 · 48,000 = 67,200,000")
 
 
 def test_timing_a_product_measures_it_and_saves_its_row(flops_page, matmul):
@@ -89,7 +101,36 @@ def test_a_size_that_is_none_gets_a_sentence(matmul):
     expect(matmul.locator(".course-mistake")).to_be_empty()
 
 
-def test_a_machine_on_paper_is_predicted_and_says_that_it_is_on_paper(matmul):
-    matmul.get_by_role("button", name="H100 SXM").click()
-    expect(matmul.locator(".course-picture")).to_contain_text("only on paper")
-    expect(matmul.locator(".course-picture")).to_contain_text("NVIDIA H100 product page")
+def test_a_machine_on_paper_is_predicted_and_says_what_others_reached(matmul):
+    matmul.get_by_role("button", name="A100 SXM").click()
+    matmul.get_by_role("button", name="bf16", exact=True).click()
+    expect(matmul.locator(".course-picture")).to_contain_text("only on paper; others reached 271 TFLOP/s")
+    expect(matmul.locator(".course-picture")).to_contain_text("NVIDIA A100 data sheet")
+
+
+@pytest.mark.parametrize("recording", BY_OTHERS, ids=lambda recording: recording.name)
+def test_a_gpu_that_others_recorded_is_chosen_timed_swept_and_guessed(matmul, recording):
+    dtype = "fp16" if "fp16" in recording.seconds_by_size else "bf16"
+    size = max(recording.seconds_by_size[dtype], key=math.prod)
+    seconds = seconds_text(recording.seconds_by_size[dtype][size])
+    matmul.get_by_role("button", name=recording.name).click()
+    matmul.get_by_role("button", name=dtype, exact=True).click()
+    for name, side in zip("BDK", size, strict=True):
+        matmul.get_by_title(f"{name}, typed").fill(str(side))
+    picture, report = matmul.locator(".course-picture"), matmul.locator(".course-report")
+    expect(picture).to_contain_text(f"Recorded by {recording.source.by}: ")
+    expect(matmul.locator(".course-meaning")).to_contain_text(
+        f"Recorded by {recording.source.by}: {seconds}."
+    )
+    expect(picture.locator("circle.past")).to_have_count(len(recording.seconds_by_size[dtype]))
+    guess = matmul.get_by_label("my guess")
+    guess.fill("soon")
+    expect(matmul.locator(".course-mistake")).to_contain_text("“soon” is none.")
+    guess.fill("1 ms")
+    expect(matmul.locator(".course-mistake")).to_be_empty()
+    matmul.get_by_role("button", name="Time it").click()
+    expect(report).to_contain_text(f"Recorded by {recording.source.by}: {seconds}")
+    expect(report).to_contain_text("Your guess was ")
+    matmul.get_by_role("button", name="Sweep").click()
+    expect(report).to_contain_text("recorded along K, at ")
+    expect(matmul.locator(".course-table tr").nth(1)).to_contain_text(recording.name)

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 import traitlets
 
+from course_utils.quantities import Number
+
 LARGEST = 2**20
 DEFAULT = 4  # of a name that is new
+STEP = 0.25  # of the slider, in powers of two
 
 
 def size_of(name: str, said: int | str) -> int:
@@ -28,18 +31,26 @@ def size_of(name: str, said: int | str) -> int:
     )
 
 
+def _steps(size: Number) -> int:
+    return round(math.log2(size) / STEP)
+
+
 class SizeControl(widgets.HBox):
-    """A logarithmic slider and a field beside it; `value` is the number, or whatever was typed."""
+    """A logarithmic slider and a field beside it; `value` is the number, or whatever was typed.
+
+    The slider stands on one of its steps, next to a number that was typed: in the page it would go there by itself,
+    and say so, as if it had been dragged.
+    """
 
     value = traitlets.Union([traitlets.Int(), traitlets.Unicode()])
 
     def __init__(self, name: str, value: int, *, name_px: int = 20) -> None:
         self._slider = widgets.FloatLogSlider(
-            value,
+            2 ** (STEP * _steps(value)),
             base=2,
             min=0,
             max=20,
-            step=0.25,
+            step=STEP,
             readout=False,
             layout=widgets.Layout(width=f"{170 + name_px}px"),
             style={"description_width": f"{name_px}px"},
@@ -63,7 +74,9 @@ class SizeControl(widgets.HBox):
         self._field.tooltip = f"{name}, typed"
 
     def _dragged(self, change: dict[str, object]) -> None:
-        if not self._following and math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
+        if self._following or not math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
+            return
+        if self._slider_steps() != self._steps_of_value():
             self.value = round(self._slider.value)
 
     def _typed(self, change: dict[str, object]) -> None:
@@ -76,14 +89,20 @@ class SizeControl(widgets.HBox):
         try:
             if self._field.value != str(self.value):
                 self._field.value = str(self.value)
-            try:
-                size = size_of(self.name, self.value)
-            except ValueError:
-                return  # the lab says so; the slider stays
-            if not math.isfinite(self._slider.value) or round(self._slider.value) != size:
-                self._slider.value = size
+            steps = self._steps_of_value()
+            if steps not in (None, self._slider_steps()):
+                self._slider.value = 2 ** (STEP * steps)
         finally:
             self._following = False
+
+    def _slider_steps(self) -> int | None:
+        return _steps(self._slider.value) if math.isfinite(self._slider.value) else None
+
+    def _steps_of_value(self) -> int | None:
+        try:
+            return _steps(size_of(self.name, self.value))
+        except ValueError:
+            return None  # the lab says so; the slider stays
 
 
 class SizesControl(widgets.HBox):
