@@ -142,8 +142,8 @@ def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
     for at, cell in enumerate(notebook.cells):
         section += cell.cell_type == "markdown" and bool(re.search("^## ", cell.source, re.MULTILINE))
         if cell.cell_type == "code":
-            times = "nbval-ignore-output" in cell.metadata.get("tags", ())  # and differ from run to run
-            outputs = () if times else cell.outputs
+            differs_each_run = "nbval-ignore-output" in cell.metadata.get("tags", ())
+            outputs = () if differs_each_run else cell.outputs
             shown = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs]
             text = "\n".join([cell.source, *shown])
         else:

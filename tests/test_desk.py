@@ -413,7 +413,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
         ("", "", "Which notebook? There are: 01_floats"),
         ("9", "1", "There is no notebook '9'. There are: 01_floats"),
         ("04", "two", "named by its number, not 'two'"),
-        ("04", "9", "has no exercise 9. It has: 1 to 5."),
+        ("04", "9", "has no exercise 9. It has: 1 to 7."),
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )

@@ -33,7 +33,7 @@ class NotRecordedError(LookupError):
 
 
 def seconds_in(recording: Recording, dtype: str) -> Mapping[Size, float]:
-    if dtype not in recording.seconds_by_size or any(doubt.dtype == dtype for doubt in recording.doubts):
+    if dtype not in recording.seconds_by_size or any(doubt.dtype == dtype for doubt in recording.set_apart):
         raise NotRecordedError(dtype)
     return recording.seconds_by_size[dtype]
 
@@ -74,13 +74,13 @@ def steps(recording: Recording) -> list[Workload]:
 
 
 def no_faster_than_the_rule(recording: Recording) -> bool:
-    """Of the products that are larger than an H100's cache of 50 MB."""
+    """Of the products that are larger than an H100's cache; of those by others, which the notebook shows, all."""
     off = {
         (dtype, size): ratio
         for dtype in recording.seconds_by_size
         for ratios in recording.over_prediction(dtype).values()
         for size, ratio in ratios.items()
-        if predict.matmul_bytes(*size, dtype) > 2**26
+        if recording.source or predict.matmul_bytes(*size, dtype) > 2**26
     }
     if not off:
         raise NotRecordedError("large products")
@@ -148,8 +148,8 @@ STATEMENTS = {
     "a product has to be large": Statement(
         "04_flops",
         "flops-gpu-05",
-        "At 1,024 the H100 gets a quarter of it, at 2,048 more than half, at 4,096 79 %",
-        lambda r: 0.2 < share(r, 1024) < 0.4 and 0.5 < share(r, 2048) < share(r, 4096) < 0.85,
+        "At 1,024 the H100 gets a quarter of it, at 2,048 two thirds, at 4,096 79 %",
+        lambda r: 0.2 < share(r, 1024) < 0.3 and 0.6 < share(r, 2048) < 0.72 and 0.75 < share(r, 4096) < 0.83,
         HOPPER,
     ),
     "the rule is a bound": Statement(
@@ -159,7 +159,7 @@ STATEMENTS = {
         lambda r: no_faster_than_the_rule(r) and all(
             statistics.median(ratios.values()) > 1.1
             for dtype in r.seconds_by_size
-            if not any(doubt.dtype == dtype for doubt in r.doubts)
+            if not any(doubt.dtype == dtype for doubt in r.set_apart)
             for ratios in r.over_prediction(dtype).values()
             if ratios
         ),
@@ -167,7 +167,7 @@ STATEMENTS = {
     "two sources agree": Statement(
         "04_flops",
         "flops-gpu-15",
-        "They are less than 2 % apart",
+        "On the H100 both agree within 2 %",
         lambda r: abs(best(r, "bf16") / machines.MACHINES[r.machine.name].achieved_flop_per_sec["bf16"] - 1) < 0.02,
         ("H100 SXM",),
     ),
@@ -254,7 +254,7 @@ def test_no_recorded_gpu_contradicts_a_statement_and_most_are_borne_out(name):
 
 def test_what_searches_found_is_as_the_statements_on_fp8_and_on_half_of_the_peak_say():
     searched = {name: machine for name, machine in machines.MACHINES.items() if machine.achieved_flop_per_sec}
-    assert len(searched) >= 12
+    assert len(searched) >= 11
     for name, machine in searched.items():
         reached = machine.achieved_flop_per_sec
         assert 0.5 < reached["bf16"] / machine.peak("bf16") < 0.9, name

@@ -672,7 +672,8 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     lab.set(guess="3 ms")
     lab.start("Time it")
     lab.wait()
-    assert lab.screen.report.endswith("times that, which is of other sizes.")
+    assert "Your guess was for other sizes: " in lab.screen.report
+    assert lab.screen.report.endswith(" times what is predicted for them.")
     assert lab.screen.table[1][-2] == ""
     assert lab.screen.table[1][:4] == [f"{recording.machine.name} (recorded)", "256", "1,024", "1,024"]
     assert lab.screen.table[1][-1] == "recorded"
@@ -747,14 +748,14 @@ def test_what_was_not_recorded_is_said_and_what_was_set_apart_too():
     lab.act("Clear history")
     lab.set(where="H100 SXM, by OpenXLA", dtype="fp8", b=4096, d=4096, k=4096, guess="")
     assert "Not drawn: 6 products in fp8, above the dense peak of the data sheet" in lab.screen.meaning
-    assert (
-        "Recorded by OpenXLA at 1,024 × 4,096 × 4,096: " in lab.screen.meaning
-    )  # a neighbour: that one is in doubt itself
-    lab.set(dtype="bf16")
-    assert "Not drawn" not in lab.screen.meaning
+    assert "Not drawn: 9 products in fp8, in the same table" in lab.screen.meaning
+    assert "Recorded by OpenXLA at " in lab.screen.meaning  # a neighbour: that one is set apart itself
+    for dtype in ("bf16", "fp16", "fp32"):
+        lab.set(dtype=dtype)
+        assert "Not drawn" not in lab.screen.meaning
     lab.set(where="MI355X, by AMD", dtype="fp32")
     assert "not recorded in fp32; there are: bf16, fp8" in words(lab)
-    assert "Not drawn: 125 products in f32, and nobody knows" in lab.screen.meaning
+    assert "Not drawn: 125 products in f32, and the table does not say" in lab.screen.meaning
     for label in ("Time it", "Sweep"):
         lab.start(label)
         with pytest.raises(ValueError, match=r"'fp32' was not recorded on MI355X\. There are: bf16, fp8\."):
@@ -765,6 +766,8 @@ def test_what_was_not_recorded_is_said_and_what_was_set_apart_too():
     lab.set(where="A100 SXM", dtype="bf16")
     assert "only on paper; others reached 271 TFLOP/s with some shape, 87% of the peak" in words(lab)
     assert "Reached: mamf-finder's table" in words(lab)
+    lab.set(dtype="fp32")
+    assert "Reached" not in words(lab)
     lab.set(where=f"{CORE} (recorded)", dtype="fp32")
 
 

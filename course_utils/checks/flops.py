@@ -266,7 +266,7 @@ def name_of_f32(answer: object) -> Verdict:
             "fp32": "Then it would be six times as fast as its units can be.",
             "bf16": "bf16's own products are twice as fast on the same GPU.",
             "fp16": "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not.",
-            "fp64": "That is twice as wide, and slower than fp32.",
+            "fp64": "That is twice as wide, and the sheet promises no more for it than for fp32.",
         },
         because="tf32: fp32's reach and 11 bits of each number, on the tensor cores. 403 of 494.5 TFLOP/s.",
     )

@@ -53,7 +53,7 @@ class _Canvas(FigureCanvasAgg):
         filename_or_obj: object,
         *,
         metadata: dict[str, str] | None = None,
-        **_: object,  # what matplotlib tells other formats
+        **_: object,  # of the picture's size and colours, which are ours
     ) -> None:
         full = io.BytesIO()
         super().print_png(full)

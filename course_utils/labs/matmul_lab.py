@@ -23,7 +23,7 @@ from course_utils.labs.panel import Download, Panel, Progress, View, as_progress
 from course_utils.labs.size_control import SizeControl
 from course_utils.quantities import Number, rate_text, seconds_text
 
-ON_PAPER = ("A100 SXM", "H200 SXM")  # the others were recorded, and have the same data sheet there
+ON_PAPER = ("A100 SXM", "H200 SXM")  # a T4, an H100, a B200 and an MI300X stand among the recorded
 DTYPES = (*products.DTYPES, "xf32")  # in which an MI300X was recorded
 AT_MOST_S = 2.0  # of sampling, on a press of a button
 SAVED = (
@@ -102,8 +102,7 @@ class _MatmulLab:
         guessed = typed_seconds(guess)
         run = yield from self._run(asked, guessed)
         same = run.size == asked.size
-        others = "" if same else ", which is of other sizes"
-        off = f" Your guess was {guessed / run.seconds:.3g} times that{others}." if guessed else ""
+        off = _judged(guessed, asked, run) if guessed else ""
         doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
         sizes = "" if same else " at {:,} × {:,} × {:,}".format(*run.size)
         yield Progress(
@@ -157,6 +156,8 @@ class _MatmulLab:
         return self._keep(Run(asked.where, *asked.size, asked.dtype, *found, guess=guess))
 
     def _keep(self, run: Run) -> Run:
+        if run.recorded:  # which is the same each time, but for the guess
+            self.runs[:] = [one for one in self.runs if replace(one, guess=run.guess) != run]
         self.runs.append(run)
         return run
 
@@ -175,6 +176,15 @@ class _MatmulLab:
     def clear(self, **_: object) -> None:
         """Forget every run."""
         self.runs.clear()
+
+
+def _judged(guess: Number, asked: Asked, run: Run) -> str:
+    """How far off the guess was: from the product that was asked for, if its time is known, and else from the prediction."""
+    if run.size == asked.size:
+        return f" Your guess was {guess / run.seconds:.3g} times that."
+    return (
+        f" Your guess was for other sizes: {guess / asked.predicted_s:.3g} times what is predicted for them."
+    )
 
 
 def _steps(asked: Asked, at_most_s: Number) -> Generator[measure.Step, None, measure.Timing]:

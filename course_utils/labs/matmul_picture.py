@@ -242,20 +242,20 @@ def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> Vie
     if run:
         sizes = "" if run.size == asked.size else " at {:,} × {:,} × {:,}".format(*run.size)
         sentence += f" {run.verb}{sizes}: {seconds_text(run.seconds)}."
-    sentence += _doubts(asked)
+    sentence += _not_drawn(asked)
     drawn = [*_account(asked, seconds, run, guess), _roofline(asked, theirs), _along(asked, sweep, theirs)]
     table = [COLUMNS, *(_row(run) for run in reversed(runs))] if runs else []
     return View(svg.picture(1000, 525, *drawn), sentence, table)
 
 
-def _doubts(asked: Asked) -> str:
-    """What was recorded of that dtype, or under a name that could be it, and is not drawn."""
-    if not asked.recording:
-        return ""
+def _not_drawn(asked: Asked) -> str:
+    """What was recorded of that dtype, or as f32, and is set apart."""
+    asked_as = {asked.dtype, *(["f32"] if asked.dtype in ("fp32", "tf32", "xf32") else [])}
+    apart = asked.recording.set_apart if asked.recording else ()
     return "".join(
-        f" Not drawn: {len(doubt.seconds_by_size)} products in {doubt.dtype}, {doubt.why}."
-        for doubt in asked.recording.doubts
-        if asked.dtype == doubt.dtype or asked.recorded is None
+        f" Not drawn: {len(one.seconds_by_size)} products in {one.dtype}, {one.why}."
+        for one in apart
+        if one.dtype in asked_as
     )
 
 
@@ -274,10 +274,11 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
     """The formulas with the numbers filled in, prediction beside measurement."""
     b, d, k, machine = asked.b, asked.d, asked.k, asked.machine
     flops, width = predict.matmul_flops(b, d, k), predict.dtype_bytes(asked.dtype)
+    bytes_of = f"(B·D + D·K + B·K) · {width}" if asked.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
     peak = machine.peak(asked.dtype)
     lines = [
         ("FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}"),
-        ("bytes", f"(B·D + D·K + B·K) · {width} = {bytes_text(asked.nbytes)}"),
+        ("bytes", f"{bytes_of} = {bytes_text(asked.nbytes)}"),
         (
             "arithmetic",
             f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}",
@@ -336,7 +337,7 @@ def _footnotes(asked: Asked) -> list[str]:
     notes = [f"{machine.name}. {machine.source}."]
     if recording and recording.source:
         notes.append(f"Recorded by {recording.source.by}: {recording.source.where}.")
-    elif not recording and machine.achieved_source and asked.where != HERE:
+    elif not recording and asked.dtype in machine.achieved_flop_per_sec and asked.where != HERE:
         notes.append(f"Reached: {machine.achieved_source}.")
     return notes
 

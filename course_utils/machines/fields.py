@@ -1,26 +1,39 @@
 """Whether JSON has the fields of a recording, and a sentence on each that it has not."""
 
-import math
-import re
+import datetime
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 SHOWN = 60  # characters of a wrong value
 LARGEST_SIZE = 2**40
 SHORTEST_S, LONGEST_S = 1e-9, 1e6  # what is outside is no time of a product
+LARGEST = 1e18  # bytes, FLOP/s, FLOPs: what is beyond would be no machine of today
+LONGEST_TEXT = 500
 Test = Callable[[object], bool]
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return _may_be_empty(value) and bool(value.strip())
+
+
+def _may_be_empty(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and len(value) <= LONGEST_TEXT
+
+
+def _is_name(value: object) -> bool:
+    return _is_text(value) and len(value) <= SHOWN
 
 
 def _is_date(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+    try:
+        return str(datetime.date.fromisoformat(value)) == value
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Neither NaN nor infinite nor an integer that no float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def _is_positive(value: object) -> bool:
@@ -32,7 +45,7 @@ def _is_share(value: object) -> bool:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**24
 
 
 def _is_size(value: object) -> bool:
@@ -60,13 +73,17 @@ def _or_null(test: Test) -> Test:
     return lambda value: value is None or test(value)
 
 
-TEXT = _is_text, "a text"
-POSITIVE = _is_positive, "a number above 0"
-TIME = _is_time, "a time in seconds, from a nanosecond up"
+TEXT = _is_text, "a text of one line"
+NAME = _is_name, f"a name of one line and at most {SHOWN} characters"
+POSITIVE = _is_positive, "a number above 0, and at most 10^18"
+TIME = _is_time, "a time in seconds, between a nanosecond and 10^6 s"
 SHARE = _is_share, "a number from 0 up"
 COUNT = _is_count, "a whole number from 0 up"
 RATES = _is_table_of(_is_positive), "rates above 0 by dtype"
-ROW = _is_row, "[B, D, K, seconds], three whole sizes from 1 up and a time from a nanosecond up"
+ROW = (
+    _is_row,
+    "[B, D, K, seconds], three whole sizes from 1 to 2^40 and a time between a nanosecond and 10^6 s",
+)
 ANYTHING = lambda value: True, "anything"  # looked into below
 
 WHOLE = {
@@ -77,7 +94,7 @@ WHOLE = {
     "median_spread": (_or_null(_is_share), "a number from 0 up, or null where nobody said"),
 }
 MACHINE = {
-    "name": TEXT,
+    "name": NAME,
     "peak_flop_per_sec": RATES,
     "bytes": (lambda value: _is_count(value) and value > 0, "a whole number from 1 up"),
     "bytes_per_sec": POSITIVE,
@@ -85,7 +102,7 @@ MACHINE = {
     "sparse_flop_per_sec": RATES,
     "achieved_flop_per_sec": RATES,
     "achieved_bytes_per_sec": (_or_null(_is_positive), "a number above 0, or null"),
-    "achieved_source": (lambda value: isinstance(value, str), "a text"),
+    "achieved_source": (_may_be_empty, "a text of one line, or none"),
     "has_data_sheet": (lambda value: isinstance(value, bool), "true or false"),
 }
 MACHINE_NEEDED = {
@@ -99,10 +116,10 @@ WORKLOAD = {
     "spread": SHARE,
 }
 WORKLOAD_COUNTS = dict.fromkeys(("flops", "bytes", "tokens", "predicted_peak_bytes", "peak_bytes"), COUNT)
-REPEAT = {"dtype": TEXT, "size": (_is_size, "[B, D, K]"), "seconds": TIME, "spread": SHARE}
-SOURCE = dict.fromkeys(("by", "where", "licence", "method", "not_said"), TEXT)
-DOUBT = {"dtype": TEXT, "why": TEXT, "products": ANYTHING}
-LISTS = {"workloads": (WORKLOAD, WORKLOAD_COUNTS), "repeats": (REPEAT, {}), "doubts": (DOUBT, {})}
+REPEAT = {"dtype": NAME, "size": (_is_size, "[B, D, K]"), "seconds": TIME, "spread": SHARE}
+SOURCE = dict.fromkeys(("by", "where", "licence", "method", "not_said"), TEXT) | {"by": NAME}
+SET_APART = {"dtype": NAME, "why": TEXT, "products": ANYTHING}
+LISTS = {"workloads": (WORKLOAD, WORKLOAD_COUNTS), "repeats": (REPEAT, {}), "set_apart": (SET_APART, {})}
 MAY_BE_MISSING = {
     **dict.fromkeys(LISTS, ANYTHING),
     "source": ANYTHING,
@@ -127,7 +144,7 @@ def problems(data: object) -> Iterator[str]:
             continue
         for number, one in enumerate(entries):
             yield from _checked(f"{name}[{number}]", one, rules, more)
-            if name == "doubts" and isinstance(one, dict) and "products" in one:
+            if name == "set_apart" and isinstance(one, dict) and "products" in one:
                 yield from _rows(f"{name}[{number}].products", one["products"])
     if data.get("source") is not None:
         yield from _checked("source", data["source"], SOURCE, {})

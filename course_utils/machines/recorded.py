@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import re
 import statistics
 import warnings
 from collections.abc import Iterable, Mapping
@@ -66,7 +67,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class SetApart:
     """Products that were recorded and are not to be used, and why."""
 
     dtype: str
@@ -89,7 +90,7 @@ class Recording:
     """What was measured on a machine that the reader may not have."""
 
     machine: Machine
-    taken: str
+    taken: str  # the day; of what others measured, that of the table
     software: str
     seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
     spread: Number | None  # the median over all products; None where nobody said
@@ -98,12 +99,17 @@ class Recording:
     state: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)  # power, clocks; when, then what
     repeats: tuple[Repeat, ...] = ()
     source: Source | None = None  # nothing of it was measured by this course, if there is one
-    doubts: tuple[Doubt, ...] = ()
+    set_apart: tuple[SetApart, ...] = ()
 
     @property
     def name(self) -> str:
         """The machine's, and who recorded it, if others did."""
         return f"{self.machine.name}, by {self.source.by}" if self.source else self.machine.name
+
+    @property
+    def file_name(self) -> str:
+        """Where it lies in `FOLDER`."""
+        return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
     def _seconds(self, dtype: str) -> Mapping[Size, Number]:
         if dtype not in self.seconds_by_size:
@@ -121,7 +127,7 @@ class Recording:
 
     def as_published(self, dtype: str) -> dict[Size, Number]:
         """Every product's time, those in doubt among them: to be judged, and not to be used."""
-        doubted = [one.seconds_by_size for one in self.doubts if one.dtype == dtype]
+        doubted = [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
         return {
             size: s for table in (self.seconds_by_size.get(dtype, {}), *doubted) for size, s in table.items()
         }
@@ -140,11 +146,10 @@ class Recording:
         The prediction is the roofline's, the larger of the two times. What it says takes less than 10 µs is small.
         """
         apart: dict[str, dict[Size, Number]] = {"arithmetic": {}, "memory": {}, "small": {}}
-        for (size, seconds), (intensity, _) in zip(
-            self._seconds(dtype).items(), self.points(dtype), strict=True
-        ):
+        for size, seconds in self._seconds(dtype).items():
             predicted_s = predict.matmul_seconds(*size, self.machine, dtype)
-            limit = "arithmetic" if intensity >= predict.ridge(self.machine, dtype) else "memory"
+            arithmetic_s = predict.matmul_flops(*size) / self.machine.peak(dtype)
+            limit = "arithmetic" if arithmetic_s == predicted_s else "memory"
             apart["small" if predicted_s < SMALL_S else limit][size] = seconds / predicted_s
         return apart
 
@@ -197,7 +202,7 @@ class Recording:
 
 def over_prediction_table(dtypes: Mapping[str, str]) -> Table:
     """How far off the roofline's times are: for recordings by name, in a dtype of each, by what limits a product."""
-    rows = [["measured / predicted time", "limit", "products", "least", "median", "largest"]]
+    rows = [["measured / predicted", "limit", "products", "least ratio", "median ratio", "largest ratio"]]
     for name, dtype in dtypes.items():
         for limit, by_size in recordings()[name].over_prediction(dtype).items():
             ratios = sorted(by_size.values())
@@ -239,8 +244,8 @@ def read(path: Path) -> Recording:
         state=data.get("state", {}),
         repeats=tuple(Repeat(**one | {"size": tuple(one["size"])}) for one in data.get("repeats", ())),
         source=Source(**data["source"]) if data.get("source") else None,
-        doubts=tuple(
-            Doubt(one["dtype"], one["why"], _by_size(one["products"])) for one in data.get("doubts", ())
+        set_apart=tuple(
+            SetApart(one["dtype"], one["why"], _by_size(one["products"])) for one in data.get("set_apart", ())
         ),
     )
 
@@ -248,9 +253,11 @@ def read(path: Path) -> Recording:
 def json_in(path: Path) -> object:
     """What the file holds, or a sentence."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"it cannot be read as JSON ({str(error)[:80]}).") from None
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ValueError(f"it cannot be opened ({error.strerror}).") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is no JSON ({str(error)[:80]}).") from None
 
 
 def _by_size(rows: Iterable[list[Number]]) -> dict[Size, Number]:
@@ -273,10 +280,10 @@ def text_of(recording: Recording) -> str:
     }
     parts["workloads"] = _lines(map(_changed, recording.workloads))
     parts["repeats"] = _lines(map(vars, recording.repeats))
-    parts["doubts"] = _listed(
+    parts["set_apart"] = _listed(
         f'{{"dtype": {json.dumps(one.dtype)}, "why": {json.dumps(one.why, ensure_ascii=False)}, '
         f'"products": {_lines(_rows(one.seconds_by_size), 3)}}}'
-        for one in recording.doubts
+        for one in recording.set_apart
     )
     rows = (f' "{dtype}": {_lines(_rows(seconds))}' for dtype, seconds in recording.seconds_by_size.items())
     parts["products"] = "{\n" + ",\n".join(rows) + "\n }"

@@ -4,7 +4,6 @@ import gc
 import itertools
 import math
 import platform
-import re
 import statistics
 import time
 from collections.abc import Callable
@@ -54,7 +53,7 @@ def record(say: Say = print) -> Path:
         state={when: read for when, read in state.items() if read},
     )
     found = replace(found, repeats=repeats(found, where))
-    path = recorded.FOLDER / f"{re.sub(r'[^a-z0-9]+', '_', machine.name.lower()).strip('_')}.json"
+    path = recorded.FOLDER / found.file_name
     path.parent.mkdir(exist_ok=True)
     path.write_text(recorded.text_of(found), encoding="utf-8")
     say(
@@ -184,6 +183,12 @@ def repeats(recording: Recording, where: str) -> tuple[Repeat, ...]:
     again = []
     for dtype in recording.seconds_by_size:
         size = recording.nearest(*_REPEATED, dtype)
-        timing = measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=3.0)
+        try:
+            timing = measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=3.0)
+        except (
+            ValueError,
+            RuntimeError,
+        ):  # short of memory now; the review will miss it, and the rest is kept
+            continue
         again.append(Repeat(dtype, size, _digits(timing.seconds, 4), _digits(timing.spread, 3)))
     return tuple(again)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from course_utils.datasheets import MACHINES
 from course_utils.machines import fields, recorded
-from course_utils.machines.recorded import Recording
+from course_utils.machines.recorded import Recording, Size
 from course_utils.predict import DTYPE_BYTES
-from course_utils.quantities import rate_text, seconds_text
+from course_utils.quantities import Number, rate_text, seconds_text
 
 SAME_WITHIN = 0.1  # a repeated product's two times, where its samples do not spread further
+WIDEST_SPREAD = 0.5  # that excuses a difference
 # Where no sheet gives a peak, the largest rate of a few shapes takes its place, and other shapes may exceed it.
 # On a CPU without units for it, fp16 was seen at 1.41 times that.
 OVER_A_MEASURED_PEAK = 1.5
@@ -31,53 +32,60 @@ def review(path: Path) -> list[str]:
 
 
 def _machine(recording: Recording) -> Iterator[str]:
-    machine = recording.machine
-    if not machine.has_data_sheet:
-        return
-    sheet = MACHINES.get(machine.name)
-    if sheet is None:
+    machine, sheet = recording.machine, MACHINES.get(recording.machine.name)
+    if sheet and not machine.has_data_sheet:
+        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.py. Record again with this version."
+    elif machine.has_data_sheet and not sheet:
         yield f"machine.name: no data sheet here is called {machine.name!r}. Add it to datasheets.py, or set has_data_sheet to false."
-    elif (sheet.peak_flop_per_sec, sheet.bytes_per_sec) != (machine.peak_flop_per_sec, machine.bytes_per_sec):
-        yield f"machine: its rates are not those of the data sheet of {machine.name} in datasheets.py. Record again with this version."
+    elif sheet:
+        for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
+            if getattr(machine, name) != getattr(sheet, name):
+                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.py. Record again with this version."
+
+
+def _limits(recording: Recording) -> tuple[Number, str]:
+    """By how many times a rate may exceed the machine's peak, and what that peak is."""
+    if recording.machine.has_data_sheet:
+        return 1, "the dense peak"
+    return OVER_A_MEASURED_PEAK, f"{OVER_A_MEASURED_PEAK} times the largest rate that was measured"
 
 
 def _rates(recording: Recording) -> Iterator[str]:
-    machine = recording.machine
-    factor = 1 if machine.has_data_sheet else OVER_A_MEASURED_PEAK
-    what = (
-        "dense peak"
-        if machine.has_data_sheet
-        else f"largest rate that was measured, even {factor} times that"
-    )
+    factor, what = _limits(recording)
+    peaks = recording.machine.peak_flop_per_sec
     for dtype, seconds_by_size in recording.seconds_by_size.items():
-        if dtype not in machine.peak_flop_per_sec or dtype not in DTYPE_BYTES:
+        if dtype not in DTYPE_BYTES:
+            yield f"products.{dtype}: no dtype is called that here; there are: {', '.join(DTYPE_BYTES)}."
+        elif dtype not in peaks:
             yield f"products.{dtype}: machine.peak_flop_per_sec has no {dtype}, so its rates cannot be judged."
-            continue
-        limit = factor * machine.peak_flop_per_sec[dtype]
-        for size, seconds in seconds_by_size.items():
-            rate = 2 * math.prod(size) / seconds
-            if rate > limit:
-                yield (
-                    f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)} are {rate_text(rate)}, above the "
-                    f"{what}, {rate_text(limit)}. Either the time is wrong or not all of the work was done."
-                )
+        else:
+            for size, seconds in seconds_by_size.items():
+                rate, limit = 2 * math.prod(size) / seconds, factor * peaks[dtype]
+                if rate > limit:
+                    yield (
+                        f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)} are {rate_text(rate)}, above "
+                        f"{what}, {rate_text(limit)}. Either the time is wrong or not all of the work was done."
+                    )
     for one in recording.workloads:
-        limit = factor * machine.peak_flop_per_sec.get(one.dtype, math.inf)
-        if one.flop_per_sec > limit:
-            yield f"workloads: {one.name} at {rate_text(one.flop_per_sec)} is above the {what}, {rate_text(limit)}."
+        if one.flops and one.dtype not in peaks:
+            yield f"workloads: machine.peak_flop_per_sec has no {one.dtype}, so {one.name} cannot be judged."
+        elif one.flops and one.flop_per_sec > factor * peaks[one.dtype]:
+            yield f"workloads: {one.name} at {rate_text(one.flop_per_sec)} is above {what}, {rate_text(factor * peaks[one.dtype])}."
 
 
 def _repeats(recording: Recording) -> Iterator[str]:
     if recording.source:
         return  # others timed nothing twice, and that is among what is not said
-    if not recording.repeats:
-        yield "repeats: no product was timed twice. Record again with this version."
+    for dtype in recording.seconds_by_size:
+        if dtype not in (one.dtype for one in recording.repeats):
+            yield f"repeats: no product in {dtype} was timed twice. Record again with this version."
     for one in recording.repeats:
         first = recording.seconds_by_size.get(one.dtype, {}).get(one.size)
         if first is None:
             yield f"repeats: {_sizes(one.size)} in {one.dtype} is not among the products."
             continue
-        ratio, allowed = max(first, one.seconds) / min(first, one.seconds), 1 + max(SAME_WITHIN, one.spread)
+        ratio = max(first, one.seconds) / min(first, one.seconds)
+        allowed = 1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD))
         if ratio > allowed:
             yield (
                 f"repeats: {_sizes(one.size)} in {one.dtype} took {seconds_text(first)} and later {seconds_text(one.seconds)}, "
@@ -98,7 +106,7 @@ def _name(path: Path) -> str:
         return ""
 
 
-def _sizes(size: recorded.Size) -> str:
+def _sizes(size: Size) -> str:
     return " × ".join(f"{side:,}" for side in size)
 
 
@@ -114,9 +122,9 @@ def main(arguments: list[str]) -> int:
         print(f"{path.name} may not be added:", *wrong[:MOST_SAID], *more, sep="\n- ")
         return 1
     recording = recorded.read(path)
-    products = sum(map(len, recording.seconds_by_size.values()))
+    number, (_, what) = sum(map(len, recording.seconds_by_size.values())), _limits(recording)
     repeats = ", and each that was timed twice took as long both times" if recording.repeats else ""
-    print(f"{path.name} may be added: {recording.name}, {products} products, none above its peak{repeats}.")
+    print(f"{path.name} may be added: {recording.name}, {number} products, none above {what}{repeats}.")
     return 0
 
 

@@ -6,23 +6,26 @@ method and what is not said. What is taken, under which name, and what is kept a
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course_utils.machines import MACHINES, Recording, recorded
-from course_utils.machines.recorded import Doubt, Size, Source
+from course_utils.machines import MACHINES, Machine, Recording, recorded
+from course_utils.machines.recorded import SetApart, Size, Source
 from course_utils.quantities import Number, rate_text
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
-NVIDIAS_F32, AMDS_F32 = "tf32", "xf32"  # what a compiler makes of "f32" where the tensor cores have it
+NVIDIAS_F32, AMDS_F32 = (
+    "tf32",
+    "xf32",
+)  # what a compiler most likely makes of "f32": its best rates are above fp32's peak
 OPENXLA = {"bf16": "bf16", "fp8 E4M3": "fp8"}
 DEEPBENCH = {"fp32": "fp32", "fp16 (fp32 sums, tensor cores)": "fp16"}
 UNEXPLAINED = (
-    "and nobody knows what the compiler made of it: this GPU has neither tf32 nor xf32, and its fp32 units "
+    "and the table does not say what the compiler made of it: this GPU has neither tf32 nor xf32 units, and its fp32 units "
     "reach 157.3 TFLOP/s, not the 238.6 of the fastest"
 )
+NOT_THERE = "which the table at the commit that is named does not hold: there, the square product of 4,096 has 100 TFLOP/s in fp8"
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Taken:
     gpu: str
     by: str
     sheet: str
-    taken: str
+    published: str
     f32: str | None = None
     also_not_said: str = ""
 
@@ -44,19 +47,18 @@ TAKEN = (
         "H100 SXM",
         "2025-10-21",
         NVIDIAS_F32,
-        "software versions; when it was measured",
+        "SXM is taken, because 780 TFLOP/s are more than the PCIe card's 756; an NVL, an H200 and a GH200 are not excluded",
     ),
-    Taken("B200", "OpenXLA", "B200", "2025-10-21", NVIDIAS_F32, "software versions; when it was measured"),
-    Taken("MI300X", "AMD", "MI300X", "2026-06-11", AMDS_F32, "software versions; when it was measured"),
-    Taken("MI355X", "AMD", "MI355X", "2026-06-29", None, "software versions; when it was measured"),
-    Taken("T4", "DeepBench", "T4", "2020-08-11", None, "power limit, clocks; when it was measured"),
+    Taken("B200", "OpenXLA", "B200", "2025-10-21", NVIDIAS_F32),
+    Taken("MI300X", "AMD", "MI300X", "2026-06-11", AMDS_F32),
+    Taken("MI355X", "AMD", "MI355X", "2026-06-29"),
+    Taken("T4", "DeepBench", "T4", "2020-08-11", also_not_said="power limit, clocks"),
     Taken(
         "V100",
         "DeepBench",
         "V100 SXM2",
         "2020-08-11",
-        None,
-        "the board: SXM2 is taken, because 112.3 TFLOP/s are more than the PCIe card's 112; clocks; when it was measured",
+        also_not_said="clocks, and the board: SXM2 is taken, because 14.8 TFLOP/s in fp32 are more than the PCIe card's 14",
     ),
 )
 
@@ -67,42 +69,46 @@ def built() -> dict[str, str]:
     if set(published) != {one.gpu for one in TAKEN}:
         raise ValueError(f"Published are {', '.join(published)}; say for each of them what is taken.")
     recordings = (recording_of(one, published[one.gpu]) for one in TAKEN)
-    return {file_name(recording): recorded.text_of(recording) for recording in recordings}
-
-
-def file_name(recording: Recording) -> str:
-    """From the recording's name."""
-    return re.sub(r"[^a-z0-9]+", "_", recording.name.lower()).strip("_") + ".json"
+    return {recording.file_name: recorded.text_of(recording) for recording in recordings}
 
 
 def recording_of(taken: Taken, published: dict) -> Recording:
     """What others published, in our format: seconds by size, and apart what cannot be or has no name."""
     sheet = MACHINES[taken.sheet]
     used: dict[str, dict[Size, Number]] = {}
-    doubts: list[Doubt] = []
+    set_apart: list[SetApart] = []
     for theirs, rows in published["products"].items():
         seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
         ours = taken.f32 if theirs.startswith("f32 ") else (OPENXLA | DEEPBENCH)[theirs]
         if ours is None:
-            doubts.append(Doubt("f32", UNEXPLAINED, seconds))
+            set_apart.append(SetApart("f32", UNEXPLAINED, seconds))
             continue
-        impossible = dict(_above(sheet.peak(ours), seconds))
-        if impossible:
-            why = f"above the dense peak of the data sheet, {rate_text(sheet.peak(ours))}"
-            doubts.append(Doubt(ours, why, impossible))
-        used[ours] = {size: s for size, s in seconds.items() if size not in impossible}
-    not_said = "; ".join(filter(None, (published.get("not said"), taken.also_not_said)))
-    best = {dtype: max(2 * math.prod(size) / s for size, s in table.items()) for dtype, table in used.items()}
+        if (taken.gpu, ours) == ("MI300X", "fp8"):
+            set_apart.append(SetApart(ours, NOT_THERE, seconds))
+            continue
+        for limit, why in _suspicions(sheet, ours, seconds):
+            apart = {size: s for size, s in seconds.items() if _rate(size, s) > limit}
+            set_apart.append(SetApart(ours, why, apart))
+            seconds = {size: s for size, s in seconds.items() if size not in apart}
+        used[ours] = seconds
+    not_said = "; ".join(
+        filter(
+            None, (published.get("not said"), taken.also_not_said, "software versions; when it was measured")
+        )
+    )
+    best = {dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()}
     return Recording(
         replace(
-            sheet, achieved_flop_per_sec=best, achieved_source=f"the largest rate that {taken.by} published"
+            sheet,
+            achieved_flop_per_sec=best,
+            achieved_source=f"the largest rate in {taken.by}'s table that is not in doubt",
         ),
-        taken=taken.taken,
+        taken=taken.published,
         software=_software(published.get("machine")),
         seconds_by_size=used,
         spread=None,
         source=Source(taken.by, published["source"], published["licence"], published["method"], not_said),
-        doubts=tuple(doubts),
+        set_apart=tuple(set_apart),
     )
 
 
@@ -111,8 +117,20 @@ def _seconds(size: list[int], value: Number, unit: str) -> float:
     return value if unit == "seconds" else float(f"{2 * math.prod(size) / value:.6g}")
 
 
-def _above(peak: Number, seconds: dict[Size, Number]) -> Iterator[tuple[Size, Number]]:
-    return ((size, s) for size, s in seconds.items() if 2 * math.prod(size) / s > peak)
+def _rate(size: Size, seconds: Number) -> Number:
+    return 2 * math.prod(size) / seconds
+
+
+def _suspicions(sheet: Machine, dtype: str, seconds: dict[Size, Number]) -> Iterator[tuple[Number, str]]:
+    """FLOP/s that no product of this table can have had, and, if there are any, those that are no better."""
+    peak, found = sheet.peak(dtype), sheet.achieved_flop_per_sec.get(dtype)
+    if max(_rate(size, s) for size, s in seconds.items()) > peak:
+        yield peak, f"above the dense peak of the data sheet, {rate_text(peak)}"
+        if found:
+            yield (
+                found,
+                f"in the same table and above all that a search found on such a GPU, {rate_text(found)}",
+            )
 
 
 def _software(machine: dict | None) -> str:
@@ -135,7 +153,7 @@ def main() -> None:
         recording = recorded.read(path)
         taken = ", ".join(f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items())
         print(f"{name}: {taken}.")
-        for doubt in recording.doubts:
+        for doubt in recording.set_apart:
             print(f"  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}.")
 
 
