@@ -6,6 +6,7 @@
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -40,7 +41,8 @@ def main() -> int:
         begun = time.monotonic()
         held, said = explored(seed, options.chosen + more)
         failures, rounds = failures + (not held), rounds + 1
-        summary = said.strip().splitlines()[-1] if said.strip() else "nothing was said"
+        counts = [line for line in said.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
+        summary = counts[-1] if counts else "nothing was counted"
         print(f"seed {seed}: {summary} ({time.monotonic() - begun:.0f} s)", flush=True)
         if not held:
             print(said, flush=True)

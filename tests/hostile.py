@@ -160,7 +160,13 @@ class Reader:
         return "".join(words)
 
 
-def buttons(panel: Panel) -> list[widgets.Button]:
-    return [
-        w for box in panel.children for w in getattr(box, "children", ()) if isinstance(w, widgets.Button)
-    ]
+def buttons(box: widgets.Widget) -> list[widgets.Button]:
+    """All that are in it, however deep."""
+    if isinstance(box, widgets.Button):
+        return [box]
+    return [one for child in getattr(box, "children", ()) for one in buttons(child)]
+
+
+def button(panel: Panel, label: str) -> widgets.Button:
+    """The one of that name."""
+    return next(one for one in buttons(panel) if one.description == label)

@@ -24,6 +24,7 @@ from course_utils.labs import panel, svg
 from course_utils.labs.matmul_picture import Asked
 from course_utils.labs.panel import Download, Panel, Progress, View
 from course_utils.quantities import seconds_text
+from tests.hostile import button
 from tests.test_machines import CORE
 from tests.words import boxes
 
@@ -147,12 +148,6 @@ def test_after_stop_a_job_can_be_started_again_and_runs_to_its_end():
         lab.start("work")
         lab.wait(10)
         assert lab.screen.report == "all steps done"
-
-
-def button(lab, label):
-    """The button of that name."""
-    rows = [child for box in lab.children for child in getattr(box, "children", ())]
-    return next(child for child in rows if getattr(child, "description", "") == label)
 
 
 def test_buttons_do_what_their_names_say_and_are_grey_while_they_cannot():

@@ -19,6 +19,7 @@ from course_utils.labs.einsum_picture import asked_for, torchs_order
 from course_utils.labs.operations import EXAMPLES, MOST_DIMENSIONS, MOST_ELEMENTS, chain
 from course_utils.labs.size_control import DEFAULT, SizesControl
 from course_utils.measure import Step
+from tests.hostile import button
 
 untimed = settings(deadline=None)  # no test here depends on how fast the machine is
 einsum_module, stride_module = (sys.modules[f"course_utils.labs.{name}_lab"] for name in ("einsum", "stride"))
@@ -50,11 +51,6 @@ def said(lab):
     sentence = lab.screen.mistake or lab.screen.meaning
     assert sentence.strip().endswith(".")
     return sentence
-
-
-def button(lab, label):
-    rows = [child for box in lab.children for child in getattr(box, "children", ())]
-    return next(child for child in rows if getattr(child, "description", "") == label)
 
 
 STRIDE_LAB, EINSUM_LAB = (

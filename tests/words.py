@@ -11,13 +11,18 @@ from PIL import ImageFont
 
 _FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 _BOLD = {"strong", "formula", "measured-words", "alarm"}
-_SIZES = {"small": 12, "large": 16}
+_SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}  # as picture.css has them
 Box = tuple[str, float, float, float, float]  # the words; left, top, right, bottom
 
 
 @cache
 def _font(bold: bool) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(str(_FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), 100)
+
+
+@cache
+def _length(said: str, bold: bool) -> float:
+    return _font(bold).getlength(said)
 
 
 def boxes(svg: str) -> Iterator[Box]:
@@ -32,10 +37,11 @@ def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> 
     if node.tag.endswith("text"):
         classes, said = set((node.get("class") or "").split()), "".join(node.itertext())
         size = scale * next((size for name, size in _SIZES.items() if name in classes), 14)
-        width = _font(bool(classes & _BOLD)).getlength(said) * size / 100
+        width = _length(said, bool(classes & _BOLD)) * size / 100
         x, y = dx + scale * float(node.get("x")), dy + scale * float(node.get("y"))
         left = x - width * (1 if "end" in classes else 0.5 if "middle" in classes else 0)
-        yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
+        if said:
+            yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
     for child in node:
         yield from _boxes_in(child, dx, dy, scale)
 

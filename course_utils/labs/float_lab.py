@@ -185,7 +185,10 @@ def what_happened(fmt: str, bits: int, x: float | Fraction) -> tuple[str, bool]:
     if x != x:
         return "NaN", False
     if floats.overflows(x, fmt) and (finite(x) or kind != "infinity"):
-        return ("overflow: " + (kind if kind in ("NaN", "infinity") else f"held at {digits(value)}")), True
+        held = (
+            f"held at {digits(value)}" if len(digits(value)) <= 12 else "held"
+        )  # the formula below spells it out
+        return ("overflow: " + (kind if kind in ("NaN", "infinity") else held)), True
     if kind == "infinity":
         return "infinity", False
     error = Fraction(value) - Fraction(x)

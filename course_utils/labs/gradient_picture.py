@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from course_utils import predict
+from course_utils.labs.lettering import fitted, width_of
 from course_utils.labs.panel import View
 from course_utils.labs.svg import LogPlot, button, dot, picture, polyline, rect, text
 from course_utils.quantities import Ledger, Number, count_text, number_text
@@ -25,9 +26,13 @@ def layers_view(
     y = 44 + ROW * len(by_layer) + 26
     for part in ("forward", "backward"):
         drawn.append(text(0, y, part, class_="strong"))
-        drawn.append(text(BARS_X, y, f"predicted {predicted[part]:,}", class_="formula"))
+        said = f"predicted {predicted[part]:,}"
+        drawn.append(text(BARS_X, y, said, class_="formula"))
         same = "exactly" if predicted[part] == counted[part] else "not the same"
-        drawn.append(text(BARS_X + 240, y, f"counted {counted[part]:,}, {same}", class_="measured-words"))
+        found, x = f"counted {counted[part]:,}, {same}", BARS_X + max(240, width_of(said, "formula") + 16)
+        if x + width_of(found, "measured-words") > PLOT_X - 20:  # beside it there is no room
+            x, y = BARS_X, y + 22
+        drawn.append(text(x, y, found, class_="measured-words"))
         y += 22
     share = predicted.total / rule
     drawn.append(text(0, y, "total", class_="strong"))
@@ -63,7 +68,7 @@ def _bars(by_layer: Sequence[Ledger], widths: Sequence[int], frozen: Sequence[in
         parts.append(
             button(
                 rect(0, y, BARS_X - 12, ROW - 6, class_="name"),
-                text(6, y + 17, name, class_="small"),
+                fitted(6, y + 17, name, BARS_X - 16, "small"),
                 key=str(layer),
                 row=str(layer),
                 label=f"layer {layer}, {shape}, frozen",
@@ -106,7 +111,8 @@ def _shares(depth: int, counted: Number) -> str:
     parts.append(text(left, at(1, 1.04)[1], "equal layers: 1 - 1/(3L)", class_="formula"))
     x, y = at(depth, counted)
     parts.append(dot(x, y, 6, class_="measured"))
-    parts.append(text(min(x, left + width - 20), y + 24, f"{counted:.3f}", class_="measured-words middle"))
+    inside = min(max(x, left + 28), left + width - 20)
+    parts.append(text(inside, y + 24, f"{counted:.3f}", class_="measured-words middle"))
     return "".join(parts)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from course_utils import machines, measure, predict
 from course_utils.datasheets import Machine
 from course_utils.labs import svg
+from course_utils.labs.lettering import fitted
 from course_utils.labs.panel import View
 from course_utils.labs.size_control import size_of
 from course_utils.quantities import Number, bytes_text, flops_text, number_text, rate_text, seconds_text
@@ -228,8 +229,10 @@ def typed_seconds(words: str) -> Number | None:
 
 # How it is drawn.
 
-ROOF = svg.LogPlot(90, 262, 370, 210, x_range=(0.1, 10_000), y_range=(1, 10))
-TIMES = svg.LogPlot(590, 262, 370, 210, x_range=(1, 2**20), y_range=(1, 10))
+WIDTH, HEIGHT = 1000, 404
+ROW, WORDS_AT, NOTES_AT = 18, 100, 142
+ROOF = svg.LogPlot(90, 218, 370, 144, x_range=(0.1, 10_000), y_range=(1, 10))
+TIMES = svg.LogPlot(590, 218, 370, 144, x_range=(1, 2**20), y_range=(1, 10))
 
 
 def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> View:
@@ -245,7 +248,7 @@ def view(asked: Asked, runs: list[Run], guess: Number | None, sweep: str) -> Vie
     sentence += _not_drawn(asked)
     drawn = [*_account(asked, seconds, run, guess), _roofline(asked, theirs), _along(asked, sweep, theirs)]
     table = [COLUMNS, *(_row(run) for run in reversed(runs))] if runs else []
-    return View(svg.picture(1000, 525, *drawn), sentence, table)
+    return View(svg.picture(WIDTH, HEIGHT, *drawn), sentence, table)
 
 
 def _not_drawn(asked: Asked) -> str:
@@ -276,46 +279,44 @@ def _account(asked: Asked, seconds: Number, run: Run | None, guess: Number | Non
     flops, width = predict.matmul_flops(b, d, k), predict.dtype_bytes(asked.dtype)
     bytes_of = f"(B·D + D·K + B·K) · {width}" if asked.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
     peak = machine.peak(asked.dtype)
-    lines = [
-        ("FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}"),
-        ("bytes", f"{bytes_of} = {bytes_text(asked.nbytes)}"),
-        (
-            "arithmetic",
-            f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}",
-        ),
-        (
-            "memory",
-            f"{number_text(asked.nbytes)} / {rate_text(machine.bytes_per_sec, 'B')} "
-            f"= {seconds_text(asked.nbytes / machine.bytes_per_sec)}",
-        ),
-        ("predicted", f"the larger of the two: {seconds_text(seconds)}"),
+    rows = [
+        ("FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}", ""),
+        ("bytes", f"{bytes_of} = {bytes_text(asked.nbytes)}", ""),
+        ("arithmetic", f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}", ""),
+        ("memory", _memory_words(asked), ""),
+        ("predicted", f"the larger of the two: {seconds_text(seconds)}", "strong"),
+        _measured_words(asked, run),
     ]
-    for number, (name, words) in enumerate(lines):
-        strong = "strong" if name == "predicted" else "faint"
-        yield svg.text(0, 22 + 24 * number, name, class_=strong)
-        yield svg.text(100, 22 + 24 * number, words, class_="strong" if name == "predicted" else "")
-    yield svg.dot(88, 22 + 24 * 4 - 5, class_="predicted")
-    y = 22 + 24 * 5
-    yield svg.text(0, y, "recorded" if run and run.recorded else "measured", class_="strong")
-    if run is None:
-        yield svg.text(100, y, _why_nothing(asked), class_="faint")
-    else:
-        yield svg.dot(88, y - 5, class_="measured")
-        sizes = f" at {run.b:,} × {run.d:,} × {run.k:,}" if run.size != asked.size else ""
-        yield svg.text(
-            100,
-            y,
-            f"{seconds_text(run.seconds)}{sizes}, {rate_text(run.rate)}, {_utilisation(run)}",
-            class_="strong",
-        )
     if guess:
-        same = run is not None and run.size == asked.size
-        beside = run.seconds if same else seconds
-        yield svg.text(0, y + 24, "my guess", class_="faint")
-        what = "measured" if same else "predicted"
-        yield svg.text(100, y + 24, f"{seconds_text(guess)}, {guess / beside:.3g} times what is {what}")
+        rows.append(("my guess", _guess_words(asked, seconds, run, guess), ""))
+    for number, (name, words, class_) in enumerate(rows):
+        y = 16 + ROW * number
+        yield svg.text(0, y, name, class_=class_ or "faint")
+        yield fitted(WORDS_AT, y, words, WIDTH, class_)
+    yield svg.dot(WORDS_AT - 12, 16 + ROW * 4 - 5, class_="predicted")
+    if run:
+        yield svg.dot(WORDS_AT - 12, 16 + ROW * 5 - 5, class_="measured")
     for number, words in enumerate(_footnotes(asked)):
-        yield svg.text(0, y + 48 + 17 * number, words, class_="faint small")
+        yield fitted(0, NOTES_AT + 15 * number, words, WIDTH, "faint small")
+
+
+def _memory_words(asked: Asked) -> str:
+    per_sec = asked.machine.bytes_per_sec
+    return f"{number_text(asked.nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(asked.nbytes / per_sec)}"
+
+
+def _measured_words(asked: Asked, run: Run | None) -> tuple[str, str, str]:
+    if run is None:
+        return "measured", _why_nothing(asked), "faint"
+    sizes = f" at {run.b:,} × {run.d:,} × {run.k:,}" if run.size != asked.size else ""
+    words = f"{seconds_text(run.seconds)}{sizes}, {rate_text(run.rate)}, {_utilisation(run)}"
+    return "recorded" if run.recorded else "measured", words, "strong"
+
+
+def _guess_words(asked: Asked, seconds: Number, run: Run | None, guess: Number) -> str:
+    same = run is not None and run.size == asked.size
+    beside, what = (run.seconds, "measured") if same else (seconds, "predicted")
+    return f"{seconds_text(guess)}, {guess / beside:.3g} times what is {what}"
 
 
 def _why_nothing(asked: Asked) -> str:

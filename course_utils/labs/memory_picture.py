@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from course_utils.datasheets import machine_named
 from course_utils.labs import memory_words as words
+from course_utils.labs.lettering import fitted
 from course_utils.labs.memory_plan import PARTS, Plan, most_parameters
 from course_utils.labs.memory_words import short, verdict
 from course_utils.labs.panel import View
@@ -14,7 +15,6 @@ from course_utils.quantities import Ledger, Number
 
 WIDTH, LEFT, LENGTH, RIGHT = 940, 172, 428, 614  # the bars lie between LEFT and LEFT + LENGTH
 MACHINES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
-CHARACTER = 8.3  # width of a usual one
 STAGES = ("0 · nothing split", "1 · the optimizer", "2 · and gradients", "3 · and parameters")
 
 
@@ -34,15 +34,9 @@ def _formulas(plan: Plan, counted: Ledger | None) -> Iterator[str]:
     for row, (name, said) in enumerate(words.formulas(plan, counted)):
         y = 45 + 23 * row
         yield text(0, y, name, class_="faint")
-        yield fitted(100, y, said, classes.get(name, ""))
+        yield fitted(100, y, said, WIDTH, classes.get(name, ""))
         if name == "counted" and counted:
             yield dot(88, y - 5, class_="measured")
-
-
-def fitted(x: Number, y: Number, said: str, class_: str) -> str:
-    """Words that are drawn smaller where they would not fit into the picture."""
-    scale = min(1.0, (WIDTH - x) / (len(said) * CHARACTER))
-    return f'<g transform="translate({x} {y}) scale({scale:.3f})">{text(0, 0, said, class_=class_)}</g>'
 
 
 def _bar(plan: Plan, full: Number) -> Iterator[str]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from course_utils.labs import optimizer_words as words
+from course_utils.labs.lettering import fitted
 from course_utils.labs.lines import apart, pieces_inside, spread, thinned
 from course_utils.labs.optimizer_race import PREDICTED, Asked
 from course_utils.labs.panel import View
@@ -36,8 +37,8 @@ def _account(asked: Asked) -> Iterator[str]:
     rows = list(words.account(asked)) if set(PREDICTED) & set(asked.racing) else []
     classes = ("strong", "formula", "formula", "", "formula", "measured-words")
     for number, cells in enumerate(rows):
-        for x, cell, class_ in zip(COLUMNS, cells, classes, strict=True):
-            yield text(x, 16 + 22 * number, cell, class_=class_ if number else "faint")
+        for x, end, cell, class_ in zip(COLUMNS, (*COLUMNS[1:], WIDTH + 8), cells, classes, strict=True):
+            yield fitted(x, 16 + 22 * number, cell, end - 8, class_ if number else "faint")
     y = 82
     lr = (
         f"lr = {asked.settings.lr:.4g}, one for all: SGD and momentum multiply the gradient by it; "
@@ -50,10 +51,12 @@ def _account(asked: Asked) -> Iterator[str]:
     for place, name in enumerate(others):
         x, run = COLUMNS[1] + 210 * place, asked.descents[name]
         yield text(x, y + 22, name, class_="small")
-        yield text(x + 60, y + 22, f"{asked.first_length(name):.4g}", class_="small formula")
-        yield text(
-            x + 122, y + 22, f"{run.lengths[0]:.4g}" if run.lengths else "gone", class_="small measured-words"
+        predicted, measured = (
+            f"{asked.first_length(name):.4g}",
+            f"{run.lengths[0]:.4g}" if run.lengths else "gone",
         )
+        yield fitted(x + 58, y + 22, predicted, x + 128, "small formula")
+        yield fitted(x + 134, y + 22, measured, x + 204, "small measured-words")
 
 
 # The paths.
@@ -112,7 +115,7 @@ def _named_ends(asked: Asked, ends: dict[str, Point]) -> Iterator[str]:
         yield dot(NAMES_AT + 4, height - 4, 5, class_=name.lower())
         fate = "diverges" if words.why_it_diverges(asked, name) else "is outside"
         said, class_ = (name, "small") if inside else (f"{name} {fate}", "small alarm")
-        yield text(NAMES_AT + 14, height, said, class_=class_)
+        yield fitted(NAMES_AT + 14, height, said, PLOT_LEFT - 50, class_)  # where its axis has numbers
 
 
 def _within(value: Number, low: Number, high: Number) -> Number:
@@ -195,12 +198,11 @@ def _names(asked: Asked, losses: StepPlot, lengths: StepPlot) -> Iterator[str]:
         ends = {n: (len(run.lengths), getattr(run, which)) for n, run in asked.descents.items()}
         places = {name: plot.at(step, values[-1]) for name, (step, values) in ends.items() if values}
         early = [name for name in places if ends[name][0] < asked.steps]
-        for name in early:
-            x, y = places.pop(name)
+        gone = {name: places.pop(name) for name in early}
+        heights = spread([y + 14 for _, y in gone.values()], plot.top + 14, plot.top + PLOT_HEIGHT + 14, GAP)
+        for (name, (x, y)), height in zip(gone.items(), heights, strict=True):
             yield _cross((x, y), "pointed", turned=True)
-            yield text(
-                x + 8, y + 14 + 15 * early.index(name), f"{name} at {ends[name][0]}", class_="small alarm"
-            )
+            yield text(x + 8, height, f"{name} at {ends[name][0]}", class_="small alarm")
         heights = spread([y + 4 for _, y in places.values()], plot.top + 6, plot.top + PLOT_HEIGHT + 4, GAP)
         for (name, (x, y)), height in zip(places.items(), heights, strict=True):
             yield polyline([(x, y), (right + 12, height - 4)], class_="leader")

@@ -154,10 +154,18 @@ class Panel(widgets.VBox):
     def _rows(self) -> list[widgets.Widget]:
         work = [*self._job_buttons, *([self._stop_button] if self._jobs else []), *self._action_buttons]
         wrap = widgets.Layout(flex_flow="row wrap", align_items="center")
-        rows = [list(self.controls.values()), self._preset_buttons, work]
-        boxes = [widgets.HBox(row, layout=wrap) for row in rows if row]
-        boxes[0].add_class("course-controls")
-        return boxes
+        rows = {
+            "course-controls": list(self.controls.values()),
+            "course-presets": self._preset_buttons,
+            "course-work": work,
+        }
+        if work:
+            work[0].button_style = "primary"  # what is mainly done
+        boxes = {name: widgets.HBox(row, layout=wrap) for name, row in rows.items() if row}
+        for name, box in boxes.items():
+            box.add_class(name)
+        asked, *done = boxes.values()
+        return [asked, widgets.HBox(done, layout=wrap)] if done else [asked]
 
     def _button(self, label: str, action: Callable[..., None], *arguments: object) -> widgets.Button:
         button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from course_utils.labs import recompute_words as words
+from course_utils.labs.lettering import fitted
 from course_utils.labs.memory_words import short
 from course_utils.labs.panel import View
 from course_utils.labs.recompute_plan import SCORES, Found, Plan
@@ -46,14 +47,7 @@ def _formulas(plan: Plan, measured: Found) -> Iterator[str]:
     for row, (name, formula) in enumerate(words.formulas(plan, measured.get(plan.again))):
         y = 45 + 22 * row
         yield text(0, y, name, class_="faint")
-        yield _fitted(88, y, formula, classes.get(name, ""))
-
-
-def _fitted(x: Number, y: Number, said: str, class_: str) -> str:
-    """Words that are drawn smaller where they would not fit into the picture."""
-    character = 9.6 if class_ in ("formula", "measured-words") else 8.3  # bold ones are wider
-    scale = min(1.0, (WIDTH - x) / (len(said) * character))
-    return f'<g transform="translate({x} {y}) scale({scale:.3f})">{text(0, 0, said, class_=class_)}</g>'
+        yield fitted(88, y, formula, WIDTH, classes.get(name, ""))
 
 
 # The blocks.
