@@ -622,3 +622,18 @@ def test_half_a_step_is_not_tired_and_a_hundredth_is():
     values |= {"beta2": 0.99, "weight_decay": 0, "noise": 0, "seed": 0, "steps": 300}
     assert "tired" not in meaning(asked_for(**values, step=4))
     assert "tired" in meaning(asked_for(**values, step=300))
+
+
+def test_the_step_that_is_looked_at_is_one_of_those_there_are():
+    lab = labs.optimizer_lab()
+    step = lab.controls["step"]
+    for label, values in lab._presets.items():
+        lab.preset(label)
+        assert (step.value, step.max) == (values["steps"], values["steps"])  # the end, which it goes on to show
+    lab.set(steps=200, step=50)
+    lab.set(steps=100)
+    assert (step.value, step.max) == (50, 100)
+    lab.set(steps=40)
+    assert (step.value, step.max) == (40, 40)
+    lab.set(steps=300)
+    assert (step.value, step.max) == (300, 300)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import ipywidgets as widgets
 import torch
@@ -136,8 +137,9 @@ class _OptimizerLab:
             "noise": _among((0.0, 0.1, 0.3, 1.0, 3.0), 0.0, "noise"),
             "seed": _slider(0, 0, 9, "seed"),
             "steps": _slider(start["steps"], 10, MOST_STEPS, "steps", step=10),
-            "step": _slider(start["step"], 0, MOST_STEPS, "look at step"),
+            "step": _slider(start["steps"], 0, start["steps"], "look at step"),
         }  # fmt: skip
+        controls["steps"].observe(partial(_end_with, controls["step"]), names="value")
         return Panel(
             "Optimizer lab",
             self.show,
@@ -170,6 +172,14 @@ def _among(
 ) -> widgets.SelectionSlider:
     named = [(f"{n:g}", n) for n in options]
     return widgets.SelectionSlider(options=named, value=value, description=name, **_wide(width))
+
+
+def _end_with(step: widgets.IntSlider, steps: Mapping[str, object]) -> None:
+    """The step that is looked at is one of those there are; who looks at the last goes on to do so."""
+    at_the_end = step.value == step.max
+    step.max = steps["new"]
+    if at_the_end:
+        step.value = step.max
 
 
 def _slider(value: int, low: int, high: int, name: str, step: int = 1) -> widgets.IntSlider:
