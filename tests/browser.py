@@ -215,7 +215,20 @@ def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
             return None
         return copy if all(cell.execution_count for cell in code_cells(copy)) else None
 
-    return wait_until(saved, "all cells have run and are saved")
+    try:
+        return wait_until(saved, "all cells have run and are saved")
+    except TimeoutError as error:
+        raise TimeoutError(f"{error} {_what_is_seen(page, notebook)}") from None
+
+
+def _what_is_seen(page: Page, notebook: Path) -> str:
+    """Why a notebook may have stopped: cells that never ran, errors, and what lies over the page."""
+    cells = code_cells(nbformat.read(notebook, as_version=4))
+    waiting = [cell.source[:60] for cell in cells if not cell.execution_count]
+    errors = [out.evalue[:200] for cell in cells for out in cell.outputs if out.output_type == "error"]
+    dialogs = page.locator(".jp-Dialog").all_inner_texts()
+    prompts = page.locator(".jp-InputPrompt").all_inner_texts()
+    return f"Not run: {waiting}. Errors: {errors}. Dialogs: {dialogs}. Prompts: {prompts}."
 
 
 def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:

@@ -629,7 +629,10 @@ def test_the_step_that_is_looked_at_is_one_of_those_there_are():
     step = lab.controls["step"]
     for label, values in lab._presets.items():
         lab.preset(label)
-        assert (step.value, step.max) == (values["steps"], values["steps"])  # the end, which it goes on to show
+        assert (step.value, step.max) == (
+            values["steps"],
+            values["steps"],
+        )  # the end, which it goes on to show
     lab.set(steps=200, step=50)
     lab.set(steps=100)
     assert (step.value, step.max) == (50, 100)
