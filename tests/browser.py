@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import nbformat
@@ -199,11 +199,13 @@ def wait_until_idle(page: Page) -> None:
 def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
-    while not started.count():  # a click before the kernel is ready can be lost
+    while not started.count():
         wait_until_idle(page)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
-        page.wait_for_timeout(1000)
+        # A click before the kernel is ready can be lost, and one too many runs everything once more.
+        with suppress(TimeoutError):
+            wait_until(started.count, "the first cell is marked", seconds=15)
     page.wait_for_selector(IDLE)
 
     def saved() -> nbformat.NotebookNode | None:
