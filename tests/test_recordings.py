@@ -48,6 +48,7 @@ def test_every_published_product_is_used_or_in_doubt_with_the_time_that_was_publ
         ours = "f32" if theirs.startswith("f32 ") and not taken.f32 else None
         ours = ours or (taken.f32 if theirs.startswith("f32 ") else theirs.split(" ")[0])
         kept = recording.as_published(ours)
+        assert list(kept) == sorted(kept)  # what is in doubt stands where it belongs, and not at the end
         assert set(kept) == {(b, d, k) for b, d, k, _ in rows}
         for b, d, k, value in rows:
             seconds = value if published["unit"] == "seconds" else 2 * b * d * k / value
@@ -155,7 +156,7 @@ def test_a_damaged_or_foreign_file_costs_a_sentence_that_names_it_and_no_other_r
 
 WRONG = {
     "taken": ("yesterday", "taken is a date, such as 2026-11-22; got 'yesterday'."),
-    "software": ("", "software is a text of one line; got ''."),
+    "software": ("", "software is a text of one line and at most 500 characters; got ''."),
     "median_spread": (-0.1, "median_spread is a number from 0 up, or null where nobody said; got -0.1."),
     "machine": ([], "machine is an object with the fields name, "),
     "products": ({}, "products are rows by dtype, at least one; got {}."),
@@ -167,7 +168,7 @@ WRONG = {
     "machine.name": ("a" * 100, "machine.name is a name of one line and at most 60 characters; got 'aaa"),
     "machine.bytes_per_sec": (0, "machine.bytes_per_sec is a number above 0, and at most 10^18; got 0."),
     "machine.achieved_bytes_per_sec": (10**400, "machine.achieved_bytes_per_sec is a number above 0, or null; got 1000"),
-    "machine.source": ("\x1b[2J", "machine.source is a text of one line; got '\\x1b[2J'."),
+    "machine.source": ("\x1b[2J", "machine.source is a text of one line and at most 500 characters; got '\\x1b[2J'."),
     "machine.peak_flop_per_sec": ({"bf16": "fast"}, "machine.peak_flop_per_sec is rates above 0 by dtype; "),
     "machine.has_data_sheet": ("yes", "machine.has_data_sheet is true or false; got 'yes'."),
     "products.fp32": ([], "products.fp32 is a list of rows, at least one; got []."),

@@ -73,7 +73,7 @@ def _or_null(test: Test) -> Test:
     return lambda value: value is None or test(value)
 
 
-TEXT = _is_text, "a text of one line"
+TEXT = _is_text, f"a text of one line and at most {LONGEST_TEXT} characters"
 NAME = _is_name, f"a name of one line and at most {SHOWN} characters"
 POSITIVE = _is_positive, "a number above 0, and at most 10^18"
 TIME = _is_time, "a time in seconds, between a nanosecond and 10^6 s"

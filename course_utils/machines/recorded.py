@@ -126,11 +126,10 @@ class Recording:
         return min(self._seconds(dtype), key=distance)
 
     def as_published(self, dtype: str) -> dict[Size, Number]:
-        """Every product's time, those in doubt among them: to be judged, and not to be used."""
-        doubted = [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
-        return {
-            size: s for table in (self.seconds_by_size.get(dtype, {}), *doubted) for size, s in table.items()
-        }
+        """Every product's time in the order of the sizes, those in doubt among them: to be judged, and not to be used."""
+        tables = [self.seconds_by_size.get(dtype, {})]
+        tables += [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
+        return dict(sorted(product for table in tables for product in table.items()))
 
     def points(self, dtype: str) -> list[tuple[Number, Number]]:
         """Every recorded product as (FLOPs per byte, FLOP/s), to be drawn under the roof."""
