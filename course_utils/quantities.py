@@ -202,6 +202,15 @@ def bytes_text(n: Number) -> str:
     return f"{number_text(n)} bytes = {_scaled(n, 1024, _BINARY)}B = {_scaled(n, 1000, _DECIMAL)}B"
 
 
+def decimal_bytes_text(n: Number) -> str:
+    """A number of bytes in decimal units alone, as data sheets have them.
+
+    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
+    ('80 GB', '96 bytes')
+    """
+    return bytes_text(n).split(" = ")[-1]
+
+
 def flops_text(n: Number) -> str:
     """A count of floating-point operations.
 

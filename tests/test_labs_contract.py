@@ -1,70 +1,214 @@
-"""What every lab has to pass, and any new one must: in each state that its controls allow, all words can be read."""
+"""What every lab has to pass, and any new one must: each is drawn in all its presets and in 300 states of its fields."""
 
+import pickle
 import random
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
 
-import ipywidgets as widgets
+import psutil
 import pytest
 
 from course_utils import labs, machines
-from course_utils.labs.lettering import fitted, width_of
+from course_utils.labs import fields
+from course_utils.labs.draw import still
+from course_utils.labs.draw.lettering import fitted, width_of
+from course_utils.labs.draw.svg import picture
 from course_utils.labs.panel import Panel
-from course_utils.labs.size_control import SizeControl, SizesControl
-from course_utils.labs.svg import picture
+from tests.hostile import buttons
+from tests.outputs import ROOT
 from tests.tools import font_widths
+from tests.waiting import wait_until
 from tests.words import assert_all_can_be_read, boxes
 
-# The crash lab's states are stories of processes: tests/test_labs_crash.py draws them.
-LABS = sorted(set(labs.__all__) - {"crash_lab"})
-STATES = 60
-SIZES = (1, 2, 7, 32, 1000, 1024, 4096, 16_384, 2**20)
+NAMES = sorted(name.removesuffix("_lab") for name in labs.__all__)
+STATES = 300
+ROLES = {"__init__", "asked", "picture", "words", "jobs"}
+NONSENSE = {
+    fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
+    fields.Typed: ("☃ <b>&\x00", "]" * 400),
+    fields.Choice: ("no such thing", None),
+    fields.Whole: ("many", None),
+    fields.Tick: ("perhaps", None),
+    fields.Several: (("nobody",), 7),
+    fields.Sizes: (7, None),
+}
 
 
-def legal(control: widgets.Widget, draw: random.Random) -> object:
-    """A value that the control can have; None for what is typed in words, which stays as it is."""
-    match control:
-        case SizeControl():
-            return draw.choice(SIZES)
-        case SizesControl():
-            return {name: draw.choice(SIZES[:4]) for name in control.value}
-        case widgets.IntSlider():
-            return draw.randrange(control.min, control.max + 1, control.step)
-        case widgets.Checkbox():
-            return draw.random() < 0.5
-        case widgets.ToggleButtons() | widgets.SelectionSlider():
-            return draw.choice([value for _, value in control._options_full])
-    return None
-
-
-def states(panel: Panel, draw: random.Random) -> list[dict[str, object]]:
-    """Of each preset the values, and then drawn ones, each some steps away from a preset."""
-    presets = [dict(values) for values in panel._presets.values()]
+def states(name: str, count: int = STATES) -> list[dict[str, object]]:
+    """Every preset over the first state, and then drawn ones, each some answers away from a preset."""
+    lab, draw = labs.lab_named(name), random.Random(f"{name} 0")
+    first = {one: field.default for one, field in lab.fields.items()}
+    presets = [first | dict(values) for values in lab.presets.values()]
     drawn = []
-    for _ in range(STATES):
-        moved = {
-            name: value
-            for name, control in panel.controls.items()
-            if draw.random() < 0.6 and (value := legal(control, draw)) is not None
-        }
-        drawn.append(draw.choice(presets) | moved)
+    for _ in range(count):
+        state = dict(draw.choice(presets))
+        for one, field in lab.fields.items():
+            if draw.random() < 0.5:
+                state[one] = field.drawn(draw, state)
+        drawn.append(state)
     return presets + drawn
 
 
 @pytest.fixture
 def panel(request, monkeypatch):
     h100 = machines.MACHINES["H100 SXM"]
-    monkeypatch.setattr("course_utils.machines.this_machine", lambda: h100)  # which takes no measuring
-    return getattr(labs, request.param)()
+    monkeypatch.setattr(
+        "course_utils.machines.this_machine", lambda: h100, raising=False
+    )  # without measuring
+    panel = getattr(labs, f"{request.param}_lab")()
+    yield panel
+    panel.close()
 
 
-@pytest.mark.parametrize("panel", LABS, indirect=True)
-def test_in_no_legal_state_do_words_collide_or_run_out_of_the_picture(panel):
+def folder_of(panel: Panel) -> str:
+    return panel.lab.asks.__module__.split(".")[-2]
+
+
+def views(panel: Panel, all_states: list[dict[str, object]]):
+    """A view for each state; of one that the lab refuses, its sentence has been looked at."""
+    for state in all_states:
+        try:
+            yield panel._show(**state)
+        except ValueError as refusal:
+            assert str(refusal)[-1] in ".?!)”…", refusal
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_in_no_state_do_words_collide_or_run_out_of_the_picture(panel):
     seen = set()
-    for state in states(panel, random.Random(0)):
-        panel.set(**state)
-        if not panel.screen.mistake:  # a sentence, and the picture of before
-            seen.add(panel.screen.svg)
-            assert_all_can_be_read(panel.screen.svg)
-    assert len(seen) > STATES / 3
+    for view in views(panel, states(folder_of(panel))):
+        if view.picture not in seen:
+            seen.add(view.picture)
+            assert_all_can_be_read(view.picture)
+            assert view.meaning[0] == view.meaning[0].upper()
+    assert len(seen) > STATES / 4
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_every_preset_is_a_question_and_gives_a_picture_and_what_it_means(panel):
+    for label in panel.lab.presets:
+        panel.preset(label)
+        assert not panel.screen.mistake, label
+        assert panel.screen.meaning
+    assert all(label.endswith("?") for label in panel.lab.presets)
+
+
+def classes_in(svg: str) -> set[str]:
+    return {one for node in ElementTree.fromstring(svg).iter() for one in (node.get("class") or "").split()}
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_shapes_have_a_class_that_the_style_sheet_knows_and_no_colour_of_their_own(panel):
+    known = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
+    for view in views(panel, states(folder_of(panel), 20)):
+        assert classes_in(view.picture) <= known
+        assert not re.search(r'(fill|stroke|style)="', view.picture)
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_nonsense_in_any_field_gets_a_sentence_and_the_next_sensible_answer_recovers(panel):
+    panel.preset(next(iter(panel.lab.presets)))
+    for name, field in panel.lab.fields.items():
+        kind = next(kind for kind in NONSENSE if isinstance(field, kind))
+        sensible = panel.controls[name].value
+        for nonsense in NONSENSE[kind]:
+            panel.set(**{name: nonsense})
+            took = panel.controls[name].value == nonsense or str(panel.controls[name].value) == nonsense
+            if field.asked(panel.values) and (kind is fields.Size or not took):
+                assert panel.screen.mistake, (name, nonsense)
+            assert len(panel.screen.mistake) < 1000
+            panel.set(**{name: sensible})
+            assert not panel.screen.mistake, (name, nonsense, panel.screen.mistake)
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_stop_ends_every_job_and_leaves_no_process(panel):
+    for label in panel.lab.jobs:
+        panel.start(label)
+        wait_until(
+            lambda: panel.screen.report or panel.screen.mistake or not panel._busy, f"{label} says something"
+        )
+        panel.stop()
+        try:
+            panel.wait(5)
+        except ValueError as refusal:  # what can't be done as it stands
+            assert str(refusal)
+        assert not panel._busy
+    # The crash lab's process is its own, and goes with it.
+    panel.close()
+    _, left = psutil.wait_procs(psutil.Process().children(recursive=True), 5)
+    assert not left
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_a_still_picture_and_its_words_stay_where_no_kernel_runs(panel):
+    bundle, metadata = panel._repr_mimebundle_()
+    assert len(bundle["image/png"]) > 5_000
+    words = metadata["image/png"]["alt"]
+    assert words.startswith(panel.lab.name)
+    assert bundle["text/plain"].startswith(words)
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_everything_that_can_be_pressed_or_moved_has_a_name(panel):
+    assert all(button.description for button in buttons(panel))
+    assert all(field.label for field in panel.lab.fields.values())
+    for node in ElementTree.fromstring(panel.screen.svg).iter():
+        if node.get("data-key") is not None:
+            assert node.get("aria-label")
+            assert node.get("data-row") is not None
+
+
+# What a lab is made of.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_roles_have_the_same_names_and_no_file_is_long(name):
+    folder = ROOT / "course_utils" / "labs" / name
+    files = {path.stem: path for path in folder.glob("*.py")}
+    assert set(files) <= ROLES
+    assert {"__init__", "asked", "picture", "jobs"} <= set(files)
+    for path in files.values():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 300, path.name
+    assert labs.lab_named(name).asks.__dataclass_params__.frozen
+    assert "After two minutes" in sys.modules[f"course_utils.labs.{name}"].__doc__
+
+
+ALONE = """
+import pickle, sys
+class Missing:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in {"torch", "numpy", "ipywidgets", "traitlets", "anywidget", "matplotlib", "psutil"}:
+            raise ImportError(f"There is no {name} here.")
+sys.meta_path.insert(0, Missing())
+from course_utils import labs
+lab = labs.lab_named(sys.argv[1])
+for said, found in pickle.load(sys.stdin.buffer):
+    try:
+        view = lab.view(lab.read(said), found)
+        print(repr((view.picture, view.meaning, view.table)))
+    except ValueError as refusal:
+        print(repr(str(refusal)))
+"""
+
+
+@pytest.mark.parametrize("panel", NAMES, indirect=True)
+def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte(panel):
+    asked, expected = [], []
+    for said in states(folder_of(panel), 60):
+        try:
+            found = panel._at_once(panel.lab.read(said), panel.found)
+            view = panel._show(**said)
+        except ValueError as refusal:
+            found, view = panel.found, str(refusal)
+        asked.append((said, found))
+        expected.append(view if isinstance(view, str) else (view.picture, view.meaning, view.table))
+    alone = [sys.executable, "-c", ALONE, folder_of(panel)]
+    done = subprocess.run(alone, input=pickle.dumps(asked), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines() == [repr(one) for one in expected]
 
 
 # How words are measured.

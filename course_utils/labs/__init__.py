@@ -1,25 +1,37 @@
-"""The labs. Each function has the name of its module and stands before it: `labs.float_lab` is the function."""
+"""The labs: what is asked, seen and tried stands in a folder for each; `panel` is their host in Jupyter.
 
-from course_utils.labs.crash_lab import crash_lab
-from course_utils.labs.einsum_lab import einsum_lab
-from course_utils.labs.float_lab import float_lab
-from course_utils.labs.gradient_lab import gradient_lab
-from course_utils.labs.matmul_lab import matmul_lab
-from course_utils.labs.memory_lab import memory_lab
-from course_utils.labs.optimizer_lab import optimizer_lab
-from course_utils.labs.precision_lab import precision_lab
-from course_utils.labs.recompute_lab import recompute_lab
-from course_utils.labs.stride_lab import stride_lab
+To read one from slider to picture: `lab`, then `matmul/__init__`, `matmul/asked`, `matmul/picture`.
+"""
 
-__all__ = [
-    "crash_lab",
-    "einsum_lab",
-    "float_lab",
-    "gradient_lab",
-    "matmul_lab",
-    "memory_lab",
-    "optimizer_lab",
-    "precision_lab",
-    "recompute_lab",
-    "stride_lab",
-]
+from collections.abc import Callable
+from importlib import import_module
+
+
+def lab_named(name: str) -> object:
+    """The `Lab` in that folder, which needs no Jupyter."""
+    return import_module(f"course_utils.labs.{name}").LAB
+
+
+def _factory(name: str) -> Callable[[], object]:
+    def panel() -> object:
+        from course_utils.labs.panel import Panel  # torch and Jupyter, which a lab alone does not need
+
+        return Panel(lab_named(name))
+
+    panel.__name__ = panel.__qualname__ = f"{name}_lab"
+    panel.__doc__ = f"The {name} lab, live."
+    return panel
+
+
+float_lab = _factory("float")
+stride_lab = _factory("stride")
+einsum_lab = _factory("einsum")
+matmul_lab = _factory("matmul")
+gradient_lab = _factory("gradient")
+optimizer_lab = _factory("optimizer")
+memory_lab = _factory("memory")
+precision_lab = _factory("precision")
+crash_lab = _factory("crash")
+recompute_lab = _factory("recompute")
+
+__all__ = sorted(name for name in globals() if name.endswith("_lab"))

@@ -1,80 +1,36 @@
-"""The panel that every lab stands on. A lab is its controls, one pure function, and its picture."""
+"""The panel: a lab in Jupyter."""
 
 import base64
-import contextvars
 import reprlib
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from course_utils import measure
 from course_utils.figures import COLOURS
-from course_utils.labs import svg as svg_words
-from course_utils.measure import Step
+from course_utils.labs.controls import control_of, follow
+from course_utils.labs.draw import still
+from course_utils.labs.jobs import Job
+from course_utils.labs.lab import Change, Lab, Progress, View
 from course_utils.quantities import Number
 
-Result = TypeVar("Result")
 REPORT_S = 0.1  # between two reports of a job
-LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
+END_AT_MOST_S = 5.0  # that a job is given to end, before what it works with is taken away
+MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
-MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 _HERE = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class View:
-    """What a lab shows for one state: an SVG string, one line of meaning, and perhaps a table, its head first."""
-
-    picture: str
-    meaning: str
-    table: Sequence[Sequence[str]] = ()
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a long job says between two steps: how far it is, in words too, and whether there is more to see."""
-
-    fraction: Number
-    report: str
-    changed: bool = False
-
-
-def as_progress(
-    steps: Generator[Step, None, Result], *, at_most_s: Number, begun: Number = 0, share: Number = 1
-) -> Generator[Progress, None, Result]:
-    """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
-    deadline = time.monotonic() + at_most_s
-    try:
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                return end.value
-            if time.monotonic() > deadline:
-                raise ValueError(f"Ended after {at_most_s:.0f} s, which is the most that this lab waits.")
-            yield Progress(begun + share * min(0.98, step.fraction), step.report)
-    finally:
-        steps.close()
-
-
-@dataclass(frozen=True)
-class Download:
-    """A file for the reader to keep; the browser saves it."""
-
-    name: str
-    text: str
+_WRAP = {"flex_flow": "row wrap", "align_items": "center"}
 
 
 class Screen(anywidget.AnyWidget):
@@ -82,9 +38,7 @@ class Screen(anywidget.AnyWidget):
 
     # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
     _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
-    _css = svg_words.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(
-        COLOURS
-    )
+    _css = still.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(COLOURS)
 
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)
@@ -97,83 +51,70 @@ class Screen(anywidget.AnyWidget):
 
 
 class Panel(widgets.VBox):
-    """Controls, a picture that follows them, and work that can be stopped.
-
-    `show(**values)` turns the controls' values into a View. It runs at every movement, so it must be
-    quick; a ValueError from it is the reader's mistake, and its sentence appears in the panel. A job is
-    a generator over the same values that yields Progress: it runs in a thread, and Stop ends it at the
-    next yield. Where it says that something changed, `show` draws again, with the values of that moment.
-    An action is done at once, and may return a Download, or new values for controls. `pick(key, **values)`
-    answers with such values when a part of the picture is clicked, or pointed at.
-    """
+    """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it."""
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
 
-    def __init__(
-        self,
-        name: str,
-        show: Callable[..., View],
-        controls: Mapping[str, widgets.Widget],
-        *,
-        presets: Mapping[str, Mapping[str, object]] | None = None,
-        jobs: Mapping[str, Callable[..., Iterator[Progress]]] | None = None,
-        actions: Mapping[str, Callable[..., Download | Mapping[str, object] | None]] | None = None,
-        pick: Callable[..., Mapping[str, object]] | None = None,
-    ) -> None:
-        self.controls = dict(controls)
-        self.screen = Screen(name=name)
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self.screen = lab, Screen(name=lab.name)
+        self.controls = {name: control_of(field) for name, field in lab.fields.items()}
         self.error: Exception | None = None  # of the latest movement; a job keeps its own
-        self._show, self._pick = show, pick
-        self._first = self.values
-        self._presets, self._jobs, self._actions = dict(presets or {}), dict(jobs or {}), dict(actions or {})
+        self._workshop = lab.workshop()
+        self.found = getattr(self._workshop, "begin", lambda: lab.found)()
+        self._at_once = getattr(self._workshop, "at_once", lambda asked, found: found)
+        self._presets = dict(lab.presets)
+        self._jobs, self._actions = map(self._work, (lab.jobs, lab.actions))
         self._lock = threading.RLock()  # callbacks, workers and cells may all draw
-        self._moving = False
-        self._worker: threading.Thread | None = None
-        self._job_error: Exception | None = None
-        self._stopping = threading.Event()
+        self._moving = self._busy = False
+        self._job: Job | None = None
+        self._report_due_s = 0.0
 
-        self._display(show(**self.values))  # a lab that cannot show its first state fails its cell
+        self._follow()
+        self._first = self.values
+        self._display(self._show(**self.values))  # a lab that cannot show its first state fails its cell
 
         for control in self.controls.values():
-            control.observe(self._redraw, names="value")
+            control.observe(self._moved, names="value")
         self.screen.on_msg(self._on_message)
-        self._preset_buttons = [self._button(label, self.preset, label) for label in self._presets]
-        self._job_buttons = [self._button(label, self.start, label) for label in self._jobs]
-        self._action_buttons = [self._button(label, self.act, label) for label in self._actions]
         self._stop_button = self._button("Stop", self.stop)
         self._stop_button.disabled = True
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
 
         # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
-        former = Panel._latest.get(name)
+        former = Panel._latest.get(lab.name)
         if former is not None:
-            former.give_way()
-        Panel._latest[name] = self
+            former.retire()
+        Panel._latest[lab.name] = self
+
+    def _work(self, named: Mapping[str, str | Callable]) -> dict[str, Callable]:
+        return {
+            label: getattr(self._workshop, one) if isinstance(one, str) else one
+            for label, one in named.items()
+        }
+
+    # How it looks.
 
     def _rows(self) -> list[widgets.Widget]:
-        work = [*self._job_buttons, *([self._stop_button] if self._jobs else []), *self._action_buttons]
-        wrap = widgets.Layout(flex_flow="row wrap", align_items="center")
-        rows = {
-            "course-controls": list(self.controls.values()),
-            "course-presets": self._preset_buttons,
-            "course-work": work,
-        }
-        if work:
-            work[0].button_style = "primary"  # what is mainly done
-        boxes = {name: widgets.HBox(row, layout=wrap) for name, row in rows.items() if row}
-        for name, box in boxes.items():
-            box.add_class(name)
-        asked, *done = boxes.values()
-        return [asked, widgets.HBox(done, layout=wrap)] if done else [asked]
+        """What is asked, what can be tried, what can be done."""
+        asked = [[self.controls[name] for name in row] for row in self.lab.rows or [self.controls]]
+        tried = [self._button(label, partial(self.preset, label)) for label in self._presets]
+        jobs = [self._button(label, partial(self.start, label)) for label in self._jobs]
+        self._job_buttons = jobs
+        actions = [self._button(label, partial(self.act, label)) for label in self._actions]
+        done = [*jobs, *([self._stop_button] if jobs else []), *actions]
+        if done:
+            done[0].button_style = "primary"  # what is mainly done
+        below = [_row("course-presets", tried), _row("course-work", done)]
+        rows = [
+            *(_row("course-controls", row) for row in asked),
+            _row("course-below", [*filter(None, below)]),
+        ]
+        return [*filter(None, rows)]
 
-    def _button(self, label: str, action: Callable[..., None], *arguments: object) -> widgets.Button:
+    def _button(self, label: str, action: Callable[[], None]) -> widgets.Button:
         button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))
-
-        def click(_: widgets.Button) -> None:
-            action(*arguments)
-
-        button.on_click(click)
+        button.on_click(lambda _: action())
         return button
 
     # What a reader does with the mouse, a cell or a test does with these.
@@ -183,107 +124,122 @@ class Panel(widgets.VBox):
         """What the controls say now."""
         return {name: control.value for name, control in self.controls.items()}
 
-    @property
-    def _chosen(self) -> dict[str, object]:
-        """The same, for the lab; a cell can take a choice back, which is nothing to reckon with."""
-        for name, value in self.values.items():
-            if value is None:
-                raise ValueError(f"Nothing is chosen for {name}.")
-        return self.values
-
     def set(self, **values: object) -> None:
         """Move several controls at once, and draw once."""
-        with self._lock, self._telling():
-            self._move(values)
+        with self._lock, self._mistakes_are_shown():
+            self._apply(Change(values))
 
     def preset(self, label: str) -> None:
         """Do what the button of that name does; nonsense in other controls gives way to what they began with."""
-        with self._lock, self._telling():
+        with self._lock, self._mistakes_are_shown():
             values = _named(label, self._presets, "preset")
             try:
-                self._move(values)
+                self._apply(Change(values))
             except ValueError:
-                self._move({**self._first, **values})
+                self._apply(Change({**self._first, **values}))
 
     def pick(self, key: str) -> None:
         """Do what a click on that part of the picture does, or a pointer over it."""
-        with self._lock, self._telling():
+        with self._lock, self._mistakes_are_shown():
             # A late click may mean a part that has gone.
-            there = f'data-key="{escape(key)}"' in self.screen.svg
-            self._move(self._pick(key, **self._chosen) if self._pick and there else {})
+            there = self.lab.pick and f'data-key="{escape(key)}"' in self.screen.svg
+            self._apply(Change(self.lab.pick(key, self._asked()) if there else {}))
 
     def act(self, label: str) -> None:
         """Do what the button of that name does."""
-        with self._lock, self._telling():
-            done = _named(label, self._actions, "action")(**self._chosen)
-            if isinstance(done, Download):
-                self.screen.send({"download": done.name, "text": done.text})
-            self._move(done if isinstance(done, Mapping) else {})
+        with self._lock, self._mistakes_are_shown():
+            self._apply(_named(label, self._actions, "action")(self._asked(), self.found))
 
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
-        with self._lock, self._telling():
-            if self._worker is not None:
+        with self._lock, self._mistakes_are_shown():
+            if self._busy:
                 return
-            steps = _named(label, self._jobs, "job")(**self._chosen)
-            self._stopping.clear()
-            self._job_error = None
-            self._report("", failed=False)
-            # The page shows what a thread sends only if it knows which click asked for it.
-            context = contextvars.copy_context()
-            worker = threading.Thread(target=context.run, args=(self._work, steps), daemon=True)
-            worker.start()  # it waits for the lock that we hold
-            self._worker = worker
+            steps = _named(label, self._jobs, "job")(self._asked(), self.found)
+            self._report("")
+            self._report_due_s = 0.0
+            self._job = Job(steps, self._heard, self._ended)
             self._set_busy(True)
+            self._job.start()  # it waits for the lock that we hold
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
-        self._stopping.set()
-
-    def give_way(self) -> None:
-        """What becomes of it when another of its name takes its place."""
-        self.stop()
+        job = getattr(self, "_job", None)  # a panel that failed has none
+        if job is not None:
+            job.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""
-        worker = self._worker
-        if worker is not None:
-            worker.join(timeout_s)
-            if worker.is_alive():
-                raise TimeoutError(f"The job is still running after {timeout_s} s.")
-        if self._job_error is not None:
-            raise self._job_error
+        if self._job is not None:
+            self._job.wait(timeout_s)
+
+    def retire(self) -> None:
+        """Another of its name takes its place: its work ends, and what that worked with goes."""
+        self.stop()
+        close = getattr(getattr(self, "_workshop", None), "close", None)
+        if close is not None:
+            with suppress(Exception):  # a job's failure is told where somebody waits for it
+                self.wait(END_AT_MOST_S)
+            close()
 
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
-        self.stop()
         stop = getattr(self, "_stop_button", None)  # not every lab shows it, and one that failed has none
         for part in (*self.children, *([stop] if stop else [])):
             _close(part)
         self.layout.close()
         super().close()
+        self.retire()
 
     # How it is done.
+
+    def _asked(self) -> object:
+        return self.lab.read(self.values)
+
+    def _show(self, **values: object) -> View:
+        asked = self.lab.read(values)
+        return self.lab.view(asked, self._at_once(asked, self.found))
+
+    def _apply(self, change: Change) -> None:
+        """Move controls, know more, hand a file over; and draw once."""
+        self._move(change.values)
+        if change.found is not None:
+            self.found = change.found(self.found)
+        if change.download is not None:
+            self.screen.send({"download": change.download.name, "text": change.download.text})
+        self._display(self._show(**self.values))
 
     def _move(self, values: Mapping[str, object]) -> None:
         for name in values:
             _named(name, self.controls, "control")
         before, self._moving = self.values, True
         try:
-            for name, value in values.items():
-                self.controls[name].value = value
+            for name in self.controls:  # in their order: where one ends depends on those before it
+                if name in values:
+                    self.controls[name].value = values[name]
+                    self._follow()
         except traitlets.TraitError as error:
             for control, old in before.items():
                 self.controls[control].value = old
             why = f"{error}".rstrip(".")
-            raise ValueError(f"{name} cannot be {reprlib.repr(value)}. {why}.") from error
+            raise ValueError(f"{name} cannot be {reprlib.repr(values[name])}. {why}.") from error
         finally:
             self._moving = False
-        self._display(self._show(**self._chosen))
 
-    def _redraw(self, _: object) -> None:
-        if not self._moving:
+    def _moved(self, _: object) -> None:
+        with self._lock:
+            if self._moving:
+                return
+            self._moving = True
+            try:
+                self._follow()
+            finally:
+                self._moving = False
             self.set()
+
+    def _follow(self) -> None:
+        for name, field in self.lab.fields.items():
+            follow(self.controls[name], field, self.values)
 
     def _display(self, view: View) -> None:
         with self._lock, self.screen.hold_sync():
@@ -294,7 +250,7 @@ class Panel(widgets.VBox):
             self.error = None
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _mistakes_are_shown(self) -> Iterator[None]:
         """Whatever goes wrong inside stands in the panel as a sentence. ipywidgets would log it, at best."""
         try:
             yield
@@ -308,48 +264,42 @@ class Panel(widgets.VBox):
         if isinstance(content, Mapping) and "pick" in content:
             self.pick(str(content["pick"]))
 
-    def _work(self, steps: Iterator[Progress]) -> None:
-        next_report_s, deadline = 0.0, time.monotonic() + LONGEST_S
+    # What a job says.
+
+    def _heard(self, step: Progress, stopped: bool) -> None:
+        with self._lock:
+            # Jupyter's server drops messages that come too thickly, the last ones included.
+            if stopped or step.change or step.fraction >= 1 or time.monotonic() >= self._report_due_s:
+                self._report(f"Stopped. {step.report}" if stopped else step.report, progress=step.fraction)
+                self._report_due_s = time.monotonic() + REPORT_S
+            if step.change:
+                self._draw_anew(step.change)
+
+    def _ended(self, error: Exception | None) -> None:
+        with self._lock:
+            if error is not None:
+                words = _sentence(error)
+                self._report(
+                    "" if words == self.screen.mistake else words, failed=True
+                )  # said once is enough
+            with suppress(Exception):  # which has stood in the panel, or is the job's own
+                self._draw_anew(Change())
+            self._set_busy(False)
+
+    def _draw_anew(self, change: Change) -> None:
+        """Draw what is known now; if the controls say nonsense, its sentence keeps its place."""
         try:
-            with closing(steps):
-                for step in steps:
-                    if time.monotonic() > deadline and step.fraction < 1:
-                        raise ValueError(
-                            f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
-                        )
-                    stopped = self._stopping.is_set() and step.fraction < 1
-                    # Jupyter's server drops messages that come too thickly, the last ones included.
-                    if stopped or step.changed or step.fraction >= 1 or time.monotonic() >= next_report_s:
-                        words = f"Stopped. {step.report}" if stopped else step.report
-                        self._report(words, progress=step.fraction)
-                        next_report_s = time.monotonic() + REPORT_S
-                    if step.changed:
-                        self._draw_anew()
-                    if stopped:
-                        break
-        except Exception as error:  # wait() raises it
-            self._job_error = _without_its_tensors(error)
-            words = _sentence(self._job_error)
-            self._report("" if words == self.screen.mistake else words, failed=True)  # said once is enough
-        finally:
-            with self._lock:
-                self._worker = None
-                self._set_busy(False)
+            self._apply(change)
+        except Exception:
+            if self.error is None:  # else it is said already
+                raise
 
     def _report(self, words: str, *, failed: bool = False, progress: Number = -1) -> None:
-        with self._lock, self.screen.hold_sync():
+        with self.screen.hold_sync():
             self.screen.report, self.screen.failed, self.screen.progress = words, failed, progress
 
-    def _draw_anew(self) -> None:
-        """Draw what the controls say now; if they say nonsense, its sentence keeps its place."""
-        with self._lock:
-            try:
-                self._display(self._show(**self._chosen))
-            except Exception:
-                if self.error is None:  # else it is said already
-                    raise
-
     def _set_busy(self, busy: bool) -> None:
+        self._busy = busy
         for button in self._job_buttons:
             button.disabled = busy
         self._stop_button.disabled = not busy
@@ -362,9 +312,17 @@ class Panel(widgets.VBox):
         bundle = super()._repr_mimebundle_(**kwargs)
         words = f"{self.screen.name}. {self.screen.meaning}"
         bundle["text/plain"] = f"{words} (A live lab: run this cell to move its controls.)"
-        still = svg_words.captioned(self.screen.svg, STILL)
-        bundle["image/png"] = base64.b64encode(svg_words.still_png(still, words)).decode()
+        png = still.still_png(still.captioned(self.screen.svg, STILL), words)
+        bundle["image/png"] = base64.b64encode(png).decode()
         return bundle, {"image/png": {"alt": words}}
+
+
+def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox | None:
+    if not parts:
+        return None
+    box = widgets.HBox(parts, layout=widgets.Layout(**_WRAP))
+    box.add_class(kind)
+    return box
 
 
 def _close(widget: widgets.Widget) -> None:
@@ -380,14 +338,6 @@ def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
         raise ValueError(f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}.")
     return among[label]
-
-
-def _without_its_tensors(error: Exception) -> Exception:
-    """What to keep of an error. Where memory ran out, its traceback still holds what did fit, and would go on doing so."""
-    why = measure.memory_ran_out(error)
-    if not why:
-        return error
-    return ValueError(f"{why} Make it smaller, and try again.")
 
 
 def _sentence(error: Exception) -> str:

@@ -19,7 +19,10 @@ function render({ model, el }) {
   const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
   const meaning = part("meaning", "status");
   const picture = part("picture", "group");
-  const frame = part("table", "region");
+  const fold = el.appendChild(document.createElement("details"));
+  fold.className = "course-numbers";
+  fold.appendChild(document.createElement("summary")).textContent = "All numbers";
+  const frame = fold.appendChild(part("table", "region"));
   frame.tabIndex = 0; // so that the keyboard can scroll it
   const table = frame.appendChild(document.createElement("table"));
 
@@ -47,7 +50,7 @@ function render({ model, el }) {
 
   function tabulate() {
     table.replaceChildren();
-    frame.hidden = !model.get("table").length;
+    fold.hidden = !model.get("table").length;
     model.get("table").forEach((cells, number) => {
       const row = table.insertRow();
       for (const words of cells) {

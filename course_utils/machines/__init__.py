@@ -3,8 +3,9 @@
 `python -m course_utils.machines` records this machine, in under eight minutes, for those who have none like it.
 """
 
+import importlib
+
 from course_utils.datasheets import MACHINES, Machine, machine_named
-from course_utils.machines.at_hand import device, this_machine
 from course_utils.machines.recorded import (
     Recording,
     Size,
@@ -27,3 +28,10 @@ __all__ = [
     "recordings",
     "this_machine",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What asks the machine itself needs torch, which recordings and data sheets do without."""
+    if name not in ("device", "this_machine"):
+        raise AttributeError(f"There is no {name!r} in machines. There are: {', '.join(__all__)}.")
+    return getattr(importlib.import_module(f"{__name__}.at_hand"), name)

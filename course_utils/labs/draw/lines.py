@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from course_utils.labs.surfaces import Point
 from course_utils.quantities import Number
 
+Point = tuple[Number, Number]
 CROWDED, BINS = 120, 50  # from so many values on, each of so many stretches keeps its least and its most
 
 

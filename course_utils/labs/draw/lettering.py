@@ -1,0 +1,76 @@
+"""How much room words take, by the font's own widths, so that they can be placed before anybody sees them."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from course_utils.labs.draw.svg import rect, text
+from course_utils.quantities import Number
+
+# DejaVu Sans, which the still picture is set in; in thousandths of its size.
+_WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(encoding="utf-8"))
+_BOLD = {"strong", "formula", "measured-words", "alarm"}  # classes of picture.css, and below their sizes
+_SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}
+USUAL_SIZE = 14
+WIDEST = 1000  # what a character that is not in the table is taken for
+
+
+def width_of(words: str, class_: str = "") -> float:
+    """From the first letter to the last, in the picture's units.
+
+    >>> width_of("2BDK"), width_of("2BDK", "strong small")
+    (38.472, 36.756)
+    """
+    classes = set(class_.split())
+    widths = _WIDTHS["bold" if classes & _BOLD else "regular"]
+    size = next((size for name, size in _SIZES.items() if name in classes), USUAL_SIZE)
+    return sum(widths.get(letter, WIDEST) for letter in words) * size / 1000
+
+
+def fitted(x: Number, y: Number, words: str, right: Number, class_: str = "") -> str:
+    """Words that begin at x, and are drawn smaller where they would run beyond `right`."""
+    taken = width_of(words, class_)
+    if taken <= right - x:
+        return text(x, y, words, class_=class_)
+    scale = math.floor(1000 * (right - x) / taken) / 1000
+    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{text(0, 0, words, class_=class_)}</g>'
+
+
+def columns(
+    rows: Sequence[Sequence[str]],
+    x: Number,
+    y: Number,
+    right: Number,
+    classes: Sequence[str],
+    *,
+    step: Number = 21,
+    gap: Number = 20,
+) -> str:
+    """Rows of cells, the first of them their head: each column as wide as its widest cell, all smaller if that is too much.
+
+    Of a row's baseline, y is the first; `classes` are those of the columns, the head's is "faint".
+    """
+    styled = [["faint"] * len(classes), *[classes] * (len(rows) - 1)]
+    widths = [
+        max(width_of(cells[n], style[n]) for cells, style in zip(rows, styled, strict=True))
+        for n in range(len(classes))
+    ]
+    starts = [sum(widths[:n]) + gap * n for n in range(len(classes))]
+    scale = min(1, math.floor(1000 * (right - x) / (starts[-1] + widths[-1])) / 1000)
+    cells = [
+        text(start, step * row, cell, class_=class_)
+        for row, (said, style) in enumerate(zip(rows, styled, strict=True))
+        for start, cell, class_ in zip(starts, said, style, strict=True)
+        if cell
+    ]
+    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{"".join(cells)}</g>'
+
+
+def key(items: Sequence[tuple[str, str]], x: Number, y: Number, class_: str = "small") -> str:
+    """What each colour is, in a row: a small square of that class, and words."""
+    parts = []
+    for colour, words in items:
+        parts += [rect(x, y - 11, 13, 13, class_=colour), text(x + 19, y, words, class_=class_)]
+        x += 19 + width_of(words, class_) + 18
+    return "".join(parts)

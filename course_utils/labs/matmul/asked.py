@@ -1,0 +1,204 @@
+"""A matrix product on a machine, as it is asked for, and the products that were timed."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from course_utils import machines, predict
+from course_utils.datasheets import Machine
+from course_utils.labs.fields import choice, size, typed
+from course_utils.quantities import Number
+
+HERE = "this machine"
+ON_PAPER = ("A100 SXM", "H200 SXM")  # a T4, an H100, a B200 and an MI300X stand among the recorded
+DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # an MI300X was recorded in the last
+PRESETS = {
+    "what suits a CPU?": {"b": 1024, "d": 256, "k": 64},
+    "how fast is a square?": {"b": 1024, "d": 1024, "k": 1024},
+    "how thin is one token?": {"b": 1, "d": 4096, "k": 4096},
+    "what fills a GPU?": {"b": 16384, "d": 32768, "k": 8192},
+}
+
+
+def recordings_by_label() -> dict[str, machines.Recording]:
+    """Every recording, as the lab's buttons call it: those by others say by whom."""
+    found = machines.recordings().values()
+    return {one.name if one.source else f"{one.name} (recorded)": one for one in found}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One product that was timed, here or when its machine was recorded."""
+
+    machine: str
+    b: int
+    d: int
+    k: int
+    dtype: str
+    seconds: Number
+    spread: Number | None  # None where nobody said
+    doubt: str = ""  # what makes the time doubtful, if anything does
+    recorded: bool = False
+    source: machines.Source | None = None  # who measured it, if it was not this course
+    guess: Number | None = None
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """(B, D, K)."""
+        return self.b, self.d, self.k
+
+    @property
+    def verb(self) -> str:
+        """What was done, and by whom."""
+        if not self.recorded:
+            return "Measured"
+        return f"Recorded by {self.source.by}" if self.source else "Recorded"
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing makes the time doubtful."""
+        return not self.doubt
+
+    @property
+    def flops(self) -> int:
+        """What it had to do."""
+        return predict.matmul_flops(self.b, self.d, self.k)
+
+    @property
+    def rate(self) -> Number:
+        """FLOP/s."""
+        return self.flops / self.seconds
+
+    @property
+    def intensity(self) -> Number:
+        """FLOPs per byte."""
+        return predict.intensity(self.flops, predict.matmul_bytes(self.b, self.d, self.k, self.dtype))
+
+
+@dataclass(frozen=True)
+class Found:
+    """This machine, where there is one to ask, and the products that were timed."""
+
+    here: Machine | None = None
+    runs: Sequence[Run] = ()
+
+    def machine(self, where: str) -> Machine:
+        """The machine of that name, with its peaks."""
+        recording = recordings_by_label().get(where)
+        if where == HERE and self.here is None:
+            raise ValueError("A page without a kernel has no machine of its own. Choose one of the others.")
+        return (
+            self.here if where == HERE else recording.machine if recording else machines.machine_named(where)
+        )
+
+    def with_run(self, run: Run) -> "Found":
+        """One more; what was recorded is the same each time, but for the guess."""
+        same = [run.recorded and replace(one, guess=run.guess) == run for one in self.runs]
+        return replace(
+            self, runs=(*(one for one, again in zip(self.runs, same, strict=True) if not again), run)
+        )
+
+
+@dataclass(frozen=True)
+class Product:
+    """B × D times D × K in a dtype, on a machine; a guess of its time; the size that a sweep changes."""
+
+    b: int = size("B", 1024)
+    d: int = size("D", 1024)
+    k: int = size("K", 1024)
+    dtype: str = choice("dtype", DTYPES, "fp32")
+    where: str = choice("machine", (HERE, *recordings_by_label(), *ON_PAPER), HERE)
+    guess: str = typed("my guess", "", examples=("", "5 ms", "200 us"), placeholder="like 5 ms")
+    sweep: str = choice("sweep over", ("B", "D", "K"), "K")
+
+    def __post_init__(self) -> None:
+        """A sentence, if the guess is none."""
+        typed_seconds(self.guess)
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """(B, D, K)."""
+        return self.b, self.d, self.k
+
+    @property
+    def guess_s(self) -> Number | None:
+        """The guess in seconds."""
+        return typed_seconds(self.guess)
+
+    @property
+    def flops(self) -> int:
+        """2BDK."""
+        return predict.matmul_flops(*self.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the two operands and the result."""
+        return predict.matmul_bytes(*self.size, self.dtype)
+
+    @property
+    def intensity(self) -> Number:
+        """FLOPs per byte."""
+        return predict.intensity(self.flops, self.nbytes)
+
+    def predicted_s(self, machine: Machine) -> Number:
+        """By what the machine is known to reach."""
+        return predict.matmul_seconds(*self.size, machine, self.dtype)
+
+    def with_size(self, name: str, size: int) -> "Product":
+        """The same with another size."""
+        return replace(self, **{name.lower(): size})
+
+    @property
+    def recording(self) -> machines.Recording | None:
+        """The recording of that machine, if it is a recorded one."""
+        return recordings_by_label().get(self.where)
+
+    @property
+    def recorded(self) -> Run | None:
+        """The nearest product in the recording, if it has any of that dtype."""
+        if self.recording is None or self.dtype not in self.recording.seconds_by_size:
+            return None
+        return self.nearest_recorded()
+
+    def nearest_recorded(self) -> Run:
+        """The nearest product in the recording, or a sentence on the dtypes that it has."""
+        return self._recorded_at(self.recording.nearest(*self.size, self.dtype))
+
+    def recorded_along(self, name: str) -> list[Run]:
+        """The recorded products that share the nearest one's other two sizes."""
+        near, others = self.nearest_recorded(), [place(other) for other in "BDK".replace(name, "")]
+        sizes = self.recording.seconds_by_size[self.dtype]
+        alike = [size for size in sizes if all(size[n] == near.size[n] for n in others)]
+        return [self._recorded_at(size) for size in sorted(alike)]
+
+    def _recorded_at(self, size: tuple[int, int, int]) -> Run:
+        recording = self.recording
+        seconds = recording.seconds_by_size[self.dtype][size]
+        told = {"recorded": True, "source": recording.source}
+        return Run(self.where, *size, self.dtype, seconds, recording.spread, **told)
+
+
+def place(name: str) -> int:
+    """Of that size among (B, D, K)."""
+    return "BDK".index(name)
+
+
+_TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def typed_seconds(words: str) -> Number | None:
+    """A time as people write it; nothing for an empty field.
+
+    >>> typed_seconds("5 ms"), typed_seconds(""), typed_seconds("1.5e3us")
+    (0.005, None, 0.0015)
+    """
+    said = words.strip()
+    if not said:
+        return None
+    match = len(said) <= 40 and (  # a hundred thousand digits would take minutes
+        re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", said, re.ASCII | re.IGNORECASE)
+        or re.fullmatch(r"(\d+\.?\d*)\s*(µs|μs)", said)
+    )
+    if not match or match[2].lower() not in _TIME_UNITS or not float(match[1]):
+        raise ValueError(f"A guess is a time with its unit, like 5 ms or 200 us; “{said[:40]}” is none.")
+    return float(match[1]) * _TIME_UNITS[match[2].lower()]
