@@ -34,13 +34,13 @@ def review(path: Path) -> list[str]:
 def _machine(recording: Recording) -> Iterator[str]:
     machine, sheet = recording.machine, MACHINES.get(recording.machine.name)
     if sheet and not machine.has_data_sheet:
-        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.py. Record again with this version."
+        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.toml. Record again with this version."
     elif machine.has_data_sheet and not sheet:
-        yield f"machine.name: no data sheet here is called {machine.name!r}. Add it to datasheets.py, or set has_data_sheet to false."
+        yield f"machine.name: no data sheet here is called {machine.name!r}. Add it to datasheets.toml, or set has_data_sheet to false."
     elif sheet:
         for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
             if getattr(machine, name) != getattr(sheet, name):
-                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.py. Record again with this version."
+                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. Record again with this version."
 
 
 def _limits(recording: Recording) -> tuple[Number, str]:
