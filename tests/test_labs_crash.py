@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 from contextlib import suppress
 from functools import partial
@@ -21,34 +22,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import apart, checkpoints, labs, long_run, measure, training
-from course_utils.labs import crash_picture as drawing
-from course_utils.labs import crash_words
-from course_utils.labs.crash_story import (
+from course_utils.labs.crash import jobs, picture
+from course_utils.labs.crash import words as said
+from course_utils.labs.crash.asked import (
     CRASHES,
     DONE,
     KILLED,
     KILLED_SAVING,
+    PARTS,
     RUNS,
     STOPPED,
     Life,
+    Plan,
     Story,
-    agreement,
 )
 from course_utils.measure import Step
+from tests.hostile import button
 from tests.outputs import ROOT
-from tests.test_labs import button, words
 from tests.test_machines import timing_of
 from tests.waiting import has_ended, wait_until
-from tests.words import assert_all_can_be_read
+from tests.words import assert_all_can_be_read, words
 
-MODULE = sys.modules["course_utils.labs.crash_lab"]
-EVERYTHING = dict.fromkeys(training.PARTS, True)
+STEPS = Plan().steps
 untimed = settings(deadline=None)
 
 
 def inside(lab):
-    """The lab behind the panel."""
-    return lab._show.__self__
+    """The workshop behind the panel."""
+    return lab._workshop
 
 
 def story(lab):
@@ -81,7 +82,7 @@ def before():
 @pytest.fixture
 def crash(before, monkeypatch):
     """The crash lab as it opens, and a disk and a run that are quick."""
-    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.0)
+    monkeypatch.setattr(jobs, "SLOW_DISK_S", 0.0)
     lab = labs.crash_lab()
     lab.set(pause_ms=10)
     yield lab
@@ -95,9 +96,11 @@ def played(monkeypatch):
     """Where no process need be real: what is put in here is work that plays one."""
 
     def play(steps):
-        monkeypatch.setattr(
-            "course_utils.apart.steps_apart", lambda work, order, **options: steps(work, order)
-        )
+        def steps_apart(work, order, *, begun, **limits):
+            begun(unittest.mock.Mock())
+            yield from steps(work, order)
+
+        monkeypatch.setattr("course_utils.apart.steps_apart", steps_apart)
 
     return play
 
@@ -117,7 +120,7 @@ def reference():
     shared, threads = training.shared_states(), torch.get_num_threads()
     torch.set_num_threads(1)
     run = long_run.the_run()
-    losses = [run.advance() for _ in range(MODULE.STEPS)]
+    losses = [run.advance() for _ in range(STEPS)]
     torch.set_num_threads(threads)
     training.restore_shared_states(shared)
     return losses
@@ -129,11 +132,11 @@ def reference():
 def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(before, crash, reference):
     assert children() <= before
     killed, after = story(crash).lives
-    assert list(killed.losses) == reference[: MODULE.EXAMPLE_CRASH]
+    assert list(killed.losses) == reference[: jobs.EXAMPLE_CRASH]
     assert list(after.losses) == reference[after.first :]
     assert crash.screen.meaning == (
         "An example, made without a process. Killed after step 87; the newest whole checkpoint was of step 80: "
-        "7 steps had to be done again. After it 40 of 40 losses equal those of the run never killed, to the last bit."
+        "7 steps had to be done again. From step 81 on, 40 of 40 losses equal those of the run never killed, to the last bit."
     )
     assert "87 - 80 = 7 steps" in words(crash)
     assert not re.search(r"/|\bpid\b|0x", words(crash).replace(") / 2 =", ""))
@@ -141,19 +144,19 @@ def test_it_opens_with_a_crash_that_is_really_computed_and_no_process(before, cr
 
 def test_its_losses_are_those_of_a_fresh_process_whatever_the_kernel_has_set(reference):
     """To the last bit: a CPU that multiplies in bfloat16 shows if it may."""
-    MODULE.uninterrupted.cache_clear()
+    jobs.uninterrupted.cache_clear()
     torch.set_float32_matmul_precision("medium")
     products = torch.backends.mkldnn.matmul
     try:
         asked = products.fp32_precision
-        assert list(MODULE.uninterrupted()[1]) == reference
+        assert list(jobs.uninterrupted().reference) == reference
         assert (torch.get_float32_matmul_precision(), products.fp32_precision) == ("medium", asked)
     finally:
         torch.set_float32_matmul_precision("highest")
 
 
 def test_making_the_lab_draws_no_random_number_from_anybody():
-    MODULE.uninterrupted.cache_clear()
+    jobs.uninterrupted.cache_clear()
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -174,11 +177,13 @@ def test_the_controls_answer_without_a_process(crash):
     crash.set(every=4)
     assert "(4 - 1) / 2 = 1.5 steps, 4 while it saves" in words(crash)
     crash.set(steps=40)
-    assert "120 + 7 = 127 steps" in words(crash)  # what was done stays in the picture
-    crash.preset("the weights alone")
-    assert "A resume would now go on without optimizer, step, data and generators: " in crash.screen.meaning
-    crash.preset("restore everything")
-    assert "A resume would" not in crash.screen.meaning
+    assert "Next: to step 40, 10 ms or more a step; a resume has all it needs." in words(crash)
+    assert "87 - 80 = 7 steps" in words(crash)  # what was done stays in the picture
+    crash.preset("weights alone: same curve?")
+    lacks = "a resume has gradient averages from 0, a second warm-up, the first batches and dropout's first masks."
+    assert lacks in words(crash)
+    crash.preset("all restored: same curve?")
+    assert "a resume has all it needs." in words(crash)
 
 
 # Killed and resumed.
@@ -208,12 +213,12 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference, monkeypatch
     assert list(story(crash).now.losses) == reference[:killed_at]
 
     # Once more, in the middle of a save.
-    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.5)  # and flushed twice: a busy machine hits it too
+    monkeypatch.setattr(jobs, "SLOW_DISK_S", 0.5)  # and flushed twice: a busy machine hits it too
     crash.set(pause_ms=10)
     process = begin(crash, "Resume")
     crash.act("Kill it while it saves")
     crash.wait()
-    monkeypatch.setattr(MODULE, "SLOW_DISK_S", 0.0)
+    monkeypatch.setattr(jobs, "SLOW_DISK_S", 0.0)
     told = story(crash)
     torn, whole = told.unfinished, told.newest
     assert process.returncode == -signal.SIGKILL
@@ -221,10 +226,7 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference, monkeypatch
     *_, last = sorted(path.name for path in inside(crash).folder.iterdir())
     assert last.startswith(f"step-{torn:08d}.ckpt.")
     assert last.endswith(".tmp")
-    assert (
-        f"Killed after step {torn}, while it was saving. The file of step {torn} is not whole"
-        in crash.screen.meaning
-    )
+    assert f"Killed in a save after step {torn}. The file of step {torn} is not whole" in crash.screen.meaning
     assert f"step {torn}, not whole: never loaded" in words(crash)
 
     crash.start("Resume")
@@ -233,14 +235,14 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference, monkeypatch
     assert [life.first for life in lives] == [0, newest, whole]
     for life in lives:
         assert list(life.losses) == reference[life.first : life.last]
-    assert lives[-1].last == MODULE.STEPS
-    equal = MODULE.STEPS - whole
-    assert f"After it {equal} of {equal} losses equal those of the run never killed" in crash.screen.meaning
-    lost = killed_at - newest, torn - whole
-    assert f"120 + {lost[0]} + {lost[1]} = {120 + sum(lost)} steps" in words(crash)
+    assert lives[-1].last == STEPS
+    equal = STEPS - whole
+    losses = f"{equal} of {equal} losses equal those of the run never killed, to the last bit."
+    assert f"From step {whole + 1} on, {losses}" in crash.screen.meaning
+    assert f"{(killed_at - newest + torn - whole) / 2:.3g} in 2 crashes" in words(crash)
     found = checkpoints.newest(inside(crash).folder)
-    assert found.step == MODULE.STEPS
-    assert f"step 100, 110 and 120, whole; the newest has {found.path.stat().st_size:,} bytes" in words(crash)
+    assert found.step == STEPS
+    assert "step 100, 110 and 120, whole" in words(crash)
     assert not list(inside(crash).folder.glob("*.tmp"))
 
     crash.start("Resume")
@@ -252,7 +254,7 @@ def test_a_killed_run_goes_on_exactly_where_it_was(crash, reference, monkeypatch
 
 
 def test_what_an_earlier_process_had_half_written_is_no_save_of_this_one(crash, played, monkeypatch):
-    monkeypatch.setattr(MODULE, "WATCH_AT_MOST_S", 0.05)
+    monkeypatch.setattr(jobs, "WATCH_AT_MOST_S", 0.05)
     folder = inside(crash).folder
     writes = "step-{:08d}.ckpt.1-0123abcd.tmp".format
 
@@ -265,12 +267,12 @@ def test_what_an_earlier_process_had_half_written_is_no_save_of_this_one(crash, 
         checkpoints.save_step(folder, 10, {"step": 10})
         yield from steps(*range(11, 21))
         (folder / writes(20)).touch()
-        inside(crash).kill()
+        crash.act("Kill it")
         raise RuntimeError
 
     def killed_between_two_saves(work, order):
         yield from steps(11, 12, 13)
-        inside(crash).kill()
+        crash.act("Kill it")
         raise RuntimeError
 
     def killed_when_it_saves(work, order):
@@ -300,9 +302,9 @@ def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference, playe
     crash.set(steps=20)
     crash.start("Train")
     crash.wait()
-    assert "No crash, and 20 of 20 losses equal" in crash.screen.meaning
+    assert "No crash. From step 1 on, 20 of 20 losses equal" in crash.screen.meaning
     assert "none yet" in words(crash)
-    crash.preset("the weights alone")
+    crash.preset("weights alone: same curve?")
     crash.set(steps=40)
     crash.start("Resume")
     crash.wait()
@@ -310,18 +312,16 @@ def test_what_is_left_out_is_named_and_the_curve_departs(crash, reference, playe
     assert life.left_out == ("optimizer", "step", "data", "generators")
     gaps = [abs(a - b) for a, b in zip(life.losses, reference[20:40], strict=True)]
     assert gaps[0] > 0
-    largest = max(gaps)
-    assert (
-        f"It departs at step 21, by {largest:.2g} at most (step {21 + gaps.index(largest)})"
-        in crash.screen.meaning
+    departs = (
+        f"Resumed without 4 of its 5 parts, it departs at step 21, by {max(gaps):.2g} at most; 0 of 20 losses"
     )
-    assert "Resumed without optimizer, step, data and generators: " in crash.screen.meaning
-    assert "not all: without 4 parts" in words(crash)
-    assert "10 while it saves none yet" in words(crash)  # to ask for more steps is no crash
+    assert departs in crash.screen.meaning
+    assert "not all: without 4 of its 5 parts" in words(crash)
+    assert "10 while it savesnone yet" in words(crash)  # to ask for more steps is no crash
 
 
 def test_a_job_that_is_stopped_before_its_process_begins_has_ended(crash):
-    job = inside(crash).train(**crash.values)
+    job = inside(crash).train(Plan(), story(crash))
     next(job)
     job.close()
     assert story(crash).now.end == STOPPED
@@ -330,7 +330,7 @@ def test_a_job_that_is_stopped_before_its_process_begins_has_ended(crash):
 
 
 def test_a_process_ends_by_itself_after_its_time(before, crash, monkeypatch):
-    monkeypatch.setattr(MODULE, "LONGEST_S", 0.5)
+    monkeypatch.setattr(jobs, "LONGEST_S", 0.5)
     crash.start("Train")
     crash.wait()
     assert "Ended after 0.5 s, which is the most that it was given." in crash.screen.report
@@ -343,25 +343,28 @@ def test_a_process_ends_by_itself_after_its_time(before, crash, monkeypatch):
 
 def test_there_is_nothing_to_resume_in_an_example(crash):
     crash.start("Resume")
-    with pytest.raises(ValueError, match=r"no process has saved anything yet\. Press Train\."):
+    with pytest.raises(ValueError, match=r"^No process has saved anything to go on from\. Press Train"):
         crash.wait()
 
 
 def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash, monkeypatch):
     real = apart.steps_apart
 
-    def killed_already(*work, **options):
-        inside(crash).kill()  # as early as can be
-        return real(*work, **options)
+    def killed_at_once(*work, begun, **options):
+        def kill(process):
+            begun(process)
+            crash.act("Kill it")  # as early as can be
 
-    monkeypatch.setattr("course_utils.apart.steps_apart", killed_already)
+        return real(*work, begun=kill, **options)
+
+    monkeypatch.setattr("course_utils.apart.steps_apart", killed_at_once)
     crash.start("Train")
     crash.wait()
     assert "Killed before it made a step. Nothing was saved" in crash.screen.meaning
     assert "killed at 0" in words(crash)
     assert "nothing yet" in words(crash)
     crash.start("Resume")
-    with pytest.raises(ValueError, match="there is nothing to resume"):
+    with pytest.raises(ValueError, match="No process has saved anything"):
         crash.wait()
 
 
@@ -395,12 +398,13 @@ def test_a_process_has_ended_when_it_is_gone_or_only_waits_to_be_asked_for():
 KERNELS = """
 import os, sys, time
 from course_utils import labs
-sys.modules["course_utils.labs.crash_lab"].uninterrupted()
+from course_utils.labs.crash import jobs
+jobs.uninterrupted()
 ends = os.fork()  # two kernels for one import
 lab = labs.crash_lab()
 lab.set(pause_ms=250)
 lab.start("Train")
-inside = lab._show.__self__
+inside = lab._workshop
 while not inside.story.now.losses or inside.story.example:
     assert not lab.screen.failed, lab.screen.report
     time.sleep(0.01)
@@ -501,7 +505,7 @@ def test_a_slow_disk_takes_longer_for_each_flush():
 # What it counts and draws, over made-up stories.
 
 
-REFERENCE = tuple(6 / (1 + n) + 1 + n * 37 % 11 / 10 for n in range(MODULE.STEPS))
+REFERENCE = tuple(6 / (1 + n) + 1 + n * 37 % 11 / 10 for n in range(STEPS))
 
 
 @st.composite
@@ -520,38 +524,32 @@ def plots(draw):
         whole += saved
         if end in (RUNS, DONE):
             break
-    rest = tuple(whole[1:][-3:]), draw(st.sampled_from([None, steps])), draw(st.sampled_from([0, 739_872]))
-    return steps, lives, rest, every
+    return steps, lives, tuple(whole[1:][-3:]), draw(st.sampled_from([None, steps])), every
 
 
 def told(plot):
     """The story of a plot; not made in its strategy, where nobody else may draw at random, and beartype does."""
-    steps, lives, rest, _ = plot
-    return Story(steps, tuple(Life(*life) for life in lives), *rest)
+    steps, lives, *folder, _ = plot
+    return Story(steps, tuple(Life(*life) for life in lives), *folder, REFERENCE)
 
 
 @untimed
 @given(plots())
 def test_its_counts_are_those_of_a_slow_and_plain_count(plot):
-    tale, every, reference = told(plot), plot[-1], REFERENCE
-    rows = {
-        what: (predicted, measured)
-        for what, predicted, measured in crash_words.account(tale, reference, every)
-    }
-    made = [step for life in tale.lives for step in range(life.first + 1, life.last + 1)]
-    assert rows["steps made by all processes"][1] == f"{len(made)} step{'s' * (len(made) != 1)}"
+    tale = told(plot)
+    rows = {what: predicted for what, predicted, _ in said.account(Plan(plot[-1]), tale)}
     if len(tale.lives) > 1:
         before, now = tale.lives[-2:]
         twice = [step for step in range(now.first + 1, now.last + 1) if before.first < step <= before.last]
         assert tale.done_again == len(twice)
-        assert rows["done again after the crash"][0].startswith(f"{before.last} - {now.first} = ")
-    same = agreement(tale.now, reference)
-    equal = [a == b for a, b in zip(tale.now.losses, reference[tale.now.first :], strict=False)]
+        assert rows["done again after the crash"].startswith(f"{before.last} - {now.first} = ")
+    same = tale.agreement
+    equal = [a == b for a, b in zip(tale.now.losses, REFERENCE[tale.now.first :], strict=False)]
     assert (same.equal, same.compared) == (sum(equal), len(equal))
     if False in equal:
         assert same.first == tale.now.first + 1 + equal.index(False)
     for n, life in enumerate(tale.lives):
-        redone = {s for later in tale.lives[n + 1 :] for s in range(later.first + 1, MODULE.STEPS + 1)}
+        redone = {s for later in tale.lives[n + 1 :] for s in range(later.first + 1, STEPS + 1)}
         kept = [s for s in range(life.first + 1, life.last + 1) if s not in redone]
         assert max(kept, default=min(life.last, tale.kept(n))) == tale.kept(n)
 
@@ -566,41 +564,54 @@ def test_who_departs_by_what_it_inherited_is_not_blamed():
             Life(3, (8.0,), (4,), end=DONE),
         ),
         (2, 3, 4),
+        reference=reference,
     )
     assert tale.left_out == ("optimizer",)
-    assert "Resumed from a run that had lost its optimizer. It departs at step 4" in crash_words.meaning(
-        tale, reference
-    )
+    assert "Resumed from a run without optimizer, it departs at step 4" in said.meaning(tale)
     lives = (
         *tale.lives[:1],
         Life(2, (9.0,), (), ("optimizer",), KILLED),
         Life(2, (1.5, 1.2), (4,), end=DONE),
     )
-    clean = Story(4, lives, (2, 4))
+    clean = Story(4, lives, (2, 4), reference=reference)
     assert clean.left_out == ()
-    assert "After it 2 of 2 losses equal" in crash_words.meaning(clean, reference)
-    assert math.isnan(agreement(Life(0, (math.nan,)), reference).largest)
+    assert "From step 3 on, 2 of 2 losses equal" in said.meaning(clean)
+    assert math.isnan(Story(1, (Life(0, (math.nan,)),), reference=reference).agreement.largest)
 
 
 @settings(untimed, max_examples=60)
-@given(plots(), st.integers(20, MODULE.STEPS), st.sets(st.sampled_from(training.PARTS)))
+@given(plots(), st.integers(20, STEPS), st.sets(st.sampled_from(PARTS)))
 def test_no_words_overlap_or_run_out_whatever_has_happened(plot, steps, without):
-    view = drawing.view(told(plot), REFERENCE, steps, plot[-1], sorted(without))
+    view = picture.view(Plan(plot[-1], steps, **dict.fromkeys(without, False)), told(plot))
     assert view.meaning.endswith(".")
+    assert len(view.meaning) <= 236  # two lines in the page
     assert "  " not in view.meaning
     assert_all_can_be_read(view.picture)
     for node in ElementTree.fromstring(view.picture).iter():
         for x, y in re.findall(r"([-\d.einfa]+),([-\d.einfa]+)", node.get("points", "")):
-            assert 0 <= float(x) <= drawing.WIDTH + 8
-            assert 0 <= float(y) <= drawing.HEIGHT
+            assert 0 <= float(x) <= picture.WIDTH + 8
+            assert 0 <= float(y) <= picture.HEIGHT
+
+
+def test_without_a_kernel_it_draws_an_empty_plot_and_says_what_it_lacks():
+    lab = labs.lab_named("crash")
+    view = lab.view(Plan(), lab.found)
+    assert view.meaning == "Nothing has run: a process that can be killed needs a kernel."
+    assert_all_can_be_read(view.picture)
+
+
+def test_the_parts_that_can_be_left_out_are_those_that_a_run_saves():
+    assert PARTS == training.PARTS == tuple(said.WITHOUT)
 
 
 def test_every_crash_has_its_cross_and_every_checkpoint_its_dot(crash):
     svg = ElementTree.fromstring(crash.screen.svg)
     classes = [node.get("class") for node in svg.iter()]
     assert classes.count("crash") == 2 * 2  # two strokes, in the plot and on the bar
-    assert classes.count("saved") == classes.count("measured") - 2 == 8 + 4  # bars of two processes
-    assert classes.count("line predicted under") == 1
+    assert (
+        classes.count("saved") == classes.count("measured") - 3 == 8 + 4
+    )  # bars of two processes, and the key
+    assert classes.count("back") == classes.count("line predicted under") == 1
     before, after = (node for node in svg.iter() if node.get("class") == "line measured")
     ends = [line.get("points").split() for line in (before, after)]
     assert ends[0][-1] == ends[1][0]  # the curve goes on where the checkpoint was

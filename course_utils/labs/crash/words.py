@@ -1,0 +1,109 @@
+"""What the crash lab says of a run: what a crash has cost, and whether the curve goes on as if there had been none."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from course_utils import predict
+from course_utils.labs.crash.asked import CRASHES, PARTS, RUNS, Life, Plan, Story
+from course_utils.quantities import count_text
+
+_steps = partial(count_text, of="step")
+WITHOUT: Mapping[str, str] = {
+    "model": "fresh weights",
+    "optimizer": "gradient averages from 0",
+    "step": "a second warm-up",
+    "data": "the first batches",
+    "generators": "dropout's first masks",
+}
+
+
+def listed(names: Sequence[object]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(["model", "step", "data"])
+    'model, step and data'
+    """
+    *first, last = map(str, names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def meaning(story: Story) -> str:
+    """What the latest crash has cost, where the run is now, whether its losses are the same, and what comes next."""
+    life = story.now
+    if not story.reference:
+        return "Nothing has run: a process that can be killed needs a kernel."
+    if life.end in CRASHES:
+        return f"{ended(life)}. {_what_is_left(story)}"
+    if not life.losses:
+        return "A new process starts."
+    example = "An example, made without a process. " * story.example
+    return f"{example}{_where_it_is(story)} {_comparison(story)}"
+
+
+def ended(life: Life) -> str:
+    """How a process ended, and where."""
+    return f"{life.end.capitalize()} {f'after step {life.last}' if life.losses else 'before it made a step'}"
+
+
+def _what_is_left(story: Story) -> str:
+    if story.newest is None:
+        return "Nothing was saved, so all is lost, and Train begins again."
+    torn = f"The file of step {story.unfinished} is not whole, and is never loaded. " * bool(story.unfinished)
+    lost = story.now.last - story.newest
+    cost = f"{_steps(lost)} will be done again" if lost else "no step is lost"
+    return f"{torn}The newest whole checkpoint is of step {story.newest}: {cost}. Press Resume."
+
+
+def _where_it_is(story: Story) -> str:
+    """How far it is; when it is complete, what ended the life before it, and what that cost."""
+    if story.now.end == RUNS:
+        saved = "nothing is saved yet" if story.newest is None else f"step {story.newest} is saved"
+        return f"Process {len(story.lives)} has made step {story.now.last} of {story.steps}; {saved}."
+    if not story.lost:
+        return "No crash."
+    again = f"{_steps(story.lost[-1])} had to be done again" if story.lost[-1] else "no step was lost"
+    return f"{ended(story.lives[-2])}; the newest whole checkpoint was of step {story.now.first}: {again}."
+
+
+def _comparison(story: Story) -> str:
+    life, same, parts = story.now, story.agreement, story.left_out
+    equal = f"{same.equal} of {same.compared} losses equal those of the run never killed"
+    if same.exact and not parts:
+        return f"From step {life.first + 1} on, {equal}, to the last bit."
+    begun = "Resumed" if life.left_out else "Resumed from a run"
+    since = f"{begun} without {_counted(parts)}," if parts else "Unexpectedly,"
+    shows = (
+        f"departs at step {same.first}, by {same.largest:.2g} at most" if same.first else "shows nothing yet"
+    )
+    return f"{since} it {shows}; {equal}."
+
+
+def _counted(parts: Sequence[str]) -> str:
+    return listed(parts) if len(parts) < 3 else f"{len(parts)} of its {len(PARTS)} parts"
+
+
+def next_process(plan: Plan) -> str:
+    """What Train and Resume would do, as the controls stand."""
+    has = f"has {listed([WITHOUT[part] for part in plan.left_out])}" if plan.left_out else "has all it needs"
+    return f"Next: to step {plan.steps}, {plan.pause_ms} ms or more a step; a resume {has}."
+
+
+def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
+    """Rows of what, predicted with the numbers filled in, counted; the head first."""
+    same, lost, parts = story.agreement, story.lost, story.left_out
+    yield "", "predicted", "measured"
+    expected, found = "crashed at - newest whole checkpoint", "no resume yet"
+    if lost:
+        expected = f"{story.lives[-2].last} - {story.now.first} = {_steps(lost[-1])}"
+        found = f"{_steps(story.done_again)}{' so far' * (story.done_again < lost[-1])}"
+    yield "done again after the crash", expected, found
+    expected = f"not all: without {_counted(parts)}" if parts else f"all {same.compared}"
+    found = (
+        f"{same.equal} of {same.compared}{', to the last bit' * same.exact}" if same.compared else "none yet"
+    )
+    yield "losses equal to a run never killed", expected, found
+    every, costs = plan.every, story.costs
+    expected = f"({every} - 1) / 2 = {predict.lost_steps(every):g} steps, {every} while it saves"
+    crashes = f"{len(costs)} crash{'es' * (len(costs) > 1)}"
+    found = f"{sum(costs) / len(costs):.3g} in {crashes}" if costs else "none yet"
+    yield "a crash costs, saves as set now", expected, found
