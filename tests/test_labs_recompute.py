@@ -1,30 +1,34 @@
-"""The recompute lab: its bars and points against the closed forms, its measurements against torch, its words' places."""
+"""The recompute lab: its bars and points against the closed forms, its measurements against torch."""
 
 import re
-import time
 import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict
 
 import psutil
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import torch
 
-from course_utils import labs, predict
-from course_utils.labs import recompute_picture as drawing
-from course_utils.labs import recompute_plan
-from course_utils.labs.recompute_lab import PRESETS
-from course_utils.labs.recompute_plan import KINDS, Plan, found, order_of, plan_of
-from tests.test_labs import button, words
-from tests.words import assert_all_can_be_read
+from course_utils import labs, measure, models, predict
+from course_utils.labs.recompute import jobs, picture
+from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Found, Plan
+from course_utils.labs.recompute.words import formulas, table
+from tests.hostile import button
+from tests.waiting import wait_until
+from tests.words import words
 
 FIRST = next(iter(PRESETS))
-ANY_LAB = labs.recompute_lab()
 
 
 @pytest.fixture
 def lab():
     """The recompute lab as it opens."""
-    return labs.recompute_lab()
+    panel = labs.recompute_lab()
+    yield panel
+    panel.close()
+
+
+def plan_of(panel):
+    return panel.lab.read(panel.values)
 
 
 def nodes(panel, tag, class_):
@@ -34,29 +38,26 @@ def nodes(panel, tag, class_):
 
 def points(panel, class_):
     """The centres of the circles in the plot, back in FLOPs and bytes."""
-    whole = plan_of(**panel.values).with_everything_kept.predicted["peak"]
-    zero, one = drawing.place(1, 0, whole), drawing.place(2, whole, whole)
+    plot = picture.frontier_plot(plan_of(panel))
+    (x0, x1), (y0, y1) = ((axis.low, axis.high) for axis in (plot.x_axis, plot.y_axis))
     return [
-        (
-            1 + (float(node.get("cx")) - zero[0]) / (one[0] - zero[0]),
-            whole * (float(node.get("cy")) - zero[1]) / (one[1] - zero[1]),
+        (x0 + (x1 - x0) * (x - plot.left) / plot.width, y0 + (y1 - y0) * (plot.bottom - y) / plot.height)
+        for x, y in (
+            (float(node.get("cx")), float(node.get("cy"))) for node in nodes(panel, "circle", class_)
         )
-        for node in nodes(panel, "circle", class_)
-        if float(node.get("cy")) < drawing.PLOT_TOP + drawing.PLOT_HEIGHT
+        if y > plot.top
     ]
 
 
 def strip_bytes(panel, number):
     """The area of one of the three strips, in bytes of blocks that keep everything."""
-    stack = plan_of(**panel.values).with_everything_kept.stack
-    middle = 178 + 78 * number + 22 + drawing.TALL / 2
-    parts = nodes(panel, "rect", "stored") + nodes(panel, "rect", "rebuilt")
+    top = picture.STRIPS_TOP + picture.STEP * number
     tall = [
-        float(p.get("height"))
-        for p in parts
-        if abs(float(p.get("y")) + float(p.get("height")) / 2 - middle) < 24
+        float(part.get("height"))
+        for part in nodes(panel, "rect", "stored") + nodes(panel, "rect", "rebuilt")
+        if top < float(part.get("y")) < top + picture.STEP
     ]
-    return sum(tall) / drawing.TALL * stack.block_bytes
+    return sum(tall) / picture.TALL * plan_of(panel).all_kept.stack.block_bytes
 
 
 # What it shows.
@@ -67,7 +68,7 @@ def test_it_opens_where_the_square_root_misleads(lab):
     assert "With segments of 4 blocks autograd keeps at most 5.11 MB at one time" in meaning
     assert "for 1.292 times the FLOPs" in meaning
     assert "Segments of 1 block would keep least: 3.15 MB for 1.167 times the FLOPs." in meaning
-    assert "(L / s - 1) × input + s × block = 3 × 131,072 + 4 × 1,179,648 = 5,111,808 bytes" in words(lab)
+    assert "(L / s - 1) × input + s × block = 3 × 131,072 B + 4 × 1,179,648 B = 5,111,808 bytes" in words(lab)
     assert "√(L × input / block) = √(16 / 9) = 1.33" in words(lab)
     assert lab.values == dict(PRESETS[FIRST])
 
@@ -88,7 +89,7 @@ def test_every_point_lies_where_the_closed_forms_say(lab, kind, make, early_stop
 
 
 def test_the_scores_have_a_point_of_their_own(lab):
-    lab.preset("long sequences: the scores")
+    lab.preset("only the scores?")
     shape = predict.Transformer(6, 128, 2, 1, 1024)
     usual, less = (predict.transformer_stack(shape, 1, 1024, scores_again=a) for a in (False, True))
     x, y = points(lab, "predicted")[-1]
@@ -101,49 +102,55 @@ def test_the_scores_have_a_point_of_their_own(lab):
 
 @pytest.mark.parametrize(("layers", "segment"), [(16, 4), (16, 1), (7, 3), (9, 4), (5, 5)])
 def test_the_strips_cover_as_much_as_is_kept(lab, layers, segment):
-    lab.set(layers=layers)
-    lab.set(segment=segment)
+    lab.set(layers=layers, segment=segment)
     stack = predict.mlp_stack(layers, 4 * 128, 64)
     kept = [stack.kept_bytes(0), stack.kept_bytes(segment), stack.peak_bytes(segment).total]
     for number, nbytes in enumerate(kept):
         assert strip_bytes(lab, number) == pytest.approx(nbytes, rel=1e-4)
 
 
-def test_the_best_is_the_least_of_all_and_ties_go_to_the_cheapest(lab):
-    for kind in KINDS:
-        for layers in (1, 2, 5, 16):
-            lab.set(kind=kind, layers=layers, scores_again=False)
-            plan = plan_of(**lab.values)
-            tried = [plan.choosing(again) for again in plan.choices]
-            best = plan.choosing(drawing.best_choice(plan))
-            least = min(each.predicted["peak"] for each in tried)
-            assert best.predicted["peak"] == least
-            alike = [each.predicted["flops"] for each in tried if each.predicted["peak"] == least]
-            assert best.predicted["flops"] == min(alike)
+def test_the_strips_cover_as_much_as_is_kept_without_the_scores(lab):
+    lab.preset("only the scores?")
+    stack = predict.transformer_stack(predict.Transformer(6, 128, 2, 1, 1024), 1, 1024, scores_again=True)
+    assert strip_bytes(lab, 1) == pytest.approx(stack.kept_bytes(0), rel=2e-2)
+    assert strip_bytes(lab, 2) == pytest.approx(stack.peak_bytes(0).total, rel=2e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layers", [1, 2, 5, 16])
+def test_the_best_is_the_least_of_all_and_ties_go_to_the_cheapest(kind, layers):
+    costs = Plan(kind, layers, segment=0).frontier
+    least = min(cost.peak for cost in costs.values())
+    best = costs[Plan(kind, layers, segment=0).least]
+    assert best.peak == least
+    assert best.flops == min(cost.flops for cost in costs.values() if cost.peak == least)
 
 
 def test_presets_say_what_they_promise(lab):
     said = {}
     for name in PRESETS:
         lab.preset(name)
-        assert lab.screen.mistake == ""
         said[name] = f"{lab.screen.meaning} {words(lab)}"
-    assert (
-        "√16 = 4; of all lengths tried, least bytes: s = 3, 4, 5, 6" in said["x W keeps its input alone: √L"]
-    )
-    assert "Nothing else here keeps less." in said["x W keeps its input alone: √L"]
-    assert "for 1.333 times the FLOPs" in said["without early stop: 8/6"]
-    assert "12 last products" in said["GPT-2's layers"]
-    assert "With only the scores computed again autograd keeps at most" in said["long sequences: the scores"]
-    assert "computing it again saves nothing" in said["no help: one block"]
-    assert "341 times what the blocks keep: here computing again does not help" in said["no help: few tokens"]
+    assert "√16 = 4; of all lengths tried, least bytes: s = 3, 4, 5, 6" in said["when is √L best?"]
+    assert "Nothing else here keeps less." in said["when is √L best?"]
+    assert "for 1.333 times the FLOPs" in said["when is it 8/6?"]
+    assert "12 last products" in said["what of GPT-2?"]
+    assert "With only the scores computed again autograd keeps at most" in said["only the scores?"]
+    assert "here computing again saves nothing" in said["with one block?"]
+    assert "906 MB, 341 times as much: this helps little" in said["with few tokens?"]
 
 
 def test_nothing_computed_again_is_a_state_too(lab):
     lab.set(segment=0)
     assert lab.screen.meaning.startswith("Nothing is computed again, and 18.9 MB are kept.")
-    assert "L × block = 16 × 1,179,648 = 18,874,368 bytes = 18.9 MB" in words(lab)
+    assert "L × block = 16 × 1,179,648 B = 18,874,368 bytes" in words(lab)
     assert points(lab, "start") == [pytest.approx((1, 18_874_368), rel=1e-3)]
+
+
+def test_parameters_and_their_state_are_16_bytes_each(lab):
+    lab.preset("with few tokens?")
+    parameters = sum(p.numel() for p in jobs.blocks_of(plan_of(lab)).parameters())
+    assert f"16 × {parameters:,} = 906 MB" in words(lab)
 
 
 def test_controls_that_mean_nothing_are_not_there(lab):
@@ -160,17 +167,15 @@ def test_controls_that_mean_nothing_are_not_there(lab):
 def test_a_segment_is_never_longer_than_the_stack(lab):
     lab.set(segment=16)
     lab.set(layers=3)
-    assert lab.controls["segment"].max == 3
-    assert lab.values["segment"] == 3
+    assert (lab.controls["segment"].max, lab.values["segment"]) == (3, 3)
     lab.set(layers=40)
     assert lab.controls["segment"].max == 40
+    with pytest.raises(ValueError, match=r"at most all 3 blocks; got 4\. Make segment s smaller\.$"):
+        lab._show(**lab.values | {"layers": 3, "segment": 4})
 
 
 def test_heads_are_64_wide_where_the_width_allows():
-    def heads(width):
-        return plan_of("GPT", 1, 0, True, False, batch=1, sequence=1, width=width).heads
-
-    assert [heads(w) for w in (64, 768, 96, 1, 97)] == [1, 12, 3, 1, 97]
+    assert [Plan("GPT", width=width).heads for width in (64, 768, 96, 1, 97)] == [1, 12, 3, 1, 97]
 
 
 # Measuring.
@@ -179,19 +184,17 @@ def test_heads_are_64_wide_where_the_width_allows():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_real_steps_are_the_prediction_to_the_byte_and_the_flop(kind, early_stop):
-    plan = Plan(kind, 3, 0, 2, 6, 64 if kind == "MLP" else 32, early_stop, scores_again=False)
-    said = []
-    results = found(said.append, **order_of(plan, plan.choices))
-    assert list(results) == plan.choices
-    for again, counted in results.items():
-        assert counted == plan.choosing(again).predicted
+    sizes = {"batch": 2, "sequence": 6, "width": 64 if kind == "MLP" else 32}
+    plan, said = Plan(kind, 3, segment=0, early_stop=early_stop, **sizes), []
+    results = jobs.counted(said.append, choices=list(plan.frontier), **asdict(plan))
+    assert {again: Cost(**counts) for again, counts in results.items()} == plan.frontier
     assert [step.fraction for step in said] == [n / len(results) for n in range(len(results))]
     assert said[1].report == "segments of 1 block: forward and backward."
 
 
 def test_measuring_everything_puts_an_orange_point_on_each_blue_one(lab):
     lab.set(layers=3, batch=1, sequence=8)
-    assert "not measured yet" in words(lab)
+    assert lab.screen.table == []
     lab.start("Measure all segments")
     lab.wait()
     assert lab.screen.report == "Measured 4 steps: bytes and FLOPs of 4 of 4 exactly as predicted."
@@ -199,12 +202,12 @@ def test_measuring_everything_puts_an_orange_point_on_each_blue_one(lab):
         assert orange == pytest.approx(blue, rel=1e-3)
     assert "both exactly as predicted" in words(lab)
     head, *rows = lab.screen.table
-    assert head[1:4] == ["predicted", "measured", "measured / predicted"]
+    assert head[1:] == ["predicted", "measured", "measured / predicted"]
     assert [row[3] for row in rows] == ["1 exactly"] * 3
     lab.set(segment=1)
-    assert "measured: 4 of 4" in words(lab)
+    assert len(points(lab, "measured")) == 4
     lab.set(width=128)  # other blocks
-    assert "not measured yet" in words(lab)
+    assert "not yet: press Measure" in words(lab)
     assert points(lab, "measured") == []
 
 
@@ -213,27 +216,24 @@ def test_measure_runs_what_is_chosen_and_a_plain_step(lab):
     lab.start("Measure")
     lab.wait()
     assert lab.screen.report == "Measured 2 steps: bytes and FLOPs of 2 of 2 exactly as predicted."
-    assert "measured: 2 of 5" in words(lab)
+    assert {plan.again for plan in lab.found.counted} == {"0", "3"}
     lab.set(segment=2)
     assert "not yet: press Measure" in words(lab)
 
 
 def test_what_is_not_as_predicted_is_said(lab):
-    counted = {"kept": 524288, "peak": 10_223_616, "flops": 1}
-    plan = plan_of(**lab.values)
-    table = drawing.words.table(plan, counted)
-    assert [row[3:] for row in table[1:3]] == [["1 exactly", "exactly that"], ["2", "5,111,808 bytes more"]]
-    assert "see the table" in dict(drawing.words.formulas(plan, counted))["measured"]
+    plan, counted = plan_of(lab), Cost(524_288, 10_223_616, 1)
+    assert [row[3] for row in table(plan, counted)[1:3]] == ["1 exactly", "2"]
+    assert "see the table" in formulas(plan, counted)["measured"]
+    assert "see the table" in lab.lab.view(plan, Found({plan: counted})).picture
 
 
 def test_stop_kills_the_process_that_measures(lab):
     before = set(psutil.Process().children())
-    lab.preset("GPT-2's layers")
+    lab.preset("what of GPT-2?")
     lab.start("Measure")
-    children, end = set(), time.monotonic() + 20
-    while not children and time.monotonic() < end:
-        children = set(psutil.Process().children()) - before
-    assert children, lab.screen.report
+    wait_until(lambda: set(psutil.Process().children()) - before, "the process is there")
+    children = set(psutil.Process().children()) - before
     assert button(lab, "Measure").disabled
     lab.stop()
     lab.wait()
@@ -247,7 +247,7 @@ def test_what_would_take_too_long_or_too_much_is_refused_before(lab, monkeypatch
     lab.set(kind="GPT", sequence=2**16, width=2**14)
     lab.start("Measure")
     with pytest.raises(
-        ValueError, match=r"^Not measured: these 2 steps could take .* this lab waits for 90 s\. Take fewer"
+        ValueError, match=r"^Not measured: 2 steps could take .* this lab waits for 90 s\. Take fewer"
     ):
         lab.wait()
     assert lab.screen.report.startswith("Not measured")
@@ -260,78 +260,16 @@ def test_what_would_take_too_long_or_too_much_is_refused_before(lab, monkeypatch
         lab.wait()
 
 
-def test_what_is_asked_to_be_free_is_more_than_a_real_step_holds(monkeypatch):
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_asked_to_be_free_is_more_than_a_real_step_holds(kind, monkeypatch):
     asked = []
-    monkeypatch.setattr(recompute_plan.measure, "free_bytes", lambda device: asked.append(device) or 0)
-    for kind in KINDS:
-        plan = Plan(kind, 4, 1, 2, 64, 64, True, scores_again=False)
-        with pytest.raises(ValueError, match="Not measured") as refusal:
-            recompute_plan.check_that_it_can_run(plan, ["0"])
-        need = int(re.search(r"up to ([\d,]+) bytes", str(refusal.value))[1].replace(",", ""))
-        blocks = recompute_plan.blocks_of(plan)
-        x = recompute_plan.torch.randn(2, 64, 64).requires_grad_()
-        held = recompute_plan.measure.peak_bytes(
-            lambda blocks=blocks, x=x: recompute_plan.models.recomputed(blocks, x, 0).sum().backward()
-        )
-        weights = sum(p.nbytes for p in blocks.parameters())
-        assert weights + held < need - recompute_plan.A_PROCESS_BYTES
-    assert set(asked) == {"cpu"}
-
-
-# Nonsense, and the places of words.
-
-
-@pytest.mark.parametrize(
-    ("control", "name"), [("batch", "batch"), ("sequence", "sequence"), ("width", "width")]
-)
-@pytest.mark.parametrize("typed", ["", "0", "-1", "1.5", "many", "2^21", "<b>"])
-def test_nonsense_gets_a_sentence_and_the_next_sensible_input_recovers(lab, control, name, typed):
-    picture = lab.screen.svg
-    lab.set(**{control: typed})
-    assert lab.screen.mistake.startswith(f"{name} is a size: a whole number from 1 to 1,048,576")
-    assert lab.screen.svg == picture
-    lab.start("Measure")
-    assert lab.screen.mistake
-    lab.set(**{control: "2^5"})
-    assert lab.screen.mistake == ""
-    assert lab.screen.svg != picture
-
-
-size = st.one_of(st.integers(1, 4096), st.sampled_from([1, 2**10, 2**20, 999_999]))
-
-
-@settings(deadline=None, max_examples=50)
-@given(
-    st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(KINDS),
-            "layers": st.integers(1, 96),
-            "segment": st.integers(0, 96),
-            "batch": size,
-            "sequence": size,
-            "width": size,
-            "early_stop": st.booleans(),
-            "scores_again": st.booleans(),
-        }
-    )
-)
-def test_every_state_is_a_picture_in_which_no_words_overlap(values):
-    ANY_LAB.set(**values)
-    assert ANY_LAB.error is None
-    assert ANY_LAB.screen.meaning.endswith(".")
-    assert_all_can_be_read(ANY_LAB.screen.svg)
-    for node in ElementTree.fromstring(ANY_LAB.screen.svg).iter():
-        assert not any(value in ("nan", "inf") for value in node.attrib.values())
-        if node.tag.endswith("rect"):
-            x, width = float(node.get("x")), float(node.get("width"))
-            assert -0.01 <= x <= x + width <= drawing.WIDTH
-            assert width >= 0
-        if node.tag.endswith("circle"):
-            assert 0 < float(node.get("cx")) < drawing.WIDTH
-            assert 0 < float(node.get("cy")) < drawing.HEIGHT
-
-
-@pytest.mark.parametrize("name", list(PRESETS))
-def test_in_no_preset_words_overlap(lab, name):
-    lab.preset(name)
-    assert_all_can_be_read(lab.screen.svg)
+    monkeypatch.setattr("course_utils.measure.free_bytes", lambda device: asked.append(device) or 0)
+    plan = Plan(kind, 4, segment=1, batch=2, sequence=64, width=64)
+    with pytest.raises(ValueError, match="Not measured") as refusal:
+        jobs.check_that_it_can_run(plan, ["0"])
+    need = int(re.search(r"up to ([\d,]+) bytes", str(refusal.value))[1].replace(",", ""))
+    blocks, x = jobs.blocks_of(plan), torch.randn(2, 64, 64).requires_grad_()
+    held = measure.peak_bytes(lambda: models.recomputed(blocks, x, 0).sum().backward())
+    weights = sum(p.nbytes for p in blocks.parameters())
+    assert weights + held < need - jobs.A_PROCESS_BYTES
+    assert asked == ["cpu"]

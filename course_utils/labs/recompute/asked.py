@@ -1,0 +1,150 @@
+"""A stack of blocks, what of it is computed again, and what a step then keeps and costs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+from course_utils import predict
+from course_utils.labs.fields import Said, choice, size, tick, whole
+from course_utils.predict import BlockStack
+from course_utils.quantities import Number
+
+KINDS = ("x W", "MLP", "GPT", "GPT, fused attention")
+DEEPEST = 96
+HEAD_WIDTH = 64  # as in every GPT, where the width is a multiple of it
+STATE_BYTES = 16  # for each parameter: itself, its gradient and AdamW's two, in fp32
+SCORES = "scores"  # what is computed again, where it is not a segment of so many blocks
+SLIDER_PX = 130  # three sizes in a row
+
+_FRESH = {"batch": 4, "sequence": 128, "width": 64, "early_stop": True, "scores_again": False}
+_LONG = {"batch": 1, "sequence": 1024, "width": 128, "scores_again": True}
+_GPT2 = {"layers": 12, "batch": 1, "sequence": 1024, "width": 768}
+_FEW = {"layers": 12, "batch": 1, "sequence": 8, "width": 768}
+PRESETS = {
+    "is √L best?": _FRESH | {"kind": "MLP", "layers": 16, "segment": 4},
+    "when is √L best?": _FRESH | {"kind": "x W", "layers": 16, "segment": 4},
+    "when is it 8/6?": _FRESH | {"kind": "MLP", "layers": 8, "segment": 2, "early_stop": False},
+    "what of GPT-2?": _FRESH | _GPT2 | {"kind": "GPT, fused attention", "segment": 1},
+    "only the scores?": _FRESH | _LONG | {"kind": "GPT", "layers": 6, "segment": 0},
+    "with one block?": _FRESH | {"kind": "MLP", "layers": 1, "segment": 1},
+    "with few tokens?": _FRESH | _FEW | {"kind": "MLP", "segment": 1},
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one step: bytes kept when its forward pass is done, the most at one time, and FLOPs."""
+
+    kept: int
+    peak: int
+    flops: int
+
+
+def _is_gpt(said: Said) -> bool:
+    return said["kind"] == "GPT"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Blocks, their sizes, and what of them is computed again: segments of so many, or of each the scores alone."""
+
+    kind: str = choice("blocks", KINDS, "MLP")
+    layers: int = whole("blocks L", 16, 1, DEEPEST)
+    scores_again: bool = tick("only the scores again", False, when=_is_gpt)
+    segment: int = whole(
+        *("segment s", 4, 0),
+        most=lambda said: said["layers"],
+        when=lambda said: not (_is_gpt(said) and said["scores_again"]),
+    )
+    early_stop: bool = tick("early stop", True)
+    batch: int = size("batch B", 4, slider_px=SLIDER_PX)
+    sequence: int = size("sequence S", 128, slider_px=SLIDER_PX)
+    width: int = size("width H", 64, slider_px=SLIDER_PX)
+
+    def __post_init__(self) -> None:
+        """Scores again leave no segments; and no segment is longer than the stack."""
+        if self.scores_again:
+            object.__setattr__(self, "segment", 0)
+        if self.segment > self.layers:
+            raise ValueError(
+                f"A segment has at most all {self.layers} blocks; got {self.segment}. Make segment s smaller."
+            )
+
+    @property
+    def again(self) -> str:
+        """What is computed again: a segment of so many blocks, in digits, or the scores."""
+        return SCORES if self.scores_again else f"{self.segment}"
+
+    def choosing(self, again: str) -> "Plan":
+        """The same blocks with that computed again."""
+        return replace(self, segment=0 if again == SCORES else int(again), scores_again=again == SCORES)
+
+    @property
+    def all_kept(self) -> "Plan":
+        """The same blocks with nothing computed again."""
+        return self.choosing("0")
+
+    @cached_property
+    def stack(self) -> BlockStack:
+        """What `predict` says of these blocks."""
+        if self.kind in ("x W", "MLP"):
+            make = predict.linear_stack if self.kind == "x W" else predict.mlp_stack
+            return make(self.layers, self.batch * self.sequence, self.width)
+        shape = predict.Transformer(self.layers, self.width, self.heads, 1, self.sequence)
+        ways = {"fused": self.kind == "GPT, fused attention", "scores_again": self.scores_again}
+        return predict.transformer_stack(shape, self.batch, self.sequence, **ways)
+
+    @property
+    def heads(self) -> int:
+        """The width is cut into heads of 64, or of its largest part that divides 64."""
+        return self.width // math.gcd(self.width, HEAD_WIDTH)
+
+    @property
+    def fullest(self) -> int:
+        """The segment at whose rebuilding most is kept, counted from 0: as many inputs wait before it."""
+        return self.stack.peak_bytes(self.segment)["inputs of earlier segments"] // self.stack.input_bytes
+
+    @property
+    def predicted(self) -> Cost:
+        """Of a step as it is asked for."""
+        return self.frontier[self.again]
+
+    @property
+    def ratio(self) -> Number:
+        """FLOPs of a step over those with everything kept."""
+        return self.predicted.flops / self.frontier["0"].flops
+
+    @property
+    def state_bytes(self) -> int:
+        """Parameters, gradients and AdamW's state: there whatever is computed again."""
+        return STATE_BYTES * self.layers * self.stack.parameters
+
+    @cached_property
+    def frontier(self) -> Mapping[str, Cost]:
+        """The cost of each choice: nothing again, segments of each length, the scores where they are kept."""
+        return _frontier(self.all_kept)
+
+    @cached_property
+    def least(self) -> str:
+        """The choice with the least peak; of equals the one with the fewest FLOPs."""
+        return min(self.frontier, key=lambda again: (self.frontier[again].peak, self.frontier[again].flops))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was counted of real steps."""
+
+    counted: Mapping[Plan, Cost] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=64)
+def _frontier(plan: Plan) -> dict[str, Cost]:
+    """For a plan that keeps everything, which stands for all of the same blocks."""
+
+    def cost(stack: BlockStack, segment: int) -> Cost:
+        flops = stack.step_flops(segment, early_stop=plan.early_stop).total
+        return Cost(stack.kept_bytes(segment), stack.peak_bytes(segment).total, flops)
+
+    costs = {f"{segment}": cost(plan.stack, segment) for segment in range(plan.layers + 1)}
+    return costs | ({SCORES: cost(plan.choosing(SCORES).stack, 0)} if plan.kind == "GPT" else {})
