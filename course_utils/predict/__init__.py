@@ -7,6 +7,14 @@ N tokens trained on.
 """
 
 from course_utils.predict.account import checkpoint_bytes, training_account
+from course_utils.predict.descent import (
+    convergence_rate,
+    error_factor,
+    largest_lr,
+    noise_floor,
+    steps_to_grow,
+)
+from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedies
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
     DTYPE_BYTES,
@@ -21,8 +29,8 @@ from course_utils.predict.operations import (
     tensor_bytes,
 )
 from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
-from course_utils.predict.rounding import FATES, lognormal_fates, rounding_edges
-from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds
+from course_utils.predict.rounding import FATES, lognormal_fates, lossless_powers, rounding_edges
+from course_utils.predict.saving import daly_seconds, lost_steps, wasted_share, young_seconds
 from course_utils.predict.step import held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
     RECIPES,
@@ -44,16 +52,24 @@ __all__ = [
     "SECONDS_PER_DAY",
     "BlockStack",
     "Recipe",
+    "TrainingPlan",
     "Transformer",
     "checkpoint_bytes",
+    "convergence_rate",
     "daly_seconds",
     "dtype_bytes",
     "einsum_flops",
+    "error_factor",
     "held_bytes",
     "intensity",
+    "largest_batch",
+    "largest_lr",
     "largest_model",
     "linear_stack",
     "lognormal_fates",
+    "longest_sequence",
+    "lossless_powers",
+    "lost_steps",
     "matmul_bytes",
     "matmul_flops",
     "matmul_seconds",
@@ -62,11 +78,14 @@ __all__ = [
     "mlp_flops",
     "mlp_flops_by_layer",
     "mlp_stack",
+    "noise_floor",
+    "remedies",
     "ridge",
     "roofline_seconds",
     "rounding_edges",
     "step_moments",
     "step_peak_bytes",
+    "steps_to_grow",
     "tensor_bytes",
     "training_account",
     "training_bytes",

@@ -50,6 +50,17 @@ def lognormal_fates(mu: Number, sigma: Number, fmt: str, scale: Number = 1) -> L
     return Ledger(dict(zip(FATES, shares, strict=True)), "share")
 
 
+def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
+    """The powers of two that scale sizes from 2^smallest to 2^largest so that none becomes zero or too large.
+
+    >>> lossless_powers(-40.5, -21.6, "fp16")
+    range(16, 38)
+    """
+    edges = rounding_edges(fmt)
+    least = math.floor(math.log2(edges.zero_to) - smallest) + 1
+    return range(least, math.ceil(math.log2(edges.beyond_from) - largest))
+
+
 def checked_scale(scale: Number) -> Number:
     """The scale, if it is a finite number above 0."""
     if not (scale > 0 and math.isfinite(scale)):

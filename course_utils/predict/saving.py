@@ -53,6 +53,17 @@ def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_
     return 1 - interval_s / each_s
 
 
+def lost_steps(every: int) -> Number:
+    """(N - 1) / 2: what a run that saves every N steps loses on average, if each step is as likely to be its last.
+
+    >>> lost_steps(10), lost_steps(1)
+    (4.5, 0.0)
+    """
+    if every < 1:
+        raise ValueError(f"A run saves every 1 step or more; got {every}.")
+    return (every - 1) / 2
+
+
 def _check_times(**seconds: Number) -> None:
     for name, value in seconds.items():
         if not 0 < value < math.inf:

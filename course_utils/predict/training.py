@@ -130,6 +130,12 @@ SHARDED_IN_STAGE = (
 )
 
 
+def _split_in(stage: int) -> tuple[str, ...]:
+    if stage not in range(len(SHARDED_IN_STAGE)):
+        raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
+    return SHARDED_IN_STAGE[stage]
+
+
 def recipe_named(name: str) -> Recipe:
     """The recipe, or a sentence on which there are."""
     if name not in RECIPES:
@@ -158,26 +164,30 @@ def training_bytes(
         raise ValueError(f"The number of parameters is 0 or more; got {parameters!r}.")
     check_sizes(tensors=tensors)
     check_count(machines)
-    if stage not in range(len(SHARDED_IN_STAGE)):
-        raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
-    kind = recipe_named(recipe)
+    kind, split = recipe_named(recipe), _split_in(stage)
     share = -(-parameters // machines)  # rounded up
-    here = {part: share if part in SHARDED_IN_STAGE[stage] else parameters for part in kind.bytes_by_part}
+    here = {part: share if part in split else parameters for part in kind.bytes_by_part}
     ledger = {part: nbytes * here[part] for part, nbytes in kind.bytes_by_part.items()}
     ledger["optimizer"] += STEP_COUNTER_BYTES * tensors * kind.counts_steps
     return Ledger(ledger, unit="bytes")
 
 
-def largest_model(machine: Machine, count: int, recipe: str, *, sharded: bool = True) -> Number:
-    """Bytes of memory / the recipe's bytes of a parameter, with nothing left for activations.
+def largest_model(
+    machine: Machine, count: int, recipe: str, *, sharded: bool = True, stage: int | None = None
+) -> Number:
+    """Bytes of memory / what a machine holds of the recipe's bytes of a parameter, with nothing left for activations.
 
-    Sharded, all machines hold one state together; replicated, each holds all of it.
+    Sharded, all machines hold one state together; replicated, each holds all of it; in between, each holds all of what
+    ZeRO's `stage` does not split.
 
     >>> from course_utils.datasheets import MACHINES
     >>> h100 = MACHINES["H100 SXM"]
     >>> largest_model(h100, 8, "fp32 adamw"), largest_model(h100, 8, "fp32 adamw", sharded=False)
     (40000000000, 5000000000)
+    >>> largest_model(h100, 8, "fp32 adamw", stage=1)
+    8888888888
     """
     check_count(count)
-    machines = count if sharded else 1
-    return machine.bytes * machines // recipe_named(recipe).bytes_by_part.total
+    each = recipe_named(recipe).bytes_by_part
+    split = sum(each[part] for part in _split_in(3 * sharded if stage is None else stage))
+    return machine.bytes * count // ((each.total - split) * count + split)

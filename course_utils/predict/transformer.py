@@ -98,6 +98,12 @@ class Transformer:
         )
 
     @property
+    def looked_up(self) -> int:
+        """Parameters that no product reads: positions, and a token embedding that the output does not share."""
+        parts = self.parameters_by_part
+        return parts["positions"] + (0 if self.tied_output else parts["token embedding"])
+
+    @property
     def _tensors_of_a_norm(self) -> int:
         return 2 if self.biases and not self.rms_norm else 1
 
@@ -123,6 +129,20 @@ class Transformer:
             },
             unit="FLOPs",
         )
+
+    def attention_share(self, sequence: int) -> float:
+        """Attention's FLOPs over those of the layers' matrices: S/(6H) by default."""
+        forward = self.forward_flops(1, sequence)
+        return forward["attention"] / forward["matrices"]
+
+    @property
+    def even_sequence(self) -> int:
+        """At which attention costs as much as the layers' matrices: block weights / 2H, and 6H by default.
+
+        >>> Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024).even_sequence / 768
+        6.0
+        """
+        return self.block_weights // (2 * self.width)
 
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False

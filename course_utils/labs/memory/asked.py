@@ -1,0 +1,100 @@
+"""A training run as it is asked for: a model of some sizes, how it is trained, and on which machines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from course_utils import predict
+from course_utils.labs.fields import Said, choice, size, tick
+from course_utils.predict import TrainingPlan
+from course_utils.quantities import Ledger
+
+SLIDER_PX = 110  # three sizes in a row
+NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
+MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
+STAGES = {f"{stage}": stage for stage in range(4)}
+SIZES = ("layers", "width", "heads", "vocabulary")
+SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
+
+
+def sizes_of(shape: predict.Transformer) -> dict[str, object]:
+    """What the fields say for a model; those of the other kind, too, so that it can be switched to."""
+    return {
+        "kind": "Llama" if shape.gated else "GPT",
+        **{name: getattr(shape, name) for name in SIZES},
+        "positions": shape.context,
+        "kv_heads": shape.kv_heads or shape.heads,
+        "feed_forward": shape.inner_width,
+        "sequence": shape.context,
+    }
+
+
+_EIGHT_H100S = {"recipe": "bf16+master adamw", "machine": "H100 SXM", "machines": 8, "stage": 0}
+PRESETS = {"do 8 H100s hold 8B?": sizes_of(LARGE) | _EIGHT_H100S} | {
+    f"{name}?": sizes_of(shape) for name, shape in predict.MODELS.items() if name != "GPT-2 medium"
+}
+
+
+def _of(kind: str) -> Callable[[Said], bool]:
+    return lambda said: said["kind"] == kind
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model's sizes, a recipe, the tokens on each machine, the machines, and what is split over them."""
+
+    kind: str = choice("model", ("GPT", "Llama"), "Llama")
+    layers: int = size("layers", LARGE.layers, slider=False)
+    width: int = size("width", LARGE.width, slider=False)
+    heads: int = size("heads", LARGE.heads, slider=False)
+    kv_heads: int = size("KV heads", LARGE.kv_heads, slider=False, when=_of("Llama"))
+    feed_forward: int = size("MLP width", LARGE.inner_width, slider=False, when=_of("Llama"))
+    positions: int = size("positions", LARGE.context, slider=False, when=_of("GPT"))
+    vocabulary: int = size("vocabulary", LARGE.vocabulary, slider=False)
+    recipe: str = choice("recipe", tuple(predict.RECIPES), "bf16+master adamw", menu=True)
+    batch: int = size("batch on each", 1, slider_px=SLIDER_PX)
+    sequence: int = size("sequence", LARGE.context, slider_px=SLIDER_PX)
+    machine: str = choice("machine", MACHINES, "H100 SXM")
+    machines: int = size("machines", 8, slider_px=SLIDER_PX)
+    stage: int = choice("sharding stage", STAGES, 0)
+    fused: bool = tick("fused attention", True)
+    fused_norm: bool = tick("fused norms", True)
+    recompute: bool = tick("recompute layers", False)
+
+    def __post_init__(self) -> None:
+        """A sentence, if the sizes do not go together."""
+        if self.kind == "GPT" and self.sequence > self.positions:
+            raise ValueError(
+                f"A GPT has learned a vector for each position, and this one has {self.positions:,}: no sequence of "
+                f"{self.sequence:,}. Take more positions or a shorter sequence; a Llama turns its vectors, and has no such end."
+            )
+        self.plan  # noqa: B018  the shape looks at its sizes
+
+    @cached_property
+    def plan(self) -> TrainingPlan:
+        """The same, as `predict` takes it."""
+        sizes = {name: getattr(self, name) for name in SIZES}
+        if self.kind == "GPT":
+            shape = replace(SMALL, context=self.positions, **sizes)
+        else:
+            shape = replace(LARGE, kv_heads=self.kv_heads, feed_forward=self.feed_forward, **sizes)
+        return TrainingPlan(
+            *(shape, self.recipe, self.batch, self.sequence),
+            *(self.machine, self.machines, self.stage),
+            *(self.fused, self.fused_norm, self.recompute),
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """The bytes of each step that was counted, by what they depend on."""
+
+    counts: Mapping[tuple, Ledger] = field(default_factory=dict)
+
+    def of(self, plan: TrainingPlan) -> Ledger | None:
+        """What was counted of that plan on one machine."""
+        return self.counts.get(plan.step)
+
+    def with_count(self, plan: TrainingPlan, counted: Ledger) -> "Found":
+        """One more."""
+        return Found({**self.counts, plan.step: counted})

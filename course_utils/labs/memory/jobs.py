@@ -1,0 +1,60 @@
+"""Counting a step on one machine, and moving the controls until it fits."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from course_utils import measure, predict, whole_models
+from course_utils.labs.jobs import as_progress
+from course_utils.labs.lab import Change, Progress
+from course_utils.labs.memory.asked import Found, Run
+from course_utils.labs.memory.words import advice
+from course_utils.predict import TrainingPlan
+from course_utils.quantities import bytes_text, seconds_text
+
+MOST_LAYERS, MOST_BYTES, LONGEST_S = 400, 2**60, 120.0  # of a count
+A_PROCESS_BYTES = 2**29  # that counts; no model makes it much larger
+
+
+def count(run: Run, found: Found) -> Iterator[Progress]:
+    """Count the step on one machine, in a process that can be killed."""
+    plan = run.plan
+    _check_that_it_can_be_counted(plan)
+    begun_s = time.monotonic()
+    shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
+    steps = whole_models.held_bytes_apart(shape, plan.recipe, plan.batch, plan.sequence, **plan.ways)
+    counted = yield from as_progress(steps, at_most_s=LONGEST_S)
+    predicted, took = plan.alone.held, seconds_text(time.monotonic() - begun_s)
+    alike = sum(counted[part] == predicted[part] for part in predicted)
+    said = f"Counted in {took}: {alike} of {len(predicted)} parts to the byte as predicted."
+    yield Progress(1, said, Change(found=lambda known: known.with_count(plan, counted)))
+
+
+def make_it_fit(run: Run, found: Found) -> Change:
+    """The first of the smallest remedies."""
+    plan = run.plan
+    if plan.fits:
+        raise ValueError("It fits as it is.")
+    remedies = predict.remedies(plan)
+    if not remedies:
+        raise ValueError(advice(plan))
+    return Change(remedies[0])
+
+
+def _check_that_it_can_be_counted(plan: TrainingPlan) -> None:
+    """A sentence on why it can't, if it can't."""
+    if plan.shape.layers > MOST_LAYERS:
+        raise ValueError(
+            f"Not counted: every layer takes a while, and {plan.shape.layers:,} would take minutes. "
+            f"Take {MOST_LAYERS} layers or fewer."
+        )
+    most = replace(plan.alone, recompute=False, fused=False, fused_norm=False).held.total
+    if most > MOST_BYTES:
+        raise ValueError(
+            f"Not counted: {bytes_text(most)} are more than torch can address, be it without memory. Make it smaller."
+        )
+    free = measure.free_bytes("cpu")
+    if free < A_PROCESS_BYTES:
+        raise ValueError(
+            f"Not counted: a process that counts needs {bytes_text(A_PROCESS_BYTES)}, and {bytes_text(free)} are free."
+        )

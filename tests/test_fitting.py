@@ -1,0 +1,158 @@
+"""Whether a run fits, against the formulas' own ledgers; what would make it fit, against a search of everything."""
+
+import dataclasses
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_utils import predict
+from course_utils.datasheets import MACHINES
+from course_utils.predict import TrainingPlan, largest_batch, longest_sequence, remedies
+from course_utils.predict.fitting import MOST
+
+untimed = settings(deadline=None)
+
+
+# An independent way to the bytes: straight to the formulas.
+
+
+def held_by(plan: TrainingPlan) -> dict[str, int]:
+    state = predict.training_bytes(
+        plan.shape.parameters,
+        plan.recipe,
+        tensors=plan.shape.tensors,
+        machines=plan.machines,
+        stage=plan.stage,
+    )
+    peak = predict.step_peak_bytes(
+        plan.shape,
+        plan.batch,
+        plan.sequence,
+        dtype="fp32" if plan.recipe.startswith("fp32") else "bf16",
+        gradients="fp32" if "fp32" in plan.recipe.replace("+master", "") else "bf16",
+        fused=plan.fused,
+        fused_norm=plan.fused_norm,
+        recompute=plan.recompute,
+    )
+    return {**state, "activations": peak.total}
+
+
+def fits(plan: TrainingPlan) -> bool:
+    return sum(held_by(plan).values()) <= MACHINES[plan.machine_name].bytes
+
+
+plans = st.builds(
+    TrainingPlan,
+    shape=st.sampled_from(list(predict.MODELS.values())),
+    recipe=st.sampled_from(list(predict.RECIPES)),
+    batch=st.integers(1, 40),
+    sequence=st.sampled_from([1, 2, 128, 1000, 1024]),
+    machine_name=st.sampled_from(["T4", "A100 SXM 40GB", "H100 SXM", "MI300X"]),
+    machines=st.sampled_from([1, 2, 8, 1000]),
+    stage=st.integers(0, 3),
+    fused=st.booleans(),
+    fused_norm=st.booleans(),
+    recompute=st.booleans(),
+)
+WEIGHT = {name: kind.bytes_by_part.total for name, kind in predict.RECIPES.items()}
+
+
+def furthest(plan: TrainingPlan) -> dict[str, list[object]]:
+    """Wherever each control can be moved to."""
+    return {
+        "stage": [1, 2, 3],
+        "fused": [True],
+        "fused_norm": [True],
+        "recompute": [True],
+        "batch": [1],
+        "machines": [MOST],
+        "recipe": [name for name in WEIGHT if WEIGHT[name] <= WEIGHT[plan.recipe]],
+    }
+
+
+def fits_with_so_many_moved(plan: TrainingPlan, count: int) -> bool:
+    choices = furthest(plan)
+    return any(
+        fits(dataclasses.replace(plan, **dict(zip(names, values, strict=True))))
+        for names in itertools.combinations(choices, count)
+        for values in itertools.product(*(choices[name] for name in names))
+    )
+
+
+@untimed
+@given(plans)
+def test_what_is_held_and_left_is_what_the_formulas_say(plan):
+    assert plan.held == held_by(plan)
+    assert plan.left == MACHINES[plan.machine_name].bytes - sum(held_by(plan).values())
+    assert plan.fits == fits(plan)
+
+
+@settings(untimed, max_examples=60)
+@given(plans)
+def test_advice_makes_it_fit_a_little_less_does_not_and_nor_do_fewer_changes(plan):
+    found = remedies(plan)
+    if fits(plan) or not found:
+        assert not found
+        assert fits(plan) or not any(fits_with_so_many_moved(plan, count) for count in range(8))
+        return
+    (count,) = {len(changes) for changes in found}
+    assert not fits_with_so_many_moved(plan, count - 1)
+    for changes in found:
+        assert fits(dataclasses.replace(plan, **changes))
+        for name, value in changes.items():
+            milder = {**changes, name: getattr(plan, name)}
+            assert not fits(dataclasses.replace(plan, **milder))
+            if name in ("stage", "machines", "batch"):
+                milder[name] = value + (1 if name == "batch" else -1)
+                almost = dataclasses.replace(plan, **milder)
+                assert not fits(almost)
+                assert {name: value} in remedies(almost)
+
+
+@settings(untimed, max_examples=60)
+@given(plans)
+def test_the_batch_that_is_called_the_largest_is(plan):
+    if fits(plan):
+        most = largest_batch(plan)
+        assert fits(dataclasses.replace(plan, batch=most))
+        assert not fits(dataclasses.replace(plan, batch=most + 1))
+
+
+def test_the_sequence_that_is_called_the_longest_is():
+    plan = TrainingPlan(predict.MODELS["Llama 3.1 405B"], "bf16+master adamw", 8, 8192, "T4", 8)
+    assert remedies(plan) == ()
+    strongest = {name: values[-1] for name, values in furthest(plan).items()} | {"recipe": "bf16 adamw"}
+    longest = longest_sequence(plan)
+    assert fits(dataclasses.replace(plan, **strongest, sequence=longest))
+    assert not fits(dataclasses.replace(plan, **strongest, sequence=longest + 1))
+    hopeless = dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, layers=2**20))
+    assert longest_sequence(hopeless) == 0
+
+
+def test_a_recipe_that_is_advised_keeps_the_optimizer_and_as_many_bytes_as_it_can():
+    sizes = predict.MODELS["GPT-2 XL"], "fp32 amsgrad", 1, 1024, "RTX 5090", 1
+    plan = TrainingPlan(*sizes, fused=True, fused_norm=True)
+    recipes = [changes["recipe"] for changes in remedies(plan) if "recipe" in changes]
+    assert recipes == ["bf16+master adamw, fp32 gradients"]
+    lighter = dataclasses.replace(plan, recipe="bf16+master adamw", machine_name="L4")
+    assert remedies(lighter) == (
+        {"recipe": "bf16 adamw"},
+    )  # and not fp32 sgd, with as few bytes of a parameter
+
+
+@given(
+    st.sampled_from(list(MACHINES.values())),
+    st.integers(1, 5000),
+    st.sampled_from(list(predict.RECIPES)),
+    st.integers(0, 3),
+)
+def test_the_largest_model_of_a_stage_fits_and_one_a_little_larger_does_not(machine, machines, recipe, stage):
+    most = predict.largest_model(machine, machines, recipe, stage=stage)
+
+    def held(parameters):
+        return predict.training_bytes(parameters, recipe, machines=machines, stage=stage).total
+
+    assert held(most - machines) <= machine.bytes < held(most + machines)  # a share is rounded up
+    if stage in (0, 3):
+        assert most == predict.largest_model(machine, machines, recipe, sharded=stage == 3)
