@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "datasheets": {"quantities"},
     "einsums": {"quantities"},
     "layout": {"torch", "quantities"},
+    "descents": {"quantities"},
     "predict": {"quantities", "floats", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "apart": {"measure", "quantities"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"products", "machines", "einsums", "models", "whole_models", "apart", "training"}
-    | {"precision", "checkpoints", "long_run"},
+    | {"precision", "checkpoints", "long_run", "descents"},
     "recorded": set(),
 }
 
@@ -98,7 +99,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "datasheets", "einsums", "predict")
+    names = ("quantities", "floats", "datasheets", "einsums", "descents", "predict")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded

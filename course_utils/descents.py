@@ -1,0 +1,262 @@
+"""Six optimizers as torch has them, and three surfaces for them to descend, in plain Python numbers.
+
+A rule takes one coordinate p, its gradient g and what it keeps of former steps, and returns the next p.
+The place of epsilon, sum or average, what is corrected: all is torch's. Two roundings are not: torch does
+a multiplication and an addition in one rounding, and its square root can be off in the last bit.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from random import Random
+from typing import TypeVar
+
+from course_utils.quantities import Number
+
+T = TypeVar("T")  # numbers go in and numbers come out, tensors go in and tensors come out
+Point = tuple[Number, Number]
+State = dict[str, Number]
+LOST = 1e4  # whoever is so far away does not come back
+_HALF, _FAR = math.sqrt(0.5), 8.0
+
+
+# Surfaces.
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A loss over two coordinates: where to start on it, where it is least, and how it curves."""
+
+    steepness: Number
+
+    start = (-1.5, 1.0)
+    minima = ((0.0, 0.0),)
+    quadratic = True
+
+    def distance(self, x: Number, y: Number) -> Number:
+        """To the nearest minimum."""
+        return min(math.hypot(x - a, y - b) for a, b in self.minima)
+
+
+class Ravine(Surface):
+    """½(x² + s·y²): curvature 1 along x, s along y."""
+
+    def along(self, x: Number, y: Number) -> Point:
+        """The coordinates along the directions whose curvatures are `curvatures`."""
+        return x, y
+
+    def curvatures(self, x: Number, y: Number) -> Point:
+        """The second derivatives along those directions at a place: here everywhere the same."""
+        return 1.0, self.steepness
+
+    def loss(self, x: T, y: T) -> T:
+        """½(x² + s·y²)."""
+        return 0.5 * (x * x + self.steepness * (y * y))
+
+    def gradient(self, x: Number, y: Number) -> Point:
+        """(x, s·y)."""
+        return x, self.steepness * y
+
+    def contour(self, level: Number) -> list[list[Point]]:
+        """x = ±√(2L - s·y²): an ellipse, and without steepness a pair of lines."""
+        if not self.steepness:
+            return [[(x, -_FAR), (x, _FAR)] for x in (math.sqrt(2 * level), -math.sqrt(2 * level))]
+        top = math.sqrt(2 * level / self.steepness)
+        return [_loop(-top, top, lambda y: 2 * level - self.steepness * y * y)]
+
+
+class TurnedRavine(Ravine):
+    """The same ravine, turned by 45°: ½(u² + s·v²) with u = (x + y)/√2 and v = (y - x)/√2."""
+
+    start = (-1.5 * _HALF - _HALF, -1.5 * _HALF + _HALF)  # the ravine's own start, turned with it
+
+    def along(self, x: Number, y: Number) -> Point:
+        """(u, v)."""
+        return (x + y) * _HALF, (y - x) * _HALF
+
+    def loss(self, x: T, y: T) -> T:
+        """½(u² + s·v²)."""
+        u, v = x + y, y - x  # each √2 times too long
+        return 0.25 * (u * u + self.steepness * (v * v))
+
+    def gradient(self, x: Number, y: Number) -> Point:
+        """(u - s·v, u + s·v)/√2."""
+        u, v = 0.5 * (x + y), 0.5 * self.steepness * (y - x)
+        return u - v, u + v
+
+    def contour(self, level: Number) -> list[list[Point]]:
+        """The ravine's, turned."""
+        return [[((u - v) * _HALF, (u + v) * _HALF) for u, v in line] for line in super().contour(level)]
+
+
+class Saddle(Surface):
+    """½s·x² + ¼(y² - 1)²: flat on top of the ridge y = 0, with a minimum on either side of it."""
+
+    start = (-1.5, 0.001)
+    minima = ((0.0, 1.0), (0.0, -1.0))
+    quadratic = False
+
+    def curvatures(self, x: Number, y: Number) -> Point:
+        """(s, 3y² - 1): negative on the ridge."""
+        return self.steepness, 3 * y * y - 1.0
+
+    def loss(self, x: T, y: T) -> T:
+        """½s·x² + ¼(y² - 1)²."""
+        beside = y * y - 1.0
+        return 0.5 * self.steepness * (x * x) + 0.25 * (beside * beside)
+
+    def gradient(self, x: Number, y: Number) -> Point:
+        """(s·x, y(y² - 1))."""
+        return self.steepness * x, y * (y * y - 1.0)
+
+    def contour(self, level: Number) -> list[list[Point]]:
+        """x = ±√((2L - ½(y² - 1)²)/s): below the saddle one loop around each minimum, above it one around both."""
+        far, near = 1 + 2 * math.sqrt(level), 1 - 2 * math.sqrt(level)  # y² where x is 0
+        ends = [math.sqrt(far), math.sqrt(near) if near > 0 else -math.sqrt(far)]
+        sides = (1, -1) if near > 0 else (1,)
+        if not self.steepness:
+            return [[(-_FAR, side * y), (_FAR, side * y)] for y in ends for side in sides]
+
+        def width(y: Number) -> Number:
+            return (2 * level - 0.5 * (y * y - 1) ** 2) / self.steepness
+
+        return [_loop(side * ends[0], side * ends[1], width) for side in sides]
+
+
+def _loop(start: Number, end: Number, squared_width: Callable[[Number], Number]) -> list[Point]:
+    """Around from one end to the other and back, with points closer together near the ends."""
+    turns = [math.pi * n / 60 for n in range(121)]
+    heights = [(start + end) / 2 + (start - end) / 2 * math.cos(turn) for turn in turns]
+    widths = [math.sqrt(max(0.0, squared_width(y))) for y in heights]
+    return [(math.copysign(x, math.sin(turn)), y) for x, y, turn in zip(widths, heights, turns, strict=True)]
+
+
+SURFACES = {"ravine": Ravine, "turned ravine": TurnedRavine, "saddle": Saddle}
+
+
+# Rules.
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The numbers that the rules have in common; each uses what it has a use for."""
+
+    lr: Number
+    momentum: Number = 0.9  # Adam's β1 as well
+    beta2: Number = 0.99  # RMSProp's α as well
+    weight_decay: Number = 0.0
+
+
+def multiply_add(a: Number, b: Number, c: Number) -> Number:
+    """a·b + c."""
+    return a * b + c
+
+
+def sgd(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """p - lr·g."""
+    g = multiply_add(s.weight_decay, p, g)
+    return multiply_add(-s.lr, g, p)
+
+
+def momentum(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """p - lr·b with b = μ·b + g: a sum of gradients, no average."""
+    g = multiply_add(s.weight_decay, p, g)
+    state["sum"] = s.momentum * state.get("sum", 0.0) + g
+    return multiply_add(-s.lr, state["sum"], p)
+
+
+def adagrad(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """p - lr·g/(√v + ε) with v = v + g²: a sum, so the steps get shorter and shorter."""
+    g = multiply_add(s.weight_decay, p, g)
+    state["squares"] = multiply_add(g, g, state.get("squares", 0.0))
+    return p + -s.lr * g / (sqrt(state["squares"]) + 1e-10)
+
+
+def rmsprop(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """p - lr·g/(√v + ε) with v = β2·v + (1-β2)·g²: an average that starts at 0, so the first steps are long."""
+    g = multiply_add(s.weight_decay, p, g)
+    state["squares"] = _averaged_square(g, state, s)
+    return p + -s.lr * g / (sqrt(state["squares"]) + 1e-8)
+
+
+def adam(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """p - lr·m̂/(√v̂ + ε): both averages, each divided by 1 - β^t, for they start at 0."""
+    return _adam(p, multiply_add(s.weight_decay, p, g), state, s)
+
+
+def adamw(p: Number, g: Number, state: State, s: Settings) -> Number:
+    """Adam on (1 - lr·wd)·p: the weight decay does not go through the gradient, and is not divided by its size."""
+    return _adam(p * (1 - s.lr * s.weight_decay), g, state, s)
+
+
+def _adam(p: Number, g: Number, state: State, s: Settings) -> Number:
+    t = state["t"] = state.get("t", 0) + 1
+    state["mean"] = _between(state.get("mean", 0.0), g, 1 - s.momentum)
+    state["squares"] = _averaged_square(g, state, s)
+    size = sqrt(state["squares"]) / (1 - s.beta2**t) ** 0.5 + 1e-8
+    return p + -(s.lr / (1 - s.momentum**t)) * state["mean"] / size
+
+
+def _averaged_square(g: Number, state: State, s: Settings) -> Number:
+    return multiply_add((1 - s.beta2) * g, g, s.beta2 * state.get("squares", 0.0))
+
+
+def _between(old: Number, new: Number, weight: Number) -> Number:
+    """(1 - weight)·old + weight·new, reckoned from the nearer end, as torch.lerp does."""
+    if weight < 0.5:
+        return multiply_add(weight, new - old, old)
+    return multiply_add(-(new - old), 1 - weight, new)
+
+
+Rule = Callable[[Number, Number, State, Settings], Number]
+RULES: dict[str, Rule] = {
+    "SGD": sgd,
+    "momentum": momentum,
+    "AdaGrad": adagrad,
+    "RMSProp": rmsprop,
+    "Adam": adam,
+    "AdamW": adamw,
+}
+
+
+# Ways down.
+
+
+@lru_cache(256)
+def noise(sigma: Number, steps: int, seed: int) -> Sequence[Point]:
+    """What is added to the gradient at each step: two normal numbers with that deviation, the same for all who race."""
+    draw = Random(seed).gauss
+    return tuple((sigma * draw(0.0, 1.0), sigma * draw(0.0, 1.0)) for _ in range(steps))
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The places that an optimizer came to, the start first; fewer than asked for if it left for good."""
+
+    points: Sequence[Point]
+    losses: Sequence[Number]
+    lengths: Sequence[Number]  # of each step
+
+    def at(self, step: int) -> int:
+        """That step, or the last one that there was."""
+        return min(step, len(self.lengths))
+
+
+@lru_cache(maxsize=256)
+def descent(name: str, surface: Surface, settings: Settings, noise: Sequence[Point]) -> Descent:
+    """One step for each pair of noise, which is added to the gradient."""
+    rule, along_x, along_y = RULES[name], {}, {}
+    x, y = surface.start
+    points, lengths = [(x, y)], []
+    for noise_x, noise_y in noise:
+        gradient_x, gradient_y = surface.gradient(x, y)
+        next_x = rule(x, gradient_x + noise_x, along_x, settings)
+        next_y = rule(y, gradient_y + noise_y, along_y, settings)
+        if not math.hypot(next_x, next_y) < LOST:
+            break
+        lengths.append(math.hypot(next_x - x, next_y - y))
+        x, y = next_x, next_y
+        points.append((x, y))
+    return Descent(points, [surface.loss(*point) for point in points], lengths)

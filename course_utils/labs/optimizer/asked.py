@@ -1,0 +1,163 @@
+"""A race of optimizers down a surface as it is asked for, and what can be predicted of it before it is run."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from course_utils import predict
+from course_utils.descents import RULES, SURFACES, Descent, Settings, Surface, descent, noise
+from course_utils.labs.fields import among, choice, several, whole
+from course_utils.quantities import Number
+
+LINEAR = ("SGD", "momentum")  # in the gradient: on a parabola their way is known beforehand
+EDGE, OFF_THE_RIDGE = 2.0, 0.5  # what is drawn reaches from -2 to 2 in both coordinates
+MOST_STEPS, SEEDS = 300, 10
+# As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
+_LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
+RATES = [float(f"{digits}e{power}") for power in range(-4, 1) for digits in _LEADING.split()] + [10.0]
+
+
+def _question(
+    surface: str, steepness: Number, racing: str, lr: Number, steps: int, **more: Number
+) -> Mapping[str, object]:
+    """From its last step, with all else as it was at first."""
+    plain = {"momentum": 0.9, "beta2": 0.99, "weight_decay": 0.0, "noise": 0.0, "step": steps}
+    asked = {"surface": surface, "steepness": steepness, "racing": tuple(racing.split()), "lr": lr}
+    return plain | asked | {"steps": steps} | more
+
+
+ALL = " ".join(RULES)
+PRESETS = {
+    "who wins?": _question("ravine", 100, ALL, 0.018, 200),
+    "who diverges?": _question("ravine", 100, "SGD momentum Adam", 0.0205, 60),
+    "who overshoots?": _question("ravine", 1, "SGD momentum", 0.03, 120),
+    "who tires?": _question("ravine", 1, "AdaGrad RMSProp Adam", 0.03, 300),
+    "who minds a turn?": _question("turned ravine", 100, "SGD momentum AdaGrad Adam", 0.018, 200),
+    "who leaves?": _question("saddle", 1, ALL, 0.05, 200),
+    "who settles?": _question("ravine", 1, "SGD momentum AdaGrad Adam", 0.2, 300, noise=0.3),
+    "who decays?": _question("ravine", 0, "Adam AdamW", 0.03, 200, weight_decay=0.1),
+}
+
+
+@dataclass(frozen=True)
+class Race:
+    """The surface, who takes part, with which settings, how noisy and how long, and the step to look at."""
+
+    surface: str = choice("surface", tuple(SURFACES), "ravine")
+    racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
+    lr: float = among("lr", RATES, 0.018, width_px=260)
+    momentum: float = among("momentum, β1", (0.0, 0.5, 0.8, 0.9, 0.95, 0.99), 0.9, width_px=222)
+    beta2: float = among("β2", (0.5, 0.9, 0.95, 0.99, 0.999), 0.99, width_px=145)
+    weight_decay: float = among("weight decay", (0.0, 0.01, 0.03, 0.1, 0.3, 1.0), 0.0, width_px=220)
+    steepness: int = among("steepness", (0, 1, 3, 10, 30, 100, 300, 1000), 100, width_px=190)
+    noise: float = among("noise", (0.0, 0.1, 0.3, 1.0, 3.0), 0.0, width_px=140)
+    seed: int = whole("seed", 0, 0, SEEDS - 1, width_px=125, when=lambda said: bool(said["noise"]))
+    steps: int = whole("steps", 200, 10, MOST_STEPS, step=10, width_px=145)
+    step: int = whole("look at step", 200, 0, lambda said: said["steps"], width_px=225)
+
+    def __post_init__(self) -> None:
+        """Somebody races, and the step that is looked at is one of those there are."""
+        if not self.racing:
+            raise ValueError("Nobody races. Tick at least one optimizer.")
+        object.__setattr__(self, "step", min(self.step, self.steps))
+
+    @property
+    def ground(self) -> Surface:
+        """The surface itself."""
+        return SURFACES[self.surface](self.steepness)
+
+    @property
+    def settings(self) -> Settings:
+        """What the rules need."""
+        return Settings(self.lr, self.momentum, self.beta2, self.weight_decay)
+
+    @cached_property
+    def descents(self) -> dict[str, Descent]:
+        """By name."""
+        pushes = noise(self.noise, self.steps, self.seed)
+        return {name: descent(name, self.ground, self.settings, pushes) for name in self.racing}
+
+    @property
+    def linear(self) -> list[str]:
+        """Of those that race, who can be predicted."""
+        return [name for name in self.racing if name in LINEAR]
+
+    @property
+    def dividing(self) -> list[str]:
+        """Of those that race, who divides the gradient by its size."""
+        return [name for name in self.racing if name not in LINEAR]
+
+    def momentum_of(self, name: str) -> Number:
+        """μ, which for SGD is 0."""
+        return self.momentum if name == "momentum" else 0.0
+
+    @property
+    def bare_curvatures(self) -> tuple[Number, Number]:
+        """The surface's own, where it starts."""
+        return self.ground.curvatures(*self.ground.start)
+
+    @property
+    def curvatures(self) -> tuple[Number, Number]:
+        """With what weight decay adds: through the gradient it is a curvature more."""
+        flat, steep = self.bare_curvatures
+        return flat + self.weight_decay, steep + self.weight_decay
+
+    @property
+    def limiting(self) -> Number:
+        """The largest curvature that stays as it is: on a saddle only the one across the way to the ridge does."""
+        return max(self.curvatures) if self.ground.quadratic else self.curvatures[0]
+
+    def predicted_loss(self, name: str, step: int) -> Number:
+        """On a parabola without noise: ½·λ·error², summed over both directions."""
+        start, mu = self.ground.along(*self.ground.start), self.momentum_of(name)
+        errors = [
+            predict.error_factor(step, self.lr * curvature, mu) * error
+            for curvature, error in zip(self.curvatures, start, strict=True)
+        ]
+        return sum(0.5 * c * e * e for c, e in zip(self.bare_curvatures, errors, strict=True) if c)
+
+    def predicted_floor(self, name: str) -> Number:
+        """The loss at which noise holds it on a parabola."""
+        return sum(
+            predict.noise_floor(self.lr, c, self.noise, self.momentum_of(name)) * bare / c
+            for bare, c in zip(self.bare_curvatures, self.curvatures, strict=True)
+            if bare > 0
+        )
+
+    def measured_floor(self, name: str) -> Number:
+        """The mean loss of the second half, over ten seeds."""
+        pushes = [noise(self.noise, self.steps, seed) for seed in range(SEEDS)]
+        runs = [descent(name, self.ground, self.settings, one) for one in pushes]
+        losses = [loss for run in runs for loss in run.losses[self.steps // 2 :]]
+        stayed = all(len(run.lengths) == self.steps for run in runs)
+        return sum(losses) / len(losses) if stayed else math.inf
+
+    def settles(self, name: str) -> bool:
+        """Whether half of its steps bring it down to where noise holds it."""
+        mu, pairs = self.momentum_of(name), zip(self.bare_curvatures, self.curvatures, strict=True)
+        slowest = max(predict.convergence_rate(self.lr * c, mu) for bare, c in pairs if bare > 0)
+        return slowest < 0.1 ** (2 / self.steps)
+
+    def predicted_to_leave(self, name: str) -> int | None:
+        """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""
+        a, times = self.lr * self.curvatures[1], OFF_THE_RIDGE / self.ground.start[1]
+        return predict.steps_to_grow(times, a, self.momentum_of(name))
+
+    def leaves_the_ridge(self, name: str) -> int | None:
+        """The first step at which |y| is more than a half."""
+        points = self.descents[name].points
+        return next((t for t, (_, y) in enumerate(points) if abs(y) > OFF_THE_RIDGE), None)
+
+    def first_length(self, name: str) -> Number:
+        """Predicted: lr times the gradient; for those who divide by its size, lr in each coordinate."""
+        start, pushes = self.ground.start, noise(self.noise, self.steps, self.seed)[0]
+        bare = [g + push for g, push in zip(self.ground.gradient(*start), pushes, strict=True)]
+        decay = [self.weight_decay * p for p in start]
+        full = [g + d for g, d in zip(bare, decay, strict=True)]
+        if name in LINEAR:
+            return self.lr * math.hypot(*full)
+        signs = [math.copysign(1, g) if g else 0 for g in (bare if name == "AdamW" else full)]
+        if name == "AdamW":
+            signs = [sign + d for sign, d in zip(signs, decay, strict=True)]
+        return self.lr * math.hypot(*signs) / (math.sqrt(1 - self.beta2) if name == "RMSProp" else 1)

@@ -1,0 +1,64 @@
+"""The race, step after step, and torch's own optimizers on the same way."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import torch
+
+from course_utils.descents import Point, Settings, noise
+from course_utils.labs.lab import Change, Progress
+from course_utils.labs.optimizer.asked import Race
+from course_utils.quantities import Number
+
+FRAMES, FRAME_S = 60, 0.05
+Maker = Callable[[Sequence[torch.Tensor], Settings], torch.optim.Optimizer]
+
+
+def race(asked: Race, found: object) -> Iterator[Progress]:
+    """Look at one step after the other."""
+    for frame in range(FRAMES + 1):
+        step = frame * asked.steps // FRAMES
+        yield Progress(frame / FRAMES, f"Step {step} of {asked.steps}.", Change({"step": step}))
+        time.sleep(FRAME_S)
+
+
+def _sgd(p: Sequence[torch.Tensor], s: Settings, momentum: Number = 0.0) -> torch.optim.Optimizer:
+    return torch.optim.SGD(p, lr=s.lr, momentum=momentum, weight_decay=s.weight_decay)
+
+
+TORCH: Mapping[str, Maker] = {
+    "SGD": _sgd,
+    "momentum": lambda p, s: _sgd(p, s, s.momentum),
+    "AdaGrad": lambda p, s: torch.optim.Adagrad(p, lr=s.lr, weight_decay=s.weight_decay),
+    "RMSProp": lambda p, s: torch.optim.RMSprop(p, lr=s.lr, alpha=s.beta2, weight_decay=s.weight_decay),
+    "Adam": lambda p, s: torch.optim.Adam(p, s.lr, (s.momentum, s.beta2), weight_decay=s.weight_decay),
+    "AdamW": lambda p, s: torch.optim.AdamW(p, s.lr, (s.momentum, s.beta2), weight_decay=s.weight_decay),
+}
+
+
+def torchs_points(asked: Race, name: str) -> Iterator[Point]:
+    """Where torch.optim goes in fp64, with gradients by autograd."""
+    x, y = (torch.tensor(start, dtype=torch.float64, requires_grad=True) for start in asked.ground.start)
+    optimizer = TORCH[name]([x, y], asked.settings)
+    for push_x, push_y in noise(asked.noise, asked.steps, asked.seed):
+        optimizer.zero_grad()
+        (asked.ground.loss(x, y) + push_x * x + push_y * y).backward()
+        optimizer.step()
+        yield x.item(), y.item()
+
+
+def check(asked: Race, found: object) -> Iterator[Progress]:
+    """Let torch.optim take the same steps, and compare every coordinate at every step."""
+    names = ", ".join(asked.racing)
+    worst, who, done, total = 0.0, asked.racing[0], 0, asked.steps * len(asked.racing)
+    for name, run in asked.descents.items():
+        for ours, theirs in zip(run.points[1:], torchs_points(asked, name), strict=False):
+            apart = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours, theirs, strict=True))
+            worst, who = max((worst, who), (apart, name))
+            done += 1
+            said = f"{name}: {done:,} of {total:,} steps; largest difference {worst:.1e}."
+            yield Progress(min(0.99, done / total), said)
+    if not done:
+        raise ValueError(f"{names} left the picture in the very first step: there is nothing to compare.")
+    said = f"torch.optim took the same {done:,} steps ({names}): the largest difference in a coordinate is"
+    yield Progress(1, f"{said} {worst:.1e}, {who}'s.")
