@@ -13,6 +13,7 @@ _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(enco
 _BOLD = {"strong", "formula", "measured-words", "alarm"}  # classes of picture.css, and below their sizes
 _SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}
 USUAL_SIZE = 14
+_MONOSPACED = 603  # each character of "code"
 WIDEST = 1000  # what a character that is not in the table is taken for
 
 
@@ -25,6 +26,8 @@ def width_of(words: str, class_: str = "") -> float:
     classes = set(class_.split())
     widths = _WIDTHS["bold" if classes & _BOLD else "regular"]
     size = next((size for name, size in _SIZES.items() if name in classes), USUAL_SIZE)
+    if "code" in classes:
+        return _MONOSPACED * len(words) * size / 1000
     return sum(widths.get(letter, WIDEST) for letter in words) * size / 1000
 
 

@@ -9,11 +9,14 @@ import resvg_py
 
 from course_utils.figures import COLOURS
 from course_utils.figures.png import in_few_colours
-from course_utils.labs.draw.svg import text
+from course_utils.labs.draw.svg import SHADES, text
 
 PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text(encoding="utf-8")).substitute(
     COLOURS
 )
+for _shade, _colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
+    _fill = f"fill: {matplotlib.colors.to_hex(_colour)}; stroke: var(--jp-ui-font-color2, #5f6b76)"
+    PICTURE_CSS += f".shade-{_shade} rect {{ {_fill}; stroke-width: 0.5; }}\n"
 PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
 # Outside a page there are no theme variables: each takes the value it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)

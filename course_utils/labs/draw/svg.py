@@ -10,6 +10,7 @@ from html import escape
 
 from course_utils.quantities import Number
 
+SHADES = 64  # from the first place of something to its last: classes shade-0 to shade-63, dark to light
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML can hold
 
 

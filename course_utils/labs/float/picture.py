@@ -1,0 +1,131 @@
+"""A number in eight formats: every bit a box to click, the value as the formula, and what became of the number."""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from course_utils import floats
+from course_utils.labs.draw.lettering import fitted, width_of
+from course_utils.labs.draw.svg import button, picture, rect, text
+from course_utils.labs.float.asked import Cast, Stored
+from course_utils.labs.lab import View
+from course_utils.quantities import Number
+
+NAMES = {name: f.label for name, f in floats.FORMATS.items()}
+WIDTH, TOP, ROW = 1000, 28, 55
+LEFT, BIT_WIDTH, BIT_HEIGHT, GAP = 60, 19, 20, 6
+FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP  # where every format's fraction begins
+EVENT_X = 755
+COLUMNS = ("format", "stored", "step", "next below", "next above")
+
+
+def view(cast: Cast, found: None) -> View:
+    """The number in all eight formats."""
+    drawn, table = [*_heads()], [COLUMNS]
+    for number, (fmt, name) in enumerate(NAMES.items()):
+        y, stored = TOP + ROW * number, cast.stored.get(fmt)
+        drawn.append(text(0, y + 15, name, class_="strong large"))
+        if stored:
+            drawn += _row(stored, y)
+            table.append((name, stored.digits, *_surroundings(stored)))
+        else:
+            words = f"{name} has no NaN: all {2 ** floats.FORMATS[fmt].bits} patterns are numbers"
+            drawn.append(text(LEFT, y + 15, words, class_="alarm"))
+    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast), table)
+
+
+def _heads() -> Iterator[str]:
+    end = FRACTION_X - GAP - width_of("exponent", "strong")
+    for field, x in {"sign": LEFT, "exponent": end, "fraction": FRACTION_X}.items():
+        yield text(x, 14, field, class_="strong")
+        yield rect(x, 18, width_of(field, "strong"), 4, class_=field)
+
+
+def _row(stored: Stored, y: Number) -> Iterator[str]:
+    """The bits and what became of the number; below them the formula, and the numbers beside this one."""
+    yield from _bits(stored, y)
+    alarming = stored.fate in ("too large", "too small")
+    yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if alarming else "faint")
+    said, (step, below, above) = _formula(stored), _surroundings(stored)
+    yield fitted(LEFT, y + 37, said, WIDTH)
+    if step:
+        full = f"step {step}, neighbours {below}, {above}"
+        fits = LEFT + width_of(said) + 20 + width_of(full, "small") <= WIDTH
+        yield text(WIDTH, y + 37, full if fits else f"step {step}", class_="faint small end")
+
+
+def _bits(stored: Stored, y: Number) -> Iterator[str]:
+    """Sign and exponent end where the fraction begins."""
+    f = floats.FORMATS[stored.fmt]
+    width = BIT_WIDTH if f.bits <= 32 else BIT_WIDTH / 2
+    fields = ["sign", *["exponent"] * f.exponent_bits, *["fraction"] * f.fraction_bits]
+    for place, field in zip(reversed(range(f.bits)), fields, strict=True):
+        power = place - f.fraction_bits
+        worth = "one for minus" if field == "sign" else f"adds {2**power if power >= 0 else f'2^{power}'}"
+        x = FRACTION_X - (power + 1) * width - GAP * (power >= 0)
+        on = stored.bits >> place & 1
+        yield button(
+            rect(x, y, width - 1, BIT_HEIGHT, class_=field),
+            text(x + (width - 1) / 2, y + 15, str(on), class_="middle" if width > 10 else "middle tiny"),
+            key=f"{stored.fmt}:{place}",
+            row=stored.fmt,
+            label=f"{NAMES[stored.fmt]} {field} bit, {worth}",
+            on=bool(on),
+        )
+
+
+# In words.
+
+
+def _meaning(cast: Cast) -> str:
+    """One sentence on all formats."""
+    if cast.x != cast.x:
+        return "NaN is not a number; every format that can say so keeps its largest exponent for it."
+    by_fate = {fate: [] for fate in ("exact", "rounded", "too large", "too small")}
+    for fmt, stored in cast.stored.items():
+        by_fate[stored.fate].append(NAMES[fmt])
+    exact, rounded, large, small = map(listed, by_fate.values())
+    said = [f"exact in {exact or 'none of the eight'}"]
+    said += [f"rounded in {rounded}"] if exact and rounded else []
+    said += [f"too large for {large}"] if large else []
+    said += [f"too small for {small}"] if small else []
+    return f"The number {cast.words} is {'; '.join(said)}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """a, b and c."""
+    if len(names) == len(NAMES):
+        return "all eight"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _event(stored: Stored) -> str:
+    """What storing the number did to it."""
+    kind, value = floats.kind(stored.bits, stored.fmt), stored.value
+    if stored.fate == "too large":
+        return f"overflow: {f'held at {value:g}' if kind == 'normal' else kind}"
+    if stored.fate == "too small":
+        return "underflow: 0"
+    if kind in ("NaN", "infinity"):
+        return kind
+    off = float(Fraction(value) - Fraction(stored.x))
+    how = "exact" if stored.fate == "exact" else f"error {off:+.3g}" if off else "error below 5e-324"
+    return f"subnormal, {how}" if kind == "subnormal" else how
+
+
+def _formula(stored: Stored) -> str:
+    """The value of the pattern as the formula with its numbers filled in."""
+    words, digits = floats.formula(stored.bits, stored.fmt), stored.digits
+    if not math.isfinite(stored.value):
+        return words
+    return f"{words} {'=' if Fraction(digits) == Fraction(stored.value) else '≈'} {digits}"
+
+
+def _surroundings(stored: Stored) -> tuple[str, str, str]:
+    """The step between numbers here, and the numbers on either side in as many digits as the format tells apart."""
+    if not math.isfinite(stored.value):
+        return "", "", ""
+    enough = max(3, 2 + int((floats.FORMATS[stored.fmt].fraction_bits + 1) * math.log10(2)))
+    beside = floats.neighbours(stored.value, stored.fmt)
+    below, above = ("none" if n is None else min(f"{n:.17g}", f"{n:.{enough}g}", key=len) for n in beside)
+    return f"{floats.spacing(stored.value, stored.fmt):.3g}", below, above

@@ -1,0 +1,166 @@
+"""A tensor's shape, what is done to it, and which element is looked at; and what torch made of it."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from course_utils.labs.fields import choice, typed
+from course_utils.labs.lab import Change
+from course_utils.labs.stride import words
+from course_utils.labs.stride.words import EXAMPLES, INDEX_EXAMPLE, Operation
+
+MOST_ELEMENTS = 128  # that a tensor may have here; each is drawn
+MOST_DIMENSIONS = 6
+DTYPES = ("fp32", "fp64", "bf16")
+PRESETS = {
+    question: {"shape": shape, "operations": operations, "element": ""}
+    for question, shape, operations in (
+        ("where does a matrix lie?", "4 6", ""),
+        ("what does t() move?", "4 6", "t()"),
+        ("what does a slice see?", "4 6", "[1:, ::2]"),
+        ("can a slice be viewed?", "4 6", "[:, ::2].view(2, 2, 3)"),
+        ("when is a view refused?", "2 3 4", "transpose(0, 1).view(6, 4)"),
+        ("and reshape?", "2 3 4", "transpose(0, 1).reshape(6, 4)"),
+        ("one row for all?", "6", "expand(4, 6)"),
+        ("do windows overlap?", "8", "unfold(0, 3, 1)"),
+        ("how are heads split?", "2 3 8", "view(2, 3, 4, 2).transpose(1, 2)"),
+    )
+}
+# What a button appends; "kept" stands for every dimension there is.
+BUTTONS = {
+    "transpose": "transpose(-2, -1)",
+    "permute": "permute({inside_out})",
+    "[1:]": "[1:]",
+    "[..., ::2]": "[..., ::2]",
+    "select": "select(0, 0)",
+    "view(-1)": "view(-1)",
+    "reshape(-1)": "reshape(-1)",
+    "flatten": "flatten()",
+    "expand": "expand(3{kept})",
+    "unfold": "unfold(-1, 2, 1)",
+    "contiguous": "contiguous()",
+}
+_SHAPES = ("4 6", "2 3 4", "24", "0 3", "128", "128 1", "1 128", "8 1 16", "2 2 2 2 2 4", "64 1 2", "1 1 100")
+_CHAINS = (*EXAMPLES.values(), "", INDEX_EXAMPLE, "t().reshape(-1)", "expand(2, -1, -1)", "[..., ::3]")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A tensor of a shape that counts from 0 up, what is done to it, and the element that is looked at."""
+
+    shape: str = typed("shape", "4 6", examples=_SHAPES, width_px=150)
+    dtype: str = choice("dtype", DTYPES, "fp32")
+    operations: str = typed("operations", "t()", examples=_CHAINS, width_px=370)
+    element: str = typed("element", "2 1", examples=("2 1", "0 0 0", "-1 -1", "3", ""), width_px=130)
+
+    def __post_init__(self) -> None:
+        """A sentence, if shape or chain are none."""
+        shape_of(self.shape)
+        words.chain(self.operations)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape."""
+        return shape_of(self.shape)
+
+    @cached_property
+    def links(self) -> list[Operation]:
+        """The operations."""
+        return words.chain(self.operations)
+
+    def index_in(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """The element that was typed; where the tensor has no such element, its last one."""
+        numbers = re.findall(r"[-−]?\d{1,6}", self.element, re.ASCII)
+        index = [int(n.replace("−", "-")) for n in numbers]
+        if len(index) == len(shape) and all(-n <= i < n for i, n in zip(index, shape, strict=True)):
+            return tuple(i % n for i, n in zip(index, shape, strict=True))
+        return tuple(n - 1 for n in shape) if math.prod(shape) else None
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What torch says of a tensor on the way, and how it came about."""
+
+    operation: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+    contiguous: bool = True
+    storage: str = "its own"  # or "shared", or "copied"
+
+    @cached_property
+    def places(self) -> dict[tuple[int, ...], int]:
+        """Where in the storage each element lies: at offset + Σ index × stride."""
+        indices = product(*map(range, self.shape)) if math.prod(self.shape) else ()
+        return {
+            index: self.offset + sum(i * step for i, step in zip(index, self.stride, strict=True))
+            for index in indices
+        }
+
+
+@dataclass(frozen=True)
+class Way:
+    """Every tensor from the base on, the numbers in the last one's storage, and why it goes no further, if it does not."""
+
+    tensors: tuple[Tensor, ...]
+    numbers: tuple[int, ...]
+    refusal: str = ""
+    pointer: int | None = None  # where torch says that the element lies
+
+    @property
+    def end(self) -> Tensor:
+        """The last one."""
+        return self.tensors[-1]
+
+
+def base(chain: Chain) -> Way:
+    """As far as one comes without torch."""
+    behind = [chain.sizes[dimension + 1 :] for dimension in range(len(chain.sizes))]
+    stride = tuple(math.prod(max(1, size) for size in sizes) for sizes in behind)
+    refusal = "What comes of these operations needs a kernel." if chain.links else ""
+    return Way((Tensor("base", chain.sizes, stride),), tuple(range(math.prod(chain.sizes))), refusal)
+
+
+def shape_of(said: str) -> tuple[int, ...]:
+    """What was typed, as a shape.
+
+    >>> shape_of("2 3 4"), shape_of("(2, 3)")
+    ((2, 3, 4), (2, 3))
+    """
+    inside = said.strip().removeprefix("(").removesuffix(")").strip()
+    numbers = [part for part in re.split(r"[\s,×x]+", inside) if part]
+    good = len(said) <= 60 and all(re.fullmatch(r"\d{1,6}", n, re.ASCII) for n in numbers)
+    if not numbers or not good or len(numbers) > MOST_DIMENSIONS:
+        raise ValueError(
+            f"“{said[:60]}” is no shape. Type one to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3, 4."
+        )
+    shape = tuple(map(int, numbers))
+    if max(math.prod(shape), *shape) > MOST_ELEMENTS:
+        raise ValueError(
+            f"{shape} has more than the {MOST_ELEMENTS} elements that this lab draws. Take less."
+        )
+    return shape
+
+
+def pointed_at(key: str, chain: Chain) -> Mapping[str, object]:
+    """The controls after an element has been pointed at."""
+    return {"element": key}
+
+
+def append(link: str, chain: Chain, way: Way | None) -> Change:
+    """The chain with one operation more; one that was refused gives way to it."""
+    way = way or base(chain)
+    dimensions = range(len(way.end.shape))
+    inside_out = ", ".join(f"{dimension}" for dimension in reversed(dimensions))
+    added = words.chain(link.format(inside_out=inside_out, kept=", -1" * len(dimensions)))
+    longer = words.typed([*chain.links[: len(way.tensors) - 1], *added])
+    words.chain(longer)  # one that would be too long stays as it is, so that undo can read it
+    return Change({"operations": longer})
+
+
+def undo(chain: Chain, way: Way | None) -> Change:
+    """Without the last operation."""
+    return Change({"operations": words.typed(chain.links[:-1])})
