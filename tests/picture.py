@@ -19,7 +19,7 @@ def take() -> None:
         with browser.opened(copy, width=1600, height=1200) as page:
             browser.run_all(page, copy)
             lab = page.locator(".course-lab")
-            lab.get_by_role("button", name="1e-8", exact=True).click()
+            lab.get_by_role("button", name="1e-8?", exact=True).click()
             lab.locator(".course-meaning", has_text="1e-8").wait_for()
             page.mouse.move(0, 0)
             TARGET.parent.mkdir(exist_ok=True)

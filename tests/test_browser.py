@@ -26,7 +26,7 @@ def lab(page: Page):
     """The float lab, showing 0.1."""
     lab = page.locator(".course-lab")
     lab.scroll_into_view_if_needed()
-    lab.get_by_role("button", name="0.1", exact=True).click()
+    lab.get_by_role("button", name="0.1 exact?", exact=True).click()
     expect(lab.locator(".course-meaning")).to_contain_text("0.1 is")
     return lab
 
@@ -91,7 +91,7 @@ def test_a_job_shows_progress_stops_and_leaves_the_lab_awake(lab):
     check.click()
     expect(lab.locator(".course-report")).to_contain_text("patterns, now tf32")
     expect(check).to_be_disabled()
-    lab.get_by_role("button", name="257", exact=True).click()
+    lab.get_by_role("button", name="257 in bf16?", exact=True).click()
     expect(lab.locator(".course-meaning")).to_contain_text("257 is")  # while the job runs
     stop.click()
     expect(lab.locator(".course-report")).to_contain_text("Stopped.")

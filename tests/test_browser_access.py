@@ -1,5 +1,7 @@
 """What is ours on a page can be used by everybody: axe-core finds no fault, and the keyboard reaches every control."""
 
+import math
+import re
 import shutil
 from pathlib import Path
 
@@ -10,9 +12,12 @@ from playwright.sync_api import Page, expect
 
 from course_utils import floats, labs
 from course_utils.figures import reach_and_step
+from course_utils.labs.draw.lettering import USUAL_SIZE, width_of
+from course_utils.labs.lab import View
 from tests import browser
 from tests.outputs import NOTEBOOKS, ROOT
 from tests.slides.deck import deck
+from tests.test_labs_contract import NAMES, states, views
 
 browser.skip_without_browser()
 
@@ -28,7 +33,7 @@ Comparison({"weights": 96}, {"weights": 97}, guess=95)
 Table([["", "bytes"], ["weights", "96"]])"""
 LINK = "A [stride](GLOSSARY.md#stride), and [AdamW](GLOSSARY.md#adamw)."
 # What the Tab key comes to in a lab, and how it looks, its own parts included.
-REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, .widget-readout, [tabindex='0']")].filter(
+REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, .widget-readout, [tabindex='0']")].filter(
   (node) => (node.tabIndex >= 0 || node.isContentEditable) && !node.disabled && node.checkVisibility({ visibilityProperty: true }))"""
 LOOK = """(node) => [node, ...node.querySelectorAll("rect")].map((part) => {
   const { outline, stroke, strokeWidth } = getComputedStyle(part);
@@ -88,6 +93,41 @@ def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab
             assert now != look or not number, f"{name}: nothing shows that the focus is at {number}"
             page.keyboard.press("Tab")
         assert not lab.evaluate("(lab) => lab.contains(document.activeElement)"), name
+
+
+LAPTOP, SEEN_AT_ONCE_PX, LINE_PX = {"width": 1366, "height": 768}, 640, 22.5
+
+
+def picture_and_meaning_px(view: View, width_px: float) -> float:
+    """How tall they are together; the meaning has room for two lines, and wraps."""
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture).groups())
+    lines = math.ceil(width_of(view.meaning) * 15 / USUAL_SIZE / width_px)
+    return height * width_px / width + LINE_PX * max(2, lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lab_is_seen_at_once_on_a_laptop_in_every_preset_and_every_drawn_state(page, name):
+    page.set_viewport_size(LAPTOP)
+    lab, panel, heights = browser.lab_of(page, name), getattr(labs, f"{name}_lab")(), {}
+    for preset in panel.lab.presets:
+        browser.press(lab, preset)
+        heights[preset] = lab.bounding_box()["height"]
+    assert {preset: px for preset, px in heights.items() if px > SEEN_AT_ONCE_PX} == {}
+    width_px = lab.locator(".course-picture").bounding_box()["width"]
+    panel.preset(preset)
+    around_px = heights[preset] - picture_and_meaning_px(panel._show(**panel.values), width_px)
+    drawn_px = [around_px + picture_and_meaning_px(view, width_px) for view in views(panel, states(name))]
+    panel.close()
+    assert max(drawn_px) <= SEEN_AT_ONCE_PX
+
+
+def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in NAMES:
+        picture = browser.lab_of(page, name).locator(".course-picture")
+        shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
+        assert shown < whole >= 720, name
+    page.set_viewport_size(LAPTOP)
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):

@@ -23,9 +23,9 @@ def stride(tensors_page: Page) -> Locator:
     """The stride lab with a matrix of 4 by 6, and the mouse elsewhere."""
     lab = browser.lab_of(tensors_page, "stride")
     tensors_page.mouse.move(0, 0)
-    lab.get_by_role("button", name="a matrix", exact=True).click()
+    lab.get_by_role("button", name="where does a matrix lie?", exact=True).click()
     expect(field(lab, "operations")).to_have_value("")
-    expect(lab.locator(".course-meaning")).to_contain_text("[3, 5] by torch's own pointer: 23.")
+    expect(lab.locator(".course-picture")).to_contain_text("torch's own pointer: 23")
     return lab
 
 
@@ -33,7 +33,7 @@ def stride(tensors_page: Page) -> Locator:
 def einsum(tensors_page: Page) -> Locator:
     """The einsum lab with a matrix product of 16 by 8 and 8 by 4."""
     lab = browser.lab_of(tensors_page, "einsum")
-    lab.get_by_role("button", name="matrix product", exact=True).click()
+    lab.get_by_role("button", name="what is A times B?", exact=True).click()
     expect(lab.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
     return lab
 
@@ -48,7 +48,7 @@ def pointed_at(lab: Locator, key: str, formula: str) -> None:
     expect(field(lab, "element")).to_have_value(key)
     expect(lab.locator(f"[data-key='{key}'] .pointed")).to_have_count(1)
     expect(lab.locator(".pointed")).to_have_count(2)  # and in the storage
-    expect(lab.locator(".course-meaning")).to_contain_text(f"own pointer: {formula.split(' = ')[1]}.")
+    expect(lab.locator(".measured-words")).to_have_text(f"torch's own pointer: {formula.split(' = ')[1]}")
 
 
 def test_both_labs_appear_without_an_error(tensors_page, stride, einsum):
@@ -94,7 +94,7 @@ def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(tensors_pag
 def test_coming_back_to_an_element_points_at_it_anew(tensors_page, stride):
     stride.locator("[data-key='1, 2']").hover()
     pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
-    stride.get_by_role("button", name="its transpose", exact=True).click()
+    stride.get_by_role("button", name="what does t() move?", exact=True).click()
     expect(stride.locator(".formula")).to_have_text("[5, 3] lies at 0 + 5 × 1 + 3 × 6 = 23")
     box = stride.locator("[data-key='1, 2']").bounding_box()
     tensors_page.mouse.move(box["x"] + 5, box["y"] + 5)  # at once, over nothing else
@@ -151,7 +151,7 @@ def test_the_tab_key_reaches_one_element_of_the_grid(tensors_page, stride):
     tensors_page.keyboard.press("Tab")
     expect(tensors_page.locator(":focus")).to_have_attribute("data-row", re.compile(r"\(\) \d"))
     tensors_page.keyboard.press("Tab")
-    expect(tensors_page.locator(":focus")).to_have_class("course-table")
+    expect(tensors_page.locator(":focus")).to_have_text("All numbers")
     assert stride.locator("[data-key][tabindex='0']").count() == 1
 
 
@@ -308,8 +308,8 @@ def test_stop_ends_the_timing_and_leaves_the_lab_awake(einsum):
     einsum.get_by_role("button", name="Stop").click()
     expect(einsum.locator(".course-report")).to_contain_text("Stopped.")
     expect(einsum.get_by_role("button", name="Time it")).to_be_enabled()
-    einsum.get_by_role("button", name="dot product").click()
-    expect(einsum.locator(".course-meaning")).to_contain_text("i is summed")
+    einsum.get_by_role("button", name="how busy is a dot product?").click()
+    expect(einsum.locator(".course-meaning")).to_contain_text("Summed: i.")
 
 
 def test_checking_against_the_loops_says_how_many_numbers_agree(einsum):

@@ -34,7 +34,7 @@ def test_all_three_appear_without_an_error(training_page):
 
 def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
     lab = browser.lab_of(training_page, "gradient")
-    browser.press(lab, "plain data")
+    browser.press(lab, "what do plain data save?")
     expect(lab.locator(".course-meaning")).to_contain_text("0.9167 of 6BP")
     lab.locator("[data-key='0']").click()
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0")
@@ -46,33 +46,33 @@ def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
 
 def test_layers_that_are_none_get_a_sentence(training_page):
     lab = browser.lab_of(training_page, "gradient")
-    browser.press(lab, "plain data")
+    browser.press(lab, "what do plain data save?")
     lab.get_by_role("textbox", name="frozen layers").fill("<img src=x>")
     expect(lab.locator(".course-mistake")).to_contain_text("“<img src=x>” are no layers")
     assert lab.locator("img").count() == 0
-    browser.press(lab, "plain data")
+    browser.press(lab, "what do plain data save?")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
 def test_the_transformer_is_counted_while_the_lab_stays_awake(training_page):
     lab = browser.lab_of(training_page, "gradient")
-    browser.press(lab, "long sequences")
+    browser.press(lab, "long sequences?")
     expect(lab.locator(".course-meaning")).to_contain_text("GPT-3 needs 2.771 × 6PN")
     lab.get_by_role("button", name="GPT-2 small", exact=True).click()
     browser.press(lab, "Count the transformer")
     expect(lab.locator(".course-report")).to_contain_text("Counted: ")
-    expect(lab.locator(".course-picture")).to_contain_text("counted backward: exactly")
+    expect(lab.locator(".course-picture")).to_contain_text(re.compile(r"backward[\d,]+exactly"))
 
 
 def test_the_learning_rate_past_the_edge_is_named(training_page):
     lab = browser.lab_of(training_page, "optimizer")
-    browser.press(lab, "past the edge")
+    browser.press(lab, "who diverges?")
     expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"SGD diverges: lr × 100 = 2\.\d+ > 2"))
 
 
 def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
     lab = browser.lab_of(training_page, "optimizer")
-    browser.press(lab, "all six in the ravine")
+    browser.press(lab, "who wins?")
     before = lab.locator("svg").first.inner_html()
     handle = lab.locator(".noUi-handle").first
     handle.focus()
@@ -84,17 +84,17 @@ def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
 
 def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(training_page):
     lab = browser.lab_of(training_page, "memory")
-    browser.press(lab, "Llama 3 8B")
+    browser.press(lab, "Llama 3 8B?")
     meaning = lab.locator(".course-meaning")
     expect(meaning).to_contain_text("Runs over: each of the 8 machines would hold 185 GB and has 80 GB")
     expect(meaning).to_contain_text("sharding stage")
-    browser.press(lab, "GPT-2 small")
+    browser.press(lab, "GPT-2 small?")
     expect(meaning).to_contain_text("Fits: ")
 
 
 def test_a_count_stands_beside_the_prediction(training_page):
     lab = browser.lab_of(training_page, "memory")
-    browser.press(lab, "GPT-2 small")
+    browser.press(lab, "GPT-2 small?")
     browser.press(lab, "Count it")
     expect(lab.locator(".course-table")).to_contain_text("exactly")
 
@@ -102,7 +102,7 @@ def test_a_count_stands_beside_the_prediction(training_page):
 @pytest.mark.parametrize("focused", ["[data-key='1']", ".noUi-handle"])
 def test_jupyterlab_takes_no_key_from_the_picture_or_from_a_slider(training_page, focused):
     lab = browser.lab_of(training_page, "gradient")
-    browser.press(lab, "plain data")
+    browser.press(lab, "what do plain data save?")
     browser.assert_takes_no_key(training_page, lab.locator(focused).first)
     expect(lab.locator(".course-picture svg")).to_be_visible()
 
@@ -142,13 +142,13 @@ def test_no_lab_dies_under_a_hostile_hand(room, name):
 )
 def test_what_a_page_could_show_of_a_fault_is_seen(room, fault, said):
     lab = browser.lab_of(room.page, "gradient")
-    browser.press(lab, "exactly 6")
-    browser.press(lab, "plain data")
+    browser.press(lab, "when exactly 6?")
+    browser.press(lab, "what do plain data save?")
     lab.evaluate(fault)
     with pytest.raises(AssertionError, match=re.escape(said)):
         wait_until(lambda: room.look(lab), "it is seen")
     room.page.evaluate("delete window.wasHere")
-    for preset in ("exactly 6", "plain data"):
+    for preset in ("when exactly 6?", "what do plain data save?"):
         browser.press(lab, preset)
 
 

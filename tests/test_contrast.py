@@ -7,10 +7,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from course_utils import floats
+from course_utils import floats, labs
 from course_utils.checks.verdict import COLOUR
 from course_utils.figures import reach_and_step
-from course_utils.labs import svg
+from course_utils.labs.draw import still
 from tests import test_figures
 
 # JupyterLab's own colours, as black or white over its page.
@@ -47,11 +47,11 @@ def over(colour: str, page: str, opacity: float) -> str:
 
 def rules(theme: str) -> dict[str, dict[str, str]]:
     """What is said of each selector, with the theme's colours for its variables."""
-    css = Path(svg.__file__).with_name("screen.css").read_text(encoding="utf-8")
+    css = Path(labs.__file__).with_name("screen.css").read_text(encoding="utf-8")
     on_dark = r"^\[data-jp-theme-light=\"false\"\] \.course-picture "
     extra = [line for line in css.splitlines() if re.match(on_dark, line)] if theme == "dark" else []
-    lines = svg.PICTURE_CSS + "\n".join(
-        svg.Template(re.sub(on_dark, "", line)).substitute(svg.COLOURS) for line in extra
+    lines = still.PICTURE_CSS + "\n".join(
+        still.Template(re.sub(on_dark, "", line)).substitute(still.COLOURS) for line in extra
     )
     found: dict[str, dict[str, str]] = {}
     for rule in RULE.finditer(lines):
@@ -85,7 +85,7 @@ def test_words_in_pictures_can_be_read(theme):
     page, found = PAGES[theme]["page"], rules(theme)
     words = ("text", ".faint", ".place", ".alarm", ".formula", ".measured-words", ".unseen text")
     assert {name: round(seen(found[name], page), 2) for name in words if seen(found[name], page) < 4.5} == {}
-    assert [name for name in ON_COLOUR if contrast(svg.COLOURS[name], "#111111") < 4.5] == []
+    assert [name for name in ON_COLOUR if contrast(still.COLOURS[name], "#111111") < 4.5] == []
 
 
 @pytest.mark.parametrize("theme", PAGES)

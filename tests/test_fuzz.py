@@ -1,13 +1,15 @@
 """A quick share of `make fuzz`, and that it finds what it is there to find."""
 
 import random
+from dataclasses import dataclass
 
-import ipywidgets as widgets
 import pytest
 
 from course_utils import labs
-from course_utils.labs import svg
-from course_utils.labs.panel import Panel, View
+from course_utils.labs.draw import svg
+from course_utils.labs.fields import tick, typed, whole
+from course_utils.labs.lab import Lab, View
+from course_utils.labs.panel import Panel
 from tests import fuzz
 
 
@@ -22,22 +24,22 @@ def test_no_lab_dies_under_hundreds_of_moves_in_any_order():
     assert {key: (moves, error) for key, (moves, error, _) in failures.items()} == {}
 
 
+@dataclass(frozen=True)
+class Faulty:
+    n: int = whole("n", 3, 0, 20)
+    ticked: bool = tick("ticked", False)
+    words: str = typed("words", "a", examples=("a", "b"))
+
+
 def faulty_lab(fault):
     """A lab of a slider and a tick, whose fault shows once it is ticked and moved."""
 
-    def show(n, ticked, words):
-        drawn = fault(words) if ticked and n != 3 else svg.text(0, 9, words)
-        return View(svg.picture(10, 10, drawn), f"n is {n}")
+    def view(asked, found):
+        drawn = fault(asked.words) if asked.ticked and asked.n != 3 else svg.text(0, 9, asked.words)
+        return View(svg.picture(10, 10, drawn), f"n is {asked.n}")
 
-    def lab():
-        controls = {
-            "n": widgets.IntSlider(3, 0, 20),
-            "ticked": widgets.Checkbox(False),
-            "words": widgets.Text("a"),
-        }
-        return Panel("Faulty lab", show, controls, presets={"three": {"n": 3, "ticked": False, "words": "b"}})
-
-    return lab
+    presets = {"three?": {"n": 3, "ticked": False, "words": "b"}}
+    return lambda: Panel(Lab("Faulty lab", Faulty, view, presets=presets))
 
 
 def fault_of_the_lab(words):

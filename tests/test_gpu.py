@@ -185,8 +185,8 @@ def test_the_lab_survives_memory_that_runs_out(monkeypatch):
     lab = labs.matmul_lab()
     with monkeypatch.context() as patch:  # as if all were free, and then not
         patch.setattr(measure, "free_bytes", lambda device="cpu": 2**50)
-        patch.setattr("course_utils.labs.matmul_picture.APART_FROM_BYTES", 2**50)
-        patch.setattr("course_utils.labs.matmul_picture.APART_FROM_S", 1e9)
+        patch.setattr("course_utils.labs.matmul.jobs.APART_FROM_BYTES", 2**50)
+        patch.setattr("course_utils.labs.matmul.jobs.APART_FROM_S", 1e9)
         lab.set(b=2**20, d=2**20, k=1, dtype="fp32")
         before = torch.cuda.memory_allocated()
         lab.start("Time it")

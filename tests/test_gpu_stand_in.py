@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from course_utils import apart, measure, products
-from course_utils.labs.panel import Panel, Progress, View
+from course_utils.labs.lab import Progress
 from course_utils.measure import timing
+from tests.small_lab import small_lab
 
 MB = 10**6
 
@@ -247,22 +248,16 @@ class Tensor:
 
 
 def test_a_lab_survives_memory_that_runs_out_and_holds_none_of_it():
-    def job(size):
+    def job(n):
         first = Tensor()
         yield Progress(0.1, "The first operand is there.")
-        if size == 2:
+        if n == 2:
             raise torch.OutOfMemoryError(TORCHS)
         del first
         yield Progress(1, "Done.")
 
-    import ipywidgets as widgets
-
-    panel = Panel(
-        "A lab",
-        lambda size: View('<svg xmlns="http://www.w3.org/2000/svg"/>', "meaning"),
-        {"size": widgets.IntSlider(2, 1, 2)},
-        jobs={"Run": job},
-    )
+    panel = small_lab(jobs={"Run": job}, presets={})
+    panel.set(n=2)
     panel.start("Run")
     with pytest.raises(
         ValueError, match=r"another 64\.00 GiB could not be had\. Make it smaller, and try again\.$"
@@ -273,7 +268,7 @@ def test_a_lab_survives_memory_that_runs_out_and_holds_none_of_it():
         == "Memory ran out: another 64.00 GiB could not be had. Make it smaller, and try again."
     )
     assert Tensor.held == 0
-    panel.set(size=1)
+    panel.set(n=1)
     panel.start("Run")
     panel.wait()
     assert panel.screen.report == "Done."

@@ -28,8 +28,8 @@ def made(name: str) -> Panel:
 
 
 def constant(name: str) -> float:
-    """A number of a module of the labs; `labs.float_lab` itself is the function."""
-    module, _, name = name.partition(".")
+    """A number of a module of the labs."""
+    module, _, name = name.rpartition(".")
     return getattr(import_module(f"course_utils.labs.{module}"), name)
 
 
@@ -84,20 +84,24 @@ def test_every_button_that_works_for_a_while_has_its_bound():
 
 def test_the_bounds_are_those_of_the_code():
     patterns = sum(2 ** floats.FORMATS[name].bits for name in measure.SMALL_FORMATS)
-    most = constant("recompute_lab.PATIENCE_S"), constant("recompute_plan.LONGEST_S")
+    most = constant("recompute.jobs.PATIENCE_S"), constant("recompute.jobs.LONGEST_S")
     said = {
         ("float", "Check every pattern against torch and ml_dtypes"): [patterns],
-        ("einsum", "Check against the loops"): [constant("einsum_lab.LOOPED_AT_MOST")],
-        ("einsum", "Time it"): [constant("einsum_lab.LONGEST_S")],
-        ("matmul", "Time it"): [constant("matmul_picture.LONGEST_S")],
-        ("matmul", "Sweep"): [21, constant("matmul_picture.APART_FROM_S"), 0.4],
-        ("gradient", "Count the transformer"): [constant("gradient_lab.LONGEST_S")],
-        ("optimizer", "Race"): [constant("optimizer_lab.FRAMES")],
-        ("optimizer", "Check against torch"): [constant("optimizer_race.MOST_STEPS")],
-        ("memory", "Count it"): [constant("memory_lab.LONGEST_S")],
-        ("precision", "Train"): [constant("precision_picture.STEPS")],
-        ("crash", "Train"): [constant("crash_lab.LONGEST_S")],
-        ("crash", "Resume"): [constant("crash_lab.LONGEST_S")],
+        ("einsum", "Check against the loops"): [constant("einsum.jobs.LOOPED_AT_MOST")],
+        ("einsum", "Time it"): [constant("einsum.jobs.LONGEST_S")],
+        ("matmul", "Time it"): [constant("matmul.jobs.LONGEST_S")],
+        ("matmul", "Sweep"): [
+            21,
+            constant("matmul.jobs.APART_FROM_S"),
+            constant("matmul.jobs.SWEEP_AT_MOST_S"),
+        ],
+        ("gradient", "Count the transformer"): [constant("gradient.jobs.LONGEST_S")],
+        ("optimizer", "Race"): [constant("optimizer.jobs.FRAMES")],
+        ("optimizer", "Check against torch"): [constant("optimizer.asked.MOST_STEPS")],
+        ("memory", "Count it"): [constant("memory.jobs.LONGEST_S")],
+        ("precision", "Train"): [constant("precision.asked.STEPS")],
+        ("crash", "Train"): [constant("crash.jobs.LONGEST_S")],
+        ("crash", "Resume"): [constant("crash.jobs.LONGEST_S")],
         ("recompute", "Measure"): most,
         ("recompute", "Measure all segments"): most,
     }
@@ -108,4 +112,4 @@ def test_the_bounds_are_those_of_the_code():
 
 
 def test_the_panels_own_clock_is_said():
-    assert f"the panel's own clock ends it after {constant('panel.LONGEST_S'):.0f} s" in PAGE
+    assert f"the panel's own clock ends it after {constant('jobs.LONGEST_S'):.0f} s" in PAGE

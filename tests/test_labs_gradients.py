@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import labs, predict
-from course_utils.labs.gradient_lab import PRESETS, counted_layers, frozen_layers
-from tests.test_labs import button
+from course_utils.labs.gradient.asked import PRESETS, Asked
+from course_utils.labs.gradient.jobs import counted_layers
+from course_utils.labs.gradient.picture import LAYERS
 
 LAB = labs.gradient_lab()
 untimed = settings(deadline=None)
@@ -26,10 +27,9 @@ def words(lab):
 
 def products(lab):
     """How many bars of each kind stand in the picture, the key left out."""
-    kinds = [node.get("class") for node in drawn(lab).iter() if node.tag.endswith("}g")]
-    return {kind: kinds.count(kind) - 1 for kind in ("forward", "weight-gradient", "input-gradient")} | {
-        "missing": kinds.count("missing")
-    }
+    kinds = [node.get("class") for node in drawn(lab).iter() if node.tag.endswith("}rect")]
+    named = ("forward", "weight-gradient", "input-gradient", "missing")
+    return {kind: kinds.count(kind) - 1 for kind in named}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -37,20 +37,20 @@ def test_every_preset_shows_what_its_name_says(preset):
     LAB.preset(preset)
     assert LAB.error is None
     promises = {
-        "two layers": "one product less; 0.7333 of 6BP",
-        "plain data": "one product less; 0.9167 of 6BP",
-        "exactly 6": "All three products in every layer",
-        "train the last layer": "11 products of 18 fall away",
-        "train the first layer": "6 products of 18 fall away",
-        "long sequences": "2.771 × 6PN at 131,072 tokens",
+        "what do two layers cost?": "one product less; 0.7333 of 6BP",
+        "what do plain data save?": "one product less; 0.9167 of 6BP",
+        "when exactly 6?": "All three products in every layer",
+        "train only the last?": "11 products of 18 fall away",
+        "only the first?": "6 products of 18 fall away",
+        "long sequences?": "2.771 × 6PN at 131,072 tokens",
     }
     assert promises[preset] in LAB.screen.meaning
 
 
 def test_the_opening_questions_numbers_stand_beside_each_other():
-    LAB.preset("two layers")
-    assert "predicted 201,326,592 counted 201,326,592, exactly" in words(LAB)
-    assert "predicted 167,772,160 counted 167,772,160, exactly" in words(LAB)
+    LAB.preset("what do two layers cost?")
+    assert "forward 167,772,160 167,772,160 exactly backward 201,326,592 201,326,592 exactly" in words(LAB)
+    assert "369,098,752 / (6 · 1,024 · 81,920) = 0.7333" in words(LAB)
 
 
 @settings(untimed, max_examples=40)
@@ -81,7 +81,7 @@ def test_the_products_drawn_are_those_that_autograd_needs_and_the_count_agrees(
 
 
 def test_a_click_on_a_layer_freezes_it_and_another_one_thaws_it():
-    LAB.preset("plain data")
+    LAB.preset("what do plain data save?")
     LAB.pick("2")
     assert LAB.values["frozen"] == "2"
     LAB.pick("0")
@@ -117,8 +117,8 @@ def test_whatever_is_typed_is_a_picture_or_a_sentence(frozen, size, depth):
 
 
 def test_frozen_layers_beyond_the_last_wait_for_more_layers():
-    assert frozen_layers("0 7", 3) == (0,)
-    assert frozen_layers("0 7", 8) == (0, 7)
+    assert Asked(depth=3, frozen="0 7").frozen_layers == (0,)
+    assert Asked(depth=8, frozen="0 7").frozen_layers == (0, 7)
 
 
 def test_nothing_trained_counts_no_backward_pass():
@@ -128,14 +128,14 @@ def test_nothing_trained_counts_no_backward_pass():
 def test_the_transformer_is_counted_and_equals_the_prediction():
     lab = labs.gradient_lab()
     lab.set(what="transformer", model="GPT-2 small", sequence=256)
-    assert "not counted yet" in words(lab)
+    assert "not yet" in words(lab)
     lab.start("Count the transformer")
     lab.wait(120)
     gpt2 = predict.MODELS["GPT-2 small"]
     assert lab.screen.report == f"Counted: {gpt2.training_flops(1, 256).total:,} FLOPs."
     assert words(lab).count("exactly") == 2
     lab.set(sequence=512)
-    assert "not counted yet" in words(lab)
+    assert "not yet" in words(lab)
 
 
 def test_counting_in_the_other_view_says_which_button_is_for_which():
@@ -160,18 +160,15 @@ def test_attention_is_said_to_cost_what_it_costs_and_the_line_stands_where_it_is
 
 
 def test_the_curve_is_one_less_a_third_of_a_layer():
-    LAB.preset("exactly 6")
+    LAB.preset("when exactly 6?")
     curve = next(n for n in drawn(LAB).iter() if n.get("class") == "line predicted")
     heights = [float(point.split(",")[1]) for point in curve.get("points").split()]
-    bottom, top = 260, 60  # the plot's, for shares of 0 and 1.1
-    shares = [1.1 * (bottom - y) / (bottom - top) for y in heights]
+    shares = [1.1 * (LAYERS.bottom - y) / LAYERS.height for y in heights]  # the plot ends at 1.1
     assert shares == pytest.approx([1 - 1 / (3 * n) for n in range(1, 17)], abs=1e-3)
 
 
-@pytest.mark.parametrize("model", predict.MODELS)
-def test_every_model_is_drawn_at_every_length(model):
-    for sequence in (1, 1000, 2**20):
-        LAB.set(what="transformer", model=model, sequence=sequence)
-        assert LAB.error is None
-        drawn(LAB)
-    assert button(LAB, "long sequences")
+def test_without_a_kernel_the_layers_are_predicted_and_not_counted():
+    view = LAB.lab.view(Asked(), LAB.lab.found)
+    assert view.picture.count("needs a kernel") == 2
+    assert "201,326,592" in view.picture
+    assert "exactly" not in view.picture

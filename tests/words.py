@@ -46,6 +46,11 @@ def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> 
         yield from _boxes_in(child, dx, dy, scale)
 
 
+def words(lab: object) -> str:
+    """All that a lab's picture says."""
+    return " ".join("".join(node.itertext()) for node in ElementTree.fromstring(lab.screen.svg))
+
+
 def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:
     """No words overlap, and none run out of the picture by more than that."""
     *_, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())

@@ -19,7 +19,7 @@ def control_of(field: Field) -> widgets.Widget:
     """The widget that asks for it; what it says is its `value`."""
     match field:
         case fields.Size() if field.slider:
-            return SizeControl(field.label, field.default)
+            return SizeControl(field.label, field.default, slider_px=field.slider_px)
         case fields.Size():
             return TypedSize(**_described(field, LETTER_PX * len(field.label) + 80))
         case fields.Sizes():
@@ -27,14 +27,18 @@ def control_of(field: Field) -> widgets.Widget:
         case fields.Several():
             return SeveralControl(field.label, field.options, field.default)
         case fields.Among():
-            return widgets.SelectionSlider(options=list(field.options.items()), **_described(field, 300))
+            sliding = _described(field, field.width_px)
+            return widgets.SelectionSlider(options=list(field.options.items()), **sliding)
+        case fields.Choice() if field.menu:
+            width = LETTER_PX * len(field.label) + (LETTER_PX - 1) * max(map(len, field.options)) + 40
+            return widgets.Dropdown(options=list(field.options.items()), **_described(field, width))
         case fields.Choice():
             buttons = _described(field, 0, button_width="auto")
             return widgets.ToggleButtons(options=list(field.options.items()), **buttons)
         case fields.Whole():
-            most = field.end({}) if not callable(field.most) else max(field.default, field.least + 1)
+            most = field.end({}) if not callable(field.most) else max(field.default, field.least) + 1
             limits = {"min": field.least, "max": most, "step": field.step}
-            return widgets.IntSlider(**limits, **_described(field, 300))
+            return widgets.IntSlider(**limits, **_described(field, field.width_px))
         case fields.Tick():
             return _tick(field.label, field.default)
         case fields.Typed():
@@ -87,7 +91,7 @@ class SizeControl(widgets.HBox):
 
     value = traitlets.Union([traitlets.Int(), traitlets.Unicode()])
 
-    def __init__(self, name: str, value: int, *, name_px: int = 0) -> None:
+    def __init__(self, name: str, value: int, *, name_px: int = 0, slider_px: int = 170) -> None:
         name_px = name_px or LETTER_PX * len(name) + 12
         self._slider = widgets.FloatLogSlider(
             2 ** (STEP * _steps(value)),
@@ -96,7 +100,7 @@ class SizeControl(widgets.HBox):
             max=20,
             step=STEP,
             readout=False,
-            layout=widgets.Layout(width=f"{170 + name_px}px"),
+            layout=widgets.Layout(width=f"{slider_px + name_px}px"),
             style={"description_width": f"{name_px}px"},
         )
         self._field = widgets.Text(str(value), continuous_update=True, layout=widgets.Layout(width="80px"))
@@ -153,10 +157,12 @@ class SizesControl(widgets.HBox):
     """A size for each of some names, which may change; `value` remembers the sizes of names that have gone."""
 
     value = traitlets.Dict(traitlets.Union([traitlets.Int(), traitlets.Unicode()]))
-    most_names = 8
+    most_names = fields.MOST_NAMES
 
     def __init__(self, value: dict[str, int]) -> None:
-        self._sizes = [SizeControl("", fields.NEW_NAMES_SIZE, name_px=64) for _ in range(self.most_names)]
+        self._sizes = [
+            SizeControl("", fields.NEW_NAMES_SIZE, name_px=64, slider_px=145) for _ in range(self.most_names)
+        ]
         self._names: Sequence[str] = ()
         self._following = False
         for control in self._sizes:

@@ -16,6 +16,7 @@ from typing import Any
 LARGEST = 2**20  # size
 DRAWN_SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)
 NEW_NAMES_SIZE = 4
+MOST_NAMES = 8  # that Sizes has sliders for
 Said = Mapping[str, object]  # what the controls say, by name
 
 
@@ -64,6 +65,7 @@ class Size(Field):
     """A whole number from 1 to 2^20, dragged or typed."""
 
     slider: bool = True
+    slider_px: int = 170
 
     def read(self, said: object) -> int:
         """As a number."""
@@ -91,9 +93,10 @@ class Sizes(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Field):
-    """One of a few, each a button; `options` are the values by their names."""
+    """One of a few, each a button, or of more with long names in a menu; `options` are the values by their names."""
 
     options: Mapping[str, object]
+    menu: bool = False
 
     def drawn(self, draw: random.Random, so_far: Said) -> object:
         """Any of them."""
@@ -103,6 +106,8 @@ class Choice(Field):
 @dataclass(frozen=True, kw_only=True)
 class Among(Choice):
     """One of many values in order, on a slider."""
+
+    width_px: int = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +139,7 @@ class Whole(Field):
     least: int
     most: int | Callable[[Said], int]
     step: int = 1
+    width_px: int = 300
 
     def end(self, said: Said) -> int:
         """The largest that can be chosen."""

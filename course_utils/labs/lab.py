@@ -1,11 +1,10 @@
 """What a lab is: questions, one pure function from their answers to a picture, and work that needs a kernel."""
 
 import dataclasses
-import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-
 
 from course_utils.labs.fields import Field
 from course_utils.quantities import Number
@@ -89,9 +88,8 @@ class Lab:
 
     def workshop(self) -> object:
         """What has the jobs: a module, or an object of its own for each panel."""
-        named = [one for one in (*self.jobs.values(), *self.actions.values()) if isinstance(one, str)]
-        if not named:
-            return self
         package = self.asks.__module__.rpartition(".")[0]
+        if not package or importlib.util.find_spec(f"{package}.jobs") is None:
+            return self
         module = importlib.import_module(f"{package}.jobs")
         return module.Workshop() if hasattr(module, "Workshop") else module

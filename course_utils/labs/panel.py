@@ -103,7 +103,7 @@ class Panel(widgets.VBox):
         self._job_buttons = jobs
         actions = [self._button(label, partial(self.act, label)) for label in self._actions]
         done = [*jobs, *([self._stop_button] if jobs else []), *actions]
-        if done:
+        if jobs:
             done[0].button_style = "primary"  # what is mainly done
         below = [_row("course-presets", tried), _row("course-work", done)]
         rows = [
@@ -148,7 +148,8 @@ class Panel(widgets.VBox):
     def act(self, label: str) -> None:
         """Do what the button of that name does."""
         with self._lock, self._mistakes_are_shown():
-            self._apply(_named(label, self._actions, "action")(self._asked(), self.found))
+            asked = self._asked()
+            self._apply(_named(label, self._actions, "action")(asked, self._at_once(asked, self.found)))
 
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
@@ -221,6 +222,7 @@ class Panel(widgets.VBox):
         except traitlets.TraitError as error:
             for control, old in before.items():
                 self.controls[control].value = old
+                self._follow()
             why = f"{error}".rstrip(".")
             raise ValueError(f"{name} cannot be {reprlib.repr(values[name])}. {why}.") from error
         finally:

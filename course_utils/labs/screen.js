@@ -151,7 +151,7 @@ function render({ model, el }) {
 // cell. It asks each element whether it may, on the way down from the document; so we say so before, at the window.
 // With a modifier it may: Ctrl+S saves, Shift+Enter runs the cell.
 function keepLetters({ target, ctrlKey, metaKey, altKey, shiftKey }) {
-  if (!target.matches?.(".course-lab :is(button, input[type=checkbox], .noUi-handle, .widget-readout)")) return;
+  if (!target.matches?.(".course-lab :is(button, select, summary, input[type=checkbox], .noUi-handle, .widget-readout)")) return;
   const command = ctrlKey || metaKey || altKey || shiftKey;
   if (command) target.removeAttribute("data-lm-suppress-shortcuts");
   else target.setAttribute("data-lm-suppress-shortcuts", "true");

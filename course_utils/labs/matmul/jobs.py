@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from course_utils import machines, measure, products
@@ -16,7 +16,6 @@ from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
 LONGEST_S = 60.0  # what may take longer is predicted, not run
 APART_FROM_S, APART_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
 AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
-SAVED = (*"machine b d k dtype seconds spread quiet recorded source guess flops rate".split(),)
 
 
 def begin() -> Found:
@@ -26,7 +25,8 @@ def begin() -> Found:
 
 def time_it(product: Product, found: Found) -> Iterator[Progress]:
     """Time the product, or bring the nearest one that was recorded."""
-    run = yield from _run(product, found, product.guess_s, AT_MOST_S)
+    run = yield from _run(product, found, AT_MOST_S)
+    run = replace(run, guess=product.guess_s if run.size == product.size else None)
     off = _judged(product, found, run) if product.guess_s else ""
     doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
     said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}"
@@ -41,13 +41,12 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
         return
     machine = found.machine(product.where)
     along = [product.with_size(name, 2**power) for power in range(21)]
-    along = [one for one in along if _fits(one) and not _runs_apart(one, machine)]
+    along = [one for one in along if _fits(one) and not runs_apart(one, machine)]
     if not along:
         raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
     for number, one in enumerate(along):
         said, fraction = f"{name} = {one.size[place(name)]:,}", number / len(along)
-        steps = _run(one, found, None, SWEEP_AT_MOST_S)
-        run = yield from _renamed(steps, fraction, lambda report, said=said: f"{said}: {report}")
+        run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=fraction, share=0, prefix=f"{said}: ")
         yield Progress(fraction, f"{said} is done.", _kept(run))
     yield Progress(1, f"{len(along)} products along {name}.")
 
@@ -63,13 +62,16 @@ def save(product: Product, found: Found) -> Change:
     """Every run so far, in full digits."""
     if not found.runs:
         raise ValueError("There is nothing to save yet. Press Time it first.")
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(SAVED)
-    for run in found.runs:
-        source = f"{run.source.by}: {run.source.where}" if run.source else ""
-        table.writerow([source if name == "source" else getattr(run, name) for name in SAVED])
+    rows, text = [_saved(run) for run in found.runs], io.StringIO()
+    table = csv.DictWriter(text, list(rows[0]))
+    table.writeheader()
+    table.writerows(rows)
     return Change(download=Download("matmul_runs.csv", text.getvalue()))
+
+
+def _saved(run: Run) -> dict[str, object]:
+    source = f"{run.source.by}: {run.source.where}" if run.source else ""
+    return {**vars(run), "source": source, "quiet": run.quiet, "flops": run.flops, "rate": run.rate}
 
 
 def clear(product: Product, found: Found) -> Change:
@@ -99,35 +101,21 @@ def _judged(product: Product, found: Found, run: Run) -> str:
 
 
 def _run(
-    product: Product, found: Found, guess: Number | None, at_most_s: Number
+    product: Product, found: Found, at_most_s: Number, **place: object
 ) -> Generator[Progress, None, Run]:
+    """Recorded, or timed here; `place` says which part of something longer it is."""
     if product.recording:
-        run = product.nearest_recorded()
-        return replace(run, guess=guess if run.size == product.size else None)
+        return product.nearest_recorded()
     if product.where != HERE:
         raise ValueError(
             f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
         )
-    machine = found.machine(product.where)
+    machine, asked = found.machine(product.where), (*product.size, product.dtype)
     _check_that_it_can_run(product, machine)
-    steps = products.timing_steps_apart if _runs_apart(product, machine) else products.timing_steps
-    asked = *product.size, product.dtype
-    timing = yield from as_progress(
-        steps(*asked, device=machines.device(), at_most_s=at_most_s), at_most_s=LONGEST_S
-    )
-    return Run(product.where, *asked, timing.seconds, timing.spread, timing.doubt, guess=guess)
-
-
-def _renamed(
-    steps: Generator[Progress, None, Run], fraction: Number, words: Callable[[str], str]
-) -> Generator[Progress, None, Run]:
-    """As a part of something longer."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            return end.value
-        yield Progress(fraction, words(step.report))
+    time_it = products.timing_steps_apart if runs_apart(product, machine) else products.timing_steps
+    steps = time_it(*asked, device=machines.device(), at_most_s=at_most_s)
+    timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
+    return Run(product.where, *asked, timing.seconds, timing.spread, timing.doubt)
 
 
 def _at_worst_s(product: Product, machine: Machine) -> Number:
@@ -137,7 +125,7 @@ def _at_worst_s(product: Product, machine: Machine) -> Number:
     return product.predicted_s(machine) * (10 if slow else 3)
 
 
-def _runs_apart(product: Product, machine: Machine) -> bool:
+def runs_apart(product: Product, machine: Machine) -> bool:
     """Whether it could take longer than a moment, in running or in filling its operands with numbers."""
     return _at_worst_s(product, machine) > APART_FROM_S or product.nbytes > APART_FROM_BYTES
 

@@ -16,7 +16,6 @@ WIDTH, HEIGHT = 1000, 404
 ROW, WORDS_AT, NOTES_AT = 18, 100, 142
 ROOF, TIMES = (90, 218, 370, 144), (590, 218, 370, 144)  # left, top, width, height
 SIZES = [2.0**power for power in range(21)]
-COLUMNS = (*"where B D K dtype time spread FLOP/s MFU".split(), "of achieved", "your guess", "quiet")
 
 
 def view(product: Product, found: Found) -> View:
@@ -31,11 +30,8 @@ def view(product: Product, found: Found) -> View:
         _roofline(product, machine, runs),
         _along(product, machine, runs),
     ]
-    table = (
-        [COLUMNS, *(_row(one, found.machine(one.machine)) for one in reversed(found.runs))]
-        if found.runs
-        else []
-    )
+    rows = [_row(one, found.machine(one.machine)) for one in reversed(found.runs)]
+    table = [list(rows[0]), *(list(row.values()) for row in rows)] if rows else []
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), table)
 
 
@@ -145,20 +141,20 @@ def _shares(run: Run, machine: Machine) -> tuple[Number | None, Number | None]:
     return of_the_sheet, run.rate / max(best, run.rate) if best else None
 
 
-def _row(run: Run, machine: Machine) -> list[str]:
+def _row(run: Run, machine: Machine) -> dict[str, str]:
     sheet, achieved = _shares(run, machine)
-    return [
-        run.machine,
-        *(f"{size:,}" for size in run.size),
-        run.dtype,
-        seconds_text(run.seconds),
-        f"{100 * run.spread:.1f} %" if run.spread is not None else "not said",
-        rate_text(run.rate),
-        f"{100 * sheet:.1f} %" if sheet else "no data sheet",
-        f"{100 * achieved:.1f} %" if achieved else "",
-        f"{seconds_text(run.guess)} ({run.guess / run.seconds:.3g} ×)" if run.guess else "",
-        "recorded" if run.recorded else "yes" if run.quiet else "no",
-    ]
+    return {
+        "where": run.machine,
+        **{name: f"{size:,}" for name, size in zip("BDK", run.size, strict=True)},
+        "dtype": run.dtype,
+        "time": seconds_text(run.seconds),
+        "spread": f"{100 * run.spread:.1f} %" if run.spread is not None else "not said",
+        "FLOP/s": rate_text(run.rate),
+        "MFU": f"{100 * sheet:.1f} %" if sheet else "no data sheet",
+        "of achieved": f"{100 * achieved:.1f} %" if achieved else "",
+        "your guess": f"{seconds_text(run.guess)} ({run.guess / run.seconds:.3g} ×)" if run.guess else "",
+        "quiet": "recorded" if run.recorded else "yes" if run.quiet else "no",
+    }
 
 
 # In pictures.

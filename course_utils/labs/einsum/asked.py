@@ -1,0 +1,117 @@
+"""An einsum as it is asked for: a pattern, a size for each of its names, a dtype; and what was found out about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from course_utils import einsums, predict
+from course_utils.einsums import Einsum, Order, Tree
+from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, size_of, sizes, typed
+from course_utils.quantities import Number
+
+MOST_OPERANDS = 5
+
+
+def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:
+    return {"pattern": pattern, "notation": "names", "sizes": sizes_by_name}
+
+
+PRESETS = {
+    "what is A times B?": _named("b d, d k -> b k", b=16, d=8, k=4),
+    "what is batch in attention?": _named("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16),
+    "how busy is a dot product?": _named("i, i ->", i=64),
+    "who needs no sum?": _named("i, j -> i j", i=16, j=16),
+    "is a sum free?": _named("b s h -> b", b=2, s=3, h=4),
+    "which order is cheapest?": _named("a b, b c, c d -> a d", a=512, b=8, c=512, d=8),
+    "when is attention linear?": _named("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
+    "which of 15 orders?": _named("a b, b c, c d, d e -> a e", a=64, b=8, c=64, d=8, e=64),
+}
+ATTENTION = PRESETS["what is batch in attention?"]
+EXAMPLES = (  # each is a pattern in both notations
+    *(preset["pattern"] for preset in PRESETS.values()),
+    "batch row, row -> batch",
+    "a b c d e f g h, h g f e -> a d",
+    "a b, b c, c d, d e, e f -> a f",
+    "a b c d, e f g h, a e, b f, c g -> d h",
+    "->",
+)
+
+
+def _names(said: Said) -> Sequence[str]:
+    return einsums.parsed(said["pattern"], letters=said["notation"] == "letters").names
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An einsum with its sizes and dtype."""
+
+    pattern: str = typed("einsum", ATTENTION["pattern"], examples=EXAMPLES, width_px=440)
+    notation: str = choice("notation", ("names", "letters"), "names")
+    dtype: str = choice("dtype", ("fp32", "fp64", "bf16"), "fp32")
+    sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names)
+
+    def __post_init__(self) -> None:
+        """A sentence on what cannot be read, or is too much for a panel."""
+        for count, most, too_many in (
+            (len(self.einsum.operands), MOST_OPERANDS, "operands have more orders than fit in here"),
+            (len(self.einsum.names), MOST_NAMES, "names are more than this lab has sliders for"),
+        ):
+            if count > most:
+                raise ValueError(f"{count} {too_many}. Take up to {most}.")
+
+    @cached_property
+    def einsum(self) -> Einsum:
+        """The pattern, taken apart."""
+        return einsums.parsed(self.pattern, letters=self.notation == "letters")
+
+    @cached_property
+    def size(self) -> dict[str, int]:
+        """Of each name."""
+        return {name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names}
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The operands' shapes and, last, the result's."""
+        sides = (*self.einsum.operands, self.einsum.output)
+        return [tuple(self.size[name] for name in side) for side in sides]
+
+    @property
+    def steps(self) -> int:
+        """How often the innermost line of the loops runs."""
+        return self.einsum.steps(self.size)
+
+    @cached_property
+    def orders(self) -> list[Order]:
+        """Every order of multiplying, the cheapest first."""
+        return einsums.orders(self.einsum, self.size)
+
+    @property
+    def flops(self) -> int:
+        """In the cheapest order."""
+        return self.orders[0].flops
+
+    @property
+    def nbytes(self) -> int:
+        """Every operand read once, the result written once."""
+        return sum(predict.tensor_bytes(shape, self.dtype) for shape in self.shapes)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was timed; and of what is asked now, whether torch agrees with the loops, and the order that it would take."""
+
+    measured: Mapping[tuple, Number] = field(default_factory=dict)
+    agreement: str = ""
+    torchs: Tree | None = None
+
+    def seconds(self, asked: Asked, order: Order) -> Number | None:
+        """Of that order, if it was timed."""
+        return self.measured.get(_key(asked, order))
+
+    def timed(self, asked: Asked, order: Order, seconds: Number) -> "Found":
+        """One more."""
+        return replace(self, measured={**self.measured, _key(asked, order): seconds})
+
+
+def _key(asked: Asked, order: Order) -> tuple:
+    return asked.einsum, tuple(asked.size.items()), asked.dtype, order.tree

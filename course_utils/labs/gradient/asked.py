@@ -1,0 +1,96 @@
+"""What is trained: a deep linear model, layer by layer, or a transformer; and what was counted of it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from course_utils import predict
+from course_utils.labs.fields import Said, choice, size, tick, typed, whole
+from course_utils.quantities import Ledger
+
+DEEPEST = 12
+_FRESH = {"what": "layers", "d": 64, "k": 64, "b": 16, "input_grad": False, "frozen": ""}
+PRESETS = {
+    "what do two layers cost?": _FRESH | {"depth": 2, "d": 256, "k": 64, "b": 1024},
+    "what do plain data save?": _FRESH | {"depth": 4},
+    "when exactly 6?": _FRESH | {"depth": 4, "input_grad": True},
+    "train only the last?": _FRESH | {"depth": 6, "frozen": "0 1 2 3 4"},
+    "only the first?": _FRESH | {"depth": 6, "frozen": "1 2 3 4 5"},
+    "long sequences?": {"what": "transformer", "model": "GPT-3", "sequence": 131072},
+}
+
+
+def _of_layers(said: Said) -> bool:
+    return said["what"] == "layers"
+
+
+def _of_a_transformer(said: Said) -> bool:
+    return said["what"] == "transformer"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Layers D × D, the last one D × K, on B data points; or one sequence through a transformer."""
+
+    what: str = choice("of", ("layers", "transformer"), "layers")
+    model: str = choice("model", list(predict.MODELS), next(iter(predict.MODELS)), when=_of_a_transformer)
+    sequence: int = size("S", 1024, when=_of_a_transformer)
+    depth: int = whole("layers", 2, 1, DEEPEST, when=_of_layers, width_px=260)
+    frozen: str = typed(
+        "frozen layers",
+        "",
+        examples=("", "0", "0 1", "2, 0", "1 2 3"),
+        placeholder="like 0 1",
+        when=_of_layers,
+    )
+    b: int = size("B", 1024, when=_of_layers)
+    d: int = size("D", 256, when=_of_layers)
+    k: int = size("K", 64, when=_of_layers)
+    input_grad: bool = tick("the data need a gradient", False, when=_of_layers)
+
+    @cached_property
+    def frozen_layers(self) -> tuple[int, ...]:
+        """The numbers that were typed, or a sentence; those beyond the last layer wait for more layers.
+
+        >>> Asked(depth=3, frozen="2, 0 7").frozen_layers
+        (0, 2)
+        """
+        words = self.frozen
+        parts = [part for part in re.split(r"[\s,]+", words.strip()) if part]
+        if len(words) > 60 or not all(re.fullmatch(r"\d{1,3}", part, re.ASCII) for part in parts):
+            raise ValueError(f"“{words[:60]}” are no layers. Type their numbers, like 0 1, or click on them.")
+        return tuple(sorted({int(part) for part in parts if int(part) < self.depth}))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of the data, and of every layer's result."""
+        return (self.d,) * self.depth + (self.k,)
+
+    @property
+    def parameters(self) -> int:
+        """Of all layers."""
+        return sum(d * k for d, k in pairwise(self.widths))
+
+    @property
+    def transformer(self) -> predict.Transformer:
+        """The model of that name."""
+        return predict.MODELS[self.model]
+
+
+def frozen_or_not(key: str, asked: Asked) -> dict[str, str]:
+    """The controls after a click on a layer."""
+    return {"frozen": " ".join(map(str, sorted({*asked.frozen_layers} ^ {int(key)})))}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What torch counts of the layers that are asked for, and what was counted of transformers, by model and length."""
+
+    layers: Ledger | None = None
+    transformers: Mapping[tuple[str, int], Ledger] = field(default_factory=dict)
+
+    def with_transformer(self, asked: Asked, counted: Ledger) -> "Found":
+        """One more."""
+        return replace(self, transformers={**self.transformers, (asked.model, asked.sequence): counted})

@@ -1,0 +1,149 @@
+"""Three products in each layer, predicted beside counted; and what attention adds as sequences grow."""
+
+from collections.abc import Iterator, Sequence
+
+from course_utils import predict
+from course_utils.labs.draw.lettering import columns, fitted, key
+from course_utils.labs.draw.lines import Point
+from course_utils.labs.draw.plot import Axis, Plot
+from course_utils.labs.draw.svg import button, dot, picture, rect, text
+from course_utils.labs.gradient.asked import Asked, Found
+from course_utils.labs.lab import View
+from course_utils.quantities import Ledger, Number, count_text, number_text
+
+WIDTH = 1000
+BARS, BAR, MOST_ROW, ROWS_HEIGHT = 160, 160, 28, 240  # a product's bar is so long at the most
+PARTS = {"forward": "forward", "weight gradient": "weight-gradient", "input gradient": "input-gradient"}
+WORDS_WIDTH = 690  # beside the plot of the layers
+SHARES = Axis(0, 1.1, linear=True, marks=(0, 0.5, 1))
+LAYERS = Plot(760, 34, 220, 170, Axis(1, 16, "layers", marks=(1, 2, 4, 8, 16)), SHARES)
+LENGTHS = Plot(60, 34, 400, 240, Axis(1, 2**20, "sequence length S", "{:,.0f}".format), Axis(0.001, 100))
+FACTS = 530
+
+
+def view(asked: Asked, found: Found) -> View:
+    """The view that was chosen."""
+    return _layers(asked, found.layers) if asked.what == "layers" else _transformer(asked, found)
+
+
+def _account(predicted: Ledger, counted: Ledger | None, why_not: str, place: Point, right: Number) -> str:
+    """Prediction beside count, or why there is none."""
+    rows = [("FLOPs", "predicted", "counted", "")]
+    for part, flops in predicted.items():
+        found = (counted or {}).get(part)
+        words = f"{found:,}" if found is not None else why_not if part in ("forward", "backward") else ""
+        same = "" if found is None else "exactly" if found == flops else "not the same"
+        rows.append((part, f"{flops:,}", words, same))
+    return columns(rows, *place, right, ("strong", "formula", "measured-words", "measured-words"))
+
+
+# Layers.
+
+
+def _layers(asked: Asked, counted: Ledger | None) -> View:
+    """Every layer with its products as bars, the totals beside the count, and the share of 6BP by depth."""
+    of = {"input_grad": asked.input_grad, "frozen": asked.frozen_layers}
+    by_layer = predict.mlp_flops_by_layer(asked.b, asked.widths, **of)
+    predicted = predict.mlp_flops(asked.b, asked.widths, **of)
+    rule = 6 * asked.b * asked.parameters
+    row = min(MOST_ROW, ROWS_HEIGHT / asked.depth)
+    y = 30 + row * asked.depth + 26
+    share = predicted.total / rule
+    total = f"total / 6BP = {predicted.total:,} / (6 · {asked.b:,} · {asked.parameters:,}) = {share:.4f}"
+    drawn = [
+        key([*((class_, part) for part, class_ in PARTS.items()), ("missing", "not needed")], BARS, 16),
+        *_bars(asked, by_layer, row),
+        _account(predicted, counted, "needs a kernel", (0, y), WORDS_WIDTH),
+        fitted(0, y + 66, total, WORDS_WIDTH, "formula"),
+        *_by_depth(asked.depth, share, counted and counted.total / rule),
+    ]
+    return View(picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, by_layer, share))
+
+
+def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str]:
+    longest = max(ledger["forward"] for ledger in by_layer)
+    for layer, ledger in enumerate(by_layer):
+        y, still = 30 + layer * row, layer in asked.frozen_layers
+        shape = f"{asked.widths[layer]:,} × {asked.widths[layer + 1]:,}"
+        box = rect(0, y, BARS - 12, row - 4, class_="name")
+        name, class_ = (
+            (f"{layer}: {shape} frozen", "small strong") if still else (f"{layer}: {shape}", "small")
+        )
+        yield button(
+            box,
+            fitted(6, y + row / 2 + 2, name, BARS - 16, class_),
+            key=str(layer),
+            row=str(layer),
+            label=f"layer {layer}, {shape}, frozen",
+            on=still,
+        )
+        x, one = BARS, BAR * ledger["forward"] / longest
+        for part, class_ in PARTS.items():
+            yield rect(x, y, max(1, one - 3), row - 4, class_=class_ if ledger[part] else "missing")
+            x += one
+        yield text(x + 8, y + row / 2 + 2, f"{_products(ledger)} of 3", class_="small faint")
+
+
+def _products(ledger: Ledger) -> int:
+    return sum(ledger[part] > 0 for part in PARTS)
+
+
+def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator[str]:
+    """Total over 6BP for equal layers and plain data, and the layers at hand."""
+    yield LAYERS.frame("total / 6BP")
+    curve = [(n, predict.mlp_flops(1, [1] * (n + 1)).total / (6 * n)) for n in range(1, 17)]
+    yield LAYERS.line(curve, "line predicted")
+    yield text(LAYERS.left, LAYERS.y(1.04), "equal layers: 1 - 1/(3L)", class_="formula small")
+    x, y = LAYERS.at(depth, predicted)
+    yield dot(x, y, 8, class_="ring")
+    if counted is not None:
+        yield dot(x, LAYERS.y(counted), 5, class_="measured")
+    words = min(max(x, LAYERS.left + 28), LAYERS.right - 20)
+    yield text(words, y + 26, f"{predicted:.3f}", class_="formula middle")
+
+
+def _layers_meaning(asked: Asked, by_layer: Sequence[Ledger], share: Number) -> str:
+    missing = 3 * asked.depth - sum(map(_products, by_layer))
+    if not missing:
+        return "All three products in every layer: 2 forward, 4 backward, 6 in all, since the data need a gradient too."
+    said = "The first layer reads plain data, which needs no gradient: one product less"
+    if asked.frozen_layers:
+        products = f"{missing} product{'s' * (missing > 1)}"
+        said = (
+            f"{len(asked.frozen_layers)} of {asked.depth} layers are frozen, and {products} of {3 * asked.depth} fall "
+            "away; an input's gradient is needed as long as something before it is trained"
+        )
+    return f"{said}; {number_text(round(share, 4))} of 6BP."
+
+
+# The transformer.
+
+
+def _transformer(asked: Asked, found: Found) -> View:
+    """Matrices, attention and output in one training step on one sequence, and what 6PN says of it."""
+    model, s = asked.transformer, asked.sequence
+    counted = found.transformers.get((asked.model, s))
+    lengths = [2**power for power in range(21)]
+    shares = [(n, model.attention_share(n)) for n in lengths]
+    even, rule = model.even_sequence, 6 * model.parameters
+    forward, training = model.forward_flops(1, s), model.training_flops(1, s)
+    six = "6H = " if even == 6 * model.width else ""
+    over = training.total / (rule * s)
+    curves = [("predicted", "all FLOPs / 6PN"), ("limit", "attention / matrices")]
+    drawn = [
+        key(curves, LENGTHS.left, 18),
+        LENGTHS.frame(),
+        LENGTHS.line([point for point in shares if point[1] >= LENGTHS.y_axis.low], "line"),
+        LENGTHS.line([(n, model.training_flops(1, n).total / (rule * n)) for n in lengths], "line predicted"),
+        LENGTHS.line([(even, LENGTHS.y_axis.low), (even, LENGTHS.y_axis.high)], "line dashed"),
+        text(LENGTHS.x(even) - 6, LENGTHS.bottom - 10, f"S = {six}{even:,}", class_="faint small end"),
+        dot(*LENGTHS.at(s, over), 8, class_="ring"),
+        *([dot(*LENGTHS.at(s, counted.total / (rule * s)), 5, class_="measured")] if counted else []),
+        _account(Ledger({**forward, **training}), counted, "not yet", (FACTS, 70), WIDTH),
+    ]
+    meaning = (
+        f"{asked.model} needs {over:.3f} × 6PN at {count_text(s, 'token')}: attention adds "
+        f"{100 * model.attention_share(s):.3g} % to the matrices, and "
+        f"{100 * model.looked_up / model.parameters:.3g} % of the parameters are only looked up, which costs nothing."
+    )
+    return View(picture(WIDTH, LENGTHS.bottom + 46, *drawn), meaning)
