@@ -87,9 +87,8 @@ def together(panel: Panel, *labels: str) -> None:
 
 def rest(panel: Panel, seconds: float) -> None:
     """Let a job go on for a while."""
-    worker = panel._worker
-    if worker is not None:
-        worker.join(seconds)
+    with suppress(Exception):  # whose sentence stands in the panel
+        panel.wait(seconds)
 
 
 def still(panel: Panel) -> None:

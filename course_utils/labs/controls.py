@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import ipywidgets as widgets
 import traitlets
@@ -56,10 +57,8 @@ def follow(control: widgets.Widget, field: Field, said: Said) -> None:
         if at_the_end:
             control.value = control.max
     if isinstance(field, fields.Sizes):
-        try:
+        with suppress(ValueError):  # the lab says so; the sliders stay
             control.show_names(field.names(said))
-        except ValueError:
-            pass  # the lab says so; the sliders stay
 
 
 def _described(field: Field, width_px: int, **style: str) -> dict[str, object]:
