@@ -1,15 +1,14 @@
 """The instructors' page names what there is: sections, buttons, and how long these can take."""
 
 import re
-from functools import cache
 from importlib import import_module
 
 import pytest
 
 from course_utils import floats, labs, measure
-from course_utils.labs.panel import Panel
 from tests.notebooks import read
 from tests.outputs import NOTEBOOKS, ROOT
+from tests.words import words_on
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 PARTS = {int(part[0]): part for part in re.split(r"^## (?=\d · )", PAGE, flags=re.MULTILINE)[1:]}
@@ -22,11 +21,6 @@ LABS = [name.removesuffix("_lab") for name in labs.__all__]
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-@cache
-def made(name: str) -> Panel:
-    return getattr(labs, f"{name}_lab")()
-
-
 def constant(name: str) -> float:
     """A number of a module of the labs."""
     module, _, name = name.rpartition(".")
@@ -36,19 +30,6 @@ def constant(name: str) -> float:
 def named(part: str, mark: str) -> list[str]:
     star = re.escape(mark)
     return re.findall(rf"(?<!\*){star}([^*\n]+){star}(?!\*)", part)
-
-
-def words_on(panel: Panel) -> set[str]:
-    """Whatever a reader can press, tick or drag, as it is written there."""
-    words = {*panel._presets, *panel._jobs, *panel._actions}
-    for control in [
-        *panel.controls.values(),
-        *(part for c in panel.controls.values() for part in getattr(c, "children", ())),
-    ]:
-        words |= {getattr(control, "description", "")}
-        options = getattr(control, "options", ())
-        words |= {option[0] if isinstance(option, tuple) else str(option) for option in options}
-    return words
 
 
 @every_notebook
@@ -63,7 +44,9 @@ def test_every_section_that_is_named_is_one_of_the_notebook(path):
 @every_notebook
 def test_every_button_that_is_named_is_on_a_lab_of_the_notebook(path):
     source = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
-    words = set().union(*(words_on(made(name)) for name in re.findall(r"labs\.(\w+)_lab\(\)", source)))
+    words = set().union(
+        *(words_on(labs.lab_named(name)) for name in re.findall(r"labs\.(\w+)_lab\(\)", source))
+    )
     said = named(PARTS[int(path.stem[:2])], "*")
     assert len(said) >= 5
     assert [name for name in said if name not in words] == []
@@ -78,7 +61,7 @@ def test_each_part_says_what_to_show_and_what_goes_wrong(path):
 
 
 def test_every_button_that_works_for_a_while_has_its_bound():
-    jobs = {(name, job) for name in LABS for job in made(name)._jobs}
+    jobs = {(name, job) for name in LABS for job in labs.lab_named(name).jobs}
     assert set(BOUNDS) == jobs
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import unittest.mock
 import xml.etree.ElementTree as ElementTree
 from contextlib import suppress
@@ -97,7 +98,7 @@ def played(monkeypatch):
 
     def play(steps):
         def steps_apart(work, order, *, begun, **limits):
-            begun(unittest.mock.Mock())
+            begun(unittest.mock.Mock(spec=subprocess.Popen))
             yield from steps(work, order)
 
         monkeypatch.setattr("course_utils.apart.steps_apart", steps_apart)
@@ -366,6 +367,24 @@ def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash
     crash.start("Resume")
     with pytest.raises(ValueError, match="No process has saved anything"):
         crash.wait()
+
+
+def test_a_press_on_kill_before_the_process_is_there_is_remembered(crash, monkeypatch):
+    real, may_begin = apart.steps_apart, threading.Event()
+
+    def late(*work, **options):
+        may_begin.wait(10)
+        yield from real(*work, **options)
+
+    monkeypatch.setattr("course_utils.apart.steps_apart", late)
+    crash.start("Train")
+    wait_until(lambda: inside(crash).runs, "the job has begun")
+    crash.act("Kill it")
+    assert not crash.screen.mistake
+    may_begin.set()
+    crash.wait(60)
+    assert crash.screen.report.startswith("Killed")
+    assert story(crash).now.last < 120
 
 
 def test_what_was_saved_counts_though_its_process_was_killed_before_it_could_say_so(crash, played):

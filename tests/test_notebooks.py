@@ -22,6 +22,7 @@ from tests import outputs as outputs_of
 from tests.claims import numbers
 from tests.notebooks import exercises, read
 from tests.outputs import NOTEBOOKS, ROOT, normalise, store
+from tests.words import words_on
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ALLOWED_TAGS = {"nbval-ignore-output"}
@@ -217,11 +218,7 @@ def lab_cells(path: Path) -> list[tuple[str, str, str]]:
 @every_notebook
 def test_the_buttons_that_the_text_names_are_there(path):
     for name, invitation, code_ in lab_cells(path):
-        lab = getattr(labs, name)()
-        buttons = {*lab._presets, *lab._jobs, *lab._actions}
-        for control in lab.controls.values():
-            buttons |= {control.description} if hasattr(control, "description") else set()
-            buttons |= set(map(str, getattr(control, "options", ())))
+        buttons = words_on(labs.lab_named(name.removesuffix("_lab")))
         explore = invitation[invitation.rindex("## Explore") :]
         named = re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", explore)
         assert [words for words in named if words not in buttons] == [], name

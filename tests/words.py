@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import matplotlib
 from PIL import ImageFont
 
+from course_utils.labs.lab import Lab
+
 _FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 _BOLD = {"strong", "formula", "measured-words", "alarm"}
 _SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}  # as picture.css has them
@@ -49,6 +51,14 @@ def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> 
 def words(lab: object) -> str:
     """All that a lab's picture says."""
     return " ".join("".join(node.itertext()) for node in ElementTree.fromstring(lab.screen.svg))
+
+
+def words_on(lab: Lab) -> set[str]:
+    """Whatever a reader can press, tick, drag or unfold, as it is written there."""
+    words = {"All numbers", "Stop", *lab.presets, *lab.jobs, *lab.actions}
+    for field in lab.fields.values():
+        words |= {field.label, *getattr(field, "options", ())}
+    return words
 
 
 def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:

@@ -68,7 +68,7 @@ class Workshop:
         self.folder = Path(tempfile.mkdtemp(prefix="crash-lab-")) / "run"
         self.processes: list[subprocess.Popen] = []  # the one that runs, if one does
         self.leftovers: set[Path] = set()  # what earlier processes had half written when this one began
-        self.killed = self.kill_when_saving = False
+        self.runs = self.killed = self.kill_when_saving = False
         weakref.finalize(self, _sweep, self.folder.parent, self.processes)  # at the latest
 
     def begin(self) -> Story:
@@ -105,16 +105,15 @@ class Workshop:
 
     def _live(self, plan: Plan) -> Iterator[Progress]:
         """One process from its beginning to its end."""
-        self.killed, self.kill_when_saving, self.leftovers = False, False, self._half_written()
+        self.runs, self.killed, self.kill_when_saving = True, False, False
+        self.leftovers = self._half_written()
         order = {"folder": str(self.folder), "until": plan.steps, "every": plan.every}
         order |= {"without": self.story.now.left_out, "pace_s": plan.pause_ms / 1000}
         limits = {"at_most_s": LONGEST_S, "slow_disk_s": SLOW_DISK_S}
         end, last_words = ENDED, ""
         try:
             yield Progress(0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", Change())
-            with closing(
-                apart.steps_apart(long_run.train, order, begun=self.processes.append, **limits)
-            ) as steps:
+            with closing(apart.steps_apart(long_run.train, order, begun=self._begun, **limits)) as steps:
                 yield from self._heard(steps, plan)
             end = DONE
         except RuntimeError as death:
@@ -123,6 +122,7 @@ class Workshop:
             end = STOPPED
             raise
         finally:
+            self.runs = False
             self.processes.clear()
             self._see_the_folder()
             saving = end == KILLED and self._half_written() - self.leftovers
@@ -165,7 +165,7 @@ class Workshop:
 
     def kill(self, plan: Plan, found: Story) -> Change:
         """SIGKILL: the process is gone before it can do anything about it. Once more, and nothing is left to do."""
-        if self.processes or not self.killed:  # else it is the second half of a double click
+        if self.runs or not self.killed:  # else it is the second half of a double click
             self._check_that_it_runs()
             self._kill()
         return Change()
@@ -177,8 +177,13 @@ class Workshop:
         return Change()
 
     def _check_that_it_runs(self) -> None:
-        if not self.processes:
+        if not self.runs:
             raise ValueError("No process runs that could be killed. Press Train or Resume first.")
+
+    def _begun(self, process: subprocess.Popen) -> None:
+        self.processes.append(process)
+        if self.killed:  # that early
+            process.kill()
 
     def _kill(self) -> None:
         self.killed = True

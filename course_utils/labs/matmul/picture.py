@@ -12,9 +12,9 @@ from course_utils.labs.lab import View
 from course_utils.labs.matmul.asked import HERE, Found, Product, Run, place
 from course_utils.quantities import Number, bytes_text, flops_text, number_text, rate_text, seconds_text
 
-WIDTH, HEIGHT = 1000, 404
+WIDTH, HEIGHT = 1000, 380
 ROW, WORDS_AT, NOTES_AT = 18, 100, 142
-ROOF, TIMES = (90, 218, 370, 144), (590, 218, 370, 144)  # left, top, width, height
+ROOF, TIMES = (90, 218, 370, 120), (590, 218, 370, 120)  # left, top, width, height
 SIZES = [2.0**power for power in range(21)]
 
 
