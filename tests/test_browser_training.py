@@ -86,7 +86,7 @@ def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(training_page)
     lab = browser.lab_of(training_page, "memory")
     browser.press(lab, "Llama 3 8B?")
     meaning = lab.locator(".course-meaning")
-    expect(meaning).to_contain_text("Runs over: each of the 8 machines would hold 185 GB and has 80 GB")
+    expect(meaning).to_contain_text("Does not fit: each of the 8 machines would hold 185 GB and has 80 GB")
     expect(meaning).to_contain_text("sharding stage")
     browser.press(lab, "GPT-2 small?")
     expect(meaning).to_contain_text("Fits: ")
@@ -99,10 +99,18 @@ def test_a_count_stands_beside_the_prediction(training_page):
     expect(lab.locator(".course-table")).to_contain_text("exactly")
 
 
-@pytest.mark.parametrize("focused", ["[data-key='1']", ".noUi-handle"])
-def test_jupyterlab_takes_no_key_from_the_picture_or_from_a_slider(training_page, focused):
-    lab = browser.lab_of(training_page, "gradient")
-    browser.press(lab, "what do plain data save?")
+@pytest.mark.parametrize(
+    ("name", "preset", "focused"),
+    [
+        ("gradient", "what do plain data save?", "[data-key='1']"),
+        ("gradient", "what do plain data save?", ".noUi-handle"),
+        ("memory", "GPT-2 small?", "select"),
+        ("memory", "GPT-2 small?", "summary"),
+    ],
+)
+def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(training_page, name, preset, focused):
+    lab = browser.lab_of(training_page, name)
+    browser.press(lab, preset)
     browser.assert_takes_no_key(training_page, lab.locator(focused).first)
     expect(lab.locator(".course-picture svg")).to_be_visible()
 

@@ -278,7 +278,9 @@ def test_what_was_not_recorded_is_said_and_what_was_set_apart_too():
     lab.set(where="H100 SXM, by OpenXLA", dtype="fp8", b=4096, d=4096, k=4096, guess="")
     assert "Not drawn: 6 products in fp8, above the dense peak of the data sheet" in lab.screen.meaning
     assert "Not drawn: 9 products in fp8, in the same table" in lab.screen.meaning
-    assert "Recorded by OpenXLA at " in lab.screen.meaning  # a neighbour: that one is set apart itself
+    assert (
+        ", by OpenXLA: " in lab.screen.meaning.partition("Nearest recorded, ")[2]
+    )  # a neighbour: that one is set apart itself
     for dtype in ("bf16", "fp16", "fp32"):
         lab.set(dtype=dtype)
         assert "Not drawn" not in lab.screen.meaning
@@ -305,4 +307,13 @@ def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
     matmul.set(b=32, d=32, k=32)
     matmul.start("Time it")
     with pytest.raises(ValueError, match="which is the most that this lab waits"):
+        matmul.wait()
+
+
+@pytest.mark.parametrize("job", ["Time it", "Sweep"])
+def test_a_dtype_that_the_machine_lacks_gets_its_sentence_from_a_job_too(matmul, job):
+    matmul.set(dtype="tf32")
+    assert "No dense peak for 'tf32' on a core." in matmul.screen.mistake
+    matmul.start(job)
+    with pytest.raises(ValueError, match="No dense peak for 'tf32' on a core"):
         matmul.wait()

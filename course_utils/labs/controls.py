@@ -37,6 +37,7 @@ def control_of(field: Field) -> widgets.Widget:
             buttons = _described(field, 0, button_width="auto")
             return widgets.ToggleButtons(options=list(field.options.items()), **buttons)
         case fields.Whole():
+            # Beyond its value, so that it does not stand at the end before the end is known.
             most = field.end({}) if not callable(field.most) else max(field.default, field.least) + 1
             limits = {"min": field.least, "max": most, "step": field.step}
             return widgets.IntSlider(**limits, **_described(field, field.width_px))

@@ -98,6 +98,12 @@ class Choice(Field):
     options: Mapping[str, object]
     menu: bool = False
 
+    def read(self, said: object) -> object:
+        """One of them."""
+        if super().read(said) not in self.options.values():
+            raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {str(said)[:40]}.")
+        return said
+
     def drawn(self, draw: random.Random, so_far: Said) -> object:
         """Any of them."""
         return draw.choice(list(self.options.values()))
@@ -140,6 +146,12 @@ class Whole(Field):
     most: int | Callable[[Said], int]
     step: int = 1
     width_px: int = 300
+
+    def read(self, said: object) -> int:
+        """As a number; where it ends is for those who know the other answers."""
+        if not isinstance(super().read(said), int) or said < self.least:
+            raise ValueError(f"{self.label} is a whole number from {self.least} on; not {str(said)[:40]}.")
+        return said
 
     def end(self, said: Said) -> int:
         """The largest that can be chosen."""

@@ -26,7 +26,7 @@ def as_progress(
 ) -> Generator[Progress, None, Result]:
     """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
     deadline = time.monotonic() + at_most_s
-    try:
+    with closing(steps):
         while True:
             try:
                 step = next(steps)
@@ -35,8 +35,6 @@ def as_progress(
             if time.monotonic() > deadline:
                 raise ValueError(f"Ended after {at_most_s:.0f} s, which is the most that this lab waits.")
             yield Progress(begun + share * min(0.98, step.fraction), f"{prefix}{step.report}")
-    finally:
-        steps.close()
 
 
 class Job:

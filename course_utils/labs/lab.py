@@ -62,6 +62,7 @@ class Lab:
     is pure again: the values that controls take when a part of the picture is clicked. Three names the module may have:
     `begin()`, what is known at first; `at_once(asked, found)`, what can be measured at every movement; and `Workshop`,
     a class for those whose work outlives a job: its methods stand for the functions, and its `close` ends it.
+    A job gets `found` as it is kept, an action as `at_once` has it. Both need every answer to be sensible.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Lab:
     actions: Mapping[str, str | Callable] = field(default_factory=dict)
     pick: Callable[..., Mapping[str, object]] | None = None
     found: object = None
-    rows: Sequence[Sequence[str]] = field(default=())  # of controls; one that wraps, if nothing is said
+    rows: Sequence[Sequence[str]] = ()  # of controls; one that wraps, if nothing is said
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -87,7 +88,7 @@ class Lab:
         )
 
     def workshop(self) -> object:
-        """What has the jobs: a module, or an object of its own for each panel."""
+        """What has the jobs: a module, or an object of its own for each panel; the lab itself, where there is none."""
         package = self.asks.__module__.rpartition(".")[0]
         if not package or importlib.util.find_spec(f"{package}.jobs") is None:
             return self

@@ -54,6 +54,8 @@ class Panel(widgets.VBox):
     """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it."""
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
+    _workshop: object = None  # a panel that failed has none, and no job
+    _job: Job | None = None
 
     def __init__(self, lab: Lab) -> None:
         self.lab, self.screen = lab, Screen(name=lab.name)
@@ -66,7 +68,6 @@ class Panel(widgets.VBox):
         self._jobs, self._actions = map(self._work, (lab.jobs, lab.actions))
         self._lock = threading.RLock()  # callbacks, workers and cells may all draw
         self._moving = self._busy = False
-        self._job: Job | None = None
         self._report_due_s = 0.0
 
         self._follow()
@@ -105,12 +106,8 @@ class Panel(widgets.VBox):
         done = [*jobs, *([self._stop_button] if jobs else []), *actions]
         if jobs:
             done[0].button_style = "primary"  # what is mainly done
-        below = [_row("course-presets", tried), _row("course-work", done)]
-        rows = [
-            *(_row("course-controls", row) for row in asked),
-            _row("course-below", [*filter(None, below)]),
-        ]
-        return [*filter(None, rows)]
+        below = _row("course-below", [_row("course-presets", tried), _row("course-work", done)])
+        return [*filter(None, [*(_row("course-controls", row) for row in asked), below])]
 
     def _button(self, label: str, action: Callable[[], None]) -> widgets.Button:
         button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))
@@ -159,15 +156,15 @@ class Panel(widgets.VBox):
             steps = _named(label, self._jobs, "job")(self._asked(), self.found)
             self._report("")
             self._report_due_s = 0.0
-            self._job = Job(steps, self._heard, self._ended)
+            job = Job(steps, self._heard, self._ended)
+            job.start()  # what it says waits for the lock that we hold
+            self._job = job
             self._set_busy(True)
-            self._job.start()  # it waits for the lock that we hold
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
-        job = getattr(self, "_job", None)  # a panel that failed has none
-        if job is not None:
-            job.stop()
+        if self._job is not None:
+            self._job.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""
@@ -177,14 +174,14 @@ class Panel(widgets.VBox):
     def retire(self) -> None:
         """Another of its name takes its place: its work ends, and what that worked with goes."""
         self.stop()
-        close = getattr(getattr(self, "_workshop", None), "close", None)
-        if close is not None:
+        if hasattr(self._workshop, "close"):
             with suppress(Exception):  # a job's failure is told where somebody waits for it
                 self.wait(END_AT_MOST_S)
-            close()
+            self._workshop.close()
 
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
+        self.stop()
         stop = getattr(self, "_stop_button", None)  # not every lab shows it, and one that failed has none
         for part in (*self.children, *([stop] if stop else [])):
             _close(part)
@@ -225,19 +222,15 @@ class Panel(widgets.VBox):
                 self._follow()
             why = f"{error}".rstrip(".")
             raise ValueError(f"{name} cannot be {reprlib.repr(values[name])}. {why}.") from error
+        else:
+            self._follow()  # what the reader has moved, too
         finally:
             self._moving = False
 
     def _moved(self, _: object) -> None:
         with self._lock:
-            if self._moving:
-                return
-            self._moving = True
-            try:
-                self._follow()
-            finally:
-                self._moving = False
-            self.set()
+            if not self._moving:
+                self.set()
 
     def _follow(self) -> None:
         for name, field in self.lab.fields.items():
@@ -279,13 +272,11 @@ class Panel(widgets.VBox):
 
     def _ended(self, error: Exception | None) -> None:
         with self._lock:
-            if error is not None:
-                words = _sentence(error)
-                self._report(
-                    "" if words == self.screen.mistake else words, failed=True
-                )  # said once is enough
-            with suppress(Exception):  # which has stood in the panel, or is the job's own
+            with suppress(Exception), self._mistakes_are_shown():
                 self._draw_anew(Change())
+            if error is not None:
+                words, said = _sentence(error), self.screen.mistake
+                self._report("" if words == said else words, failed=True)  # said once is enough
             self._set_busy(False)
 
     def _draw_anew(self, change: Change) -> None:
@@ -319,7 +310,8 @@ class Panel(widgets.VBox):
         return bundle, {"image/png": {"alt": words}}
 
 
-def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox | None:
+def _row(kind: str, parts: Sequence[widgets.Widget | None]) -> widgets.HBox | None:
+    parts = [*filter(None, parts)]
     if not parts:
         return None
     box = widgets.HBox(parts, layout=widgets.Layout(**_WRAP))

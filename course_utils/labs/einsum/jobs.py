@@ -30,7 +30,7 @@ def at_once(asked: Asked, found: Found) -> Found:
     """Whether torch agrees with the loops, where those are quickly done, and the order that it would take."""
     agreement = ""
     if asked.steps <= LOOPED_AT_ONCE:
-        *_, (_, differ) = _compared(asked)
+        *_, (*_, differ) = _compared(asked)
         agreement = _agreement(asked, differ)
     return replace(found, agreement=agreement, torchs=torchs_order(asked))
 
@@ -61,22 +61,24 @@ def check(asked: Asked, found: Found) -> Iterator[Progress]:
             f"{asked.steps:,} steps are too many for loops in plain Python. Take sizes with up to {LOOPED_AT_MOST:,}."
         )
     numbers = math.prod(asked.shapes[-1])
-    for done, differ in _compared(asked):
-        yield Progress(min(0.99, done / numbers), f"{done:,} of {numbers:,} numbers; {differ} differ.")
+    for done, steps, differ in _compared(asked):
+        share = max(done / numbers, steps / asked.steps)
+        yield Progress(min(0.99, share), f"{done:,} of {numbers:,} numbers; {differ} differ.")
     yield Progress(1, f"{asked.steps:,} steps of the loops done: {_agreement(asked, differ)}")
 
 
-def _compared(asked: Asked) -> Iterator[tuple[int, int]]:
-    """How many numbers of the result are done, and how many differ; of small integers, where no order of sums matters."""
+def _compared(asked: Asked) -> Iterator[tuple[int, int, int]]:
+    """How many numbers and steps are done, and how many differ; of small integers, where no order of sums matters."""
     draw = torch.Generator().manual_seed(0)
     operands = [torch.randint(-4, 5, shape, generator=draw).to(torch.float64) for shape in asked.shapes[:-1]]
     theirs = torch.einsum(asked.einsum.equation, *operands).numpy()
-    done = differ = 0
+    done = steps = differ = 0
     for found in einsums.looped(asked.einsum, asked.size, [one.numpy().__getitem__ for one in operands]):
         if found:
             place, ours = found
             done, differ = done + 1, differ + bool(ours != theirs[place])
-        yield done, differ
+        steps += 0 if found else einsums.PAUSE_STEPS
+        yield done, steps, differ
 
 
 def _agreement(asked: Asked, differ: int) -> str:

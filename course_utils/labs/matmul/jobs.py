@@ -120,8 +120,8 @@ def _run(
 
 def _at_worst_s(product: Product, machine: Machine) -> Number:
     """With a margin: CPUs multiply some shapes at a fraction of their peak, and without units for a dtype at a tenth."""
-    peaks = machine.peak_flop_per_sec
-    slow = machines.device() == "cpu" and peaks[product.dtype] < peaks.get("fp32", 0) / 2
+    peak, fp32 = machine.peak(product.dtype), machine.peak_flop_per_sec.get("fp32", 0)
+    slow = machines.device() == "cpu" and peak < fp32 / 2
     return product.predicted_s(machine) * (10 if slow else 3)
 
 
