@@ -43,6 +43,11 @@ class Surface:
 class Ravine(Surface):
     """½(x² + s·y²): curvature 1 along x, s along y."""
 
+    def distance(self, x: Number, y: Number) -> Number:
+        """To the minimum, which without steepness is a whole line."""
+        across, along = self.along(x, y)
+        return math.hypot(across, along if self.steepness else 0.0)
+
     def along(self, x: Number, y: Number) -> Point:
         """The coordinates along the directions whose curvatures are `curvatures`."""
         return x, y
@@ -97,6 +102,10 @@ class Saddle(Surface):
     start = (-1.5, 0.001)
     minima = ((0.0, 1.0), (0.0, -1.0))
     quadratic = False
+
+    def distance(self, x: Number, y: Number) -> Number:
+        """To the nearer minimum, which without steepness is a whole line."""
+        return super().distance(x if self.steepness else 0.0, y)
 
     def curvatures(self, x: Number, y: Number) -> Point:
         """(s, 3y² - 1): negative on the ridge."""

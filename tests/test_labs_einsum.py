@@ -78,10 +78,10 @@ def test_the_einsum_lab_shows_roles_loops_shape_flops_bytes_and_intensity(einsum
 @pytest.mark.parametrize(
     ("pattern", "cost"),
     [
-        ("i, j -> i j", "16 FLOPs, 1 for each step."),
+        ("i, j -> i j", "16 FLOPs: nothing is summed, so 1 for each step, the product."),
         ("i j -> j", "Nothing is multiplied, so 0 FLOPs by convention."),
         ("a, a, a -> a", "8 FLOPs in every order."),
-        ("a b, b c, c d -> a d", "256 FLOPs as ((A B) C), up to 3 times that in another order."),
+        ("a b, b c, c d -> a d", "256 FLOPs as ((A B) C); ((A C) B) takes 3 times as many."),
     ],
 )
 def test_the_meaning_says_what_a_step_costs(einsum, pattern, cost):

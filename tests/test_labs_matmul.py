@@ -191,7 +191,8 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     recording = machines.recordings()[CORE]
     lab.set(b=250, d=1000, k=1100, dtype="fp32", guess="", where=f"{recording.machine.name} (recorded)")
     seconds = recording.seconds_by_size["fp32"][256, 1024, 1024]
-    assert f"Recorded at 256 × 1,024 × 1,024: {seconds_text(seconds)}." in lab.screen.meaning
+    expected = f"Nearest recorded, 256 × 1,024 × 1,024: {seconds_text(seconds)}, "
+    assert expected in lab.screen.meaning
     assert "Time along K, at 256 × 1,024 × ·" in words(lab)
     lab.set(guess="3 ms")
     lab.start("Time it")

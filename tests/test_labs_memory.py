@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from course_utils import apart, labs, predict, whole_models
 from course_utils.datasheets import MACHINES
+from course_utils.labs.fields import LARGEST
 from course_utils.labs.memory import jobs
 from course_utils.labs.memory.asked import PRESETS, sizes_of
 from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
-from course_utils.labs.memory.words import changes_text, formulas, meaning, table
+from course_utils.labs.memory.words import advice, changes_text, formulas, meaning, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
 from tests.hostile import button
@@ -114,7 +115,7 @@ def test_no_bar_is_longer_than_its_place_and_whether_it_fits_is_said(memory):
         except ValueError:
             continue
         drawn += 1
-        assert view.meaning.startswith("Fits: " if fits(plan) else "Runs over: ")
+        assert view.meaning.startswith("Fits: " if fits(plan) else "Does not fit: ")
         for top in (BAR, *(STAGES_TOP + 8 + 22 * stage for stage in range(4))):
             assert all(
                 LEFT <= x <= end <= LEFT + LENGTH + 0.01 for x, end in bars(view.picture, top).values()
@@ -229,8 +230,7 @@ def test_the_meaning_says_by_how_much_and_what_would_help(memory):
     memory.preset("GPT-2 XL?")
     memory.set(recipe="bf16+master adamw", machine="L4", machines=1)
     assert memory.screen.meaning == (
-        "Runs over: one L4 would hold 28.1 GB and has 24 GB, 4.07 GB too little. "
-        "One change is enough: the recipe bf16 adamw."
+        "Does not fit: one L4 would hold 28.1 GB and has 24 GB. One change is enough: the recipe bf16 adamw."
     )
     memory.set(machines=8)
     assert "each of the 8 machines would hold" in memory.screen.meaning
@@ -245,6 +245,41 @@ def test_the_meaning_says_by_how_much_and_what_would_help(memory):
     assert memory.screen.meaning.endswith(
         f"machines and recipe makes it fit; a sequence of {longest:,} tokens would fit then."
     )
+
+
+def test_a_batch_at_the_end_of_the_search_is_not_called_the_largest(memory):
+    ones = dict.fromkeys(("layers", "heads", "kv_heads", "feed_forward", "vocabulary", "sequence"), 1)
+    for batch in (1, LARGEST):
+        memory.set(**ones, width=2, batch=batch)
+        assert fits(dataclasses.replace(plan_of(memory), batch=LARGEST + 1))
+        assert memory.screen.meaning.endswith(
+            " left. A batch of 1,048,576 fits, and this lab asks for no more."
+        )
+
+
+def test_a_preset_gives_the_same_answer_after_any_moves(memory):
+    moved = {"batch": 7, "fused": False, "fused_norm": False, "recompute": True}
+    on = {"machine": "T4", "machines": 3, "stage": 2, "recipe": "fp32 adamw"}
+    opening, *models = PRESETS
+    for preset, left in [(opening, {}), *((name, on) for name in models)]:
+        memory.set(**on)
+        memory.preset(preset)
+        values, said = memory.values, memory.screen.meaning
+        memory.set(**moved, **on)
+        memory.preset(preset)
+        assert (memory.values, memory.screen.meaning) == (values, said)
+        assert left.items() <= memory.values.items()  # a model is asked of the machines that were chosen
+        assert memory.values["batch"] == 1
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_as_many_changes_as_are_needed_are_told(memory, monkeypatch, count):
+    everything = {"stage": 3, "fused": True, "fused_norm": True, "recompute": True, "batch": 1, "machines": 2}
+    changes = dict([*everything.items(), ("recipe", "bf16 adamw")][:count])
+    monkeypatch.setattr(predict, "remedies", lambda plan: (changes,))
+    number = ("Two", "Three", "Four", "Five", "Six", "Seven")[count - 2]
+    lead = "One change is enough" if count == 1 else f"{number} changes are needed"
+    assert advice(plan_of(memory)) == f"{lead}: {changes_text(changes)}."
 
 
 @settings(untimed, max_examples=30)
@@ -281,7 +316,7 @@ def test_remedies_are_said_in_words():
         "recipe": "fp32 sgd",
     }
     assert changes_text(everything) == (
-        "sharding stage 3, fused attention, fused norms, recompute, a batch of at most 1, at least 2,000 machines "
+        "sharding stage 3, fused attention, fused norms, recompute layers, a batch of at most 1, at least 2,000 machines "
         "and the recipe fp32 sgd"
     )
 

@@ -325,7 +325,9 @@ def test_a_lab_leaves_a_picture_and_a_text_beside_the_widget():
     width, height = png_size(base64.b64decode(bundle["image/png"]))
     assert width == 1400
     assert height > 600
-    assert bundle["text/plain"].startswith("Float lab. The number 0.1 is exact in none of the eight")
+    assert bundle["text/plain"].startswith(
+        "Float lab. The number 0.1 is too small for E2M1; exact in none of the eight"
+    )
     assert "run this cell" in bundle["text/plain"]
     assert bundle["text/plain"].startswith(metadata["image/png"]["alt"])
 

@@ -64,6 +64,17 @@ def test_prediction_and_count_are_what_the_cast_leaves(lab, fmt, power, after, l
         assert row.group(1) == row.group(2) == f"{count:,}"
 
 
+@pytest.mark.parametrize(
+    ("fmt", "largest", "edge"),
+    [("fp32", "3.4e38", "3.4e38"), ("bf16", "3.39e38", "3.4e38"), ("fp16", "65,504", "65,520")],
+)
+def test_no_edge_near_infinity_is_called_a_power_of_two(lab, fmt, largest, edge):
+    lab.set(fmt=fmt)
+    assert f" to {largest} | " in words(lab)
+    assert f"to infinity | from {edge} | " in words(lab)
+    assert "2^128" not in words(lab)
+
+
 def test_each_format_has_its_lost_share_beside_its_bar(lab):
     lab.set(power=10)
     said = re.findall(r"\| (fp32|bf16|fp16|E5M2|E4M3) \| [^|]+ \| ([\d.]+(?: %)?)(?= \||$)", words(lab))
@@ -87,10 +98,11 @@ def test_the_lognormals_formula_stands_there_with_its_numbers(lab):
 SAYS = {
     "what does fp16 lose?": "Without a scale fp16 turns 47.1 % of these gradients into 0. None is lost at scales 2^16 to 2^37.",
     "does 2^10 help?": "At scale 2^10 fp16 turns 0.15 % of these gradients into 0.",
-    "what is too far?": "turns 26.2 % of these gradients into infinity. One spoils the step: a constant scale ends in NaN",
+    "what is too far?": "turns 26.2 % of these gradients into infinity. A single one spoils the step: with a constant scale the weights end in NaN; "
+    "GradScaler skips the step and halves the scale. None is lost at scales 2^16 to 2^37.",
     "200 steps later?": "turns 99.97 % of these gradients into 0. None is lost at scales 2^19",
     "and in bf16?": "It needs no scale: its numbers begin at 2^-133, these gradients at 2^-40.",
-    "and in fp8?": "No scale keeps all: they reach over 19.1 powers of two, and E4M3 over 18.9.",
+    "and in fp8?": "No scale keeps all: these gradients span 19.1 powers of two, E4M3 18.9.",
 }
 
 
@@ -198,6 +210,9 @@ def test_without_a_kernel_the_formats_reach_is_drawn_and_it_says_what_needs_one(
     assert view.picture.count("2^-24 to 65,504") == view.picture.count("up to 2^-25") == 1
     assert view.picture.count('class="fate-edge"') == 6
     assert "fate-lost" in view.picture  # the key to the colours
+    beside = re.compile(rf'<text x="{drawing.HISTOGRAM[0] - 6}"[^>]*class="end small">\d')  # the histogram
+    assert beside.search(lab.screen.svg)
+    assert not beside.search(view.picture)
     assert "predicted, and counted: needs a kernel" in view.picture
     assert view.meaning.endswith("that needs a kernel.")
 

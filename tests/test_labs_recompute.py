@@ -12,6 +12,7 @@ from course_utils import labs, measure, models, predict
 from course_utils.labs.recompute import jobs, picture
 from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Found, Plan
 from course_utils.labs.recompute.words import formulas, table
+from course_utils.labs.recompute.words import meaning as meaning_of
 from tests.hostile import button
 from tests.waiting import wait_until
 from tests.words import words
@@ -65,8 +66,8 @@ def strip_bytes(panel, number):
 
 def test_it_opens_where_the_square_root_misleads(lab):
     meaning = lab.screen.meaning
-    assert "With segments of 4 blocks autograd keeps at most 5.11 MB at one time" in meaning
-    assert "for 1.292 times the FLOPs" in meaning
+    kept = "With segments of 4 blocks: at most 5.11 MB kept at one time, 27.1 % of 18.9 MB"
+    assert meaning.startswith(f"{kept}, for 1.292 times the FLOPs. ")
     assert "Segments of 1 block would keep least: 3.15 MB for 1.167 times the FLOPs." in meaning
     assert "(L / s - 1) × input + s × block = 3 × 131,072 B + 4 × 1,179,648 B = 5,111,808 bytes" in words(lab)
     assert "√(L × input / block) = √(16 / 9) = 1.33" in words(lab)
@@ -133,11 +134,35 @@ def test_presets_say_what_they_promise(lab):
         said[name] = f"{lab.screen.meaning} {words(lab)}"
     assert "√16 = 4; of all lengths tried, least bytes: s = 3, 4, 5, 6" in said["when is √L best?"]
     assert "Nothing else here keeps less." in said["when is √L best?"]
-    assert "for 1.333 times the FLOPs" in said["when is it 8/6?"]
+    why = "That is 8/6: without early stop each segment is run again to its end."
+    assert [why in meaning for meaning in said.values()] == [name == "when is it 8/6?" for name in said]
+    assert f"for 1.333 times the FLOPs. {why}" in said["when is it 8/6?"]
     assert "12 last products" in said["what of GPT-2?"]
-    assert "With only the scores computed again autograd keeps at most" in said["only the scores?"]
-    assert "here computing again saves nothing" in said["with one block?"]
-    assert "906 MB, 341 times as much: this helps little" in said["with few tokens?"]
+    assert "With only the scores computed again: at most" in said["only the scores?"]
+    assert (
+        "Here computing again saves nothing: all kept is 1.18 MB, and no choice gets below that."
+        in said["with one block?"]
+    )
+    assert "hold 906 MB, 341 times the 2.65 MB: computing again helps little." in said["with few tokens?"]
+
+
+def test_the_state_is_compared_with_all_that_is_kept(lab):
+    lab.preset("with few tokens?")
+    assert plan_of(lab).state_bytes / plan_of(lab).all_kept.predicted.peak == pytest.approx(341, abs=0.5)
+    lab.set(segment=0)
+    assert lab.screen.meaning.startswith("Nothing is computed again, and 2.65 MB are kept. ")
+    assert lab.screen.meaning.endswith(" 341 times the 2.65 MB: computing again would help little.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_8_6_is_said_where_it_is_and_nowhere_else(kind):
+    for early_stop in (True, False):
+        for segment in (0, 1, 3, 8):
+            plan = Plan(kind, 8, segment=segment, early_stop=early_stop)
+            is_so = plan.ratio == pytest.approx(8 / 6, rel=1e-12) and plan.least != "0"
+            assert ("That is 8/6: " in meaning_of(plan)) == is_so
+            assert is_so <= (segment > 0 and not early_stop)
+            assert len(meaning_of(plan)) <= 230  # in two lines
 
 
 def test_nothing_computed_again_is_a_state_too(lab):

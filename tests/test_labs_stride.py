@@ -354,15 +354,15 @@ def test_what_torch_refuses_is_said_in_its_words_and_what_the_lab_refuses_in_its
     [
         (
             "t()[1:]",
-            "A view of the same storage: nothing was copied; 16 bytes that it does not see stay allocated",
+            "A view: only shape, strides and offset are new; no number has moved; it keeps 16 bytes allocated",
         ),
         (
             "expand(2, 4, 6)",
-            "nothing was copied; several elements share a place.",
+            "only shape and strides are new; no number has moved; 48 elements share 24 places.",
         ),
         ("t().contiguous().clone()", "Copied by contiguous() and clone(): 96 bytes of its own."),
-        ("contiguous()", "A view of the same storage: nothing was copied."),
-        ("", "24 numbers, each where its index says."),
+        ("contiguous()", "A view: shape, strides and offset are as before; no number has moved."),
+        ("", "24 numbers in one row of storage; the strides (6, 1) say how far a step along"),
     ],
 )
 def test_the_meaning_says_what_was_copied_shared_and_kept(stride, operations_, sentence):

@@ -15,7 +15,6 @@ import torch
 
 from course_utils import apart, checkpoints, long_run, measure, training
 from course_utils.labs.crash.asked import DONE, ENDED, KILLED, KILLED_SAVING, STOPPED, Life, Plan, Story
-from course_utils.labs.crash.words import ended
 from course_utils.labs.lab import Change, Progress
 from course_utils.measure import Step
 
@@ -93,6 +92,8 @@ class Workshop:
 
     def resume(self, plan: Plan, found: Story) -> Iterator[Progress]:
         """Go on from the newest whole checkpoint."""
+        if not self.story.example:
+            self._see_the_folder()  # it may have changed since
         story, newest = self.story, self.story.newest
         if story.example or newest is None:
             raise ValueError("No process has saved anything to go on from. Press Train, or save more often.")
@@ -117,17 +118,17 @@ class Workshop:
                 yield from self._heard(steps, plan)
             end = DONE
         except RuntimeError as death:
-            end, last_words = (KILLED, "") if self.killed else (ENDED, f" {death}")
+            end, last_words = (KILLED, "") if self.killed else (ENDED, str(death))
         except GeneratorExit:
             end = STOPPED
             raise
         finally:
             self.runs = False
             self.processes.clear()
-            self._see_the_folder()
             saving = end == KILLED and self._half_written() - self.leftovers
             self._now(end=KILLED_SAVING if saving else end)
-        yield Progress(1, f"{ended(self.story.now)}.{last_words}")
+            self._see_the_folder()  # last: it may find a folder that it cannot read
+        yield Progress(1, last_words or f"{self.story.now.end.capitalize()}.")
 
     def _heard(self, process: Iterator[Step], plan: Plan) -> Iterator[Progress]:
         next_frame_s = 0.0

@@ -32,7 +32,7 @@ def view(plan: Plan, story: Story) -> View:
         *_processes(plot, story),
         *_folder(story),
     ]
-    return View(picture(WIDTH, HEIGHT, *drawn), meaning(story))
+    return View(picture(WIDTH, HEIGHT, *drawn), meaning(plan, story))
 
 
 def _plot(plan: Plan, story: Story) -> Plot:

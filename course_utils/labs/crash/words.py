@@ -27,11 +27,14 @@ def listed(names: Sequence[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def meaning(story: Story) -> str:
+def meaning(plan: Plan, story: Story) -> str:
     """What the latest crash has cost, where the run is now, whether its losses are the same, and what comes next."""
     life = story.now
     if not story.reference:
         return "Nothing has run: a process that can be killed needs a kernel."
+    if story.example and plan.left_out:
+        tried = "Not tried yet: in this example all was restored. Press Train, Kill it and Resume, and see what comes of"
+        return f"{tried} {_begins_with(plan)}."
     if life.end in CRASHES:
         return f"{ended(life)}. {_what_is_left(story)}"
     if not life.losses:
@@ -47,7 +50,7 @@ def ended(life: Life) -> str:
 
 def _what_is_left(story: Story) -> str:
     if story.newest is None:
-        return "Nothing was saved, so all is lost, and Train begins again."
+        return "Nothing was saved, so all is lost. Press Train."
     torn = f"The file of step {story.unfinished} is not whole, and is never loaded. " * bool(story.unfinished)
     lost = story.now.last - story.newest
     cost = f"{_steps(lost)} will be done again" if lost else "no step is lost"
@@ -67,15 +70,14 @@ def _where_it_is(story: Story) -> str:
 
 def _comparison(story: Story) -> str:
     life, same, parts = story.now, story.agreement, story.left_out
-    equal = f"{same.equal} of {same.compared} losses equal those of the run never killed"
     if same.exact and not parts:
+        equal = f"{same.equal} of {same.compared} losses equal those of the run never killed"
         return f"From step {life.first + 1} on, {equal}, to the last bit."
-    begun = "Resumed" if life.left_out else "Resumed from a run"
-    since = f"{begun} without {_counted(parts)}," if parts else "Unexpectedly,"
-    shows = (
-        f"departs at step {same.first}, by {same.largest:.2g} at most" if same.first else "shows nothing yet"
-    )
-    return f"{since} it {shows}; {equal}."
+    begun = "Resumed" if set(parts) == set(life.left_out) else "Resumed from a run"
+    since = f"{begun} without {_counted(parts)}:" if parts else "Unexpectedly,"
+    differ = f"its losses first differ at step {same.first}, by {same.largest:.2g} at most"
+    shows = differ if same.first else "it shows nothing yet"
+    return f"{since} {shows}; {same.equal} of {same.compared} are equal."
 
 
 def _counted(parts: Sequence[str]) -> str:
@@ -84,8 +86,12 @@ def _counted(parts: Sequence[str]) -> str:
 
 def next_process(plan: Plan) -> str:
     """What Train and Resume would do, as the controls stand."""
-    has = f"has {listed([WITHOUT[part] for part in plan.left_out])}" if plan.left_out else "has all it needs"
-    return f"Next: to step {plan.steps}, {plan.pause_ms} ms or more a step; a resume {has}."
+    has = f"would begin with {_begins_with(plan)}" if plan.left_out else "restores all it needs"
+    return f"Next: up to step {plan.steps}, {plan.pause_ms} ms or more a step; Resume {has}."
+
+
+def _begins_with(plan: Plan) -> str:
+    return listed([WITHOUT[part] for part in plan.left_out])
 
 
 def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
@@ -93,7 +99,10 @@ def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
     same, lost, parts = story.agreement, story.lost, story.left_out
     yield "", "predicted", "measured"
     expected, found = "crashed at - newest whole checkpoint", "no resume yet"
-    if lost:
+    if story.now.end in CRASHES:
+        newest = story.newest or 0
+        expected = f"{story.now.last} - {newest} = {_steps(story.now.last - newest)}"
+    elif lost:
         expected = f"{story.lives[-2].last} - {story.now.first} = {_steps(lost[-1])}"
         found = f"{_steps(story.done_again)}{' so far' * (story.done_again < lost[-1])}"
     yield "done again after the crash", expected, found
@@ -102,8 +111,10 @@ def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
         f"{same.equal} of {same.compared}{', to the last bit' * same.exact}" if same.compared else "none yet"
     )
     yield "losses equal to a run never killed", expected, found
-    every, costs = plan.every, story.costs
-    expected = f"({every} - 1) / 2 = {predict.lost_steps(every):g} steps, {every} while it saves"
+    every, costs = min(plan.every, plan.steps), story.costs  # a run saves at its end too
+    cost = predict.lost_steps(every)
+    many = f"{cost:g} step{'s' * (cost != 1)}"
+    expected = f"({every} - 1) / 2 = {many} on average, {every} if killed in a save"
     crashes = f"{len(costs)} crash{'es' * (len(costs) > 1)}"
     found = f"{sum(costs) / len(costs):.3g} in {crashes}" if costs else "none yet"
     yield "a crash costs, saves as set now", expected, found

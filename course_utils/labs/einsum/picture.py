@@ -88,16 +88,19 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 
 
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
-    intensity = predict.intensity(asked.flops, asked.nbytes)
     seconds = found.seconds(asked, asked.orders[0])
     yield f"result {asked.shapes[-1]}", ""
     yield f"{count_text(asked.steps, 'step')} of the loops", ""
     yield _flops_formula(asked), "formula"
     yield f"{count_text(asked.nbytes, 'byte')} in {asked.dtype}, each once", ""
-    yield f"{number_text(round(intensity, 3))} FLOPs per byte", ""
+    yield _intensity(asked), ""
     if seconds:
         rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
         yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
+
+
+def _intensity(asked: Asked) -> str:
+    return f"{number_text(round(predict.intensity(asked.flops, asked.nbytes), 3))} FLOPs per byte"
 
 
 def _flops_formula(asked: Asked) -> str:
@@ -136,8 +139,13 @@ def _shown(asked: Asked, found: Found) -> list[Order]:
 
 def _row(asked: Asked, found: Found, order: Order) -> list[str]:
     flops, seconds = count_text(order.flops, "FLOP"), found.seconds(asked, order)
-    times = times_text(order.flops / asked.flops)
-    return [order.text, flops, times, seconds_text(seconds) if seconds else ""]
+    return [order.text, flops, _times(asked, order), seconds_text(seconds) if seconds else ""]
+
+
+def _times(asked: Asked, order: Order) -> str:
+    """How many times the cheapest order's FLOPs; with more decimals where it is almost as cheap."""
+    ratio = order.flops / asked.flops
+    return f"{ratio:.3f} times" if 1 < ratio < 1.1 else times_text(ratio)
 
 
 # In words.
@@ -153,16 +161,17 @@ def _meaning(asked: Asked, found: Found) -> str:
 
 
 def _cost(asked: Asked, found: Found) -> str:
-    cost, dearest = count_text(asked.flops, "FLOP"), asked.orders[-1].flops
+    cost, dearest = count_text(asked.flops, "FLOP"), asked.orders[-1]
     if len(asked.einsum.operands) == 1:
         return "Nothing is multiplied, so 0 FLOPs by convention"
     if len(asked.orders) == 1:
-        return f"{cost}, {'2 for each step, a product and an addition' if asked.einsum.summed else '1 for each step'}"
-    if dearest == asked.flops:
+        if not asked.einsum.summed:
+            return f"{cost}: nothing is summed, so 1 for each step, the product"
+        said = f"{cost}, 2 for each step, a product and an addition"
+        return said if asked.einsum.output else f"{said}; {_intensity(asked)}"
+    if dearest.flops == asked.flops:
         return f"{cost} in every order"
-    said = (
-        f"{cost} as {asked.orders[0].text}, up to {times_text(dearest / asked.flops)} that in another order"
-    )
+    said = f"{cost} as {asked.orders[0].text}; {dearest.text} takes {_times(asked, dearest)} as many"
     theirs = next((order.flops for order in asked.orders if order.tree == found.torchs), asked.flops)
     if theirs > asked.flops:
         said += f"; torch's choice, searched by another count, takes {count_text(theirs, 'FLOP')}"

@@ -80,15 +80,18 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 def _meaning(cast: Cast) -> str:
     """One sentence on all formats."""
     if cast.x != cast.x:
-        return "NaN is not a number; every format that can say so keeps its largest exponent for it."
+        return (
+            "NaN is not a number. Every format but E2M1 writes it with all exponent bits 1; "
+            "in E4M3 every fraction bit is 1 too."
+        )
     by_fate = {fate: [] for fate in ("exact", "rounded", "too large", "too small")}
     for fmt, stored in cast.stored.items():
         by_fate[stored.fate].append(NAMES[fmt])
     exact, rounded, large, small = map(listed, by_fate.values())
-    said = [f"exact in {exact or 'none of the eight'}"]
-    said += [f"rounded in {rounded}"] if exact and rounded else []
-    said += [f"too large for {large}"] if large else []
+    said = [f"too large for {large}"] if large else []
     said += [f"too small for {small}"] if small else []
+    said += [f"rounded in {rounded}"] if exact and rounded else []
+    said += [f"exact in {exact or 'none of the eight'}"]
     return f"The number {cast.words} is {'; '.join(said)}."
 
 

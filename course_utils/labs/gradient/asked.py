@@ -34,7 +34,7 @@ def _of_a_transformer(said: Said) -> bool:
 class Asked:
     """Layers D × D, the last one D × K, on B data points; or one sequence through a transformer."""
 
-    what: str = choice("of", ("layers", "transformer"), "layers")
+    what: str = choice("FLOPs of", ("layers", "transformer"), "layers")
     model: str = choice("model", list(predict.MODELS), next(iter(predict.MODELS)), when=_of_a_transformer)
     sequence: int = size("S", 1024, when=_of_a_transformer)
     depth: int = whole("layers", 2, 1, DEEPEST, when=_of_layers, width_px=260)

@@ -9,7 +9,7 @@ from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import button, dot, picture, rect, text
 from course_utils.labs.gradient.asked import Asked, Found
 from course_utils.labs.lab import View
-from course_utils.quantities import Ledger, Number, count_text, number_text
+from course_utils.quantities import Ledger, Number, count_text
 
 WIDTH = 1000
 BARS, BAR, MOST_ROW, ROWS_HEIGHT = 160, 160, 28, 240  # a product's bar is so long at the most
@@ -49,7 +49,9 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
     row = min(MOST_ROW, ROWS_HEIGHT / asked.depth)
     y = 30 + row * asked.depth + 26
     share = predicted.total / rule
-    total = f"total / 6BP = {predicted.total:,} / (6 · {asked.b:,} · {asked.parameters:,}) = {share:.4f}"
+    total = (
+        f"total / 6BP = {predicted.total:,} / (6 · {asked.b:,} · {asked.parameters:,}) = {_share_text(share)}"
+    )
     drawn = [
         key([*((class_, part) for part, class_ in PARTS.items()), ("missing", "not needed")], BARS, 16),
         *_bars(asked, by_layer, row),
@@ -57,7 +59,7 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
         fitted(0, y + 66, total, WORDS_WIDTH, "formula"),
         *_by_depth(asked.depth, share, counted and counted.total / rule),
     ]
-    return View(picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, by_layer, share))
+    return View(picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, by_layer, predicted))
 
 
 def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str]:
@@ -93,7 +95,7 @@ def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator
     yield LAYERS.frame("total / 6BP")
     curve = [(n, predict.mlp_flops(1, [1] * (n + 1)).total / (6 * n)) for n in range(1, 17)]
     yield LAYERS.line(curve, "line predicted")
-    yield text(LAYERS.left, LAYERS.y(1.04), "equal layers: 1 - 1/(3L)", class_="formula small")
+    yield text(LAYERS.right - 6, LAYERS.bottom - 10, "equal layers: 1 - 1/(3L)", class_="formula small end")
     x, y = LAYERS.at(depth, predicted)
     yield dot(x, y, 8, class_="ring")
     if counted is not None:
@@ -102,18 +104,28 @@ def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator
     yield text(words, y + 26, f"{predicted:.3f}", class_="formula middle")
 
 
-def _layers_meaning(asked: Asked, by_layer: Sequence[Ledger], share: Number) -> str:
+def _layers_meaning(asked: Asked, by_layer: Sequence[Ledger], predicted: Ledger) -> str:
+    share = predicted.total / (6 * asked.b * asked.parameters)
     missing = 3 * asked.depth - sum(map(_products, by_layer))
+    cost = f"{count_text(predicted.total, 'FLOP')}, "
     if not missing:
-        return "All three products in every layer: 2 forward, 4 backward, 6 in all, since the data need a gradient too."
-    said = "The first layer reads plain data, which needs no gradient: one product less"
-    if asked.frozen_layers:
-        products = f"{missing} product{'s' * (missing > 1)}"
-        said = (
-            f"{len(asked.frozen_layers)} of {asked.depth} layers are frozen, and {products} of {3 * asked.depth} fall "
-            "away; an input's gradient is needed as long as something before it is trained"
+        return (
+            f"{cost}exactly 6BP: the data need a gradient too, so every layer has all three products, "
+            "2 FLOPs forward and 4 backward for each weight and data point."
         )
-    return f"{said}; {number_text(round(share, 4))} of 6BP."
+    cost += f"{_share_text(share)} of 6BP."
+    if not asked.frozen_layers:
+        return f"{cost} One product is not needed: the first layer reads plain data, which takes no gradient."
+    wanted = "is trained, or if the data need one" if asked.input_grad else "is trained"
+    return (
+        f"{cost} {len(asked.frozen_layers)} of {asked.depth} layers are frozen: {missing} of {3 * asked.depth} "
+        f"products fall away. An input's gradient is needed only if something before it {wanted}."
+    )
+
+
+def _share_text(share: Number) -> str:
+    """Four decimals, or as many as tell it from 1."""
+    return f"{share:.4f}" if share == 1 or share < 0.99995 else f"{share:.7f}"
 
 
 # The transformer.
@@ -141,9 +153,12 @@ def _transformer(asked: Asked, found: Found) -> View:
         *([dot(*LENGTHS.at(s, counted.total / (rule * s)), 5, class_="measured")] if counted else []),
         _account(Ledger({**forward, **training}), counted, "not yet", (FACTS, 70), WIDTH),
     ]
+    attention = model.attention_share(s)
+    costs = (
+        f"costs {attention:.3g} times as much as" if attention >= 1 else f"adds {100 * attention:.3g} % to"
+    )
     meaning = (
-        f"{asked.model} needs {over:.3f} × 6PN at {count_text(s, 'token')}: attention adds "
-        f"{100 * model.attention_share(s):.3g} % to the matrices, and "
-        f"{100 * model.looked_up / model.parameters:.3g} % of the parameters are only looked up, which costs nothing."
+        f"At {count_text(s, 'token')} {asked.model} needs {over:.3f} × 6PN: attention {costs} the matrices. "
+        f"{100 * model.looked_up / model.parameters:.3g} % of the parameters are only looked up, and cost nothing."
     )
     return View(picture(WIDTH, LENGTHS.bottom + 46, *drawn), meaning)

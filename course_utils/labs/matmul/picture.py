@@ -6,11 +6,19 @@ from dataclasses import replace
 from course_utils import predict
 from course_utils.datasheets import Machine
 from course_utils.labs.draw import svg
-from course_utils.labs.draw.lettering import fitted
+from course_utils.labs.draw.lettering import fitted, width_of
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.lab import View
 from course_utils.labs.matmul.asked import HERE, Found, Product, Run, place
-from course_utils.quantities import Number, bytes_text, flops_text, number_text, rate_text, seconds_text
+from course_utils.quantities import (
+    Number,
+    bytes_text,
+    flops_text,
+    number_text,
+    rate_text,
+    seconds_text,
+    times_text,
+)
 
 WIDTH, HEIGHT = 1000, 380
 ROW, WORDS_AT, NOTES_AT = 18, 100, 142
@@ -40,12 +48,20 @@ def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
     side, limit = ("above", "arithmetic") if ours >= ridge else ("below", "memory")
     basis = "" if machine.has_data_sheet else ", by measured peaks"
     said = (
-        f"{ours:.3g} FLOPs per byte, {side} the ridge of {ridge:.3g}: {limit} is the limit, and predicts "
+        f"{_three_digits(ours)} FLOPs per byte, {side} the ridge of {_three_digits(ridge)}: {limit} is the limit, and predicts "
         f"{seconds_text(product.predicted_s(machine))}{basis}."
     )
-    if run:
-        said += f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}."
+    if run and run.size == product.size:
+        said += f" {run.verb}: {seconds_text(run.seconds)}."
+    elif run:
+        by, share = f", by {run.source.by}" if run.source else "", run.rate / machine.peak(run.dtype)
+        size = "{:,} × {:,} × {:,}".format(*run.size)
+        said += f" Nearest recorded, {size}{by}: {seconds_text(run.seconds)}, {_three_digits(100 * share)} % of the peak."
     return said + _not_drawn(product)
+
+
+def _three_digits(n: Number) -> str:
+    return f"{n:,.0f}" if n >= 99.95 else f"{n:.3g}"
 
 
 def sizes_text(product: Product, run: Run) -> str:
@@ -108,7 +124,7 @@ def _measured_words(product: Product, machine: Machine, run: Run | None) -> tupl
 def _guess_words(product: Product, seconds: Number, run: Run | None) -> str:
     same = run is not None and run.size == product.size
     beside, what = (run.seconds, "measured") if same else (seconds, "predicted")
-    return f"{seconds_text(product.guess_s)}, {product.guess_s / beside:.3g} times what is {what}"
+    return f"{seconds_text(product.guess_s)}, {times_text(product.guess_s / beside)} what is {what}"
 
 
 def _why_nothing(product: Product, machine: Machine) -> str:
@@ -127,11 +143,22 @@ def _why_nothing(product: Product, machine: Machine) -> str:
 def _footnotes(product: Product, machine: Machine) -> list[str]:
     """Whose peaks and whose times these are."""
     recording, notes = product.recording, [f"{machine.name}. {machine.source}."]
+    if not recording and width_of(notes[0], "faint small") > WIDTH:
+        notes = [f"{machine.name}.", f"{machine.source}."]
     if recording and recording.source:
         notes.append(f"Recorded by {recording.source.by}: {recording.source.where}.")
     elif not recording and product.dtype in machine.achieved_flop_per_sec and product.where != HERE:
-        notes.append(f"Reached: {machine.achieved_source}.")
+        notes += _in_two(f"Reached: {machine.achieved_source}.")
     return notes
+
+
+def _in_two(note: str) -> list[str]:
+    """A footnote that is too long for its line, cut between two words."""
+    if width_of(note, "faint small") <= WIDTH:
+        return [note]
+    spaces = (place for place, letter in enumerate(note) if letter == " ")
+    cut = max(place for place in spaces if width_of(note[:place], "faint small") <= WIDTH)
+    return [note[:cut], note[cut + 1 :]]
 
 
 def _shares(run: Run, machine: Machine) -> tuple[Number | None, Number | None]:

@@ -90,7 +90,7 @@ def _formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[str]:
 
 def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
     """The same in each sharding stage, and the largest model that its state alone would allow."""
-    head = "state alone: most parameters"
+    head = "largest model, by state alone"
     yield text(0, STAGES_TOP, "sharding stages (ZeRO)", class_="strong small")
     yield text(RIGHT, STAGES_TOP, "on each machine", class_="faint small")
     yield text(WIDTH, STAGES_TOP, head, class_="faint small end")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from course_utils import predict
 from course_utils.datasheets import machine_named
+from course_utils.labs.fields import LARGEST
 from course_utils.labs.memory.asked import MACHINES
 from course_utils.predict import TrainingPlan
 from course_utils.predict.fitting import Changes
@@ -21,7 +22,7 @@ MOMENTS = {
     "scores": "at the scores",
     "embedding": "at the embedding",
 }
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 def parameters_text(count: int) -> str:
@@ -50,10 +51,11 @@ def meaning(plan: TrainingPlan) -> str:
     who = f"each of the {plan.machines:,} machines" if plan.machines > 1 else f"one {plan.machine_name}"
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
-        missing = f"{who} would hold {total} and has {memory}, {short(-plan.left)} too little"
-        return f"Runs over: {missing}. {advice(plan)}"
+        return f"Does not fit: {who} would hold {total} and has {memory}. {advice(plan)}"
     most = predict.largest_batch(plan)
     more = f"The largest batch that fits is {most:,}" if most > plan.batch else "No larger batch would fit"
+    if most >= LARGEST:
+        more = f"A batch of {most:,} fits, and this lab asks for no more"
     return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {more}."
 
 
@@ -66,8 +68,7 @@ def advice(plan: TrainingPlan) -> str:
         return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; {end}."
     count = len(found[0])
     shown = "; or ".join(map(changes_text, found[: max(1, MOST_CHANGES - count)]))
-    fewer = "single change" if count == 2 else f"{NUMBERS[count - 1]} changes"
-    lead = "One change is enough" if count == 1 else f"No {fewer} would do, but {NUMBERS[count]} together"
+    lead = "One change is enough" if count == 1 else f"{NUMBERS[count].capitalize()} changes are needed"
     return f"{lead}: {shown}."
 
 
@@ -75,13 +76,13 @@ def changes_text(changes: Changes) -> str:
     """A remedy in words.
 
     >>> changes_text({"stage": 3, "recompute": True, "batch": 2})
-    'sharding stage 3, recompute and a batch of at most 2'
+    'sharding stage 3, recompute layers and a batch of at most 2'
     """
     said = {
         "stage": "sharding stage {}",
         "fused": "fused attention",
         "fused_norm": "fused norms",
-        "recompute": "recompute",
+        "recompute": "recompute layers",
         "batch": "a batch of at most {:,}",
         "machines": "at least {:,} machines",
         "recipe": "the recipe {}",

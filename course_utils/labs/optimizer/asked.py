@@ -11,7 +11,7 @@ from course_utils.labs.fields import among, choice, several, whole
 from course_utils.quantities import Number
 
 LINEAR = ("SGD", "momentum")  # in the gradient: on a parabola their way is known beforehand
-EDGE, OFF_THE_RIDGE = 2.0, 0.5  # what is drawn reaches from -2 to 2 in both coordinates
+EDGE, OFF_THE_SADDLE = 2.0, 0.5  # what is drawn reaches from -2 to 2 in both coordinates
 MOST_STEPS, SEEDS = 300, 10
 # As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
 _LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
@@ -137,17 +137,18 @@ class Race:
         """Whether half of its steps bring it down to where noise holds it."""
         mu, pairs = self.momentum_of(name), zip(self.bare_curvatures, self.curvatures, strict=True)
         slowest = max(predict.convergence_rate(self.lr * c, mu) for bare, c in pairs if bare > 0)
-        return slowest < 0.1 ** (2 / self.steps)
+        arrived = self.predicted_loss(name, self.steps // 2) < 0.1 * self.predicted_floor(name)
+        return slowest < 0.1 ** (2 / self.steps) and arrived
 
     def predicted_to_leave(self, name: str) -> int | None:
         """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""
-        a, times = self.lr * self.curvatures[1], OFF_THE_RIDGE / self.ground.start[1]
+        a, times = self.lr * self.curvatures[1], OFF_THE_SADDLE / self.ground.start[1]
         return predict.steps_to_grow(times, a, self.momentum_of(name))
 
-    def leaves_the_ridge(self, name: str) -> int | None:
+    def leaves_the_saddle(self, name: str) -> int | None:
         """The first step at which |y| is more than a half."""
         points = self.descents[name].points
-        return next((t for t, (_, y) in enumerate(points) if abs(y) > OFF_THE_RIDGE), None)
+        return next((t for t, (_, y) in enumerate(points) if abs(y) > OFF_THE_SADDLE), None)
 
     def first_length(self, name: str) -> Number:
         """Predicted: lr times the gradient; for those who divide by its size, lr in each coordinate."""

@@ -37,7 +37,8 @@ def _account(race: Race) -> Iterator[str]:
         classes = ("strong", "formula", "formula", "", "formula", "measured-words")
         yield columns(words.account(race), 0, 14, WIDTH, classes, step=20, gap=24)
     if race.dividing:
-        yield fitted(0, 78, words.of_those_who_divide(race), WIDTH)
+        below = 38 + 20 * len(race.linear) if race.linear else 14
+        yield fitted(0, below, words.of_those_who_divide(race), WIDTH)
 
 
 # The paths.
@@ -65,7 +66,7 @@ def _paths(race: Race) -> str:
     beside, x, y = PATHS.left + width_of(title, "strong") + 10, *PATHS.at(*race.ground.start)
     drawn = [
         text(PATHS.left, TOP - 8, title, class_="strong"),
-        fitted(beside, TOP - 8, "x, y from -2 to 2; × is the minimum", PLOT_LEFT - 16, "faint small"),
+        fitted(beside, TOP - 8, "x, y from -2 to 2; × is a minimum", PLOT_LEFT - 16, "faint small"),
         _ground(race.ground),
     ]
     names = []
@@ -139,9 +140,12 @@ def _curve(plot: Plot, values: Sequence[Number], first: int, class_: str) -> Ite
 
 def _predictions(race: Race, plot: Plot) -> Iterator[str]:
     linear, low, high = race.linear if race.ground.quadratic else [], plot.y_axis.low, plot.y_axis.high
-    if linear:
-        known = "dashed: where noise is predicted to hold it" if race.noise else "rings: predicted"
-        yield text(plot.right, plot.top - 8, known, class_="faint small end")
+    said = ["dashed: where noise is predicted to hold it" if race.noise else "rings: predicted"] * bool(
+        linear
+    )
+    if any(loss < low for run in race.descents.values() for loss in run.losses):
+        said.append(f"below {_power(low)}: not drawn")
+    yield text(plot.right, plot.top - 8, "; ".join(said), class_="faint small end") if said else ""
     for name in linear:
         floor = race.predicted_floor(name)
         if race.noise and low < floor < high:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 from course_utils import predict
+from course_utils.descents import RULES
 from course_utils.labs.optimizer.asked import EDGE, LINEAR, Race
 from course_utils.quantities import Number, count_text, times_text
 
 _steps = partial(count_text, of="step")
+TWO_LINES = 236  # letters that fit in the page
 
 
 def meaning(race: Race) -> str:
@@ -21,8 +23,12 @@ def meaning(race: Race) -> str:
         said.append(_averaging(race))
     else:
         said += [_decaying(race), _turning(race), _overshooting(race), _tiring(race)]
-    most_important = [*filter(None, said)][:2]
-    return " ".join(f"{words[0].upper()}{words[1:]}" for words in (*most_important, _leading(race)))
+    everyone_stays = race.ground.quadratic and len(race.racing) == len(RULES) and not any(said[: len(RULES)])
+    leading, said = _leading(race), [*filter(None, said)][:2]
+    if sum(map(len, (*said, leading))) + len(said) > TWO_LINES:
+        del said[1:]
+    said.insert(0 if everyone_stays else len(said), leading)  # then the race itself is what is asked about
+    return " ".join(f"{words[0].upper()}{words[1:]}" for words in said)
 
 
 # Who diverges.
@@ -31,10 +37,10 @@ def meaning(race: Race) -> str:
 def why_it_diverges(race: Race, name: str) -> str:
     """The reason in numbers; nothing for one that stays. Of SGD and momentum it is known before they have left."""
     steps, mu, decay = len(race.descents[name].lengths), race.momentum_of(name), race.lr * race.weight_decay
-    left, grows = steps < race.steps, race.lr * race.limiting > 2 * (1 + mu)
-    if name in LINEAR and (grows or left):
-        most, side = 2 * (1 + mu), f"2(1 + {mu:g}) = {2 * (1 + mu):g}" if mu else "2"
-        curvature = race.limiting if grows else _curvature_that_threw_it_out(race, name, most)
+    most, side = 2 * (1 + mu), f"2(1 + {mu:g}) = {2 * (1 + mu):g}" if mu else "2"
+    left, grows = steps < race.steps, race.lr * race.limiting > most
+    curvature = race.limiting if grows else _curvature_that_threw_it_out(race, name, most) if left else None
+    if name in LINEAR and curvature is not None:
         rate = predict.convergence_rate(race.lr * curvature, mu)
         why = (
             f"so its error grows {rate:.4g}-fold a step"
@@ -47,12 +53,12 @@ def why_it_diverges(race: Race, name: str) -> str:
     return f"{name} left for good after {_steps(steps)}." if left else ""
 
 
-def _curvature_that_threw_it_out(race: Race, name: str, most: Number) -> Number:
-    """Where it last was in the frame, or the first one from there on that is too large for the learning rate."""
+def _curvature_that_threw_it_out(race: Race, name: str, most: Number) -> Number | None:
+    """From where it last was in the frame, the first one that is too large for the learning rate, if one is."""
     points = race.descents[name].points
     last = max(n for n, (x, y) in enumerate(points) if max(abs(x), abs(y)) <= EDGE)
     found = [max(race.ground.curvatures(*point)) + race.weight_decay for point in points[last:]]
-    return next((c for c in found if race.lr * c > most), max(found))
+    return next((c for c in found if race.lr * c > most), None)
 
 
 def over(value: Number, limit: Number) -> str:
@@ -77,12 +83,12 @@ def _leading(race: Race) -> str:
 
 
 def _leaving(race: Race) -> str:
-    left = {name: race.leaves_the_ridge(name) for name in race.racing}
+    left = {name: race.leaves_the_saddle(name) for name in race.racing}
     gone = sorted((t, name) for name, t in left.items() if t is not None)
     if not gone:
-        return f"Nobody has left the ridge within {_steps(race.steps)}."
-    said = f"{gone[0][1]} leaves the ridge first, after {_steps(gone[0][0])}"
-    said += f"; {gone[-1][1]} last, after {gone[-1][0]}" if len(gone) > 1 else ""
+        return f"Nobody has left the saddle within {_steps(race.steps)}."
+    said = f"{gone[0][1]} leaves the saddle first, after {_steps(gone[0][0])}"
+    said += f"; {gone[-1][1]} last, after {gone[-1][0]}" if gone[-1][0] > gone[0][0] else ""
     still = " and ".join(name for name, t in left.items() if t is None)
     return f"{said}; {still} never in {_steps(race.steps)}." if still else f"{said}."
 
@@ -95,7 +101,7 @@ def _averaging(race: Race) -> str:
         said.append(f"momentum settles at {times}: it sums gradients, it does not average them.")
     losses = race.descents["AdaGrad"].losses[race.steps // 2 :] if "AdaGrad" in race.racing else []
     mean = sum(losses) / len(losses) if losses else math.inf
-    if mean < race.predicted_floor("SGD"):
+    if mean < race.predicted_floor("SGD") < math.inf:
         said.append(f"AdaGrad's ever shorter steps average the noise away: {mean:.2g} in its second half.")
     return " ".join(said)
 
@@ -109,10 +115,12 @@ def _decaying(race: Race) -> str:
     said, kept = [], {name: run.points[race.step][1] / run.points[0][1] for name, run in runs.items()}
     if "AdamW" in kept:
         share = (1 - race.lr * race.weight_decay) ** race.step
-        said.append(f"AdamW keeps (1 - lr·wd)^{race.step} = {share:.4g} of it, measured {kept['AdamW']:.4g}")
+        said.append(f"AdamW keeps (1 - lr·wd)^{race.step} = {share:.4g}, measured {kept['AdamW']:.4g}")
     if "Adam" in kept:
-        said.append(f"Adam has {abs(kept['Adam']):.2g} left, for it divides the decay by its own size")
-    return f"along y only weight decay pulls: {'; '.join(said)}."
+        said.append(
+            f"Adam keeps {abs(kept['Adam']):.2g}: it divides the decay by its own size, so it counts as much as any gradient"
+        )
+    return f"along y only decay pulls: {'; '.join(said)}."
 
 
 def _turning(race: Race) -> str:
@@ -124,16 +132,20 @@ def _turning(race: Race) -> str:
         here, there = (run.losses[run.at(race.step)] for run in (race.descents[name], straight[name]))
         times |= {here / there: name} if there > 1e-12 else {}
     said = [f"the turn changes nothing for {' and '.join(race.linear)}"] if race.linear else []
-    said += [f"{times[max(times)]} has {times_text(max(times))} the straight one's loss"] if times else []
+    said += (
+        [f"{times[max(times)]}'s loss is {times_text(max(times))} what it is in the straight ravine"]
+        if times
+        else []
+    )
     return f"{'; '.join(said)}." if said else ""
 
 
 def _overshooting(race: Race) -> str:
     if "momentum" not in race.racing or why_it_diverges(race, "momentum"):
         return ""
-    points = race.descents["momentum"].points[: race.step + 1]
-    beyond = max(race.ground.along(*point)[0] for point in points)
-    return f"momentum runs {beyond:.2g} past the minimum before it turns." if beyond >= 0.05 else ""
+    way = [race.ground.along(*point)[0] for point in race.descents["momentum"].points[: race.step + 1]]
+    turned = way[-1] < max(way) >= 0.05
+    return f"momentum runs {max(way):.2g} past the minimum before it turns." if turned else ""
 
 
 def _tiring(race: Race) -> str:
@@ -146,7 +158,8 @@ def _tiring(race: Race) -> str:
     arrived = left < 0.2 or run.losses[race.step] < 1e-6 * run.losses[0]
     if arrived or not 0 < last <= first / 10:
         return ""
-    return f"AdaGrad has grown tired: step {race.step} is 1/{first / last:,.0f} of its first, with {left:.2g} to go."
+    short = f"its step {race.step} is 1/{first / last:,.0f} as long as its first"
+    return f"AdaGrad tires: {short}, and the minimum is still {left:.2g} away."
 
 
 # In numbers.
@@ -155,12 +168,12 @@ def _tiring(race: Race) -> str:
 def account(race: Race) -> list[Sequence[str]]:
     """Of SGD and momentum: the factor in each direction, the bound, prediction and measurement; their names first."""
     flat, steep = race.curvatures
-    what, measured = "loss, predicted", "measured"
+    bound, what, measured = "converges while", "loss, predicted", "measured"
     if not race.ground.quadratic:
-        what = "leaves, predicted"
+        bound, what = "x converges while", "leaves, predicted"
     elif race.noise:
         what, measured = "noise floor, predicted", "mean of 10 seeds"
-    head = ("", f"error × a step, λ = {flat:.3g}", f"λ = {steep:.3g}", "converges while", what, measured)
+    head = ("", f"error × a step, λ = {flat:.3g}", f"λ = {steep:.3g}", bound, what, measured)
     return [head, *((name, *_predicted(race, name), *_compared(race, name)) for name in race.linear)]
 
 
@@ -190,7 +203,7 @@ def _factor(a: Number, mu: Number) -> str:
 def _compared(race: Race, name: str) -> Sequence[str]:
     """Prediction and measurement."""
     if not race.ground.quadratic:
-        predicted, measured = race.predicted_to_leave(name), race.leaves_the_ridge(name)
+        predicted, measured = race.predicted_to_leave(name), race.leaves_the_saddle(name)
         said = ["never" if step is None else f"step {step}" for step in (predicted, measured)]
         return ("as noise has it", said[1]) if race.noise else said
     if race.noise:

@@ -30,9 +30,11 @@ CLASS_OF = dict(zip(MIXES, CLASSES, strict=True))
 def view(asked: Scaling, found: Found) -> View:
     """The account, the histogram over the formats, the curves, and a table of the training."""
     gradients = found.gradients
-    most = 1.1 * max(count for _, count in gradients.bins) if gradients else 100
+    counts = Axis(0, 1, words=lambda _: "", linear=True)  # until there are any
+    if gradients:
+        counts = Axis(0, 1.1 * max(count for _, count in gradients.bins), linear=True, most_marks=3)
     powers = Axis(LOWEST, HIGHEST, "", "2^{:g}".format, linear=True, marks=range(LOWEST, HIGHEST + 1, 8))
-    plot = Plot(*HISTOGRAM, powers, Axis(0, most, linear=True, most_marks=3))
+    plot = Plot(*HISTOGRAM, powers, counts)
     rows = words.account(asked, gradients)
     classes = ("strong", "formula", "formula", "formula", "measured-words")[: len(rows[0])]
     drawn = [

@@ -26,15 +26,15 @@ def share_text(share: Number) -> str:
 
 
 def size_text(size: Number) -> str:
-    """A power of two as one, whatever else in full, or beyond a million as the power that is nearest.
+    """A power of two as one, whatever else in full, or beyond a million in three digits.
 
-    >>> size_text(2.0**-25), size_text(65520.0), size_text(3.4e38)
-    ('2^-25', '65,520', '2^128')
+    >>> size_text(2.0**-25), size_text(65520.0), size_text(2.0**128), size_text(2.0**128 * (1 - 2**-8))
+    ('2^-25', '65,520', '2^128', '3.39e38')
     """
     mantissa, _ = math.frexp(size)
-    if mantissa == 0.5 or size > 1e6:
+    if mantissa == 0.5:
         return f"2^{math.log2(size):.0f}"
-    return f"{size:,.0f}"
+    return f"{size:.3g}".replace("e+", "e") if size > 1e6 else f"{size:,.0f}"
 
 
 def account(asked: Scaling, gradients: Gradients | None) -> list[list[str]]:
@@ -105,12 +105,19 @@ def _what_helps(asked: Scaling, gradients: Gradients) -> str:
     too_large = gradients.fates[asked.fmt].measured[BEYOND]
     if not powers:
         over, reach = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
-        which = "No scale" if over >= reach else "No power of two, though a scale between two,"
-        return f"{which} keeps all: they reach over {over:.1f} powers of two, and {f.label} over {reach:.1f}."
+        none = (
+            "No scale keeps all"
+            if over >= reach
+            else "No power of two keeps all, though a scale between two would"
+        )
+        return f"{none}: these gradients span {over:.1f} powers of two, {f.label} {reach:.1f}."
     if powers.start <= 0 and not too_large:
         begins = size_text(f.smallest_subnormal)
         return f"It needs no scale: its numbers begin at {begins}, these gradients at 2^{smallest:.0f}."
-    spoils = "One spoils the step: a constant scale ends in NaN, GradScaler skips it and halves. "
+    spoils = (
+        "A single one spoils the step: with a constant scale the weights end in NaN; "
+        "GradScaler skips the step and halves the scale. "
+    )
     least, greatest = max(powers.start, 0), powers[-1]
     scales = f"scales 2^{least} to 2^{greatest}" if least < greatest else f"scale 2^{greatest}"
     return f"{spoils if too_large and f.has_infinity else ''}None is lost at {scales}."

@@ -105,21 +105,25 @@ def meaning(plan: Plan) -> str:
     best, kept = plan.choosing(plan.least), plan.all_kept.predicted.peak
     whole, most, least = map(decimal_bytes_text, (kept, plan.predicted.peak, best.predicted.peak))
     if plan.least == "0":
-        return f"Nothing keeps less than the {whole} of everything kept: here computing again saves nothing."
+        return f"Here computing again saves nothing: all kept is {whole}, and no choice gets below that."
     said = f"Nothing is computed again, and {whole} are kept."
     if plan.again != "0":
         said = (
-            f"With {again_text(plan.again)} autograd keeps at most {most} at one time, "
-            f"{plan.predicted.peak / kept:.3g} of {whole}, for {plan.ratio:.4g} times the FLOPs."
+            f"With {again_text(plan.again)}: at most {most} kept at one time, "
+            f"{100 * plan.predicted.peak / kept:.3g} % of {whole}, for {plan.ratio:.4g} times the FLOPs."
         )
-    better = f"{again_text(plan.least).capitalize()} would keep least: {least} for {best.ratio:.4g} times the FLOPs."
+    price = f" for {best.ratio:.4g} times the FLOPs" if best.ratio != plan.ratio else ""
+    better = f"{again_text(plan.least).capitalize()} would keep least: {least}{price}."
     if plan.predicted.peak == best.predicted.peak:
         better = "Nothing else here keeps less."
     if plan.state_bytes > MUCH * kept:
+        helps = "helps" if plan.again != "0" else "would help"
         better = (
             f"But parameters, gradients and AdamW's state hold {decimal_bytes_text(plan.state_bytes)}, "
-            f"{plan.state_bytes / kept:,.0f} times as much: this helps little."
+            f"{plan.state_bytes / kept:,.0f} times the {whole}: computing again {helps} little."
         )
+    elif not plan.early_stop and 6 * plan.predicted.flops == 8 * plan.all_kept.predicted.flops:
+        said += " That is 8/6: without early stop each segment is run again to its end."
     return f"{said} {better}"
 
 

@@ -8,6 +8,8 @@ from course_utils import layout, measure
 from course_utils.labs.stride.asked import MOST_DIMENSIONS, MOST_ELEMENTS, Chain, Tensor, Way
 from course_utils.labs.stride.words import EXAMPLES, INDEX_EXAMPLE, Operation
 
+LONGEST = 250  # characters, which stand in two lines
+
 
 def at_once(chain: Chain, found: object) -> Way:
     """Every tensor on the way, and where torch's own pointer to the element stands."""
@@ -28,7 +30,9 @@ def applied(chain: Chain) -> tuple[list[torch.Tensor], str]:
         try:
             tensors.append(_after(link, tensors[-1]))
         except ValueError as error:
-            return tensors, f"The operation {link.text} {error}"
+            refusal = f"The operation {link.text} {error}"
+            full = f"{refusal} Shown: the tensor before it."
+            return tensors, full if len(full) <= LONGEST else refusal
     return tensors, ""
 
 

@@ -9,7 +9,7 @@ from course_utils.labs.draw.lettering import fitted, width_of
 from course_utils.labs.draw.svg import SHADES, element, picture, point, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.stride.asked import Chain, Way, base
-from course_utils.quantities import Number
+from course_utils.quantities import Number, count_text
 
 WIDTH, HEIGHT, NAME_X = 1000, 450, 76
 CELL, CELL_HEIGHT, SEAM = 36, 26, 2
@@ -130,16 +130,34 @@ def _meaning(way: Way, width: int) -> str:
     places, owned = way.end.places, len(way.numbers)
     unseen = owned - len({*places.values()})
     copied = [t.operation for t in way.tensors if t.storage == "copied"]
-    said = ["A view of the same storage: nothing was copied"]
+    said = [f"A view: {_news(way)}; no number has moved"]
     if copied:
         said = [f"Copied by {' and '.join(copied)}: {width * owned} bytes of its own"]
     elif len(way.tensors) == 1:
-        said = [f"{owned} numbers, each where its index says"]
+        numbers, strides = count_text(owned, "number"), way.end.stride
+        said = [
+            f"{numbers} in one row of storage; the strides {strides} say how far a step along each dimension goes"
+        ]
     if len(places) > owned - unseen:
-        said.append("several elements share a place")
+        said.append(f"{len(places)} elements share {count_text(owned - unseen, 'place')}")
     if unseen:
-        said.append(f"{width * unseen} bytes that it does not see stay allocated with it")
+        said.append(f"it keeps {width * unseen} bytes allocated that it does not see")
     return f"{'; '.join(said)}."
+
+
+def _news(way: Way) -> str:
+    """What sets a view apart from the tensor it was made of."""
+    before, after = way.tensors[0], way.end
+    kept = {
+        "shape": before.shape == after.shape,
+        "strides": before.stride == after.stride,
+        "offset": before.offset == after.offset,
+    }
+    new = [name for name, same in kept.items() if not same]
+    if not new:
+        return "shape, strides and offset are as before"
+    listed = " and ".join(filter(None, [", ".join(new[:-1]), new[-1]]))
+    return f"only {listed} {'is' if new == ['shape'] or new == ['offset'] else 'are'} new"
 
 
 def _table(chain: Chain, way: Way) -> list[Sequence[str]]:
