@@ -30,7 +30,7 @@ def test_the_segment_follows_the_keyboard_and_stays_within_the_stack(recompute_p
     handle.focus()
     for _ in range(3):
         recompute_page.keyboard.press("ArrowLeft")
-    expect(meaning).to_contain_text("With segments of 1 block autograd keeps at most 3.15 MB")
+    expect(meaning).to_contain_text("With segments of 1 block: at most 3.15 MB kept")
     expect(meaning).to_contain_text("Nothing else here keeps less.")
     for _ in range(20):
         recompute_page.keyboard.press("ArrowRight")
@@ -62,7 +62,7 @@ def test_scores_alone_take_the_place_of_segments(recompute_page):
     lab = browser.lab_of(recompute_page, "recompute")
     browser.press(lab, "only the scores?")
     expect(lab.locator(".course-meaning")).to_contain_text(
-        "With only the scores computed again autograd keeps at most"
+        "With only the scores computed again: at most 53 MB kept"
     )
     expect(lab.get_by_text("segment s", exact=True)).to_be_hidden()
     lab.get_by_role("checkbox", name="only the scores again").uncheck()
@@ -73,7 +73,7 @@ def test_nonsense_gets_a_sentence_and_a_preset_recovers(recompute_page):
     lab = browser.lab_of(recompute_page, "recompute")
     browser.press(lab, "with few tokens?")
     expect(lab.locator(".course-meaning")).to_contain_text(
-        "this helps little"
+        "computing again helps little"
     )  # before the typing, which it would take back
     lab.get_by_title("width H, typed").fill("<img src=x>")
     expect(lab.locator(".course-mistake")).to_contain_text("width H is a size")
