@@ -20,9 +20,9 @@ from course_utils.quantities import (
     times_text,
 )
 
-WIDTH, HEIGHT = 1000, 380
+WIDTH, HEIGHT = 1000, 370
 ROW, WORDS_AT, NOTES_AT = 18, 100, 142
-ROOF, TIMES = (90, 218, 370, 120), (590, 218, 370, 120)  # left, top, width, height
+ROOF, TIMES = (90, 218, 370, 110), (590, 218, 370, 110)  # left, top, width, height
 SIZES = [2.0**power for power in range(21)]
 
 
