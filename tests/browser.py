@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
+from course_utils.desk import websocket
 from tests.waiting import wait_until
 
 expect.set_options(timeout=120_000)  # a busy machine takes its time
@@ -66,7 +67,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
     own = {f"JUPYTER{name}_DIR": str(folder / ".jupyter" / name) for name in ("_CONFIG", "_DATA", "_RUNTIME")}
     own |= {f"JUPYTERLAB_{name}_DIR": str(folder / ".jupyter" / name) for name in ("SETTINGS", "WORKSPACES")}
     options = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", "--allow-root"]
-    options += [EXPOSED]
+    options += [EXPOSED, websocket.OPTION]
     environment = os.environ | own | {"JUPYTER_TOKEN": token}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", *options]
     with (folder / "jupyterlab.log").open("w") as log:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 
+from course_utils.desk import websocket
 from course_utils.desk.copies import named
 
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
@@ -66,7 +67,15 @@ def present(chosen: Path, options: list[str]) -> None:
             signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
-        jupyterlab(["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", *only_the_notebook, *options])
+        jupyterlab(
+            [
+                "--ip=127.0.0.1",
+                f"--ServerApp.root_dir={copies}",
+                websocket.OPTION,
+                *only_the_notebook,
+                *options,
+            ]
+        )
 
 
 def configure(own: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from jupyter_server.serverapp import list_running_servers
 from jupyterlab.labapp import LabApp
 
-from course_utils.desk import contents, copies
+from course_utils.desk import contents, copies, websocket
 
 
 def main(options: list[str]) -> None:
@@ -24,6 +24,7 @@ def main(options: list[str]) -> None:
             f"--ServerApp.root_dir={copies.ROOT}",
             "--ServerApp.jpserver_extensions=course_utils.desk.contents=True",
             "--LabApp.default_url=/contents",
+            websocket.OPTION,
             *options,
         ]
     )

@@ -49,8 +49,9 @@ function render({ model, el }) {
   }
 
   function tabulate() {
-    table.replaceChildren();
     fold.hidden = !model.get("table").length;
+    if (!fold.open) return; // it is filled when it is unfolded: no movement waits for what nobody sees
+    table.replaceChildren();
     model.get("table").forEach((cells, number) => {
       const row = table.insertRow();
       for (const words of cells) {
@@ -137,6 +138,7 @@ function render({ model, el }) {
     link.click();
     URL.revokeObjectURL(link.href);
   };
+  fold.addEventListener("toggle", tabulate);
   model.on("change:svg", draw);
   model.on("change:table", tabulate);
   model.on("change:meaning change:mistake change:report change:failed change:progress", tell);
