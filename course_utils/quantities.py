@@ -6,7 +6,7 @@ a measured one. Predictions and measurements meet nowhere else.
 
 import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Number = int | float
@@ -163,6 +163,16 @@ def count_text(n: int, of: str) -> str:
     ('1 step', '8,192 steps', '1.21e+24 steps')
     """
     return f"{n:,} {of}{'s' * (n != 1)}" if n < 10**15 else f"{n:.3g} {of}s"
+
+
+def listed(names: Sequence[object]) -> str:
+    """Names as a sentence has them; nothing for none.
+
+    >>> listed(["model", "step", "data"])
+    'model, step and data'
+    """
+    *first, last = map(str, names or [""])
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def times_text(ratio: Number) -> str:

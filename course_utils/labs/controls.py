@@ -1,8 +1,8 @@
 """A widget for each kind of field."""
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import ipywidgets as widgets
 import traitlets
@@ -82,7 +82,21 @@ class TypedSize(widgets.Text):
     value = traitlets.CUnicode().tag(sync=True)
 
 
-class SizeControl(widgets.HBox):
+class _Parts(widgets.HBox):
+    """Parts that set a value together, and follow it; while they follow, they do not set it."""
+
+    _following = False
+
+    @contextmanager
+    def _led(self) -> Iterator[None]:
+        self._following = True
+        try:
+            yield
+        finally:
+            self._following = False
+
+
+class SizeControl(_Parts):
     """A logarithmic slider and a field beside it; `value` is the number, or whatever was typed.
 
     The slider stands on one of its steps, next to a number that was typed: in the page it would go there by itself,
@@ -104,7 +118,6 @@ class SizeControl(widgets.HBox):
             style={"description_width": f"{name_px}px"},
         )
         self._field = widgets.Text(str(value), continuous_update=True, layout=widgets.Layout(width="80px"))
-        self._following = False
         self.name = name
         self._slider.observe(self._dragged, names="value")
         self._field.observe(self._typed, names="value")
@@ -133,15 +146,12 @@ class SizeControl(widgets.HBox):
 
     def _show(self, change: dict[str, object]) -> None:
         """Move slider and field to where the value is, without being moved by them."""
-        self._following = True
-        try:
+        with self._led():
             if self._field.value != str(self.value):
                 self._field.value = str(self.value)
             steps = self._steps_of_value()
             if steps not in (None, self._slider_steps()):
                 self._slider.value = 2 ** (STEP * steps)
-        finally:
-            self._following = False
 
     def _slider_steps(self) -> int | None:
         return _steps(self._slider.value) if math.isfinite(self._slider.value) else None
@@ -153,7 +163,7 @@ class SizeControl(widgets.HBox):
             return None  # the lab says so; the slider stays
 
 
-class SizesControl(widgets.HBox):
+class SizesControl(_Parts):
     """A size for each of some names, which may change; `value` remembers the sizes of names that have gone."""
 
     value = traitlets.Dict(traitlets.Union([traitlets.Int(), traitlets.Unicode()]))
@@ -164,7 +174,6 @@ class SizesControl(widgets.HBox):
             SizeControl("", fields.NEW_NAMES_SIZE, name_px=64, slider_px=145) for _ in range(self.most_names)
         ]
         self._names: Sequence[str] = ()
-        self._following = False
         for control in self._sizes:
             control.observe(self._moved, names="value")
         super().__init__(self._sizes, value=value, layout=widgets.Layout(flex_flow="row wrap"))
@@ -176,16 +185,13 @@ class SizesControl(widgets.HBox):
         self._follow(None)
 
     def _follow(self, _: object) -> None:
-        self._following = True
-        try:
+        with self._led():
             for place, control in enumerate(self._sizes):
                 used = place < len(self._names)
                 control.layout.display = "" if used else "none"
                 if used:
                     control.name = self._names[place]
                     control.value = self.value.get(control.name, fields.NEW_NAMES_SIZE)
-        finally:
-            self._following = False
 
     def _moved(self, change: dict[str, object]) -> None:
         if not self._following:
@@ -194,14 +200,13 @@ class SizesControl(widgets.HBox):
             self.value = dict(gone[-50:]) | shown | {change["owner"].name: change["new"]}
 
 
-class SeveralControl(widgets.HBox):
+class SeveralControl(_Parts):
     """A tick for each of a few; `value` names those that are ticked, in order."""
 
     value = traitlets.Tuple()
 
     def __init__(self, label: str, options: Sequence[str], value: Sequence[str]) -> None:
         self._ticks = {name: _tick(name, name in value) for name in options}
-        self._following = False
         for one in self._ticks.values():
             one.observe(self._ticked, names="value")
         layout = widgets.Layout(flex_flow="row wrap", grid_gap="0 12px")
@@ -214,9 +219,6 @@ class SeveralControl(widgets.HBox):
             self.value = tuple(name for name, one in self._ticks.items() if one.value)
 
     def _show(self, change: Mapping[str, object]) -> None:
-        self._following = True
-        try:
+        with self._led():
             for name, one in self._ticks.items():
                 one.value = name in change["new"]
-        finally:
-            self._following = False

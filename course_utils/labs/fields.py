@@ -187,6 +187,11 @@ class Typed(Field):
 # Each returns a dataclass's field, and says Any of it, as dataclasses.field does.
 
 
+def said_is(name: str, answer: object) -> Callable[[Said], bool]:
+    """For `when`: asked where that is the answer to another question."""
+    return lambda said: said[name] == answer
+
+
 def _asks(one: Field) -> object:
     if isinstance(one.default, dict):
         return dataclasses.field(default_factory=lambda: dict(one.default), metadata={"field": one})

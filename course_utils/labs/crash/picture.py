@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 
 from course_utils.labs.crash.asked import CRASHES, DONE, Life, Plan, Story
-from course_utils.labs.crash.words import account, listed, meaning, next_process
+from course_utils.labs.crash.words import account, meaning, next_process
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
-from course_utils.quantities import Number
+from course_utils.quantities import Number, listed
 
 WIDTH, HEIGHT = 1000, 480
 LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 206, 118, 782, 218

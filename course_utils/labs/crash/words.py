@@ -5,7 +5,7 @@ from functools import partial
 
 from course_utils import predict
 from course_utils.labs.crash.asked import CRASHES, PARTS, RUNS, Life, Plan, Story
-from course_utils.quantities import count_text
+from course_utils.quantities import count_text, listed
 
 _steps = partial(count_text, of="step")
 WITHOUT: Mapping[str, str] = {
@@ -15,16 +15,6 @@ WITHOUT: Mapping[str, str] = {
     "data": "the first batches",
     "generators": "dropout's first masks",
 }
-
-
-def listed(names: Sequence[object]) -> str:
-    """Names as a sentence has them.
-
-    >>> listed(["model", "step", "data"])
-    'model, step and data'
-    """
-    *first, last = map(str, names)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def meaning(plan: Plan, story: Story) -> str:

@@ -1,17 +1,17 @@
 """How much room words take, by the font's own widths, so that they can be placed before anybody sees them."""
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from course_utils.labs.draw.svg import rect, text
+from course_utils.labs.draw.svg import dot, rect, scaled, text
 from course_utils.quantities import Number
 
 # DejaVu Sans, which the still picture is set in; in thousandths of its size.
 _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(encoding="utf-8"))
 _BOLD = {"strong", "formula", "measured-words", "alarm"}  # classes of picture.css, and below their sizes
 _SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}
+_DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
 _MONOSPACED = 603  # each character of "code"
 WIDEST = 1000  # what a character that is not in the table is taken for
@@ -36,8 +36,7 @@ def fitted(x: Number, y: Number, words: str, right: Number, class_: str = "") ->
     taken = width_of(words, class_)
     if taken <= right - x:
         return text(x, y, words, class_=class_)
-    scale = math.floor(1000 * (right - x) / taken) / 1000
-    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{text(0, 0, words, class_=class_)}</g>'
+    return scaled(x, y, (right - x) / taken, text(0, 0, words, class_=class_))
 
 
 def columns(
@@ -60,14 +59,25 @@ def columns(
         for n in range(len(classes))
     ]
     starts = [sum(widths[:n]) + gap * n for n in range(len(classes))]
-    scale = min(1, math.floor(1000 * (right - x) / (starts[-1] + widths[-1])) / 1000)
     cells = [
         text(start, step * row, cell, class_=class_)
         for row, (said, style) in enumerate(zip(rows, styled, strict=True))
         for start, cell, class_ in zip(starts, said, style, strict=True)
         if cell
     ]
-    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{"".join(cells)}</g>'
+    return scaled(x, y, (right - x) / (starts[-1] + widths[-1]), *cells)
+
+
+def account(
+    rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
+) -> Iterator[str]:
+    """Rows of a name, words from x on, and their class: a line for each, with a dot before what was predicted or measured."""
+    for row, (name, words, class_) in enumerate(rows):
+        at = y + step * row
+        yield text(0, at, name, class_="faint")
+        yield fitted(x, at, words, right, class_)
+        if class_ in _DOTS:
+            yield dot(x - 11, at - 5, class_=_DOTS[class_])
 
 
 def key(items: Sequence[tuple[str, str]], x: Number, y: Number, class_: str = "small") -> str:

@@ -4,6 +4,7 @@ Shapes carry a class and no colour of their own: `picture.css` holds the colours
 they follow the reader's theme.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from html import escape
@@ -67,6 +68,12 @@ def dot(x: Number, y: Number, radius: Number = 5, **attributes: object) -> str:
 def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
     """An X: where something ended."""
     return "".join(polyline([(x - arm, y - d), (x + arm, y + d)], **attributes) for d in (arm, -arm))
+
+
+def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
+    """A part of the picture that begins at a place, and is drawn smaller there if it has to be."""
+    scale = min(1, math.floor(1000 * scale) / 1000)
+    return element("g", *children, transform=f"translate({x:g} {y:g}) scale({scale:g})")
 
 
 def picture(width: Number, height: Number, *children: str) -> str:

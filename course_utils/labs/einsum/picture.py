@@ -1,12 +1,11 @@
 """The pattern by the roles of its names, its loops, their cost, and the cost of the orders."""
 
-import math
 from collections.abc import Iterator, Sequence
 
 from course_utils import einsums, predict
 from course_utils.einsums import Order, operand_name
 from course_utils.labs.draw.lettering import fitted, width_of
-from course_utils.labs.draw.svg import picture, rect, text
+from course_utils.labs.draw.svg import picture, rect, scaled, text
 from course_utils.labs.einsum.asked import Asked, Found
 from course_utils.labs.lab import View
 from course_utils.quantities import Number, count_text, number_text, rate_text, seconds_text, times_text
@@ -64,12 +63,7 @@ def _pattern(asked: Asked) -> str:
         chips, end = _chips([(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names], begin, 6)
         parts += [text(x, 24, label, class_="strong"), chips]
         x = end + 18
-    return _scaled(parts, 0, 0, WIDTH / x)
-
-
-def _scaled(parts: Sequence[str], x: Number, y: Number, scale: Number) -> str:
-    scale = min(1, math.floor(1000 * scale) / 1000)
-    return f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{"".join(parts)}</g>'
+    return scaled(0, 0, WIDTH / x, *parts)
 
 
 def _loops(asked: Asked) -> tuple[str, Number]:
@@ -81,7 +75,7 @@ def _loops(asked: Asked) -> tuple[str, Number]:
         parts.append(text(width_of(line, "code") - width_of(code, "code"), ROW * row, code, class_="code"))
     widest = max(width_of(line, "code") for line in lines)
     scale = min(1, LOOPS_WIDTH / widest, LOOPS_HEIGHT / (ROW * len(lines)))
-    return _scaled(parts, 0, TOP + 24, scale), ROW * len(lines) * scale
+    return scaled(0, TOP + 24, scale, *parts), ROW * len(lines) * scale
 
 
 # What it costs.

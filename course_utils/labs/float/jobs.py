@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from course_utils import floats, measure
 from course_utils.labs.float.asked import Cast
-from course_utils.labs.float.picture import NAMES, listed
+from course_utils.labs.float.picture import NAMES
 from course_utils.labs.lab import Progress
+from course_utils.quantities import listed
 
 AT_ONCE = 4096  # patterns between two reports
 

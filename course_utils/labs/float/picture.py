@@ -1,7 +1,7 @@
 """A number in eight formats: every bit a box to click, the value as the formula, and what became of the number."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 
 from course_utils import floats
@@ -9,7 +9,7 @@ from course_utils.labs.draw.lettering import fitted, width_of
 from course_utils.labs.draw.svg import button, picture, rect, text
 from course_utils.labs.float.asked import Cast, Stored
 from course_utils.labs.lab import View
-from course_utils.quantities import Number
+from course_utils.quantities import Number, listed
 
 NAMES = {name: f.label for name, f in floats.FORMATS.items()}
 WIDTH, TOP, ROW = 1000, 28, 55
@@ -87,19 +87,13 @@ def _meaning(cast: Cast) -> str:
     by_fate = {fate: [] for fate in ("exact", "rounded", "too large", "too small")}
     for fmt, stored in cast.stored.items():
         by_fate[stored.fate].append(NAMES[fmt])
-    exact, rounded, large, small = map(listed, by_fate.values())
+    names = ("all eight" if len(some) == len(NAMES) else listed(some) for some in by_fate.values())
+    exact, rounded, large, small = names
     said = [f"too large for {large}"] if large else []
     said += [f"too small for {small}"] if small else []
     said += [f"rounded in {rounded}"] if exact and rounded else []
     said += [f"exact in {exact or 'none of the eight'}"]
     return f"The number {cast.words} is {'; '.join(said)}."
-
-
-def listed(names: Sequence[str]) -> str:
-    """a, b and c."""
-    if len(names) == len(NAMES):
-        return "all eight"
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _event(stored: Stored) -> str:

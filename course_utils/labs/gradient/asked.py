@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from course_utils import predict
-from course_utils.labs.fields import Said, choice, size, tick, typed, whole
+from course_utils.labs.fields import choice, said_is, size, tick, typed, whole
 from course_utils.quantities import Ledger
 
 DEEPEST = 12
@@ -22,12 +22,7 @@ PRESETS = {
 }
 
 
-def _of_layers(said: Said) -> bool:
-    return said["what"] == "layers"
-
-
-def _of_a_transformer(said: Said) -> bool:
-    return said["what"] == "transformer"
+_of_layers, _of_a_transformer = said_is("what", "layers"), said_is("what", "transformer")
 
 
 @dataclass(frozen=True)

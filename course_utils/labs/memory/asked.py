@@ -1,11 +1,11 @@
 """A training run as it is asked for: a model of some sizes, how it is trained, and on which machines."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from course_utils import predict
-from course_utils.labs.fields import Said, choice, size, tick
+from course_utils.labs.fields import choice, said_is, size, tick
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger
 
@@ -37,8 +37,7 @@ PRESETS = {"do 8 H100s hold 8B?": sizes_of(LARGE) | _PLAIN | _EIGHT_H100S} | {
 }
 
 
-def _of(kind: str) -> Callable[[Said], bool]:
-    return lambda said: said["kind"] == kind
+_of_gpts, _of_llamas = said_is("kind", "GPT"), said_is("kind", "Llama")
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,9 @@ class Run:
     layers: int = size("layers", LARGE.layers, slider=False)
     width: int = size("width", LARGE.width, slider=False)
     heads: int = size("heads", LARGE.heads, slider=False)
-    kv_heads: int = size("KV heads", LARGE.kv_heads, slider=False, when=_of("Llama"))
-    feed_forward: int = size("MLP width", LARGE.inner_width, slider=False, when=_of("Llama"))
-    positions: int = size("positions", LARGE.context, slider=False, when=_of("GPT"))
+    kv_heads: int = size("KV heads", LARGE.kv_heads, slider=False, when=_of_llamas)
+    feed_forward: int = size("MLP width", LARGE.inner_width, slider=False, when=_of_llamas)
+    positions: int = size("positions", LARGE.context, slider=False, when=_of_gpts)
     vocabulary: int = size("vocabulary", LARGE.vocabulary, slider=False)
     recipe: str = choice("recipe", tuple(predict.RECIPES), "bf16+master adamw", menu=True)
     batch: int = size("batch on each", 1, slider_px=SLIDER_PX)

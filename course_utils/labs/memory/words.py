@@ -10,7 +10,7 @@ from course_utils.labs.memory.asked import MACHINES
 from course_utils.predict import TrainingPlan
 from course_utils.predict.fitting import Changes
 from course_utils.predict.training import STEP_COUNTER_BYTES
-from course_utils.quantities import Ledger, bytes_text
+from course_utils.quantities import Ledger, bytes_text, listed
 from course_utils.quantities import decimal_bytes_text as short
 
 MOST_CHANGES = 4  # that are said: three remedies of one change, two of two, or one of more
@@ -87,8 +87,7 @@ def changes_text(changes: Changes) -> str:
         "machines": "at least {:,} machines",
         "recipe": "the recipe {}",
     }
-    *some, last = (said[name].format(value) for name, value in changes.items())
-    return f"{', '.join(some)} and {last}" if some else last
+    return listed([said[name].format(value) for name, value in changes.items()])
 
 
 # In formulas, with the numbers filled in.

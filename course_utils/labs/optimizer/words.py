@@ -8,7 +8,7 @@ from functools import partial
 from course_utils import predict
 from course_utils.descents import RULES
 from course_utils.labs.optimizer.asked import EDGE, LINEAR, Race
-from course_utils.quantities import Number, count_text, times_text
+from course_utils.quantities import Number, count_text, listed, times_text
 
 _steps = partial(count_text, of="step")
 TWO_LINES = 236  # letters that fit in the page
@@ -179,8 +179,7 @@ def account(race: Race) -> list[Sequence[str]]:
 
 def of_those_who_divide(race: Race) -> str:
     """What a learning rate is to them."""
-    *others, last = race.dividing
-    who = f"{', '.join(others)} and {last} divide" if others else f"{last} divides"
+    who = f"{listed(race.dividing)} divide{'s' * (len(race.dividing) == 1)}"
     return (
         f"{who} the gradient by its size: there lr = {race.lr:.4g} is a length, and no curvature bounds it."
     )

@@ -6,7 +6,7 @@ from functools import cache
 
 from course_utils import predict
 from course_utils.labs.draw.lettering import fitted, width_of
-from course_utils.labs.draw.svg import SHADES, element, picture, point, rect, text
+from course_utils.labs.draw.svg import SHADES, element, picture, point, rect, scaled, text
 from course_utils.labs.lab import View
 from course_utils.labs.stride.asked import Chain, Way, base
 from course_utils.quantities import Number, count_text
@@ -94,8 +94,7 @@ def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
         words = _listed(index)
         names = {"key": words, "label": f"[{words}] is {way.numbers[place]}, at {place}"}
         parts.append(point(_cell(place, way, box, digits), ring, row=f"{index[:-2]} {row}", **names))
-    grid = element("g", *parts, transform=f"translate(0 {top:g}) scale({scale:g})")
-    return grid, scale * step_y * lines
+    return scaled(0, top, scale, *parts), scale * step_y * lines
 
 
 def _arranged(count: int, step_x: Number, step_y: Number, room: Number) -> tuple[Number, int, int]:
