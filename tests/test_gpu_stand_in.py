@@ -8,7 +8,7 @@ import torch
 
 from course_utils import apart, measure, products
 from course_utils.labs.lab import Progress
-from course_utils.measure import timing
+from course_utils.measure import alone, on_gpu, timing
 from tests.small_lab import small_lab
 
 MB = 10**6
@@ -49,7 +49,7 @@ class Gpu:
         self.waits += 1
         self.host = self.waited_until = max(self.host, self.done)
 
-    # What timing.py asks of torch and of time.
+    # What timing asks of torch and of time.
 
     def torch(self):
         gpu = self
@@ -106,9 +106,10 @@ class Gpu:
 
 def timed(gpu, at_most_s=2.0):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "torch", gpu.torch())
-        patch.setattr(timing, "time", gpu.time())
-        patch.setattr(timing, "fcntl", None)
+        for module in (timing, on_gpu):
+            patch.setattr(module, "torch", gpu.torch())
+            patch.setattr(module, "time", gpu.time())
+        patch.setattr(alone, "fcntl", None)
         return measure.time_call(gpu.call, device="cuda", at_most_s=at_most_s)
 
 
@@ -148,7 +149,7 @@ def test_sampling_goes_on_until_a_clock_that_rises_has_risen():
     seen = timed(gpu)
     assert seen.seconds == pytest.approx(1e-3)
     assert seen.converged
-    assert seen.spent_s > 0.4 + timing.QUIET_S
+    assert seen.spent_s > 0.4 + on_gpu.QUIET_S
 
 
 def test_a_clock_that_never_settles_is_sampled_to_the_end_and_said_to_disagree():

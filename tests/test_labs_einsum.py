@@ -203,7 +203,7 @@ def test_an_order_that_is_too_dear_is_left_out_and_the_next_dearest_timed(einsum
 
 def test_timing_stops_when_it_is_told_to(einsum, monkeypatch):
     monkeypatch.setattr(jobs, "AT_MOST_S", 30)
-    monkeypatch.setattr("course_utils.measure.timing.AGREEMENT", -1.0)  # samples never agree
+    monkeypatch.setattr("course_utils.measure.on_cpu.AGREEMENT", -1.0)  # samples never agree
     einsum.set(pattern="b d, d k -> b k", sizes={})
     einsum.start("Time it")
     einsum.stop()

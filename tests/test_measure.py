@@ -24,7 +24,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import flop_registry
 
 from course_utils import measure
-from course_utils.measure import Timing, counting, memory, timing
+from course_utils.measure import Timing, alone, counting, memory, on_cpu, timing
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 6)
@@ -351,7 +351,7 @@ def test_a_timing_is_quiet_only_if_it_converged_and_nothing_else_was_seen():
 def lock(tmp_path, monkeypatch):
     """A folder of its own for lock files, so that tests beside this one aren't waited for; the CPU's lock file."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with timing._lock_file("cpu"):
+    with alone.lock_file("cpu"):
         pass
     (path,) = tmp_path.glob("*.lock")
     return path
@@ -396,8 +396,9 @@ def timed(durations, at_most_s, quiet=True):
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(tempfile, "tempdir", folder)
-        patch.setattr(timing, "time", clock)
-        patch.setattr(timing, "_OtherWork", lambda: clock)
+        for module in (timing, on_cpu, alone):
+            patch.setattr(module, "time", clock)
+        patch.setattr(on_cpu, "_OtherWork", lambda: clock)
         return measure.time_call(fn, at_most_s=at_most_s), len(calls)
 
 
@@ -544,11 +545,11 @@ def test_once_the_other_process_is_done_the_wait_is_over(holder, lock):
 
 
 def test_each_device_has_a_lock_of_its_own(holder):
-    with timing._lock_file("meta") as ours:
-        assert list(timing._wait_for(ours, 0, 0)) == []
+    with alone.lock_file("meta") as ours:
+        assert list(alone.wait_for(ours, 0, 0)) == []
 
 
-@pytest.mark.skipif(not hasattr(timing.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread.")
+@pytest.mark.skipif(not hasattr(on_cpu.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread.")
 def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time(lock):
     asleep = measure.time_call(lambda: time.sleep(0.002), at_most_s=0.1)
     assert asleep.clock == "wall time"
@@ -557,12 +558,12 @@ def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threa
 
 
 def test_where_waits_are_not_counted_by_thread_the_wall_tells(lock, monkeypatch):
-    monkeypatch.setattr(timing, "resource", types.SimpleNamespace())  # as on macOS
+    monkeypatch.setattr(on_cpu, "resource", types.SimpleNamespace())  # as on macOS
     assert measure.time_call(lambda: sum(range(10_000)), at_most_s=0.1).clock == "wall time"
 
 
 def test_where_files_cannot_be_locked_it_measures_without(lock, monkeypatch):
-    monkeypatch.setattr(timing, "fcntl", None)
+    monkeypatch.setattr(alone, "fcntl", None)
     assert measure.time_call(lambda: None, at_most_s=0.01).samples
 
 
@@ -580,10 +581,10 @@ def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, other
 
         return Times(**vars(total))
 
-    monkeypatch.setattr(timing, "psutil", types.SimpleNamespace(cpu_times=cores, cpu_count=lambda: 2))
+    monkeypatch.setattr(on_cpu, "psutil", types.SimpleNamespace(cpu_times=cores, cpu_count=lambda: 2))
     clock.process_time = lambda: ours_s * (clock.now - 100)
-    monkeypatch.setattr(timing, "time", clock)
-    others = timing._OtherWork()
+    monkeypatch.setattr(on_cpu, "time", clock)
+    others = on_cpu._OtherWork()
     clock.sleep(1.0)
     total.user += ours_s + others_s
     total.iowait += 0.2

@@ -15,7 +15,9 @@ from course_utils.measure.memory import (
     saved_bytes_by_part,
     storage_bytes,
 )
-from course_utils.measure.timing import Step, Timing, cpu_threads, time_call, timing_steps
+from course_utils.measure.on_cpu import cpu_threads
+from course_utils.measure.results import Step, Timing
+from course_utils.measure.timing import time_call, timing_steps
 
 __all__ = [
     "DTYPES",

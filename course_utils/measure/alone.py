@@ -1,0 +1,65 @@
+"""One measurement at a time on each device: a second one, in whatever process, waits its turn."""
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from course_utils.measure.results import Step
+from course_utils.quantities import Number
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where this course runs inside WSL2
+    fcntl = None
+
+
+@contextmanager
+def lock_file(device: str) -> Iterator[int | None]:
+    """An open file that stands for the device, for all processes of this user; None where there can be none."""
+    if fcntl is None:
+        yield None
+        return
+    which, descriptor = torch.device(device), None
+    name = f"course-utils-timing-{os.getuid()}-{which.type}-{which.index or 0}.lock"
+    # Better timed beside another than not at all: there may be no room, or a file or link of someone else's.
+    with contextlib.suppress(OSError):
+        path = Path(tempfile.gettempdir()) / name
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough if a child has inherited it
+            os.close(descriptor)
+
+
+def wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Step, None, bool]:
+    """Until the lock is ours, or time is up; whether it is ours."""
+    while lock is not None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            now = time.perf_counter()
+            if now >= deadline:
+                return False
+            holder = os.pread(lock, 20, 0).decode(errors="replace")
+            holder = holder if holder.isdecimal() else "unknown"
+            yield Step(
+                (now - begun) / (deadline - begun),
+                f"Waiting: process {holder} is measuring on this device, and two would time each other.",
+            )
+            time.sleep(min(0.05, max(0.0, deadline - now)))
+        else:
+            with contextlib.suppress(
+                OSError
+            ):  # on a full disk the others wait for a number they do not learn
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, str(os.getpid()).encode(), 0)
+            return True
+    return True

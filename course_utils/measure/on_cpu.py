@@ -1,0 +1,162 @@
+"""Samples of a call on a CPU: the best one counts.
+
+Other work on a CPU only ever makes a call slower. So the best of many samples is the one to believe.
+Sampling goes on until the three fastest agree, and until it has seen a while in which the machine had
+little else to do: a whole burst of other work agrees with itself too. What the rest of the samples say
+is the spread.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+import torch
+
+from course_utils.measure.results import Step, Timing
+from course_utils.quantities import Number, seconds_text
+
+try:
+    import resource
+except ImportError:  # not on Windows, where this course runs inside WSL2
+    resource = None
+
+SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
+AGREEMENT = 0.01  # between the fastest samples
+QUIET_S = 0.15  # in all
+SLICE_S = 0.05  # the system counts its cores' work in hundredths of a second
+OTHERS = 0.1  # share of the machine's cores from which on other work counts as a disturbance
+
+
+def samples(
+    fn: Callable[[], object], device: str, begun: Number, deadline: Number
+) -> Generator[Step, None, Timing]:
+    """From `begun` until they agree, or until the deadline."""
+    clock, others = _Clock(device), _OtherWork()
+    latest = clock.sample(fn, 1)  # cold: counts only if there is no time for another
+    if time.perf_counter() < deadline:
+        latest = clock.sample(fn, 1)  # warm: counts if it is long enough to be a sample
+    again = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))
+    taken = [latest] if again == 1 else []
+    fastest = [sample.wall_s if sample.waits else sample.cpu_s for sample in taken]
+    converged = False
+    while time.perf_counter() + (again > 1) * SAMPLE_S < deadline and not converged:
+        sample = clock.sample(fn, again)
+        taken.append(sample)
+        fastest = sorted([*fastest, sample.wall_s if sample.waits else sample.cpu_s])[:3]
+        agree = len(fastest) == 3 and fastest[2] <= fastest[0] * (1 + AGREEMENT)
+        others.look()
+        converged = agree and others.quiet_s >= QUIET_S
+        yield Step(
+            min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
+            f"{len(taken)} samples, the best {seconds_text(fastest[0])}",
+        )
+    kept = taken or [latest]
+    # A call that waits of its own accord, for a file or for other threads, is not told by its own thread's clock.
+    by_wall = clock.many_threads or all(sample.waits for sample in kept)
+    return Timing(
+        samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in kept),
+        statistic="best",
+        converged=converged,
+        clock="wall time" if by_wall else "thread time",
+        spent_s=time.perf_counter() - begun,
+        disturbance=others.in_words,
+    )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One call's share of a sample, by two clocks, and whether it gave the core away of its own accord."""
+
+    wall_s: Number
+    cpu_s: Number
+    waits: bool
+
+
+class _Clock:
+    def __init__(self, device: str) -> None:
+        self.synchronize = (
+            torch.accelerator.synchronize if torch.device(device).type != "cpu" else lambda: None
+        )
+        self.many_threads = torch.get_num_threads() > 1 or torch.device(device).type != "cpu"
+
+    def sample(self, fn: Callable[[], object], again: int) -> _Sample:
+        self.synchronize()
+        waits, wall, cpu = _waits(), time.perf_counter(), time.thread_time()
+        for _ in range(again):
+            fn()
+        self.synchronize()
+        cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+        return _Sample(wall / again, max(cpu, 1e-9) / again, _waits() >= waits + again)
+
+
+class _OtherWork:
+    """What the machine's cores did meanwhile, other than this process's work."""
+
+    def __init__(self) -> None:
+        self.quiet_s = 0.0
+        self._begun = self._latest = self._now()
+
+    @staticmethod
+    def _now() -> tuple[Number, Number]:
+        """(wall seconds, seconds that cores have spent on others), by the system's own account."""
+        cores = psutil.cpu_times()
+        busy = (
+            sum(cores)
+            - cores.idle
+            - sum(getattr(cores, name, 0) for name in ("iowait", "guest", "guest_nice"))
+        )
+        return time.perf_counter(), busy - time.process_time()
+
+    def look(self) -> None:
+        """Add the time since the last look to the quiet time, if it was."""
+        if time.perf_counter() - self._latest[0] >= SLICE_S:
+            now = self._now()
+            if _share(self._latest, now) < OTHERS:
+                self.quiet_s += now[0] - self._latest[0]
+            self._latest = now
+
+    @property
+    def in_words(self) -> str:
+        """What to say of the whole time; nothing if enough of it was quiet."""
+        if self.quiet_s >= QUIET_S:
+            return ""
+        now = self._now()
+        if now[0] - self._begun[0] < SLICE_S:
+            return ""  # too short to tell
+        share = _share(self._begun, now)
+        return f"other work took {share:.0%} of the machine's cores" if share >= OTHERS else ""
+
+
+def _share(before: tuple[Number, Number], after: tuple[Number, Number]) -> Number:
+    return (after[1] - before[1]) / (after[0] - before[0]) / (psutil.cpu_count() or 1)
+
+
+def _waits() -> Number:
+    """How often this thread has given its core away of its own accord; where nobody counts, always."""
+    if not hasattr(resource, "RUSAGE_THREAD"):  # macOS
+        return math.inf
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
+_thread_counts: list[int] = []  # what it was before, and then what each that is within asked for
+_counting = threading.Lock()
+
+
+@contextmanager
+def cpu_threads(number: int) -> Iterator[None]:
+    """torch runs on so many threads within, and on as many as before when the last that asked is done."""
+    with _counting:
+        _thread_counts.extend([number] if _thread_counts else [torch.get_num_threads(), number])
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        with _counting:
+            _thread_counts.pop(len(_thread_counts) - 1 - _thread_counts[::-1].index(number))
+            torch.set_num_threads(_thread_counts[-1])
+            if len(_thread_counts) == 1:
+                _thread_counts.clear()

@@ -1,0 +1,68 @@
+"""What a measurement that takes a while says on the way, and what a time is when it is known."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from course_utils.quantities import Number, seconds_text
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a measurement is, and what there is to say by now."""
+
+    fraction: Number
+    report: str
+    numbers: Mapping[str, Number] = field(default_factory=dict)  # for whoever draws them
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured: every sample in seconds a call, and what to make of them."""
+
+    samples: tuple[Number, ...]
+    statistic: str  # which of the samples `seconds` is: "best" or "typical"
+    converged: bool  # whether sampling ended because the samples agreed, and not because time was up
+    clock: str  # "thread time", "wall time" or "device events"
+    spent_s: Number  # the whole measurement, waiting included
+    disturbance: str = ""  # what was seen of other work; nothing on a quiet machine
+
+    @property
+    def best(self) -> Number:
+        """The fastest sample."""
+        return min(self.samples)
+
+    @property
+    def typical(self) -> Number:
+        """The median."""
+        return statistics.median(self.samples)
+
+    @property
+    def seconds(self) -> Number:
+        """Of one call: the best sample on a CPU, the typical one on a GPU; `statistic` says which."""
+        return self.best if self.statistic == "best" else self.typical
+
+    @property
+    def spread(self) -> Number:
+        """(typical - best) / best."""
+        return self.typical / self.best - 1
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing was seen that would make the time doubtful."""
+        return self.converged and not self.disturbance
+
+    @property
+    def doubt(self) -> str:
+        """What makes the time doubtful, if anything does."""
+        if self.quiet:
+            return ""
+        few = "only one sample" if len(self.samples) == 1 else f"only {len(self.samples)} samples"
+        return self.disturbance or (few if len(self.samples) < 3 else "the samples do not agree")
+
+    def __repr__(self) -> str:
+        doubt = "" if self.quiet else f"; {self.doubt}"
+        return (
+            f"{seconds_text(self.seconds)} ({self.statistic} of {len(self.samples)} samples, {self.clock}, "
+            f"spread {self.spread:.1%}{doubt})"
+        )
