@@ -54,10 +54,10 @@ anew: $(READY)
 	@$(RUN) -m course_utils.desk.anew "$$NB" "$$EXERCISE"
 
 present: $(READY)
-	@$(RUN) -m tests.present "$$NB" $(ALLOW_ROOT) $(ARGS)
+	@$(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
 slides: $(READY)
-	$(RUN) -m tests.slides $(ARGS)
+	$(RUN) -m course_utils.room.slides $(ARGS)
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)

@@ -3,10 +3,10 @@
 import nbformat
 import pytest
 
+from course_utils.room.slides.deck import deck
 from tests.browser import skip_without_browser
 from tests.outputs import NOTEBOOKS
-from tests.slides.deck import deck
-from tests.slides.sheet import SIZES, blank_page, open_deck
+from tests.tools.slide_sheets import SIZES, blank_page, open_deck
 
 skip_without_browser()
 

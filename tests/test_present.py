@@ -18,6 +18,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+from course_utils.room.present import main, notebook
 from tests.browser import (
     CHROMIUM_ARGUMENTS,
     EXPOSED,
@@ -29,7 +30,6 @@ from tests.browser import (
     skip_without_browser,
 )
 from tests.outputs import NOTEBOOKS, ROOT
-from tests.present import main, notebook
 from tests.test_project import make
 from tests.waiting import wait_until
 
@@ -60,7 +60,7 @@ def test_nonsense_gets_a_sentence_that_lists_what_there_is(name, capsys):
 
 def test_make_present_hands_on_the_name_and_keeps_the_token():
     said = make(ROOT, "-n", "present", "NB=04", "ARGS=--no-browser").stdout
-    assert '-m tests.present "$NB"' in said  # by way of the environment: no shell reads it
+    assert '-m course_utils.room.present "$NB"' in said  # by way of the environment: no shell reads it
     assert "token" not in said
     assert said.rstrip().endswith("--no-browser")
 
@@ -71,7 +71,7 @@ def presented(chosen: Path) -> Iterator[tuple[str, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    code = "import sys; from pathlib import Path; from tests.present import present; present(Path(sys.argv[1]), sys.argv[2:])"
+    code = "import sys; from pathlib import Path; from course_utils.room.present import present; present(Path(sys.argv[1]), sys.argv[2:])"
     options = [f"--ServerApp.port={port}", "--no-browser", "--allow-root", EXPOSED]
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()

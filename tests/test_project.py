@@ -48,6 +48,7 @@ MAY_IMPORT = {
     | {"predict", "models", "whole_models"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
     "desk": {"jupyter_server", "jupyterlab", "tornado"},
+    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk", "machines"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
+from course_utils.room.slides import __main__, formulas
+from course_utils.room.slides.choice import is_preparation, is_shown, pieces
+from course_utils.room.slides.deck import deck
 from tests.outputs import NOTEBOOKS
-from tests.slides import __main__, formulas
-from tests.slides.choice import is_preparation, is_shown, pieces
-from tests.slides.deck import deck
 
 DECKS = {path.stem: deck(path) for path in NOTEBOOKS}
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}

@@ -11,9 +11,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from tests.glossary import GLOSSARY
-from tests.slides import formulas
-from tests.slides.choice import Piece, pieces
+from course_utils.desk.copies import GLOSSARY
+from course_utils.room.slides import formulas
+from course_utils.room.slides.choice import Piece, pieces
 
 HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
@@ -24,13 +24,16 @@ class Renderer(IPythonRenderer):
     """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
 
     def block_math(self, body: str) -> str:
+        """A formula on its own line, drawn."""
         return formulas.svg(body)
 
     def inline_math(self, body: str) -> str:
+        """A formula in a sentence, drawn."""
         return formulas.svg(body)
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        if url.startswith(GLOSSARY.name):
+        """To a deck where it led to a notebook."""
+        if url.startswith(GLOSSARY):
             return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 

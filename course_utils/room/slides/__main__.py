@@ -2,21 +2,22 @@
 
 import sys
 
-from tests.outputs import NOTEBOOKS, ROOT
-from tests.slides.deck import deck
+from course_utils.desk import copies
+from course_utils.room.slides.deck import deck
 
-FOLDER = ROOT / "slides"
+FOLDER = copies.ROOT / "slides"
 
 
 def main(names: list[str]) -> int:
     """Write the decks of these notebooks, or of all, into `slides/`."""
-    unknown = set(names) - {path.name for path in NOTEBOOKS}
+    notebooks = copies.notebooks()
+    unknown = set(names) - {path.name for path in notebooks}
     if unknown:
-        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in NOTEBOOKS)}.")
+        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in notebooks)}.")
         return 2
     try:
         FOLDER.mkdir(exist_ok=True)
-        for path in NOTEBOOKS:
+        for path in notebooks:
             if not names or path.name in names:
                 target = FOLDER / path.with_suffix(".html").name
                 target.write_text(deck(path), encoding="utf-8")

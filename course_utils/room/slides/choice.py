@@ -63,6 +63,7 @@ def is_stub(node: ast.stmt) -> bool:
 
 
 def is_stub_value(value: ast.expr | None) -> bool:
+    """Whether it is the `...` of an answer that is not given yet, or a dict of them."""
     if isinstance(value, ast.Dict):
         return all(map(is_stub_value, value.values))
     return isinstance(value, ast.Constant) and value.value is ...
@@ -75,8 +76,10 @@ def is_one_call(source: str) -> bool:
 
 
 def is_lab(data: NotebookNode) -> bool:
+    """Whether an output is a live lab."""
     return "application/vnd.jupyter.widget-view+json" in data
 
 
 def waits_for_the_reader(data: NotebookNode) -> bool:
+    """Whether an output only says that nothing has been tried."""
     return NOT_ATTEMPTED in data.get("text/plain", "")

@@ -1,6 +1,6 @@
 """Contact sheets: every slide of a deck on a few pictures, to look at.
 
-`python -m tests.slides.sheet FOLDER` takes them of all decks, at both sizes, into that folder;
+`python -m tests.tools.slide_sheets FOLDER` takes them of all decks, at both sizes, into that folder;
 names of notebooks after it choose some.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from course_utils.room.slides.__main__ import FOLDER
 from tests.browser import CHROMIUM_ARGUMENTS, browser_path
 from tests.outputs import NOTEBOOKS
-from tests.slides.__main__ import FOLDER
 
 SIZES = [(1280, 720), (1920, 1080)]
 COLUMNS, ROWS, TILE = 3, 4, (640, 360)
