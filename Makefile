@@ -63,37 +63,37 @@ test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
 
 explore: $(READY)
-	@$(ONE_CPU_THREAD) $(RUN) -m tests.explore $(ARGS)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.explore $(ARGS)
 
 seconds: $(READY)
-	@$(ONE_CPU_THREAD) $(RUN) -m tests.seconds $(ARGS)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.seconds $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
 
 outputs: $(READY)
-	$(ONE_CPU_THREAD) $(RUN) -m tests.outputs $(ARGS)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.outputs $(ARGS)
 
 glossary: $(READY)
-	$(RUN) -m tests.glossary
+	$(RUN) -m tests.tools.glossary
 
 claims: $(READY)
-	@$(RUN) -m tests.claims
+	@$(RUN) -m tests.tools.claims
 
 bench: $(READY)
-	$(RUN) -m tests.bench $(ARGS)
+	$(RUN) -m tests.tools.bench $(ARGS)
 
 latency: $(READY)
-	$(RUN) -m tests.latency $(ARGS)
+	$(RUN) -m tests.tools.latency $(ARGS)
 
 fuzz: $(READY)
-	$(ONE_CPU_THREAD) $(RUN) -m tests.fuzz $(ARGS)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.fuzz $(ARGS)
 
 twenty: $(READY)
-	$(ONE_CPU_THREAD) $(RUN) -m tests.twenty $(ARGS)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.twenty $(ARGS)
 
 elsewhere: $(READY)
-	$(RUN) -m tests.elsewhere $(ARGS)
+	$(RUN) -m tests.tools.elsewhere $(ARGS)
 
 record: $(READY)
 	$(RUN) -m course_utils.machines
@@ -105,10 +105,10 @@ recordings: $(READY)
 	@$(RUN) -m tests.tools.recordings
 
 gpu: $(READY)
-	@$(RUN) -m tests.on_gpu $(ARGS)
+	@$(RUN) -m tests.tools.on_gpu $(ARGS)
 
 picture: $(READY)
-	$(RUN) -m tests.picture
+	$(RUN) -m tests.tools.picture
 
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv

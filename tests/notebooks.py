@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from course_utils.checks.verdict import Verdict
-from tests.outputs import NOTEBOOKS
+from tests import NOTEBOOKS
 
 TITLE = re.compile(r"^### Exercise (\d+) · (.+)$", re.MULTILINE)
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\s*```python\n(.*?)\n```\s*</details>", re.DOTALL)

@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests import browser
-from tests.outputs import ROOT
+from tests import ROOT, browser
 
 browser.skip_without_browser()
 

@@ -15,8 +15,7 @@ from course_utils.figures import reach_and_step
 from course_utils.labs.draw.lettering import USUAL_SIZE, width_of
 from course_utils.labs.lab import View
 from course_utils.room.slides.deck import deck
-from tests import browser
-from tests.outputs import NOTEBOOKS, ROOT
+from tests import NOTEBOOKS, ROOT, browser
 from tests.test_labs_contract import NAMES, states, views
 
 browser.skip_without_browser()

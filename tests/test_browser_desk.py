@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from course_utils.desk import record
+from tests import NOTEBOOKS, ROOT
 from tests.browser import (
     CHROMIUM_ARGUMENTS,
     answer,
@@ -27,7 +28,6 @@ from tests.browser import (
     skip_without_browser,
     start_kernel,
 )
-from tests.outputs import NOTEBOOKS, ROOT
 from tests.waiting import wait_until
 
 skip_without_browser()

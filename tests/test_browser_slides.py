@@ -4,8 +4,8 @@ import nbformat
 import pytest
 
 from course_utils.room.slides.deck import deck
+from tests import NOTEBOOKS
 from tests.browser import skip_without_browser
-from tests.outputs import NOTEBOOKS
 from tests.tools.slide_sheets import SIZES, blank_page, open_deck
 
 skip_without_browser()

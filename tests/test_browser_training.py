@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import browser
-from tests.fuzz_browser import Room
+from tests.tools.fuzz_browser import Room
 from tests.waiting import wait_until
 
 browser.skip_without_browser()
@@ -96,7 +96,7 @@ def test_a_count_stands_beside_the_prediction(training_page):
     lab = browser.lab_of(training_page, "memory")
     browser.press(lab, "GPT-2 small?")
     browser.press(lab, "Count it")
-    expect(lab.locator(".course-table")).to_contain_text("exactly")
+    expect(lab.locator(".course-picture")).to_contain_text("every part exactly as predicted")
 
 
 @pytest.mark.parametrize(

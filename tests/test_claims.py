@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
-from tests import claims as tool
-from tests.claims import TEXTS, Claim, claims, file_of, main, reasons, written
+from tests import NOTEBOOKS
 from tests.notebooks import read
-from tests.outputs import NOTEBOOKS
+from tests.tools import claims as tool
+from tests.tools.claims import TEXTS, Claim, claims, file_of, main, reasons, written
 
 every_text = pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -24,8 +24,7 @@ from course_utils.desk import __main__ as make_lab
 from course_utils.desk import anew, contents, copies, record
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source, write_whole
-from tests import notebooks
-from tests.outputs import NOTEBOOKS, ROOT
+from tests import NOTEBOOKS, ROOT, notebooks
 from tests.test_project import make
 
 FLOPS = "04_flops.ipynb"

@@ -10,7 +10,7 @@ from course_utils.labs.draw import svg
 from course_utils.labs.fields import tick, typed, whole
 from course_utils.labs.lab import Lab, View
 from course_utils.labs.panel import Panel
-from tests import fuzz
+from tests.tools import fuzz
 
 
 @pytest.fixture(autouse=True)

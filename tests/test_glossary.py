@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests import glossary
+from tests import NOTEBOOKS
 from tests.notebooks import read
-from tests.outputs import NOTEBOOKS
+from tests.tools import glossary
 
 TARGETS = re.compile(r"\]\(GLOSSARY\.md(?:#([\w-]+))?\)")
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -10,9 +10,9 @@ import pytest
 
 from course_utils import machines, predict
 from course_utils.machines import Recording, Size, Workload
-from tests.glossary import unlinked
+from tests import NOTEBOOKS
 from tests.notebooks import read
-from tests.outputs import NOTEBOOKS
+from tests.tools.glossary import unlinked
 
 HOPPER = ("H100 SXM", "H200 SXM")
 

@@ -6,8 +6,8 @@ from importlib import import_module
 import pytest
 
 from course_utils import floats, labs, measure
+from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
-from tests.outputs import NOTEBOOKS, ROOT
 from tests.words import words_on
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")

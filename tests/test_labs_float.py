@@ -106,17 +106,16 @@ def test_every_preset_asks_about_the_number_that_it_brings():
         assert label.startswith(values["number"])
 
 
-def test_numbers_that_have_no_room_in_the_picture_stand_in_the_table():
+def test_the_step_stands_beside_every_formula_and_the_neighbours_where_there_is_room():
     lab = labs.float_lab()
     lab.set(number="0.1")
-    head, fp64, *_, e2m1 = lab.screen.table
-    assert head == ["format", "stored", "step", "next below", "next above"]
-    stored, below, above = (float(fp64[n]) for n in (1, 3, 4))
-    assert (below, stored, above) == (math.nextafter(0.1, 0), 0.1, math.nextafter(0.1, 1))
-    assert e2m1 == ["E2M1", "0", "0.5", "-0.5", "0.5"]
+    beside = (f"{math.nextafter(0.1, to):.17g}" for to in (0, 1))
+    assert f">step {math.ulp(0.1):.3g}, neighbours {', '.join(beside)}</text>" in lab.screen.svg
     assert "step 0.5, neighbours -0.5, 0.5</text>" in lab.screen.svg
     lab.set(number="65520")
     assert "step 512, neighbours 65280, 66048</text>" in lab.screen.svg
+    lab.set(number="-1.2345678901234567e-200")
+    assert f">step {math.ulp(1.2345678901234567e-200):.3g}</text>" in lab.screen.svg
 
 
 def test_a_number_times_a_power_is_exact_before_any_format_rounds_it():

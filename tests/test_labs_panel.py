@@ -12,7 +12,7 @@ import pytest
 from course_utils import labs
 from course_utils.labs.draw import still, svg
 from course_utils.labs.fields import whole
-from course_utils.labs.lab import Change, Download, Lab, Progress, View
+from course_utils.labs.lab import Change, Lab, Progress, View
 from course_utils.labs.panel import Panel
 from tests.hostile import button
 from tests.small_lab import small_lab
@@ -279,22 +279,20 @@ def test_closing_a_panel_stops_its_job_and_closes_its_controls():
     assert lab.controls["n"].comm is None
 
 
-def test_an_action_is_done_at_once_and_may_hand_the_reader_a_file():
-    kept, sent = [1, 2], []
+def test_an_action_is_done_at_once():
+    kept = [1, 2]
 
     def clear(n):
         kept.clear()
-        return Change(download=Download("kept.csv", "n\n"))
+        return Change()
 
     lab = small_lab(
         lambda n: View(svg.picture(1, 1), f"{len(kept)} kept", table=[["n"], *([str(k)] for k in kept)]),
         actions={"Clear": clear},
     )
-    lab.screen.send = sent.append
     assert lab.screen.table == [["n"], ["1"], ["2"]]
     button(lab, "Clear").click()
     assert (lab.screen.meaning, lab.screen.table) == ("0 kept", [["n"]])
-    assert sent == [{"download": "kept.csv", "text": "n\n"}]
 
 
 def test_a_value_that_a_control_cannot_take_moves_nothing():

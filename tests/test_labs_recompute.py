@@ -10,8 +10,7 @@ import torch
 
 from course_utils import labs, measure, models, predict
 from course_utils.labs.recompute import jobs, picture
-from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Found, Plan
-from course_utils.labs.recompute.words import formulas, table
+from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Plan
 from course_utils.labs.recompute.words import meaning as meaning_of
 from tests.hostile import button
 from tests.waiting import wait_until
@@ -46,7 +45,7 @@ def points(panel, class_):
         for x, y in (
             (float(node.get("cx")), float(node.get("cy"))) for node in nodes(panel, "circle", class_)
         )
-        if y > plot.top
+        if y > plot.top and x < picture.NAMES_AT
     ]
 
 
@@ -120,11 +119,10 @@ def test_the_strips_cover_as_much_as_is_kept_without_the_scores(lab):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layers", [1, 2, 5, 16])
 def test_the_best_is_the_least_of_all_and_ties_go_to_the_cheapest(kind, layers):
-    costs = Plan(kind, layers, segment=0).frontier
-    least = min(cost.peak for cost in costs.values())
-    best = costs[Plan(kind, layers, segment=0).least]
-    assert best.peak == least
-    assert best.flops == min(cost.flops for cost in costs.values() if cost.peak == least)
+    plan = Plan(kind, layers, segment=0)
+    costs, best = [one.predicted for one in plan.frontier], plan.least.predicted
+    assert best.peak == min(cost.peak for cost in costs)
+    assert best.flops == min(cost.flops for cost in costs if cost.peak == best.peak)
 
 
 def test_presets_say_what_they_promise(lab):
@@ -132,42 +130,26 @@ def test_presets_say_what_they_promise(lab):
     for name in PRESETS:
         lab.preset(name)
         said[name] = f"{lab.screen.meaning} {words(lab)}"
-    assert "√16 = 4; of all lengths tried, least bytes: s = 3, 4, 5, 6" in said["when is √L best?"]
+    assert "√(16 / 1) = 4; of all lengths tried, least bytes: s = 3, 4, 5 and 6" in said["when is √L best?"]
     assert "Nothing else here keeps less." in said["when is √L best?"]
-    why = "That is 8/6: without early stop each segment is run again to its end."
-    assert [why in meaning for meaning in said.values()] == [name == "when is it 8/6?" for name in said]
-    assert f"for 1.333 times the FLOPs. {why}" in said["when is it 8/6?"]
+    assert "= 8/6 × a step with all kept" in said["when is it 8/6?"]
     assert "12 last products" in said["what of GPT-2?"]
     assert "With only the scores computed again: at most" in said["only the scores?"]
-    assert (
-        "Here computing again saves nothing: all kept is 1.18 MB, and no choice gets below that."
-        in said["with one block?"]
-    )
-    assert "hold 906 MB, 341 times the 2.65 MB: computing again helps little." in said["with few tokens?"]
-
-
-def test_the_state_is_compared_with_all_that_is_kept(lab):
-    lab.preset("with few tokens?")
-    assert plan_of(lab).state_bytes / plan_of(lab).all_kept.predicted.peak == pytest.approx(341, abs=0.5)
-    lab.set(segment=0)
-    assert lab.screen.meaning.startswith("Nothing is computed again, and 2.65 MB are kept. ")
-    assert lab.screen.meaning.endswith(" 341 times the 2.65 MB: computing again would help little.")
+    assert "100 % of 1.18 MB" in said["with one block?"]
+    assert "none helps" in said["with one block?"]
+    assert "906 MB, 341 times all kept" in said["with few tokens?"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_8_6_is_said_where_it_is_and_nowhere_else(kind):
+def test_its_meaning_fits_in_two_lines(kind):
     for early_stop in (True, False):
         for segment in (0, 1, 3, 8):
-            plan = Plan(kind, 8, segment=segment, early_stop=early_stop)
-            is_so = plan.ratio == pytest.approx(8 / 6, rel=1e-12) and plan.least != "0"
-            assert ("That is 8/6: " in meaning_of(plan)) == is_so
-            assert is_so <= (segment > 0 and not early_stop)
-            assert len(meaning_of(plan)) <= 230  # in two lines
+            assert len(meaning_of(Plan(kind, 8, segment=segment, early_stop=early_stop))) <= 230
 
 
 def test_nothing_computed_again_is_a_state_too(lab):
     lab.set(segment=0)
-    assert lab.screen.meaning.startswith("Nothing is computed again, and 18.9 MB are kept.")
+    assert lab.screen.meaning.startswith("With nothing computed again: at most 18.9 MB kept")
     assert "L × block = 16 × 1,179,648 B = 18,874,368 bytes" in words(lab)
     assert points(lab, "start") == [pytest.approx((1, 18_874_368), rel=1e-3)]
 
@@ -211,24 +193,20 @@ def test_heads_are_64_wide_where_the_width_allows():
 def test_real_steps_are_the_prediction_to_the_byte_and_the_flop(kind, early_stop):
     sizes = {"batch": 2, "sequence": 6, "width": 64 if kind == "MLP" else 32}
     plan, said = Plan(kind, 3, segment=0, early_stop=early_stop, **sizes), []
-    results = jobs.counted(said.append, choices=list(plan.frontier), **asdict(plan))
-    assert {again: Cost(**counts) for again, counts in results.items()} == plan.frontier
+    results = jobs.counted(said.append, plans=[asdict(one) for one in plan.frontier])["counts"]
+    assert [Cost(**counts) for counts in results] == [one.predicted for one in plan.frontier]
     assert [step.fraction for step in said] == [n / len(results) for n in range(len(results))]
-    assert said[1].report == "segments of 1 block: forward and backward."
+    assert said[1].report == "Segments of 1 block: forward and backward."
 
 
 def test_measuring_everything_puts_an_orange_point_on_each_blue_one(lab):
     lab.set(layers=3, batch=1, sequence=8)
-    assert lab.screen.table == []
     lab.start("Measure all segments")
     lab.wait()
-    assert lab.screen.report == "Measured 4 steps: bytes and FLOPs of 4 of 4 exactly as predicted."
+    assert lab.screen.report == "Measured bytes and FLOPs of steps: 4 of 4 exactly as predicted."
     for orange, blue in zip(points(lab, "measured"), points(lab, "predicted"), strict=True):
         assert orange == pytest.approx(blue, rel=1e-3)
-    assert "both exactly as predicted" in words(lab)
-    head, *rows = lab.screen.table
-    assert head[1:] == ["predicted", "measured", "measured / predicted"]
-    assert [row[3] for row in rows] == ["1 exactly"] * 3
+    assert "FLOPs: all exactly as predicted" in words(lab)
     lab.set(segment=1)
     assert len(points(lab, "measured")) == 4
     lab.set(width=128)  # other blocks
@@ -240,17 +218,16 @@ def test_measure_runs_what_is_chosen_and_a_plain_step(lab):
     lab.set(layers=4, segment=3, batch=1, sequence=8)
     lab.start("Measure")
     lab.wait()
-    assert lab.screen.report == "Measured 2 steps: bytes and FLOPs of 2 of 2 exactly as predicted."
-    assert {plan.again for plan in lab.found.counted} == {"0", "3"}
+    assert lab.screen.report == "Measured bytes and FLOPs of steps: 2 of 2 exactly as predicted."
+    assert {plan.segment for plan in lab.found} == {0, 3}
     lab.set(segment=2)
     assert "not yet: press Measure" in words(lab)
 
 
 def test_what_is_not_as_predicted_is_said(lab):
     plan, counted = plan_of(lab), Cost(524_288, 10_223_616, 1)
-    assert [row[3] for row in table(plan, counted)[1:3]] == ["1 exactly", "2"]
-    assert "see the table" in formulas(plan, counted)["measured"]
-    assert "see the table" in lab.lab.view(plan, Found({plan: counted})).picture
+    beside = "10,223,616, and 1 FLOPs: predicted 524,288 bytes after the forward, at most 5,111,808, and"
+    assert beside in lab.lab.view(plan, {plan: counted}).picture
 
 
 def test_stop_kills_the_process_that_measures(lab):
@@ -291,7 +268,7 @@ def test_what_is_asked_to_be_free_is_more_than_a_real_step_holds(kind, monkeypat
     monkeypatch.setattr("course_utils.measure.free_bytes", lambda device: asked.append(device) or 0)
     plan = Plan(kind, 4, segment=1, batch=2, sequence=64, width=64)
     with pytest.raises(ValueError, match="Not measured") as refusal:
-        jobs.check_that_it_can_run(plan, ["0"])
+        jobs.check_that_it_can_run([plan.all_kept])
     need = int(re.search(r"up to ([\d,]+) bytes", str(refusal.value))[1].replace(",", ""))
     blocks, x = jobs.blocks_of(plan), torch.randn(2, 64, 64).requires_grad_()
     held = measure.peak_bytes(lambda: models.recomputed(blocks, x, 0).sum().backward())

@@ -18,10 +18,11 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 from course_utils import labs
-from tests import outputs as outputs_of
-from tests.claims import numbers
+from tests import NOTEBOOKS, ROOT
 from tests.notebooks import exercises, read
-from tests.outputs import NOTEBOOKS, ROOT, normalise, store
+from tests.tools import outputs as outputs_of
+from tests.tools.claims import numbers
+from tests.tools.outputs import normalise, store
 from tests.words import words_on
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -13,9 +13,9 @@ import torch
 import course_utils
 from course_utils import labs, products
 from course_utils.machines import at_hand
-from tests import bench_gpu, on_gpu, shown_here
-from tests.outputs import ROOT
+from tests import ROOT
 from tests.test_machines import STUB
+from tests.tools import bench_gpu, on_gpu, shown_here
 
 # The search for the largest rate.
 

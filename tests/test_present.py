@@ -19,6 +19,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from course_utils.room.present import main, notebook
+from tests import NOTEBOOKS, ROOT
 from tests.browser import (
     CHROMIUM_ARGUMENTS,
     EXPOSED,
@@ -29,7 +30,6 @@ from tests.browser import (
     press,
     skip_without_browser,
 )
-from tests.outputs import NOTEBOOKS, ROOT
 from tests.test_project import make
 from tests.waiting import wait_until
 

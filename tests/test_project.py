@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.outputs import ROOT
+from tests import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "floats": {"quantities"},
     "datasheets": {"quantities"},
     "einsums": {"quantities"},
+    "chains": set(),
     "layout": {"torch", "quantities"},
     "descents": {"quantities"},
     "predict": {"quantities", "floats", "datasheets", "einsums"},
@@ -54,7 +55,7 @@ MAY_IMPORT = {
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"products", "machines", "einsums", "models", "whole_models", "apart", "training"}
-    | {"precision", "checkpoints", "long_run", "descents"},
+    | {"precision", "checkpoints", "long_run", "descents", "chains"},
     "recorded": set(),
 }
 
@@ -100,7 +101,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "datasheets", "einsums", "descents", "predict")
+    names = ("quantities", "floats", "datasheets", "einsums", "chains", "descents", "predict")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from tests.outputs import ROOT
+from tests import ROOT
 
 DRAWS = """
 import sys

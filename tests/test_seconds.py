@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import seconds
-from tests.outputs import NOTEBOOKS
+from tests import NOTEBOOKS
+from tests.tools import seconds
 
 
 def test_a_notebooks_seconds_are_its_kernels_and_its_cells_the_slowest_first():

@@ -9,7 +9,7 @@ import pytest
 from course_utils.room.slides import __main__, formulas
 from course_utils.room.slides.choice import is_preparation, is_shown, pieces
 from course_utils.room.slides.deck import deck
-from tests.outputs import NOTEBOOKS
+from tests import NOTEBOOKS
 
 DECKS = {path.stem: deck(path) for path in NOTEBOOKS}
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}

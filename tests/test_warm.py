@@ -10,7 +10,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from jupyter_client.provisioning import KernelProvisionerFactory
 
 from tests.browser import wait_until
-from tests.warm import WarmProvisioner, pytest_configure
+from tests.tools.warm import WarmProvisioner, pytest_configure
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 FIRST = (

@@ -20,23 +20,14 @@ class View:
 
 
 @dataclass(frozen=True)
-class Download:
-    """A file for the reader to keep; the browser saves it."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Change:
-    """What comes of a click or of work: values for controls, what is known from now on, a file to keep.
+    """What comes of a click or of work: values for controls, and what is known from now on.
 
     `found` turns what was known into what is: in the meantime something else may have been found out, or forgotten.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
     found: Callable[[object], object] | None = None
-    download: Download | None = None
 
 
 @dataclass(frozen=True)

@@ -199,12 +199,10 @@ class Panel(widgets.VBox):
         return self.lab.view(asked, self._at_once(asked, self.found))
 
     def _apply(self, change: Change) -> None:
-        """Move controls, know more, hand a file over; and draw once."""
+        """Move controls, know more; and draw once."""
         self._move(change.values)
         if change.found is not None:
             self.found = change.found(self.found)
-        if change.download is not None:
-            self.screen.send({"download": change.download.name, "text": change.download.text})
         self._display(self._show(**self.values))
 
     def _move(self, values: Mapping[str, object]) -> None:

@@ -130,19 +130,10 @@ function render({ model, el }) {
     progress.value = Math.max(0, model.get("progress"));
     picture.classList.toggle("stale", model.get("mistake") !== "");
   };
-  const save = ({ download, text }) => {
-    if (!download) return;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = download;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
   fold.addEventListener("toggle", tabulate);
   model.on("change:svg", draw);
   model.on("change:table", tabulate);
   model.on("change:meaning change:mistake change:report change:failed change:progress", tell);
-  model.on("msg:custom", save);
   draw();
   tabulate();
   tell();

@@ -12,6 +12,7 @@ from course_utils.predict.descent import (
     error_factor,
     largest_lr,
     noise_floor,
+    parabola_loss,
     steps_to_grow,
 )
 from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedies
@@ -29,7 +30,7 @@ from course_utils.predict.operations import (
     tensor_bytes,
 )
 from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
-from course_utils.predict.rounding import FATES, lognormal_fates, lossless_powers, rounding_edges
+from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges
 from course_utils.predict.saving import daly_seconds, lost_steps, wasted_share, young_seconds
 from course_utils.predict.step import held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
@@ -60,6 +61,7 @@ __all__ = [
     "dtype_bytes",
     "einsum_flops",
     "error_factor",
+    "fate_of",
     "held_bytes",
     "intensity",
     "largest_batch",
@@ -79,6 +81,7 @@ __all__ = [
     "mlp_flops_by_layer",
     "mlp_stack",
     "noise_floor",
+    "parabola_loss",
     "remedies",
     "ridge",
     "roofline_seconds",

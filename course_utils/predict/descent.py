@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 
 from course_utils.quantities import Number
 
@@ -45,6 +46,27 @@ def error_factor(steps: int, a: Number, momentum: Number = 0.0) -> Number:
     return found if found == found else math.inf  # beyond all floats, on either side of 0
 
 
+def parabola_loss(
+    steps: int,
+    lr: Number,
+    curvatures: Sequence[Number],
+    start: Sequence[Number],
+    *,
+    momentum: Number = 0.0,
+    weight_decay: Number = 0.0,
+) -> Number:
+    """½·λ·error² after t steps, summed over directions; weight decay adds to the curvature that pulls.
+
+    >>> parabola_loss(1, lr=0.5, curvatures=(1, 2), start=(2, 1))
+    0.5
+    """
+    errors = [
+        error_factor(steps, lr * (curvature + weight_decay), momentum) * error
+        for curvature, error in zip(curvatures, start, strict=True)
+    ]
+    return sum(0.5 * c * e * e for c, e in zip(curvatures, errors, strict=True) if c)
+
+
 def steps_to_grow(times: Number, a: Number, momentum: Number = 0.0, *, at_most: int = 3000) -> int | None:
     """The first step after which the error is more than so many times the first, where a hill pushes it away: a < 0.
 
@@ -57,16 +79,31 @@ def steps_to_grow(times: Number, a: Number, momentum: Number = 0.0, *, at_most: 
     return found if found < at_most else None
 
 
-def noise_floor(lr: Number, curvature: Number, sigma: Number, momentum: Number = 0.0) -> Number:
-    """lr·σ²·(1+μ) / (2(1-μ)(2(1+μ) - lr·curvature)): the loss at which noise holds a descent, one direction's part.
+def noise_floor(
+    lr: Number,
+    curvatures: Iterable[Number],
+    sigma: Number,
+    *,
+    momentum: Number = 0.0,
+    weight_decay: Number = 0.0,
+) -> Number:
+    """Σ lr·σ²·(1+μ) / (2(1-μ)(2(1+μ) - lr·λ)), over directions: the loss at which noise holds a descent.
 
-    >>> noise_floor(0.5, 2, sigma=1)
+    With weight decay d, λ + d stands for λ, and the loss is λ/(λ+d) of that.
+
+    >>> noise_floor(0.5, [2], sigma=1)
     0.25
     """
-    room = 2 * (1 + momentum) - lr * curvature
-    if curvature <= 0 or room <= 0:
-        return math.inf if room <= 0 else 0.0
-    return lr * sigma * sigma * (1 + momentum) / (2 * (1 - momentum) * room)
+    floor = 0.0
+    for curvature in curvatures:
+        pulling = curvature + weight_decay
+        room = 2 * (1 + momentum) - lr * pulling
+        if room <= 0:
+            return math.inf
+        if curvature > 0:
+            held = lr * sigma * sigma * (1 + momentum) / (2 * (1 - momentum) * room)
+            floor += held * curvature / pulling
+    return floor
 
 
 def _product(p: tuple[Row, Row], q: tuple[Row, Row]) -> tuple[Row, Row]:

@@ -34,6 +34,18 @@ def rounding_edges(fmt: str) -> Edges:
     return Edges(half, f.smallest_normal - half, beyond)
 
 
+def fate_of(size: Number, fmt: str) -> str:
+    """What becomes of one size, by the edges.
+
+    >>> [fate_of(size, "fp16") for size in (2**-25, 2**-20, 1, 65520)]
+    ['to zero', 'subnormal', 'normal', 'beyond the largest']
+    """
+    edges = rounding_edges(fmt)
+    if size >= edges.beyond_from:
+        return FATES[3]
+    return FATES[(size > edges.zero_to) + (size >= edges.normal_from)]
+
+
 def lognormal_fates(mu: Number, sigma: Number, fmt: str, scale: Number = 1) -> Ledger:
     """Shares of gradients with ln |g| ~ N(mu, sigma): below an edge lie Phi((ln(edge / scale) - mu) / sigma).
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib
 from PIL import ImageFont
 
-from tests.outputs import ROOT
+from tests import ROOT
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 WRITTEN = ROOT / "course_utils" / "labs" / "draw" / "font_widths.json"

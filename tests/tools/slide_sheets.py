@@ -14,8 +14,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from course_utils.room.slides.__main__ import FOLDER
+from tests import NOTEBOOKS
 from tests.browser import CHROMIUM_ARGUMENTS, browser_path
-from tests.outputs import NOTEBOOKS
 
 SIZES = [(1280, 720), (1920, 1080)]
 COLUMNS, ROWS, TILE = 3, 4, (640, 360)

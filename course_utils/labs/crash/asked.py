@@ -41,7 +41,7 @@ class Life:
     first: int = 0  # the checkpoint's step; a process that begins the run has none
     losses: tuple[Number, ...] = ()  # of the steps first + 1, ...
     saved: tuple[int, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # what it, or one on whose checkpoint it builds, went on without
     end: str = RUNS
 
     @property
@@ -56,21 +56,6 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How many losses of a life equal those of a run that was never killed, to the last bit; and where they do not."""
-
-    equal: int
-    compared: int
-    first: int | None = None  # step at which they differ
-    largest: Number = 0  # difference
-
-    @property
-    def exact(self) -> bool:
-        """Whether all of them are equal."""
-        return self.equal == self.compared
-
-
-@dataclass(frozen=True)
 class Story:
     """A run of so many steps: the lives of its processes, the latest last, and what lies in its folder now."""
 
@@ -78,9 +63,7 @@ class Story:
     lives: tuple[Life, ...]
     whole: tuple[int, ...] = ()  # the steps of the checkpoints
     unfinished: int | None = None  # the step of a file that was being written when its process was killed
-    reference: tuple[
-        Number, ...
-    ] = ()  # the losses of the same run, never killed; without a kernel there are none
+    reference: tuple[Number, ...] = ()  # the losses of the same run, never killed; none without a kernel
     example: bool = False  # made without a process
 
     @property
@@ -94,40 +77,18 @@ class Story:
         return max(self.whole, default=None)
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """The parts that the latest process, or one on whose checkpoint it builds, went on without."""
-        life, parts = self.now, list(self.now.left_out)
-        for before in reversed(self.lives[:-1]):
-            if life.first in before.saved:
-                life = before
-                parts += life.left_out
-        return tuple(dict.fromkeys(parts))
-
-    @property
-    def lost(self) -> list[int]:
-        """For each crash that was resumed from: where it was, minus where the next process began."""
-        return [before.last - life.first for before, life in zip(self.lives, self.lives[1:], strict=False)]
-
-    @property
-    def costs(self) -> list[int]:
-        """The same of crashes alone: a run that was complete can be resumed too, for more steps."""
-        return [cost for cost, life in zip(self.lost, self.lives, strict=False) if life.end in CRASHES]
+    def crash(self) -> tuple[Life, int] | None:
+        """The latest life that ended before its time, and the step of the newest checkpoint then; 0 for none."""
+        if self.now.end in CRASHES:
+            return self.now, self.newest or 0
+        return (self.lives[-2], self.now.first) if len(self.lives) > 1 else None
 
     def kept(self, n: int) -> int:
         """The last step of that life which no later one began before: what comes after it was lost."""
         return min([self.lives[n].last, *(life.first for life in self.lives[n + 1 :])])
 
     @property
-    def done_again(self) -> int:
-        """The steps of the latest life that the one before it had made already: counted one by one."""
-        before = self.lives[-2].by_step if len(self.lives) > 1 else {}
-        return sum(step in before for step in self.now.by_step)
-
-    @property
-    def agreement(self) -> Agreement:
-        """Each loss of the latest life beside that of the same step in the reference."""
-        first, losses = self.now.first, self.now.losses
-        pairs = list(zip(losses, self.reference[first:], strict=False))
-        gaps = {step: abs(a - b) for step, (a, b) in enumerate(pairs, first + 1) if a != b}
-        equal = len(pairs) - len(gaps)
-        return Agreement(equal, len(pairs), min(gaps, default=None), max(gaps.values(), default=0))
+    def gaps(self) -> dict[int, Number]:
+        """How far each loss of the latest life is from that of the same step in the reference."""
+        pairs = zip(self.now.losses, self.reference[self.now.first :], strict=False)
+        return {step: 0 if a == b else abs(a - b) for step, (a, b) in enumerate(pairs, self.now.first + 1)}

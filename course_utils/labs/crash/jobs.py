@@ -27,36 +27,31 @@ FRAME_S, WATCH_S, WATCH_AT_MOST_S = 0.1, 0.002, 2.0
 @lru_cache(maxsize=1)
 def uninterrupted() -> Story:
     """An example of a crash, and the losses of a run that had none; computed here as the processes do."""
-    plan, shared = Plan(), training.shared_states()
-    saves = range(plan.every, plan.steps + 1, plan.every)
-    before, after = (tuple(s for s in saves if (s <= EXAMPLE_CRASH) == early) for early in (True, False))
-    try:
-        with measure.cpu_threads(1), _whole_products():
-            run = long_run.the_run()
-            reference = tuple(run.losses(before[-1]))
-            state = run.state()
-            reference += tuple(run.losses(plan.steps))
-            again = long_run.the_run()
-            again.restore(state)
-            resumed = tuple(again.losses(plan.steps))
-    finally:
-        training.restore_shared_states(shared)
-    lives = (
-        Life(0, reference[:EXAMPLE_CRASH], before, end=KILLED),
-        Life(before[-1], resumed, after, end=DONE),
-    )
-    return Story(plan.steps, lives, after[-3:], reference=reference, example=True)
+    plan = Plan()
+    before = tuple(range(plan.every, EXAMPLE_CRASH + 1, plan.every))
+    after = tuple(range(before[-1] + plan.every, plan.steps + 1, plan.every))
+    with measure.cpu_threads(1), _as_in_a_fresh_process():
+        run = long_run.the_run()
+        reference = tuple(run.losses(before[-1]))
+        state = run.state()
+        reference += tuple(run.losses(plan.steps))
+        again = long_run.the_run()
+        again.restore(state)
+        resumed = Life(before[-1], tuple(again.losses(plan.steps)), after, end=DONE)
+    killed = Life(0, reference[:EXAMPLE_CRASH], before, end=KILLED)
+    return Story(plan.steps, (killed, resumed), after[-3:], reference=reference, example=True)
 
 
 @contextmanager
-def _whole_products() -> Iterator[None]:
-    """float32 products in float32, as in a fresh process, though the kernel may allow the CPU fewer bits for them."""
-    products = torch.backends.mkldnn.matmul
+def _as_in_a_fresh_process() -> Iterator[None]:
+    """float32 products in float32, though the kernel may allow the CPU fewer bits; generators stay as they were."""
+    products, shared = torch.backends.mkldnn.matmul, training.shared_states()
     before, products.fp32_precision = products.fp32_precision, "ieee"
     try:
         yield
     finally:
         products.fp32_precision = before
+        training.restore_shared_states(shared)
 
 
 class Workshop:
@@ -70,12 +65,8 @@ class Workshop:
         self.runs = self.killed = self.kill_when_saving = False
         weakref.finalize(self, _sweep, self.folder.parent, self.processes)  # at the latest
 
-    def begin(self) -> Story:
-        """An example."""
-        return self.story
-
     def at_once(self, plan: Plan, found: Story) -> Story:
-        """What became of the run so far."""
+        """What became of the run so far; at first an example."""
         return self.story
 
     def close(self) -> None:
@@ -94,22 +85,23 @@ class Workshop:
         """Go on from the newest whole checkpoint."""
         if not self.story.example:
             self._see_the_folder()  # it may have changed since
-        story, newest = self.story, self.story.newest
-        if story.example or newest is None:
+        newest = self.story.newest
+        if self.story.example or newest is None:
             raise ValueError("No process has saved anything to go on from. Press Train, or save more often.")
         if newest >= plan.steps:
             done = f"All {plan.steps} steps are made and saved"
             raise ValueError(f"{done}. Ask for more than {newest}, or press Train.")
-        life = Life(newest, left_out=plan.left_out)
-        self.story = replace(story, steps=plan.steps, lives=(*story.lives, life))
-        yield from self._live(plan)
+        saver = next((life for life in reversed(self.story.lives) if newest in life.saved), Life())
+        life = Life(newest, left_out=tuple(dict.fromkeys(plan.left_out + saver.left_out)))
+        self.story = replace(self.story, steps=plan.steps, lives=(*self.story.lives, life))
+        yield from self._live(plan, plan.left_out)
 
-    def _live(self, plan: Plan) -> Iterator[Progress]:
+    def _live(self, plan: Plan, left_out: tuple[str, ...] = ()) -> Iterator[Progress]:
         """One process from its beginning to its end."""
         self.runs, self.killed, self.kill_when_saving = True, False, False
         self.leftovers = self._half_written()
         order = {"folder": str(self.folder), "until": plan.steps, "every": plan.every}
-        order |= {"without": self.story.now.left_out, "pace_s": plan.pause_ms / 1000}
+        order |= {"without": left_out, "pace_s": plan.pause_ms / 1000}
         limits = {"at_most_s": LONGEST_S, "slow_disk_s": SLOW_DISK_S}
         end, last_words = ENDED, ""
         try:

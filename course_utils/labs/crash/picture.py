@@ -1,13 +1,13 @@
 """What the crash lab draws: an account, the losses beside those of a run never killed, and a bar for each process."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from course_utils.labs.crash.asked import CRASHES, DONE, Life, Plan, Story
+from course_utils.labs.crash.asked import CRASHES, Plan, Story
 from course_utils.labs.crash.words import account, meaning, next_process
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.plot import Axis, Plot
-from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
+from course_utils.labs.draw.svg import cross, dot, picture, rect, text
 from course_utils.labs.lab import View
 from course_utils.quantities import Number, listed
 
@@ -18,7 +18,6 @@ ROWS, ROW_TOP, ROW, BAR = 5, BOTTOM + 29, 19, 13
 FOLDER = HEIGHT - 6
 LOSSES = [n * 10.0**power for power in range(-6, 6) for n in (1, 1.5, 2, 3, 5, 7)]
 KEY = {"predicted": "wide: never killed", "measured": "narrow: this run", "lost": "lost, done again"}
-SIGNS = "dot: saved", "X: killed or ended", "dashed: the way back"
 
 
 def view(plan: Plan, story: Story) -> View:
@@ -47,64 +46,41 @@ def _key() -> Iterator[str]:
     yield text(0, TOP + 12, "Loss at each step", class_="strong")
     for number, item in enumerate(KEY.items()):
         yield key([item], 0, TOP + 38 + 20 * number)
-    for number, sign in enumerate(SIGNS):
-        yield text(0, TOP + 98 + 18 * number, sign, class_="faint small")
+    yield text(0, TOP + 98, "dot: saved, X: killed or ended", class_="faint small")
 
 
 # The curves.
 
 
 def _curves(plot: Plot, story: Story) -> Iterator[str]:
-    """A life's losses go on from that of its checkpoint; those that were lost with it are pale."""
+    """A life's losses go on from that of its checkpoint, and are pale where lost; dots and X stand on them."""
     yield plot.frame()
     yield plot.line(enumerate(story.reference[: plot.x_axis.high], 1), "line predicted under")
     known: dict[int, Number] = {}
     for n, life in enumerate(story.lives):
-        yield _way_back(plot, known, story.lives[max(0, n - 1)].last, life.first)
         losses, kept = {step: known[step] for step in {life.first} & set(known)} | life.by_step, story.kept(n)
         yield plot.line([point for point in losses.items() if point[0] >= kept], "line lost")
         yield plot.line([point for point in losses.items() if point[0] <= kept], "line measured")
         known |= life.by_step
     for life in story.lives:
-        yield from _marks(plot, life)
-
-
-def _way_back(plot: Plot, known: Mapping[int, Number], end: int, begin: int) -> str:
-    """From where a crash was to the checkpoint that the run went on from."""
-    if not (begin < end and begin in known and end in known):
-        return ""
-    (right, low), (left, high) = (plot.at(step, known[step]) for step in (end, begin))
-    over = plot.top + 10
-    return polyline([(right, low), (right, over), (left, over), (left, high)], class_="back")
-
-
-def _marks(plot: Plot, life: Life) -> Iterator[str]:
-    """A dot at each checkpoint, and an X where a crash was."""
-    losses = life.by_step
-    radius = 4.5 if len(life.saved) < len(losses) else 2.5  # a dot at every step would hide the line
-    for step in sorted(set(life.saved) & set(losses)):
-        yield dot(*plot.at(step, losses[step]), radius, class_="measured")
-    if life.end in CRASHES and losses:
-        yield cross(*plot.at(life.last, losses[life.last]), 7, class_="crash")
+        for step in sorted(set(life.saved) & set(life.by_step)):
+            yield dot(*plot.at(step, life.by_step[step]), 3.5, class_="measured")
+        if life.end in CRASHES and life.losses:
+            yield cross(*plot.at(life.last, life.losses[-1]), 7, class_="crash")
 
 
 # The processes and the folder.
 
 
 def _processes(plot: Plot, story: Story) -> Iterator[str]:
-    """A bar for each of the latest processes: the steps that it made, its checkpoints, where it ended."""
+    """A bar for each of the latest processes: the steps that it made, and which of them were lost."""
     yield text(0, BOTTOM + 18, "Its processes", class_="strong")
     for n, life in list(enumerate(story.lives))[-ROWS:]:
         y = ROW_TOP + ROW * (n - max(0, len(story.lives) - ROWS))
-        where = "" if life.end == DONE else f" at {life.last}"
-        yield text(0, y + BAR - 2, f"{n + 1} · {life.end}{where}", class_="small")
+        yield text(0, y + BAR - 2, f"{n + 1} · {life.end} at {life.last}", class_="small")
         begin, kept, end = (plot.x(max(life.first, step)) for step in (life.first, story.kept(n), life.last))
         yield rect(begin, y, kept - begin, BAR, class_="measured")
         yield rect(kept, y, end - kept, BAR, class_="lost")
-        for step in life.saved:
-            yield polyline([(plot.x(step), y), (plot.x(step), y + BAR)], class_="saved")
-        if life.end in CRASHES:
-            yield cross(end, y + BAR / 2, class_="crash")
 
 
 def _folder(story: Story) -> Iterator[str]:

@@ -4,7 +4,7 @@ After two minutes the reader has seen that a name which the result lacks is an i
 size multiplies the FLOPs once, and that the order alone can make a product of three hundreds of times as expensive.
 """
 
-from course_utils.labs.einsum.asked import PRESETS, Asked, Found
+from course_utils.labs.einsum.asked import PRESETS, Asked
 from course_utils.labs.einsum.picture import view
 from course_utils.labs.lab import Lab
 
@@ -14,6 +14,6 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Check against the loops": "check", "Time it": "time_it"},
-    found=Found(),
+    found={},
     rows=(("pattern", "notation", "dtype"), ("sizes",)),
 )

@@ -1,15 +1,17 @@
-"""An einsum as it is asked for: a pattern, a size for each of its names, a dtype; and what was found out about it."""
+"""An einsum as it is asked for: a pattern, a size for each of its names, a dtype."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from course_utils import einsums, predict
-from course_utils.einsums import Einsum, Order, Tree
+from course_utils import einsums
+from course_utils.einsums import Einsum, Order
 from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, size_of, sizes, typed
 from course_utils.quantities import Number
 
 MOST_OPERANDS = 5
+AGREEMENT = "agreement"  # under which the found says whether torch agrees with the loops, where that is known
+Found = Mapping[object, Number | str]  # besides, the seconds that orders took, by `Asked.key`
 
 
 def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:
@@ -75,11 +77,6 @@ class Asked:
         sides = (*self.einsum.operands, self.einsum.output)
         return [tuple(self.size[name] for name in side) for side in sides]
 
-    @property
-    def steps(self) -> int:
-        """How often the innermost line of the loops runs."""
-        return self.einsum.steps(self.size)
-
     @cached_property
     def orders(self) -> list[Order]:
         """Every order of multiplying, the cheapest first."""
@@ -90,28 +87,6 @@ class Asked:
         """In the cheapest order."""
         return self.orders[0].flops
 
-    @property
-    def nbytes(self) -> int:
-        """Every operand read once, the result written once."""
-        return sum(predict.tensor_bytes(shape, self.dtype) for shape in self.shapes)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What was timed; and of what is asked now, whether torch agrees with the loops, and the order that it would take."""
-
-    measured: Mapping[tuple, Number] = field(default_factory=dict)
-    agreement: str = ""
-    torchs: Tree | None = None
-
-    def seconds(self, asked: Asked, order: Order) -> Number | None:
-        """Of that order, if it was timed."""
-        return self.measured.get(_key(asked, order))
-
-    def timed(self, asked: Asked, order: Order, seconds: Number) -> "Found":
-        """One more."""
-        return replace(self, measured={**self.measured, _key(asked, order): seconds})
-
-
-def _key(asked: Asked, order: Order) -> tuple:
-    return asked.einsum, tuple(asked.size.items()), asked.dtype, order.tree
+    def key(self, order: Order) -> tuple:
+        """By which the seconds are remembered that this order took."""
+        return self.einsum, tuple(self.size.items()), self.dtype, order.tree

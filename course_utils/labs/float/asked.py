@@ -35,12 +35,6 @@ class Cast:
         """A sentence, if what was typed is no number."""
         typed_number(self.number)
 
-    @property
-    def words(self) -> str:
-        """The number as it was asked for."""
-        power = self.times_two_to_the
-        return self.number.strip() + (f" × 2^{power}" if power else "")
-
     @cached_property
     def x(self) -> Exact:
         """The typed number times 2^k."""
@@ -72,11 +66,6 @@ class Stored:
     def value(self) -> float:
         """What it stands for."""
         return floats.decode(self.bits, self.fmt)
-
-    @property
-    def digits(self) -> str:
-        """Its value in full, or in the 17 digits that tell it from its neighbours."""
-        return f"{self.value:.17g}"
 
     @cached_property
     def fate(self) -> str:

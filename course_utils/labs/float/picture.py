@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from course_utils import floats
-from course_utils.labs.draw.lettering import fitted, width_of
+from course_utils.labs.draw.lettering import fitted, key, width_of
 from course_utils.labs.draw.svg import button, picture, rect, text
 from course_utils.labs.float.asked import Cast, Stored
 from course_utils.labs.lab import View
@@ -16,42 +16,33 @@ WIDTH, TOP, ROW = 1000, 28, 55
 LEFT, BIT_WIDTH, BIT_HEIGHT, GAP = 60, 19, 20, 6
 FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP  # where every format's fraction begins
 EVENT_X = 755
-COLUMNS = ("format", "stored", "step", "next below", "next above")
 
 
 def view(cast: Cast, found: None) -> View:
     """The number in all eight formats."""
-    drawn, table = [*_heads()], [COLUMNS]
+    drawn = [key([(field, field) for field in ("sign", "exponent", "fraction")], LEFT, 14)]
     for number, (fmt, name) in enumerate(NAMES.items()):
-        y, stored = TOP + ROW * number, cast.stored.get(fmt)
+        y = TOP + ROW * number
         drawn.append(text(0, y + 15, name, class_="strong large"))
-        if stored:
-            drawn += _row(stored, y)
-            table.append((name, stored.digits, *_surroundings(stored)))
+        if fmt in cast.stored:
+            drawn += _row(cast.stored[fmt], y)
         else:
             words = f"{name} has no NaN: all {2 ** floats.FORMATS[fmt].bits} patterns are numbers"
             drawn.append(text(LEFT, y + 15, words, class_="alarm"))
-    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast), table)
-
-
-def _heads() -> Iterator[str]:
-    end = FRACTION_X - GAP - width_of("exponent", "strong")
-    for field, x in {"sign": LEFT, "exponent": end, "fraction": FRACTION_X}.items():
-        yield text(x, 14, field, class_="strong")
-        yield rect(x, 18, width_of(field, "strong"), 4, class_=field)
+    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast))
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """The bits and what became of the number; below them the formula, and the numbers beside this one."""
+    """The bits and what became of the number; below them the formula, and where there is room, the numbers beside."""
     yield from _bits(stored, y)
     alarming = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if alarming else "faint")
-    said, (step, below, above) = _formula(stored), _surroundings(stored)
-    yield fitted(LEFT, y + 37, said, WIDTH)
-    if step:
-        full = f"step {step}, neighbours {below}, {above}"
-        fits = LEFT + width_of(said) + 20 + width_of(full, "small") <= WIDTH
-        yield text(WIDTH, y + 37, full if fits else f"step {step}", class_="faint small end")
+    formula = _formula(stored)
+    yield text(LEFT, y + 37, formula)
+    if math.isfinite(stored.value):
+        step, neighbours = _surroundings(stored)
+        fits = LEFT + width_of(formula) + 20 + width_of(step + neighbours, "small") <= WIDTH
+        yield text(WIDTH, y + 37, step + neighbours * fits, class_="faint small end")
 
 
 def _bits(stored: Stored, y: Number) -> Iterator[str]:
@@ -80,20 +71,16 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 def _meaning(cast: Cast) -> str:
     """One sentence on all formats."""
     if cast.x != cast.x:
-        return (
-            "NaN is not a number. Every format but E2M1 writes it with all exponent bits 1; "
-            "in E4M3 every fraction bit is 1 too."
-        )
-    by_fate = {fate: [] for fate in ("exact", "rounded", "too large", "too small")}
+        return "NaN is not a number: its exponent bits are all 1, and in E4M3 its fraction bits too."
+    by_fate = {}
     for fmt, stored in cast.stored.items():
-        by_fate[stored.fate].append(NAMES[fmt])
-    names = ("all eight" if len(some) == len(NAMES) else listed(some) for some in by_fate.values())
-    exact, rounded, large, small = names
-    said = [f"too large for {large}"] if large else []
-    said += [f"too small for {small}"] if small else []
-    said += [f"rounded in {rounded}"] if exact and rounded else []
-    said += [f"exact in {exact or 'none of the eight'}"]
-    return f"The number {cast.words} is {'; '.join(said)}."
+        by_fate.setdefault(stored.fate, []).append(NAMES[fmt])
+    exact, power = by_fate.get("exact", []), cast.times_two_to_the
+    number = cast.number.strip() + (f" × 2^{power}" if power else "")
+    said = [f"{fate} for {listed(by_fate[fate])}" for fate in ("too large", "too small") if fate in by_fate]
+    said += [f"rounded in {listed(by_fate['rounded'])}"] if exact and "rounded" in by_fate else []
+    said += [f"exact in {'all eight' if len(exact) == len(NAMES) else listed(exact) or 'none of the eight'}"]
+    return f"The number {number} is {'; '.join(said)}."
 
 
 def _event(stored: Stored) -> str:
@@ -111,18 +98,16 @@ def _event(stored: Stored) -> str:
 
 
 def _formula(stored: Stored) -> str:
-    """The value of the pattern as the formula with its numbers filled in."""
-    words, digits = floats.formula(stored.bits, stored.fmt), stored.digits
+    """The value as the formula with its numbers filled in; in full, or in the 17 digits that tell it from others."""
+    words, digits = floats.formula(stored.bits, stored.fmt), f"{stored.value:.17g}"
     if not math.isfinite(stored.value):
         return words
     return f"{words} {'=' if Fraction(digits) == Fraction(stored.value) else '≈'} {digits}"
 
 
-def _surroundings(stored: Stored) -> tuple[str, str, str]:
+def _surroundings(stored: Stored) -> tuple[str, str]:
     """The step between numbers here, and the numbers on either side in as many digits as the format tells apart."""
-    if not math.isfinite(stored.value):
-        return "", "", ""
     enough = max(3, 2 + int((floats.FORMATS[stored.fmt].fraction_bits + 1) * math.log10(2)))
     beside = floats.neighbours(stored.value, stored.fmt)
     below, above = ("none" if n is None else min(f"{n:.17g}", f"{n:.{enough}g}", key=len) for n in beside)
-    return f"{floats.spacing(stored.value, stored.fmt):.3g}", below, above
+    return f"step {floats.spacing(stored.value, stored.fmt):.3g}", f", neighbours {below}, {above}"

@@ -5,7 +5,7 @@ one less where the data need no gradient, that freezing saves most in front of a
 sequence has to be until attention, which the 6 leaves out, matters.
 """
 
-from course_utils.labs.gradient.asked import PRESETS, Asked, Found, frozen_or_not
+from course_utils.labs.gradient.asked import PRESETS, Asked, frozen_or_not
 from course_utils.labs.gradient.picture import view
 from course_utils.labs.lab import Lab
 
@@ -16,6 +16,6 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Count the transformer": "count"},
     pick=frozen_or_not,
-    found=Found(),
+    found={},
     rows=(("what", "sequence", "depth", "frozen", "input_grad"), ("model",), ("b", "d", "k")),
 )

@@ -1,14 +1,12 @@
-"""What is trained: a deep linear model, layer by layer, or a transformer; and what was counted of it."""
+"""What is trained: a deep linear model, layer by layer, or a transformer."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from course_utils import predict
 from course_utils.labs.fields import choice, said_is, size, tick, typed, whole
-from course_utils.quantities import Ledger
 
 DEEPEST = 12
 _FRESH = {"what": "layers", "d": 64, "k": 64, "b": 16, "input_grad": False, "frozen": ""}
@@ -34,11 +32,7 @@ class Asked:
     sequence: int = size("S", 1024, when=_of_a_transformer)
     depth: int = whole("layers", 2, 1, DEEPEST, when=_of_layers, width_px=260)
     frozen: str = typed(
-        "frozen layers",
-        "",
-        examples=("", "0", "0 1", "2, 0", "1 2 3"),
-        placeholder="like 0 1",
-        when=_of_layers,
+        "frozen layers", "", examples=("", "0", "2, 0", "1 2 3"), placeholder="like 0 1", when=_of_layers
     )
     b: int = size("B", 1024, when=_of_layers)
     d: int = size("D", 256, when=_of_layers)
@@ -77,15 +71,3 @@ class Asked:
 def frozen_or_not(key: str, asked: Asked) -> dict[str, str]:
     """The controls after a click on a layer."""
     return {"frozen": " ".join(map(str, sorted({*asked.frozen_layers} ^ {int(key)})))}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What torch counts of the layers that are asked for, and what was counted of transformers, by model and length."""
-
-    layers: Ledger | None = None
-    transformers: Mapping[tuple[str, int], Ledger] = field(default_factory=dict)
-
-    def with_transformer(self, asked: Asked, counted: Ledger) -> "Found":
-        """One more."""
-        return replace(self, transformers={**self.transformers, (asked.model, asked.sequence): counted})

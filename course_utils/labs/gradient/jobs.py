@@ -1,15 +1,13 @@
 """What torch counts: of layers at every movement, of a transformer in a process that can be killed."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from operator import methodcaller
 
 import torch
 
 from course_utils import measure, whole_models
-from course_utils.labs.gradient.asked import Asked, Found
+from course_utils.labs.gradient.asked import Asked
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import Ledger
@@ -17,11 +15,11 @@ from course_utils.quantities import Ledger
 LONGEST_S = 120.0  # of a count
 
 
-def at_once(asked: Asked, found: Found) -> Found:
+def at_once(asked: Asked, found: Mapping[Asked, Ledger]) -> Mapping[Asked, Ledger]:
     """Count the layers."""
     if asked.what != "layers":
         return found
-    return replace(found, layers=counted_layers(asked.b, asked.widths, asked.input_grad, asked.frozen_layers))
+    return {asked: counted_layers(asked.b, asked.widths, asked.input_grad, asked.frozen_layers)}
 
 
 @lru_cache(maxsize=256)
@@ -46,11 +44,11 @@ def counted_layers(batch: int, widths: tuple[int, ...], input_grad: bool, frozen
     return Ledger(counted, unit="FLOPs")
 
 
-def count(asked: Asked, found: Found) -> Iterator[Progress]:
+def count(asked: Asked, found: Mapping[Asked, Ledger]) -> Iterator[Progress]:
     """Count one step of the model without its memory, in a process that can be killed."""
     if asked.what != "transformer":
         raise ValueError("The layers are counted at every movement. Choose the transformer for this button.")
     steps = whole_models.step_flops_apart(asked.transformer, asked.sequence)
     counted = yield from as_progress(steps, at_most_s=LONGEST_S)
-    change = Change(found=methodcaller("with_transformer", asked, counted))
+    change = Change(found=lambda known: {**known, asked: counted})
     yield Progress(1, f"Counted: {counted.total:,} FLOPs.", change)

@@ -1,15 +1,15 @@
 """Three products in each layer, predicted beside counted; and what attention adds as sequences grow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from course_utils import predict
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.lines import Point
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import button, dot, picture, rect, text
-from course_utils.labs.gradient.asked import Asked, Found
+from course_utils.labs.gradient.asked import Asked
 from course_utils.labs.lab import View
-from course_utils.quantities import Ledger, Number, count_text
+from course_utils.quantities import Ledger, Number, count_text, number_text, times_text
 
 WIDTH = 1000
 BARS, BAR, MOST_ROW, ROWS_HEIGHT = 160, 160, 28, 240  # a product's bar is so long at the most
@@ -21,9 +21,10 @@ LENGTHS = Plot(60, 34, 400, 240, Axis(1, 2**20, "sequence length S", "{:,.0f}".f
 FACTS = 530
 
 
-def view(asked: Asked, found: Found) -> View:
-    """The view that was chosen."""
-    return _layers(asked, found.layers) if asked.what == "layers" else _transformer(asked, found)
+def view(asked: Asked, found: Mapping[Asked, Ledger]) -> View:
+    """The view that was chosen; `found` has what torch counted of a question, forward and backward."""
+    chosen = _layers if asked.what == "layers" else _transformer
+    return chosen(asked, found.get(asked))
 
 
 def _account(predicted: Ledger, counted: Ledger | None, why_not: str, place: Point, right: Number) -> str:
@@ -49,9 +50,8 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
     row = min(MOST_ROW, ROWS_HEIGHT / asked.depth)
     y = 30 + row * asked.depth + 26
     share = predicted.total / rule
-    total = (
-        f"total / 6BP = {predicted.total:,} / (6 · {asked.b:,} · {asked.parameters:,}) = {_share_text(share)}"
-    )
+    missing = sum(not ledger[part] for ledger in by_layer for part in PARTS)
+    total = f"total / 6BP = {predicted.total:,} / (6 · {asked.b:,} · {asked.parameters:,}) = {number_text(share, 4)}"
     drawn = [
         key([*((class_, part) for part, class_ in PARTS.items()), ("missing", "not needed")], BARS, 16),
         *_bars(asked, by_layer, row),
@@ -59,35 +59,25 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
         fitted(0, y + 66, total, WORDS_WIDTH, "formula"),
         *_by_depth(asked.depth, share, counted and counted.total / rule),
     ]
-    return View(picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, by_layer, predicted))
+    return View(
+        picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, predicted.total, share, missing)
+    )
 
 
 def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str]:
     longest = max(ledger["forward"] for ledger in by_layer)
     for layer, ledger in enumerate(by_layer):
-        y, still = 30 + layer * row, layer in asked.frozen_layers
+        y, frozen = 30 + layer * row, layer in asked.frozen_layers
         shape = f"{asked.widths[layer]:,} × {asked.widths[layer + 1]:,}"
         box = rect(0, y, BARS - 12, row - 4, class_="name")
-        name, class_ = (
-            (f"{layer}: {shape} frozen", "small strong") if still else (f"{layer}: {shape}", "small")
-        )
-        yield button(
-            box,
-            fitted(6, y + row / 2 + 2, name, BARS - 16, class_),
-            key=str(layer),
-            row=str(layer),
-            label=f"layer {layer}, {shape}, frozen",
-            on=still,
-        )
+        name = f"{layer}: {shape}{' frozen' if frozen else ''}"
+        words = fitted(6, y + row / 2 + 2, name, BARS - 16, "small strong" if frozen else "small")
+        label = f"layer {layer}, {shape}, frozen"
+        yield button(box, words, key=str(layer), row=str(layer), label=label, on=frozen)
         x, one = BARS, BAR * ledger["forward"] / longest
         for part, class_ in PARTS.items():
             yield rect(x, y, max(1, one - 3), row - 4, class_=class_ if ledger[part] else "missing")
             x += one
-        yield text(x + 8, y + row / 2 + 2, f"{_products(ledger)} of 3", class_="small faint")
-
-
-def _products(ledger: Ledger) -> int:
-    return sum(ledger[part] > 0 for part in PARTS)
 
 
 def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator[str]:
@@ -96,45 +86,33 @@ def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator
     curve = [(n, predict.mlp_flops(1, [1] * (n + 1)).total / (6 * n)) for n in range(1, 17)]
     yield LAYERS.line(curve, "line predicted")
     yield text(LAYERS.right - 6, LAYERS.bottom - 10, "equal layers: 1 - 1/(3L)", class_="formula small end")
-    x, y = LAYERS.at(depth, predicted)
-    yield dot(x, y, 8, class_="ring")
+    yield dot(*LAYERS.at(depth, predicted), 8, class_="ring")
     if counted is not None:
-        yield dot(x, LAYERS.y(counted), 5, class_="measured")
-    words = min(max(x, LAYERS.left + 28), LAYERS.right - 20)
-    yield text(words, y + 26, f"{predicted:.3f}", class_="formula middle")
+        yield dot(*LAYERS.at(depth, counted), 5, class_="measured")
 
 
-def _layers_meaning(asked: Asked, by_layer: Sequence[Ledger], predicted: Ledger) -> str:
-    share = predicted.total / (6 * asked.b * asked.parameters)
-    missing = 3 * asked.depth - sum(map(_products, by_layer))
-    cost = f"{count_text(predicted.total, 'FLOP')}, "
+def _layers_meaning(asked: Asked, total: int, share: Number, missing: int) -> str:
+    cost = f"{count_text(total, 'FLOP')}, "
     if not missing:
         return (
             f"{cost}exactly 6BP: the data need a gradient too, so every layer has all three products, "
             "2 FLOPs forward and 4 backward for each weight and data point."
         )
-    cost += f"{_share_text(share)} of 6BP."
+    cost += f"{number_text(share, 4)} of 6BP."
     if not asked.frozen_layers:
         return f"{cost} One product is not needed: the first layer reads plain data, which takes no gradient."
-    wanted = "is trained, or if the data need one" if asked.input_grad else "is trained"
     return (
         f"{cost} {len(asked.frozen_layers)} of {asked.depth} layers are frozen: {missing} of {3 * asked.depth} "
-        f"products fall away. An input's gradient is needed only if something before it {wanted}."
+        "products fall away. An input's gradient is needed only if something before it needs one."
     )
-
-
-def _share_text(share: Number) -> str:
-    """Four decimals, or as many as tell it from 1."""
-    return f"{share:.4f}" if share == 1 or share < 0.99995 else f"{share:.7f}"
 
 
 # The transformer.
 
 
-def _transformer(asked: Asked, found: Found) -> View:
+def _transformer(asked: Asked, counted: Ledger | None) -> View:
     """Matrices, attention and output in one training step on one sequence, and what 6PN says of it."""
     model, s = asked.transformer, asked.sequence
-    counted = found.transformers.get((asked.model, s))
     lengths = [2**power for power in range(21)]
     shares = [(n, model.attention_share(n)) for n in lengths]
     even, rule = model.even_sequence, 6 * model.parameters
@@ -153,12 +131,9 @@ def _transformer(asked: Asked, found: Found) -> View:
         *([dot(*LENGTHS.at(s, counted.total / (rule * s)), 5, class_="measured")] if counted else []),
         _account(Ledger({**forward, **training}), counted, "not yet", (FACTS, 70), WIDTH),
     ]
-    attention = model.attention_share(s)
-    costs = (
-        f"costs {attention:.3g} times as much as" if attention >= 1 else f"adds {100 * attention:.3g} % to"
-    )
     meaning = (
-        f"At {count_text(s, 'token')} {asked.model} needs {over:.3f} × 6PN: attention {costs} the matrices. "
+        f"At {count_text(s, 'token')} {asked.model} needs {over:.3f} × 6PN: attention costs "
+        f"{times_text(model.attention_share(s))} what the matrices cost. "
         f"{100 * model.looked_up / model.parameters:.3g} % of the parameters are only looked up, and cost nothing."
     )
     return View(picture(WIDTH, LENGTHS.bottom + 46, *drawn), meaning)

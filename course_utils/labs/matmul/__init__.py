@@ -14,7 +14,7 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Time it": "time_it", "Sweep": "sweep"},
-    actions={"Save history as CSV": "save", "Clear history": "clear"},
+    actions={"Clear history": "clear"},
     found=Found(),
     rows=(("b", "d", "k"), ("dtype", "guess", "sweep"), ("where",)),
 )

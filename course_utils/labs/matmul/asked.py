@@ -26,104 +26,21 @@ def recordings_by_label() -> dict[str, machines.Recording]:
     return {one.name if one.source else f"{one.name} (recorded)": one for one in found}
 
 
-@dataclass(frozen=True)
-class Run:
-    """One product that was timed, here or when its machine was recorded."""
-
-    machine: str
-    b: int
-    d: int
-    k: int
-    dtype: str
-    seconds: Number
-    spread: Number | None  # None where nobody said
-    doubt: str = ""  # what makes the time doubtful, if anything does
-    recorded: bool = False
-    source: machines.Source | None = None  # who measured it, if it was not this course
-    guess: Number | None = None
+class Sized:
+    """What follows from a product's sizes b, d, k and its dtype."""
 
     @property
     def size(self) -> tuple[int, int, int]:
         """(B, D, K)."""
         return self.b, self.d, self.k
 
-    @property
-    def verb(self) -> str:
-        """What was done, and by whom."""
-        if not self.recorded:
-            return "Measured"
-        return f"Recorded by {self.source.by}" if self.source else "Recorded"
+    def side(self, name: str) -> int:
+        """B, D or K."""
+        return getattr(self, name.lower())
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing makes the time doubtful."""
-        return not self.doubt
-
-    @property
-    def flops(self) -> int:
-        """What it had to do."""
-        return predict.matmul_flops(self.b, self.d, self.k)
-
-    @property
-    def rate(self) -> Number:
-        """FLOP/s."""
-        return self.flops / self.seconds
-
-    @property
-    def intensity(self) -> Number:
-        """FLOPs per byte."""
-        return predict.intensity(self.flops, predict.matmul_bytes(self.b, self.d, self.k, self.dtype))
-
-
-@dataclass(frozen=True)
-class Found:
-    """This machine, where there is one to ask, and the products that were timed."""
-
-    here: Machine | None = None
-    runs: Sequence[Run] = ()
-
-    def machine(self, where: str) -> Machine:
-        """The machine of that name, with its peaks."""
-        recording = recordings_by_label().get(where)
-        if where == HERE and self.here is None:
-            raise ValueError("A page without a kernel has no machine of its own. Choose one of the others.")
-        return (
-            self.here if where == HERE else recording.machine if recording else machines.machine_named(where)
-        )
-
-    def with_run(self, run: Run) -> "Found":
-        """One more; what was recorded is the same each time, but for the guess."""
-        same = [run.recorded and replace(one, guess=run.guess) == run for one in self.runs]
-        return replace(
-            self, runs=(*(one for one, again in zip(self.runs, same, strict=True) if not again), run)
-        )
-
-
-@dataclass(frozen=True)
-class Product:
-    """B × D times D × K in a dtype, on a machine; a guess of its time; the size that a sweep changes."""
-
-    b: int = size("B", 1024)
-    d: int = size("D", 1024)
-    k: int = size("K", 1024)
-    dtype: str = choice("dtype", DTYPES, "fp32")
-    where: str = choice("machine", (HERE, *recordings_by_label(), *ON_PAPER), HERE)
-    guess: str = typed("my guess", "", examples=("", "5 ms", "200 us"), placeholder="like 5 ms")
-    sweep: str = choice("sweep over", ("B", "D", "K"), "K")
-
-    def __post_init__(self) -> None:
-        """A sentence, if the guess is none."""
-        typed_seconds(self.guess)
-
-    @property
-    def size(self) -> tuple[int, int, int]:
-        """(B, D, K)."""
-        return self.b, self.d, self.k
-
-    @property
-    def guess_s(self) -> Number | None:
-        """The guess in seconds."""
-        return typed_seconds(self.guess)
+    def others(self, name: str) -> str:
+        """The sizes, with a dot in the place of that one: 64 × · × 8."""
+        return " × ".join("·" if other == name else f"{self.side(other):,}" for other in "BDK")
 
     @property
     def flops(self) -> int:
@@ -139,6 +56,76 @@ class Product:
     def intensity(self) -> Number:
         """FLOPs per byte."""
         return predict.intensity(self.flops, self.nbytes)
+
+
+@dataclass(frozen=True)
+class Run(Sized):
+    """One product that was timed, here or when its machine was recorded."""
+
+    machine: str
+    b: int
+    d: int
+    k: int
+    dtype: str
+    seconds: Number
+    spread: Number | None  # None where nobody said
+    doubt: str = ""  # what makes the time doubtful, if anything does
+    verb: str = "Measured"  # or how it was recorded, and by whom
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it was timed elsewhere."""
+        return self.verb != "Measured"
+
+    @property
+    def rate(self) -> Number:
+        """FLOP/s."""
+        return self.flops / self.seconds
+
+
+@dataclass(frozen=True)
+class Found:
+    """This machine, where there is one to ask, and the products that were timed."""
+
+    here: Machine | None = None
+    runs: Sequence[Run] = ()
+
+    def machine(self, where: str) -> Machine:
+        """The machine of that name, with its peaks."""
+        if where in recordings_by_label():
+            return recordings_by_label()[where].machine
+        if where != HERE:
+            return machines.machine_named(where)
+        if self.here is None:
+            raise ValueError("A page without a kernel has no machine of its own. Choose one of the others.")
+        return self.here
+
+    def with_runs(self, *runs: Run) -> "Found":
+        """Some more; what was recorded is the same each time."""
+        new = [run for run in runs if not (run.recorded and run in self.runs)]
+        return replace(self, runs=(*self.runs, *new))
+
+
+@dataclass(frozen=True)
+class Product(Sized):
+    """B × D times D × K in a dtype, on a machine; a guess of its time; the size that a sweep changes."""
+
+    b: int = size("B", 1024)
+    d: int = size("D", 1024)
+    k: int = size("K", 1024)
+    dtype: str = choice("dtype", DTYPES, "fp32")
+    where: str = choice("machine", (HERE, *recordings_by_label(), *ON_PAPER), HERE)
+    guess: str = typed("my guess", "", examples=("", "5 ms", "200 us"), placeholder="like 5 ms")
+    sweep: str = choice("sweep over", ("B", "D", "K"), "K")
+
+    def __post_init__(self) -> None:
+        """A sentence, if the guess is none."""
+        typed_seconds(self.guess)
+
+    @property
+    def guess_s(self) -> Number | None:
+        """The guess in seconds."""
+        return typed_seconds(self.guess)
 
     def predicted_s(self, machine: Machine) -> Number:
         """By what the machine is known to reach."""
@@ -166,21 +153,15 @@ class Product:
 
     def recorded_along(self, name: str) -> list[Run]:
         """The recorded products that share the nearest one's other two sizes."""
-        near, others = self.nearest_recorded(), [place(other) for other in "BDK".replace(name, "")]
-        sizes = self.recording.seconds_by_size[self.dtype]
-        alike = [size for size in sizes if all(size[n] == near.size[n] for n in others)]
-        return [self._recorded_at(size) for size in sorted(alike)]
+        near = self.nearest_recorded()
+        runs = [self._recorded_at(size) for size in sorted(self.recording.seconds_by_size[self.dtype])]
+        return [run for run in runs if run.others(name) == near.others(name)]
 
     def _recorded_at(self, size: tuple[int, int, int]) -> Run:
-        recording = self.recording
-        seconds = recording.seconds_by_size[self.dtype][size]
-        told = {"recorded": True, "source": recording.source}
-        return Run(self.where, *size, self.dtype, seconds, recording.spread, **told)
-
-
-def place(name: str) -> int:
-    """Of that size among (B, D, K)."""
-    return "BDK".index(name)
+        recording, source = self.recording, self.recording.source
+        seconds, verb = recording.seconds_by_size[self.dtype][size], "Recorded"
+        verb += f" by {source.by}" if source else ""
+        return Run(self.where, *size, self.dtype, seconds, recording.spread, verb=verb)
 
 
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -195,10 +176,8 @@ def typed_seconds(words: str) -> Number | None:
     said = words.strip()
     if not said:
         return None
-    match = len(said) <= 40 and (  # a hundred thousand digits would take minutes
-        re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", said, re.ASCII | re.IGNORECASE)
-        or re.fullmatch(r"(\d+\.?\d*)\s*(µs|μs)", said)
-    )
-    if not match or match[2].lower() not in _TIME_UNITS or not float(match[1]):
+    match = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", said.lower(), re.ASCII)
+    # A hundred thousand digits would take minutes.
+    if not match or len(said) > 40 or match[2] not in _TIME_UNITS or not float(match[1]):
         raise ValueError(f"A guess is a time with its unit, like 5 ms or 200 us; “{said[:40]}” is none.")
-    return float(match[1]) * _TIME_UNITS[match[2].lower()]
+    return float(match[1]) * _TIME_UNITS[match[2]]

@@ -1,17 +1,16 @@
 """Timing products here, or bringing those that were recorded."""
 
-import csv
-import io
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from operator import methodcaller
 
 from course_utils import machines, measure, products
 from course_utils.datasheets import Machine
 from course_utils.labs.jobs import as_progress
-from course_utils.labs.lab import Change, Download, Progress
-from course_utils.labs.matmul.asked import HERE, Found, Product, Run, place
+from course_utils.labs.lab import Change, Progress
+from course_utils.labs.matmul.asked import HERE, Found, Product, Run
 from course_utils.labs.matmul.picture import sizes_text
-from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
+from course_utils.quantities import Number, bytes_text, count_text, rate_text, seconds_text
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
 APART_FROM_S, APART_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
@@ -26,10 +25,8 @@ def begin() -> Found:
 def time_it(product: Product, found: Found) -> Iterator[Progress]:
     """Time the product, or bring the nearest one that was recorded."""
     run = yield from _run(product, found, AT_MOST_S)
-    run = replace(run, guess=product.guess_s if run.size == product.size else None)
-    off = _judged(product, found, run) if product.guess_s else ""
     doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
-    said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{off}{doubt}"
+    said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{doubt}"
     yield Progress(1, said, _kept(run))
 
 
@@ -37,7 +34,9 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
     """Time the product along one size, as far as each takes less than a moment."""
     name = product.sweep
     if product.recording:
-        yield _recorded_along(product)
+        along = product.recorded_along(name)
+        said = f"{count_text(len(along), 'product')} recorded along {name}, at {along[0].others(name)}."
+        yield Progress(1, said, _kept(*along))
         return
     machine = found.machine(product.where)
     along = [product.with_size(name, 2**power) for power in range(21)]
@@ -45,33 +44,10 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
     if not along:
         raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
     for number, one in enumerate(along):
-        said, fraction = f"{name} = {one.size[place(name)]:,}", number / len(along)
+        said, fraction = f"{name} = {one.side(name):,}", number / len(along)
         run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=fraction, share=0, prefix=f"{said}: ")
         yield Progress(fraction, f"{said} is done.", _kept(run))
     yield Progress(1, f"{len(along)} products along {name}.")
-
-
-def _recorded_along(product: Product) -> Progress:
-    along, name = product.recorded_along(product.sweep), product.sweep
-    others = " × ".join("·" if one == name else f"{along[0].size[place(one)]:,}" for one in "BDK")
-    number = "1 product was" if len(along) == 1 else f"{len(along)} products were"
-    return Progress(1, f"{number} recorded along {name}, at {others}.", _kept(*along))
-
-
-def save(product: Product, found: Found) -> Change:
-    """Every run so far, in full digits."""
-    if not found.runs:
-        raise ValueError("There is nothing to save yet. Press Time it first.")
-    rows, text = [_saved(run) for run in found.runs], io.StringIO()
-    table = csv.DictWriter(text, list(rows[0]))
-    table.writeheader()
-    table.writerows(rows)
-    return Change(download=Download("matmul_runs.csv", text.getvalue()))
-
-
-def _saved(run: Run) -> dict[str, object]:
-    source = f"{run.source.by}: {run.source.where}" if run.source else ""
-    return {**vars(run), "source": source, "quiet": run.quiet, "flops": run.flops, "rate": run.rate}
 
 
 def clear(product: Product, found: Found) -> Change:
@@ -80,21 +56,7 @@ def clear(product: Product, found: Found) -> Change:
 
 
 def _kept(*runs: Run) -> Change:
-    def with_them(known: Found) -> Found:
-        for run in runs:
-            known = known.with_run(run)
-        return known
-
-    return Change(found=with_them)
-
-
-def _judged(product: Product, found: Found, run: Run) -> str:
-    """How far off the guess was: from the product that was asked for, if its time is known, and else from the prediction."""
-    guess = product.guess_s
-    if run.size == product.size:
-        return f" Your guess was {guess / run.seconds:.3g} times that."
-    predicted_s = product.predicted_s(found.machine(product.where))
-    return f" Your guess was for other sizes: {guess / predicted_s:.3g} times what is predicted for them."
+    return Change(found=methodcaller("with_runs", *runs))
 
 
 # One product.

@@ -6,7 +6,7 @@ what a count finds, to the byte.
 """
 
 from course_utils.labs.lab import Lab
-from course_utils.labs.memory.asked import PRESETS, Found, Run
+from course_utils.labs.memory.asked import PRESETS, Run
 from course_utils.labs.memory.picture import view
 
 LAB = Lab(
@@ -16,7 +16,7 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Count it": "count"},
     actions={"Make it fit": "make_it_fit"},
-    found=Found(),
+    found={},
     rows=(
         ("kind", "recipe", "fused", "fused_norm", "recompute"),
         ("layers", "width", "heads", "kv_heads", "feed_forward", "positions", "vocabulary"),

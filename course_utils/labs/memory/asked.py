@@ -1,7 +1,7 @@
 """A training run as it is asked for: a model of some sizes, how it is trained, and on which machines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from course_utils import predict
@@ -13,6 +13,7 @@ SLIDER_PX = 110  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
 MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
 STAGES = {f"{stage}": stage for stage in range(4)}
+Found = Mapping[tuple, Ledger]  # the bytes of each step that was counted, by what they depend on
 SIZES = ("layers", "width", "heads", "vocabulary")
 SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
@@ -79,23 +80,6 @@ class Run:
             shape = replace(SMALL, context=self.positions, **sizes)
         else:
             shape = replace(LARGE, kv_heads=self.kv_heads, feed_forward=self.feed_forward, **sizes)
-        return TrainingPlan(
-            *(shape, self.recipe, self.batch, self.sequence),
-            *(self.machine, self.machines, self.stage),
-            *(self.fused, self.fused_norm, self.recompute),
-        )
-
-
-@dataclass(frozen=True)
-class Found:
-    """The bytes of each step that was counted, by what they depend on."""
-
-    counts: Mapping[tuple, Ledger] = field(default_factory=dict)
-
-    def of(self, plan: TrainingPlan) -> Ledger | None:
-        """What was counted of that plan on one machine."""
-        return self.counts.get(plan.step)
-
-    def with_count(self, plan: TrainingPlan, counted: Ledger) -> "Found":
-        """One more."""
-        return Found({**self.counts, plan.step: counted})
+        ways = {name: getattr(self, name) for name in ("stage", "fused", "fused_norm", "recompute")}
+        asked = self.recipe, self.batch, self.sequence, self.machine, self.machines
+        return TrainingPlan(shape, *asked, **ways)

@@ -27,7 +27,7 @@ def count(run: Run, found: Found) -> Iterator[Progress]:
     predicted, took = plan.alone.held, seconds_text(time.monotonic() - begun_s)
     alike = sum(counted[part] == predicted[part] for part in predicted)
     said = f"Counted in {took}: {alike} of {len(predicted)} parts to the byte as predicted."
-    yield Progress(1, said, Change(found=lambda known: known.with_count(plan, counted)))
+    yield Progress(1, said, Change(found=lambda known: {**known, plan.step: counted}))
 
 
 def make_it_fit(run: Run, found: Found) -> Change:

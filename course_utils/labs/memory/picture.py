@@ -4,27 +4,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from course_utils import predict
-from course_utils.labs.draw.lettering import fitted, width_of
-from course_utils.labs.draw.svg import dot, picture, polyline, rect, text
+from course_utils.labs.draw.lettering import account, fitted
+from course_utils.labs.draw.svg import picture, polyline, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.memory import words
 from course_utils.labs.memory.asked import STAGES, Found, Run
 from course_utils.labs.memory.words import short, verdict
 from course_utils.predict import TrainingPlan
-from course_utils.quantities import Ledger, Number
+from course_utils.quantities import Number
 
 WIDTH, HEIGHT = 1000, 368
 LEFT, LENGTH, RIGHT = 150, 500, 666  # the bars lie between LEFT and LEFT + LENGTH
 BAR, BAR_HEIGHT, FORMULAS, STAGES_TOP = 44, 40, 164, 255  # how far down each begins
 SPLIT_IN = ("nothing split", "the optimizer", "and gradients", "and parameters")
+NOT_COUNTED = (
+    "Not counted: scratch memory of operations and optimizer, gaps between allocations, torch itself, "
+    "and what several machines gather and send each other."
+)
 
 
 def view(run: Run, found: Found) -> View:
     """The bar with its parts named, where they come from, and what sharding would make of them."""
-    plan, counted = run.plan, found.of(run.plan)
+    plan, counted = run.plan, found.get(run.plan.step)
     full = 1.04 * max(plan.held.total, plan.machine.bytes)  # bytes that the bars' length stands for
-    drawn = [*_bar(plan, full), *_names(plan.held, full), *_formulas(plan, counted), *_stages(plan, full)]
-    remark = fitted(0, HEIGHT - 6, words.not_counted(plan), WIDTH, "faint small")
+    formulas = account(words.formulas(plan, counted), 100, FORMULAS, WIDTH, step=20)
+    drawn = [*_bar(plan, full), *_names(plan.held, full), *formulas, *_stages(plan, full)]
+    remark = fitted(0, HEIGHT - 6, NOT_COUNTED, WIDTH, "faint small")
     drawing = picture(WIDTH, HEIGHT, *drawn, remark)
     return View(drawing, words.meaning(plan), words.table(plan, counted))
 
@@ -32,11 +37,11 @@ def view(run: Run, found: Found) -> View:
 def _bar(plan: TrainingPlan, full: Number) -> Iterator[str]:
     """What each machine holds, and where its memory ends."""
     limit, end = (LEFT + LENGTH * nbytes / full for nbytes in (plan.machine.bytes, plan.held.total))
-    model = f"{words.name_of(plan.shape)}: {plan.shape.parameters:,} parameters"
-    count = f"{plan.machines:,} × " if plan.machines > 1 else ""
-    yield fitted(0, 16, model, WIDTH, "strong large")
-    yield fitted(0, BAR + 17, f"{count}{plan.machine_name}", LEFT - 8, "strong")
-    yield text(0, BAR + 34, "each holds" if plan.machines > 1 else "it holds", class_="faint")
+    known = {shape: name for name, shape in predict.MODELS.items()}
+    name = known.get(plan.shape, "A model of these sizes")
+    yield fitted(0, 16, f"{name}: {plan.shape.parameters:,} parameters", WIDTH, "strong large")
+    yield fitted(0, BAR + 17, f"{plan.machines:,} × {plan.machine_name}", LEFT - 8, "strong")
+    yield text(0, BAR + 34, "each holds", class_="faint")
     yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="room")
     yield _stacked(plan.held, BAR, BAR_HEIGHT, full)
     said = f"{short(plan.machine.bytes)}: the data sheet's memory, GB = 10^9"
@@ -78,31 +83,18 @@ def _names(held: Mapping[str, int], full: Number) -> Iterator[str]:
         yield fitted(x + 26, y + 19, short(nbytes) if nbytes else "none", x + step - 8)
 
 
-def _formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[str]:
-    classes = {"together": "formula", "counted": "measured-words" if counted else "faint"}
-    for row, (name, said) in enumerate(words.formulas(plan, counted).items()):
-        y = FORMULAS + 20 * row
-        yield text(0, y, name, class_="faint")
-        yield fitted(100, y, said, WIDTH, classes.get(name, ""))
-        if name == "counted" and counted:
-            yield dot(88, y - 5, class_="measured")
-
-
 def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
     """The same in each sharding stage, and the largest model that its state alone would allow."""
-    head = "largest model, by state alone"
     yield text(0, STAGES_TOP, "sharding stages (ZeRO)", class_="strong small")
     yield text(RIGHT, STAGES_TOP, "on each machine", class_="faint small")
-    yield text(WIDTH, STAGES_TOP, head, class_="faint small end")
+    yield text(WIDTH, STAGES_TOP, "largest model, by state alone", class_="faint small end")
     for stage, split in zip(STAGES.values(), SPLIT_IN, strict=True):
         other, y = replace(plan, stage=stage), STAGES_TOP + 8 + 22 * stage
         class_ = "small strong" if stage == plan.stage else "small"
         most = predict.largest_model(plan.machine, plan.machines, plan.recipe, stage=stage)
-        most_words = words.parameters_text(most)
         yield text(0, y + 13, f"{stage} · {split}", class_=class_)
         yield _stacked(other.held, y, 16, full)
-        left = WIDTH - width_of(most_words, class_) - 12
-        yield fitted(RIGHT, y + 13, f"{short(other.held.total)}, {verdict(other)}", left, class_)
-        yield text(WIDTH, y + 13, most_words, class_=f"end {class_}")
+        yield fitted(RIGHT, y + 13, f"{short(other.held.total)}, {verdict(other)}", WIDTH - 160, class_)
+        yield text(WIDTH, y + 13, f"{most / 1e9:,.1f} billion", class_=f"end {class_}")
     limit = LEFT + LENGTH * plan.machine.bytes / full
     yield polyline([(limit, STAGES_TOP + 4), (limit, STAGES_TOP + 94)], class_="line")

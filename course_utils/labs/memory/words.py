@@ -1,12 +1,8 @@
 """What the memory lab says: whether a plan fits and what would make it, its bytes in formulas and in a table."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from course_utils import predict
-from course_utils.datasheets import machine_named
-from course_utils.labs.fields import LARGEST
-from course_utils.labs.memory.asked import MACHINES
 from course_utils.predict import TrainingPlan
 from course_utils.predict.fitting import Changes
 from course_utils.predict.training import STEP_COUNTER_BYTES
@@ -14,31 +10,6 @@ from course_utils.quantities import Ledger, bytes_text, listed
 from course_utils.quantities import decimal_bytes_text as short
 
 MOST_CHANGES = 4  # that are said: three remedies of one change, two of two, or one of more
-# When most is held, in words.
-MOMENTS = {
-    "loss": "at the loss",
-    "output": "at the output",
-    "feed-forward": "in a feed-forward",
-    "scores": "at the scores",
-    "embedding": "at the embedding",
-}
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven")
-
-
-def parameters_text(count: int) -> str:
-    """A number of parameters, as people say it.
-
-    >>> parameters_text(40_000_000_000), parameters_text(2_000_000)
-    ('40 billion', '2 million')
-    """
-    size, word = (10**9, "billion") if count >= 10**9 else (10**6, "million")
-    return f"{count / size:,.0f} {word}" if count >= 999.5 * size else f"{count / size:.3g} {word}"
-
-
-def name_of(shape: predict.Transformer) -> str:
-    """Of the model with that shape."""
-    names = (name for name, known in predict.MODELS.items() if known == shape)
-    return next(names, "A model of these sizes")
 
 
 def verdict(plan: TrainingPlan) -> str:
@@ -52,11 +23,8 @@ def meaning(plan: TrainingPlan) -> str:
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
         return f"Does not fit: {who} would hold {total} and has {memory}. {advice(plan)}"
-    most = predict.largest_batch(plan)
-    more = f"The largest batch that fits is {most:,}" if most > plan.batch else "No larger batch would fit"
-    if most >= LARGEST:
-        more = f"A batch of {most:,} fits, and this lab asks for no more"
-    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {more}."
+    most = f"A batch of up to {predict.largest_batch(plan):,} fits"
+    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {most}."
 
 
 def advice(plan: TrainingPlan) -> str:
@@ -64,12 +32,12 @@ def advice(plan: TrainingPlan) -> str:
     found = predict.remedies(plan)
     if not found:
         longest = predict.longest_sequence(plan)
-        end = f"a sequence of {longest:,} tokens would fit then" if longest else "not even one token would"
-        return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; {end}."
-    count = len(found[0])
-    shown = "; or ".join(map(changes_text, found[: max(1, MOST_CHANGES - count)]))
-    lead = "One change is enough" if count == 1 else f"{NUMBERS[count].capitalize()} changes are needed"
-    return f"{lead}: {shown}."
+        return (
+            "No setting of stage, attention, recompute, batch, machines and recipe makes it fit; "
+            f"the longest sequence that would fit then is {longest:,} tokens."
+        )
+    shown = found[: max(1, MOST_CHANGES - len(found[0]))]
+    return f"It would with {'; or with '.join(map(changes_text, shown))}."
 
 
 def changes_text(changes: Changes) -> str:
@@ -93,15 +61,19 @@ def changes_text(changes: Changes) -> str:
 # In formulas, with the numbers filled in.
 
 
-def formulas(plan: TrainingPlan, counted: Ledger | None) -> dict[str, str]:
-    """What each machine holds and why, and what was counted."""
+def formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[tuple[str, str, str]]:
+    """What each machine holds and why, and what was counted: for each a name, the formula, and its class."""
     state, activations = plan.state.total, plan.peak[1].total
-    return {
-        "state": _state_formula(plan),
-        "activations": _activations_formula(plan),
-        "together": f"{state:,} + {activations:,} = {bytes_text(plan.held.total)} on each machine",
-        "counted": _counted_text(plan, counted),
-    }
+    total = f"{bytes_text(state + activations)} on each machine"
+    yield "state", _state_formula(plan), ""
+    yield "activations", _activations_formula(plan), ""
+    yield "together", f"{state:,} + {activations:,} = {total}", "formula"
+    if counted is None:
+        yield "counted", "not yet: press Count it", "faint"
+        return
+    exact = counted == plan.alone.held
+    said = "every part exactly as predicted" if exact else "not as predicted: see the table"
+    yield "counted", f"{counted.total:,} bytes on one machine alone, {said}", "measured-words"
 
 
 def _state_formula(plan: TrainingPlan) -> str:
@@ -119,64 +91,22 @@ def _state_formula(plan: TrainingPlan) -> str:
 
 
 def _activations_formula(plan: TrainingPlan) -> str:
-    """Of which tokens, in which dtype, at which moment of the step, and what is held then."""
+    """Of which tokens, in which dtype, at which moment of the step most is held, and what that is."""
     moment, held = plan.peak
     terms = [f"{name} {short(n)}" for name, n in held.items() if n > held.total / 1000]
     tokens = f"{plan.batch:,} × {plan.sequence:,} tokens in {plan.dtype}"
-    return f"{tokens}, {MOMENTS[moment]}: {' + '.join(terms)} = {held.total:,}"
-
-
-def _counted_text(plan: TrainingPlan, counted: Ledger | None) -> str:
-    if counted is None:
-        return "not yet: press Count it"
-    said = (
-        "every part exactly as predicted" if counted == plan.alone.held else "not as predicted: see the table"
-    )
-    return f"{counted.total:,} bytes on one machine{' alone' if plan.machines > 1 else ''}, {said}"
-
-
-def not_counted(plan: TrainingPlan) -> str:
-    """What a real machine holds besides."""
-    missing = ["scratch memory of operations and optimizer", "gaps between allocations", "torch itself"]
-    if plan.machines > 1:
-        missing += ["what machines send each other"]
-        missing += {2: ["gradients before they are split"], 3: ["layers gathered for use"]}.get(
-            plan.stage, []
-        )
-    return f"Not counted: {', '.join(missing)}."
+    return f"{tokens}, at the {moment}: {' + '.join(terms)} = {held.total:,}"
 
 
 # In a table, which is folded.
 
 
 def table(plan: TrainingPlan, counted: Ledger | None) -> list[list[str]]:
-    """Every byte: on each machine, and on one machine alone predicted beside counted; and every other machine."""
-    rows = [["bytes", "on each machine", "on one alone, predicted", "on one alone, counted", "counted is"]]
-    here, alone = (Ledger({**held, "total": held.total}) for held in (plan.held, plan.alone.held))
-    found = counted and Ledger({**counted, "total": counted.total})
-    for part, n in here.items():
-        ends = [f"{found[part]:,}", difference_text(found[part] - alone[part])] if found else ["", ""]
-        rows.append([part, f"{n:,}", f"{alone[part]:,}", *ends])
-    rows += [[name, f"{n:,}", f"{n:,}", "", remark] for name, n, remark in _details(plan) if n]
-    rows.append(["other machines", "memory", "left, or over", "", ""])
-    for name in MACHINES.values():
-        there, machine = replace(plan, machine_name=name), machine_named(name)
-        remark = "" if plan.dtype in machine.peak_flop_per_sec else f"its data sheet has no {plan.dtype}"
-        rows.append([name, short(machine.bytes), verdict(there), "", remark])
-    return rows
-
-
-def difference_text(more: int) -> str:
-    """What was counted, compared with what was predicted."""
-    return f"{abs(more):,} bytes {'more' if more > 0 else 'less'}" if more else "exactly that"
-
-
-def _details(plan: TrainingPlan) -> Iterator[tuple[str, int, str]]:
-    """What the activations are when most is held, and what of them autograd keeps; perhaps with a remark."""
-    moment, held = plan.peak
-    for item, n in held.items():
-        yield f"{MOMENTS[moment]}: {item}", n, ""
-    copied = plan.shape.rms_norm and not plan.fused_norm and plan.dtype != "fp32"
-    for item, n in plan.kept.items():
-        why = "an RMSNorm of single operations keeps two copies in fp32"
-        yield f"kept by autograd: {item}", n, why if copied and item == "normalisations" else ""
+    """Every byte: on each machine, and on one machine alone predicted beside counted; and what autograd keeps."""
+    here, alone = plan.held, plan.alone.held
+    sides = [here, alone, *([counted] if counted else [])]
+    rows = [[part, *(f"{side[part]:,}" for side in sides)] for part in here]
+    rows.append(["total", *(f"{side.total:,}" for side in sides)])
+    kept = [[f"kept by autograd: {item}", f"{n:,}", f"{n:,}"] for item, n in plan.kept.items() if n]
+    head = ["bytes", "on each machine", "on one alone, predicted", "on one alone, counted"]
+    return [row + [""] * (len(head) - len(row)) for row in [head, *rows, *kept]]

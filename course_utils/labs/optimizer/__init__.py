@@ -2,7 +2,7 @@
 
 After two minutes the reader has seen the steepest direction set that bound and the flattest one the pace; momentum
 move the bound by 1 + μ and quicken the pace; and those that divide the gradient by its size know no such bound, for to
-them the learning rate is a length. Each is predicted, beside the race itself.
+them the learning rate is a length. Bound and pace are predicted, beside the race itself.
 """
 
 from course_utils.labs.lab import Lab

@@ -1,26 +1,25 @@
 """A race of optimizers down a surface as it is asked for, and what can be predicted of it before it is run."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 from course_utils import predict
 from course_utils.descents import RULES, SURFACES, Descent, Settings, Surface, descent, noise
-from course_utils.labs.fields import among, choice, several, whole
+from course_utils.labs.fields import Said, among, choice, several, whole
 from course_utils.quantities import Number
 
 LINEAR = ("SGD", "momentum")  # in the gradient: on a parabola their way is known beforehand
 EDGE, OFF_THE_SADDLE = 2.0, 0.5  # what is drawn reaches from -2 to 2 in both coordinates
+LEAST = 1e-12  # a smaller loss is rounding, and is not drawn
 MOST_STEPS, SEEDS = 300, 10
 # As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
 _LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
 RATES = [float(f"{digits}e{power}") for power in range(-4, 1) for digits in _LEADING.split()] + [10.0]
 
 
-def _question(
-    surface: str, steepness: Number, racing: str, lr: Number, steps: int, **more: Number
-) -> Mapping[str, object]:
+def _question(surface: str, steepness: Number, racing: str, lr: Number, steps: int, **more: Number) -> Said:
     """From its last step, with all else as it was at first."""
     plain = {"momentum": 0.9, "beta2": 0.99, "weight_decay": 0.0, "noise": 0.0, "step": steps}
     asked = {"surface": surface, "steepness": steepness, "racing": tuple(racing.split()), "lr": lr}
@@ -109,36 +108,23 @@ class Race:
         return max(self.curvatures) if self.ground.quadratic else self.curvatures[0]
 
     def predicted_loss(self, name: str, step: int) -> Number:
-        """On a parabola without noise: ½·λ·error², summed over both directions."""
-        start, mu = self.ground.along(*self.ground.start), self.momentum_of(name)
-        errors = [
-            predict.error_factor(step, self.lr * curvature, mu) * error
-            for curvature, error in zip(self.curvatures, start, strict=True)
-        ]
-        return sum(0.5 * c * e * e for c, e in zip(self.bare_curvatures, errors, strict=True) if c)
+        """On a parabola without noise."""
+        start, mu, decay = self.ground.along(*self.ground.start), self.momentum_of(name), self.weight_decay
+        curvatures = self.bare_curvatures
+        return predict.parabola_loss(step, self.lr, curvatures, start, momentum=mu, weight_decay=decay)
 
     def predicted_floor(self, name: str) -> Number:
         """The loss at which noise holds it on a parabola."""
-        return sum(
-            predict.noise_floor(self.lr, c, self.noise, self.momentum_of(name)) * bare / c
-            for bare, c in zip(self.bare_curvatures, self.curvatures, strict=True)
-            if bare > 0
-        )
+        mu, decay = self.momentum_of(name), self.weight_decay
+        return predict.noise_floor(self.lr, self.bare_curvatures, self.noise, momentum=mu, weight_decay=decay)
 
     def measured_floor(self, name: str) -> Number:
-        """The mean loss of the second half, over ten seeds."""
+        """The mean loss of the second half, over ten seeds; beyond all bounds, if one left for good."""
         pushes = [noise(self.noise, self.steps, seed) for seed in range(SEEDS)]
         runs = [descent(name, self.ground, self.settings, one) for one in pushes]
-        losses = [loss for run in runs for loss in run.losses[self.steps // 2 :]]
-        stayed = all(len(run.lengths) == self.steps for run in runs)
-        return sum(losses) / len(losses) if stayed else math.inf
-
-    def settles(self, name: str) -> bool:
-        """Whether half of its steps bring it down to where noise holds it."""
-        mu, pairs = self.momentum_of(name), zip(self.bare_curvatures, self.curvatures, strict=True)
-        slowest = max(predict.convergence_rate(self.lr * c, mu) for bare, c in pairs if bare > 0)
-        arrived = self.predicted_loss(name, self.steps // 2) < 0.1 * self.predicted_floor(name)
-        return slowest < 0.1 ** (2 / self.steps) and arrived
+        if any(len(run.lengths) < self.steps for run in runs):
+            return math.inf
+        return fmean(loss for run in runs for loss in run.losses[self.steps // 2 :])
 
     def predicted_to_leave(self, name: str) -> int | None:
         """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""
@@ -149,16 +135,3 @@ class Race:
         """The first step at which |y| is more than a half."""
         points = self.descents[name].points
         return next((t for t, (_, y) in enumerate(points) if abs(y) > OFF_THE_SADDLE), None)
-
-    def first_length(self, name: str) -> Number:
-        """Predicted: lr times the gradient; for those who divide by its size, lr in each coordinate."""
-        start, pushes = self.ground.start, noise(self.noise, self.steps, self.seed)[0]
-        bare = [g + push for g, push in zip(self.ground.gradient(*start), pushes, strict=True)]
-        decay = [self.weight_decay * p for p in start]
-        full = [g + d for g, d in zip(bare, decay, strict=True)]
-        if name in LINEAR:
-            return self.lr * math.hypot(*full)
-        signs = [math.copysign(1, g) if g else 0 for g in (bare if name == "AdamW" else full)]
-        if name == "AdamW":
-            signs = [sign + d for sign, d in zip(signs, decay, strict=True)]
-        return self.lr * math.hypot(*signs) / (math.sqrt(1 - self.beta2) if name == "RMSProp" else 1)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from course_utils import floats
 from course_utils.labs.fields import choice, several, whole
@@ -37,25 +36,6 @@ class Scaling:
     layer: int = choice("of layer", LAYERS, 0)  # 0 is all of them
     mixes: Sequence[str] = several("train", MIXES, TICKED)
 
-    @property
-    def format(self) -> floats.Format:
-        """The one in focus."""
-        return floats.FORMATS[self.fmt]
-
-    @property
-    def scale(self) -> Number:
-        """What gradients are multiplied by."""
-        return 2.0**self.power
-
-
-class Step(NamedTuple):
-    """One step of a training, as `precision.Trained` has it."""
-
-    loss: Number
-    scale: Number
-    skipped: bool
-    zero_share: Number
-
 
 @dataclass(frozen=True)
 class Gradients:
@@ -69,8 +49,8 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Found:
-    """What was trained, by mix, and the loss scale 2^power that it was trained with; and the gradients."""
+    """The losses of each mix that was trained, the loss scale 2^power that it was trained with; and the gradients."""
 
-    runs: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    losses: Mapping[str, Sequence[Number]] = field(default_factory=dict)
     power: int = 0
     gradients: Gradients | None = None

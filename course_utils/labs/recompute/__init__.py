@@ -5,7 +5,7 @@ step lies on it exactly, and when nothing is gained.
 """
 
 from course_utils.labs.lab import Lab
-from course_utils.labs.recompute.asked import PRESETS, Found, Plan
+from course_utils.labs.recompute.asked import PRESETS, Plan
 from course_utils.labs.recompute.picture import view
 
 LAB = Lab(
@@ -14,6 +14,6 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Measure": "measure_chosen", "Measure all segments": "measure_all"},
-    found=Found(),
+    found={},
     rows=(("kind", "layers"), ("segment", "early_stop", "scores_again"), ("batch", "sequence", "width")),
 )

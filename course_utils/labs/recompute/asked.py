@@ -1,26 +1,23 @@
 """A stack of blocks, what of it is computed again, and what a step then keeps and costs."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from course_utils import predict
-from course_utils.labs.fields import Said, choice, size, tick, whole
+from course_utils.labs.fields import Said, choice, said_is, size, tick, whole
 from course_utils.predict import BlockStack
 from course_utils.quantities import Number
 
 KINDS = ("x W", "MLP", "GPT", "GPT, fused attention")
 DEEPEST = 96
 HEAD_WIDTH = 64  # as in every GPT, where the width is a multiple of it
-STATE_BYTES = 16  # for each parameter: itself, its gradient and AdamW's two, in fp32
-SCORES = "scores"  # what is computed again, where it is not a segment of so many blocks
 SLIDER_PX = 130  # three sizes in a row
 
 _FRESH = {"batch": 4, "sequence": 128, "width": 64, "early_stop": True, "scores_again": False}
 _LONG = {"batch": 1, "sequence": 1024, "width": 128, "scores_again": True}
 _GPT2 = {"layers": 12, "batch": 1, "sequence": 1024, "width": 768}
-_FEW = {"layers": 12, "batch": 1, "sequence": 8, "width": 768}
 PRESETS = {
     "is √L best?": _FRESH | {"kind": "MLP", "layers": 16, "segment": 4},
     "when is √L best?": _FRESH | {"kind": "x W", "layers": 16, "segment": 4},
@@ -28,7 +25,7 @@ PRESETS = {
     "what of GPT-2?": _FRESH | _GPT2 | {"kind": "GPT, fused attention", "segment": 1},
     "only the scores?": _FRESH | _LONG | {"kind": "GPT", "layers": 6, "segment": 0},
     "with one block?": _FRESH | {"kind": "MLP", "layers": 1, "segment": 1},
-    "with few tokens?": _FRESH | _FEW | {"kind": "MLP", "segment": 1},
+    "with few tokens?": _FRESH | _GPT2 | {"kind": "MLP", "sequence": 8, "segment": 1},
 }
 
 
@@ -41,8 +38,11 @@ class Cost:
     flops: int
 
 
-def _is_gpt(said: Said) -> bool:
-    return said["kind"] == "GPT"
+_is_gpt = said_is("kind", "GPT")
+
+
+def _in_segments(said: Said) -> bool:
+    return not (_is_gpt(said) and said["scores_again"])
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,7 @@ class Plan:
     kind: str = choice("blocks", KINDS, "MLP")
     layers: int = whole("blocks L", 16, 1, DEEPEST)
     scores_again: bool = tick("only the scores again", False, when=_is_gpt)
-    segment: int = whole(
-        *("segment s", 4, 0),
-        most=lambda said: said["layers"],
-        when=lambda said: not (_is_gpt(said) and said["scores_again"]),
-    )
+    segment: int = whole("segment s", 4, 0, lambda said: said["layers"], when=_in_segments)
     early_stop: bool = tick("early stop", True)
     batch: int = size("batch B", 4, slider_px=SLIDER_PX)
     sequence: int = size("sequence S", 128, slider_px=SLIDER_PX)
@@ -72,18 +68,9 @@ class Plan:
             )
 
     @property
-    def again(self) -> str:
-        """What is computed again: a segment of so many blocks, in digits, or the scores."""
-        return SCORES if self.scores_again else f"{self.segment}"
-
-    def choosing(self, again: str) -> "Plan":
-        """The same blocks with that computed again."""
-        return replace(self, segment=0 if again == SCORES else int(again), scores_again=again == SCORES)
-
-    @property
     def all_kept(self) -> "Plan":
         """The same blocks with nothing computed again."""
-        return self.choosing("0")
+        return replace(self, segment=0, scores_again=False)
 
     @cached_property
     def stack(self) -> BlockStack:
@@ -105,46 +92,28 @@ class Plan:
         """The segment at whose rebuilding most is kept, counted from 0: as many inputs wait before it."""
         return self.stack.peak_bytes(self.segment)["inputs of earlier segments"] // self.stack.input_bytes
 
-    @property
+    @cached_property
     def predicted(self) -> Cost:
         """Of a step as it is asked for."""
-        return self.frontier[self.again]
+        flops = self.stack.step_flops(self.segment, early_stop=self.early_stop).total
+        return Cost(self.stack.kept_bytes(self.segment), self.stack.peak_bytes(self.segment).total, flops)
 
     @property
     def ratio(self) -> Number:
         """FLOPs of a step over those with everything kept."""
-        return self.predicted.flops / self.frontier["0"].flops
-
-    @property
-    def state_bytes(self) -> int:
-        """Parameters, gradients and AdamW's state: there whatever is computed again."""
-        return STATE_BYTES * self.layers * self.stack.parameters
+        return self.predicted.flops / self.all_kept.predicted.flops
 
     @cached_property
-    def frontier(self) -> Mapping[str, Cost]:
-        """The cost of each choice: nothing again, segments of each length, the scores where they are kept."""
-        return _frontier(self.all_kept)
+    def frontier(self) -> Sequence["Plan"]:
+        """The same blocks with each choice: nothing again, segments of each length, the scores where they are kept."""
+        kept = self.all_kept
+        in_segments = [replace(kept, segment=segment) for segment in range(self.layers + 1)]
+        return [*in_segments, replace(kept, scores_again=True)] if self.kind == "GPT" else in_segments
 
     @cached_property
-    def least(self) -> str:
+    def least(self) -> "Plan":
         """The choice with the least peak; of equals the one with the fewest FLOPs."""
-        return min(self.frontier, key=lambda again: (self.frontier[again].peak, self.frontier[again].flops))
+        return min(self.frontier, key=lambda one: (one.predicted.peak, one.predicted.flops))
 
 
-@dataclass(frozen=True)
-class Found:
-    """What was counted of real steps."""
-
-    counted: Mapping[Plan, Cost] = field(default_factory=dict)
-
-
-@lru_cache(maxsize=64)
-def _frontier(plan: Plan) -> dict[str, Cost]:
-    """For a plan that keeps everything, which stands for all of the same blocks."""
-
-    def cost(stack: BlockStack, segment: int) -> Cost:
-        flops = stack.step_flops(segment, early_stop=plan.early_stop).total
-        return Cost(stack.kept_bytes(segment), stack.peak_bytes(segment).total, flops)
-
-    costs = {f"{segment}": cost(plan.stack, segment) for segment in range(plan.layers + 1)}
-    return costs | ({SCORES: cost(plan.choosing(SCORES).stack, 0)} if plan.kind == "GPT" else {})
+Found = Mapping[Plan, Cost]  # what was counted of real steps

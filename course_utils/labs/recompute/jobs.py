@@ -23,33 +23,32 @@ A_PROCESS_BYTES = 2**29
 
 def measure_chosen(plan: Plan, found: Found) -> Iterator[Progress]:
     """A real step as it is chosen, and a plain one to compare it with."""
-    return _measured(plan, list(dict.fromkeys(["0", plan.again])))
+    return _measured(list(dict.fromkeys([plan.all_kept, plan])))
 
 
 def measure_all(plan: Plan, found: Found) -> Iterator[Progress]:
     """A real step for every point of the frontier."""
-    return _measured(plan, list(plan.frontier))
+    return _measured(plan.frontier)
 
 
-def _measured(plan: Plan, choices: Sequence[str]) -> Iterator[Progress]:
-    check_that_it_can_run(plan, choices)
-    order = {"choices": choices, **asdict(plan)}
+def _measured(plans: Sequence[Plan]) -> Iterator[Progress]:
+    check_that_it_can_run(plans)
+    order = {"plans": [asdict(plan) for plan in plans]}
     steps = apart.steps_apart(counted, order, at_most_s=PATIENCE_S)
     results = yield from as_progress(steps, at_most_s=PATIENCE_S)
-    costs = {plan.choosing(again): Cost(**counts) for again, counts in results.items()}
-    alike = sum(cost == one.predicted for one, cost in costs.items())
-    said = f"bytes and FLOPs of {alike} of {len(costs)} exactly as predicted."
-    said = f"Measured {count_text(len(costs), 'step')}: {said}"
-    yield Progress(1, said, Change(found=lambda known: Found({**known.counted, **costs})))
+    costs = {plan: Cost(**counts) for plan, counts in zip(plans, results["counts"], strict=True)}
+    alike = sum(cost == plan.predicted for plan, cost in costs.items())
+    said = f"Measured bytes and FLOPs of steps: {alike} of {len(costs)} exactly as predicted."
+    yield Progress(1, said, Change(found=lambda known: {**known, **costs}))
 
 
-def check_that_it_can_run(plan: Plan, choices: Sequence[str]) -> None:
-    """A sentence on why these steps can't be measured here, if they can't."""
-    costs, stack = [plan.frontier[again] for again in choices], plan.all_kept.stack
+def check_that_it_can_run(plans: Sequence[Plan]) -> None:
+    """A sentence on why these steps of the same blocks can't be measured here, if they can't."""
+    costs, stack = [plan.predicted for plan in plans], plans[0].all_kept.stack
     flops = sum(cost.flops for cost in costs) * 4 / 3  # a forward more, to look at its bytes
-    seconds = flops / FLOP_PER_SEC + len(costs) * plan.layers * stack.block_bytes / BYTES_PER_SEC
+    seconds = flops / FLOP_PER_SEC + len(costs) * stack.layers * stack.block_bytes / BYTES_PER_SEC
     temporary = 4 * stack.block_bytes  # gradients inside a block, and copies that products make
-    weights = 8 * plan.layers * stack.parameters
+    weights = 8 * stack.layers * stack.parameters
     need = A_PROCESS_BYTES + weights + max(cost.peak for cost in costs) + temporary
     free, why = measure.free_bytes("cpu"), ""
     if seconds > LONGEST_S:
@@ -64,22 +63,22 @@ def check_that_it_can_run(plan: Plan, choices: Sequence[str]) -> None:
 # What runs in the process.
 
 
-def counted(say: apart.Say, *, choices: Sequence[str], **values: object) -> Mapping[str, dict[str, int]]:
-    """For each choice of what is computed again, a forward pass and a whole step, run and counted.
+def counted(say: apart.Say, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
+    """Of each plan, all of the same blocks, a forward pass and a whole step, run and counted.
 
     >>> plan = Plan("MLP", layers=4, segment=2, batch=1, sequence=8, width=16)
-    >>> Cost(**counted(lambda step: None, choices=["2"], **asdict(plan))["2"]) == plan.predicted
+    >>> Cost(**counted(lambda step: None, plans=[asdict(plan)])["counts"][0]) == plan.predicted
     True
     """
-    plan, results = Plan(**values), {}
-    x = torch.randn(plan.batch, plan.sequence, plan.width).requires_grad_()
-    blocks = blocks_of(plan)
-    for number, again in enumerate(choices):
-        say(Step(number / len(choices), f"{again_text(again)}: forward and backward."))
-        results[again] = _counts(plan.choosing(again), blocks, x)
+    choices, counts = [Plan(**values) for values in plans], []
+    x = torch.randn(choices[0].batch, choices[0].sequence, choices[0].width).requires_grad_()
+    blocks = blocks_of(choices[0])
+    for number, plan in enumerate(choices):
+        say(Step(number / len(choices), f"{again_text(plan).capitalize()}: forward and backward."))
+        counts.append(_counts(plan, blocks, x))
         blocks.zero_grad()
         x.grad = None
-    return results
+    return {"counts": counts}
 
 
 def _counts(plan: Plan, blocks: nn.ModuleList, x: torch.Tensor) -> dict[str, int]:

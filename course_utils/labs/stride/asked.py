@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
+from course_utils import chains
+from course_utils.chains import EXAMPLES, INDEX_EXAMPLE, Operation
 from course_utils.labs.fields import choice, typed
 from course_utils.labs.lab import Change
-from course_utils.labs.stride import words
-from course_utils.labs.stride.words import EXAMPLES, INDEX_EXAMPLE, Operation
 
 MOST_ELEMENTS = 128  # that a tensor may have here; each is drawn
 MOST_DIMENSIONS = 6
@@ -57,9 +57,10 @@ class Chain:
     element: str = typed("element", "2 1", examples=("2 1", "0 0 0", "-1 -1", "3", ""), width_px=130)
 
     def __post_init__(self) -> None:
-        """A sentence, if shape or chain are none."""
+        """A sentence, if shape, chain or element are none."""
         shape_of(self.shape)
-        words.chain(self.operations)
+        chains.chain(self.operations)
+        index_of(self.element)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -69,12 +70,11 @@ class Chain:
     @cached_property
     def links(self) -> list[Operation]:
         """The operations."""
-        return words.chain(self.operations)
+        return chains.chain(self.operations)
 
     def index_in(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """The element that was typed; where the tensor has no such element, its last one."""
-        numbers = re.findall(r"[-−]?\d{1,6}", self.element, re.ASCII)
-        index = [int(n.replace("−", "-")) for n in numbers]
+        index = index_of(self.element)
         if len(index) == len(shape) and all(-n <= i < n for i, n in zip(index, shape, strict=True)):
             return tuple(i % n for i, n in zip(index, shape, strict=True))
         return tuple(n - 1 for n in shape) if math.prod(shape) else None
@@ -86,7 +86,7 @@ class Tensor:
 
     operation: str
     shape: tuple[int, ...]
-    stride: tuple[int, ...]
+    strides: tuple[int, ...]
     offset: int = 0
     contiguous: bool = True
     storage: str = "its own"  # or "shared", or "copied"
@@ -96,7 +96,7 @@ class Tensor:
         """Where in the storage each element lies: at offset + Σ index × stride."""
         indices = product(*map(range, self.shape)) if math.prod(self.shape) else ()
         return {
-            index: self.offset + sum(i * step for i, step in zip(index, self.stride, strict=True))
+            index: self.offset + sum(i * step for i, step in zip(index, self.strides, strict=True))
             for index in indices
         }
 
@@ -105,8 +105,8 @@ class Tensor:
 class Way:
     """Every tensor from the base on, the numbers in the last one's storage, and why it goes no further, if it does not."""
 
-    tensors: tuple[Tensor, ...]
-    numbers: tuple[int, ...]
+    tensors: Sequence[Tensor]
+    numbers: Sequence[int]
     refusal: str = ""
     pointer: int | None = None  # where torch says that the element lies
 
@@ -118,10 +118,10 @@ class Way:
 
 def base(chain: Chain) -> Way:
     """As far as one comes without torch."""
-    behind = [chain.sizes[dimension + 1 :] for dimension in range(len(chain.sizes))]
-    stride = tuple(math.prod(max(1, size) for size in sizes) for sizes in behind)
+    steps = [max(1, size) for size in chain.sizes]
+    strides = tuple(math.prod(steps[dimension + 1 :]) for dimension in range(len(steps)))
     refusal = "What comes of these operations needs a kernel." if chain.links else ""
-    return Way((Tensor("base", chain.sizes, stride),), tuple(range(math.prod(chain.sizes))), refusal)
+    return Way([Tensor("base", chain.sizes, strides)], range(math.prod(chain.sizes)), refusal)
 
 
 def shape_of(said: str) -> tuple[int, ...]:
@@ -145,22 +145,33 @@ def shape_of(said: str) -> tuple[int, ...]:
     return shape
 
 
+def index_of(said: str) -> list[int]:
+    """What was typed, as an element's index; an empty text has none.
+
+    >>> index_of("[2, -1]")
+    [2, -1]
+    """
+    parts = said.replace("−", "-").strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+    if not all(re.fullmatch(r"-?\d{1,6}", part, re.ASCII) for part in parts):
+        raise ValueError(f"“{said[:60]}” is no element. Type its indices, like 2 1, or point at it.")
+    return [int(part) for part in parts]
+
+
 def pointed_at(key: str, chain: Chain) -> Mapping[str, object]:
     """The controls after an element has been pointed at."""
     return {"element": key}
 
 
-def append(link: str, chain: Chain, way: Way | None) -> Change:
+def append(link: str, chain: Chain, way: Way) -> Change:
     """The chain with one operation more; one that was refused gives way to it."""
-    way = way or base(chain)
-    dimensions = range(len(way.end.shape))
-    inside_out = ", ".join(f"{dimension}" for dimension in reversed(dimensions))
-    added = words.chain(link.format(inside_out=inside_out, kept=", -1" * len(dimensions)))
-    longer = words.typed([*chain.links[: len(way.tensors) - 1], *added])
-    words.chain(longer)  # one that would be too long stays as it is, so that undo can read it
+    dimensions = len(way.end.shape)
+    inside_out = ", ".join(map(str, reversed(range(dimensions))))
+    added = chains.chain(link.format(inside_out=inside_out, kept=", -1" * dimensions))
+    longer = chains.typed([*chain.links[: len(way.tensors) - 1], *added])
+    chains.chain(longer)  # one that would be too long stays as it is, so that undo can read it
     return Change({"operations": longer})
 
 
-def undo(chain: Chain, way: Way | None) -> Change:
+def undo(chain: Chain, way: Way) -> Change:
     """Without the last operation."""
-    return Change({"operations": words.typed(chain.links[:-1])})
+    return Change({"operations": chains.typed(chain.links[:-1])})

@@ -1,14 +1,14 @@
 """What torch makes of a chain of operations."""
 
 import math
+from contextlib import suppress
+from itertools import pairwise
 
 import torch
 
 from course_utils import layout, measure
+from course_utils.chains import EXAMPLES, INDEX_EXAMPLE, Operation
 from course_utils.labs.stride.asked import MOST_DIMENSIONS, MOST_ELEMENTS, Chain, Tensor, Way
-from course_utils.labs.stride.words import EXAMPLES, INDEX_EXAMPLE, Operation
-
-LONGEST = 250  # characters, which stand in two lines
 
 
 def at_once(chain: Chain, found: object) -> Way:
@@ -19,8 +19,7 @@ def at_once(chain: Chain, found: object) -> Way:
     numbers = torch.empty(0, dtype=end.dtype).set_(storage, 0, (storage.nbytes() // size,)).tolist()
     index = chain.index_in(end.shape)
     pointer = None if index is None else (end[index].data_ptr() - storage.data_ptr()) // size
-    described = tuple(_described(chain, tensors, place) for place in range(len(tensors)))
-    return Way(described, tuple(map(int, numbers)), refusal, pointer)
+    return Way(_described(chain, tensors), [*map(int, numbers)], refusal, pointer)
 
 
 def applied(chain: Chain) -> tuple[list[torch.Tensor], str]:
@@ -30,9 +29,7 @@ def applied(chain: Chain) -> tuple[list[torch.Tensor], str]:
         try:
             tensors.append(_after(link, tensors[-1]))
         except ValueError as error:
-            refusal = f"The operation {link.text} {error}"
-            full = f"{refusal} Shown: the tensor before it."
-            return tensors, full if len(full) <= LONGEST else refusal
+            return tensors, f"The operation {link.text} {error}"
     return tensors, ""
 
 
@@ -44,7 +41,7 @@ def _after(link: Operation, t: torch.Tensor) -> torch.Tensor:
         example = EXAMPLES.get(link.name, INDEX_EXAMPLE)
         raise ValueError(f"has the wrong numbers in it. Write it like {example}.") from None
     except (RuntimeError, IndexError, ValueError) as error:
-        raise ValueError(f"is refused. {_why_no_view(link, t) or _torchs_words(error)}") from None
+        raise ValueError(f"is refused. {_why(link, t, error)}") from None
     elements = math.prod(after.shape)  # numel() overflows
     if max(elements, *after.shape, 0) > MOST_ELEMENTS or after.ndim > MOST_DIMENSIONS:
         raise ValueError(
@@ -54,27 +51,21 @@ def _after(link: Operation, t: torch.Tensor) -> torch.Tensor:
     return after
 
 
-def _why_no_view(link: Operation, t: torch.Tensor) -> str:
-    """Which strides stand in its way; nothing if it is no view, or one that is not even possible without strides."""
-    if link.name != "view":
-        return ""
-    try:
-        new_shape = torch.empty(t.shape).view(*link.arguments).shape
-    except RuntimeError:
-        return ""
-    return layout.why_not_view(tuple(t.shape), t.stride(), tuple(new_shape))
-
-
-def _torchs_words(error: Exception) -> str:
-    first, *more = str(error).splitlines()
-    said = f"{first} {more[0]}" if first.endswith(":") and more else first  # what it announces
+def _why(link: Operation, t: torch.Tensor, error: Exception) -> str:
+    """Which strides stand in a view's way; in torch's words, if it is none, or not even possible without strides."""
+    if link.name == "view":
+        with suppress(RuntimeError):
+            new_shape = torch.empty(t.shape).view(*link.arguments).shape
+            return layout.why_not_view(tuple(t.shape), t.stride(), tuple(new_shape))
+    said = " ".join(str(error).splitlines()[:2])  # the second is what the first may announce
     return f"torch says “{said.rstrip('.')}”."
 
 
-def _described(chain: Chain, tensors: list[torch.Tensor], place: int) -> Tensor:
-    t = tensors[place]
-    name, storage = "base", "its own"
-    if place:
-        name = chain.links[place - 1].text
-        storage = "shared" if layout.shares_storage(tensors[place - 1], t) else "copied"
-    return Tensor(name, tuple(t.shape), t.stride(), t.storage_offset(), t.is_contiguous(), storage)
+def _described(chain: Chain, tensors: list[torch.Tensor]) -> list[Tensor]:
+    names = ["base", *(link.text for link in chain.links)]
+    shared = [layout.shares_storage(before, after) for before, after in pairwise(tensors)]
+    storages = ["its own", *("shared" if same else "copied" for same in shared)]
+    return [
+        Tensor(name, tuple(t.shape), t.stride(), t.storage_offset(), t.is_contiguous(), storage)
+        for name, t, storage in zip(names, tensors, storages, strict=False)  # names go on after a refusal
+    ]

@@ -12,8 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+from tests import NOTEBOOKS, ROOT
 
 
 def run(notebook: nbformat.NotebookNode) -> None:

@@ -12,14 +12,8 @@ LONGEST = 200  # characters
 _WRITTEN = (
     *("transpose(0, 1)", "permute(1, 0)", "t()", "view(2, -1)", "reshape(2, -1)", "flatten()"),
     *("unflatten(0, (2, -1))", "select(0, 1)", "narrow(0, 1, 2)", "expand(3, -1, -1)", "unsqueeze(0)"),
-    *(
-        "squeeze()",
-        "unfold(0, 2, 1)",
-        "diagonal()",
-        "as_strided((3, 3), (1, 1), 0)",
-        "contiguous()",
-        "clone()",
-    ),
+    *("squeeze()", "unfold(0, 2, 1)", "diagonal()", "as_strided((3, 3), (1, 1), 0)"),
+    *("contiguous()", "clone()"),
 )
 EXAMPLES = {example.partition("(")[0]: example for example in _WRITTEN}
 INDEX_EXAMPLE = "[1:, ::2]"
@@ -43,7 +37,7 @@ def chain(words: str) -> list[Operation]:
     """
     if len(words) > LONGEST:
         raise ValueError(f"That is {len(words)} characters long; {LONGEST} are enough for a chain here.")
-    return _Reader(words.replace("−", "-")).operations()
+    return _Reader(words).operations()
 
 
 def typed(links: Sequence[Operation]) -> str:
@@ -59,16 +53,12 @@ class _Reader:
     """What Python's own parser finds, from x to the last operation: each is known, or a mistake at its place."""
 
     def __init__(self, words: str) -> None:
-        said = re.sub(r"\s", " ", words)
-        code = said.strip() or "x"
-        added = "" if re.match(r"x\b", code) else "x" if code[0] in "[." else "x."  # as in x.view(...)
-        self.words, self.code = words, added + code
-        self.shift = (
-            len(said) - len(said.lstrip()) - len(added)
-        )  # from a place in the code to one in the words
-        if (end := _WRITABLE.match(said).end()) < len(said):
-            place = end - self.shift
-            raise self._mistake(place, place + 1, f"{said[end]} has no meaning here")
+        self.words = re.sub(r"\s", " ", words.replace("−", "-")).strip()
+        has_x = re.match(r"x\b", self.words)  # as in x.view(...)
+        self.added = "" if has_x else "x" if self.words[:1] in "[." else "x."
+        self.code = self.added + self.words
+        if (end := _WRITABLE.match(self.code).end()) < len(self.code):
+            raise self._mistake(end, end + 1, f"{self.code[end]} has no meaning here")
 
     def operations(self) -> list[Operation]:
         """All of them."""
@@ -102,7 +92,7 @@ class _Reader:
         name, end = method.attr, method.end_col_offset
         if name not in EXAMPLES:
             known = f"{INDEX_EXAMPLE}, {', '.join(EXAMPLES)}"
-            raise self._mistake(end - len(name), end, f"{name} is no operation of this lab. It has {known}")
+            raise self._mistake(end - len(name), end, f"{name} is no operation here. There are {known}")
         return name
 
     def _argument(self, node: ast.expr) -> int | tuple:
@@ -125,7 +115,7 @@ class _Reader:
         return int(number[1] + number[2])
 
     def _mistake(self, start: int, end: int, what: str) -> ValueError:
-        start, end = (max(0, place + self.shift) for place in (start, end))
+        start, end = (max(0, place - len(self.added)) for place in (start, end))
         words = self.words
         return ValueError(f"In “{words[:start]}▸{words[start:end]}◂{words[end:]}”, at ▸◂: {what}.")
 

@@ -24,15 +24,15 @@ from pathlib import Path
 
 import websocket
 
+from tests import ROOT
 from tests.browser import answers
-from tests.outputs import ROOT
 from tests.waiting import wait_until
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
 MAKE = ("make", "READY=", f"RUN='{sys.executable}'")  # with the packages that are here, not installed again
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
-LAB = (sys.executable, "-c", "from tests.elsewhere import lab; lab()")
+LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
 # Root's part, in namespaces of its own, before the user takes over. Of root's home only Python is left to be seen.
 BEFORE = """

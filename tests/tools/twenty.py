@@ -1,6 +1,6 @@
 """Twenty kernels at once, as a class on one server: all notebooks in turn, each in a kernel of its own.
 
-`make twenty`, or `python -m tests.twenty 8`. Then a kernel is killed while it measures: its lock must be free at once.
+`make twenty`, or `python -m tests.tools.twenty 8`. Then a kernel is killed while it measures: its lock must be free at once.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ import psutil
 from nbclient import NotebookClient
 
 from course_utils import measure
+from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
-from tests.outputs import NOTEBOOKS, ROOT
 
 DOUBTS = re.compile(
     r"other work took|another measurement held|upper bound|samples do not agree|only (?:one|\d+) sample"

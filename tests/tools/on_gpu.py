@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PARTS = {  # by name: the longest it may take, and how it is called
     "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/test_gpu.py"]),
-    "bench": (420, ["-m", "tests.bench_gpu"]),
+    "bench": (420, ["-m", "tests.tools.bench_gpu"]),
     "record": (480, ["-m", "course_utils.machines"]),
-    "notebooks": (600, ["-m", "tests.shown_here"]),
+    "notebooks": (600, ["-m", "tests.tools.shown_here"]),
 }
 
 

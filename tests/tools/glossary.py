@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from tests.outputs import NOTEBOOKS, ROOT
+from tests import NOTEBOOKS, ROOT
 
 GLOSSARY = ROOT / "notebooks" / "GLOSSARY.md"
 ENTRY = re.compile(r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE)

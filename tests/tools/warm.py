@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import psutil
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
-from tests.outputs import ROOT
+from tests import ROOT
 
 # torch._dynamo: the first optimizer imports it, and the first count of FLOPs.
 IMPORTED = ("torch", "torch._dynamo", "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot")

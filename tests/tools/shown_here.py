@@ -3,8 +3,8 @@
 The stored outputs come from a CPU. Where there is a GPU, a cell may fail, show something else, or take long: that is
 what one wants to see before a class does. Nothing is written. Labs need Jupyter; without it they are left out.
 
-    python -m tests.shown_here            all notebooks, each in a process of its own
-    python -m tests.shown_here 04_flops   one
+    python -m tests.tools.shown_here            all notebooks, each in a process of its own
+    python -m tests.tools.shown_here 04_flops   one
 """
 
 import ast
@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import MagicMock
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SLOW_S = 5.0
 LONGEST_S = 180  # of a notebook
 LEFT_OUT = "(a lab, left out)"
@@ -145,7 +145,7 @@ def main(names: list[str]) -> int:
     for path in chosen:
         print(f"\n== {path.stem}", flush=True)
         try:
-            command = [sys.executable, "-m", "tests.shown_here", path.stem]
+            command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
             bad += subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S).returncode != 0
         except subprocess.TimeoutExpired:
             print(f"{path.name}: ended after {LONGEST_S} s.", flush=True)

@@ -1,6 +1,6 @@
 """A hostile reader at every lab, in a real JupyterLab and a real browser: mouse, keyboard and typing in any order.
 
-`make fuzz ARGS=--browser`, or `python -m tests.fuzz --browser --tries 100 --seed 7 --lab float_lab`. The same seed
+`make fuzz ARGS=--browser`, or `python -m tests.tools.fuzz --browser --tries 100 --seed 7 --lab float_lab`. The same seed
 draws the same moves; how they fall in with work that is running is the machine's affair.
 """
 

@@ -1,6 +1,6 @@
 """A hostile reader at every lab, from the kernel's side: drawn values, texts, clicks, picks and jobs in any order.
 
-`make fuzz`, or `python -m tests.fuzz --tries 2000 --seed 7 --lab float_lab`. A move is a line of Python, so that
+`make fuzz`, or `python -m tests.tools.fuzz --tries 2000 --seed 7 --lab float_lab`. A move is a line of Python, so that
 what fails can be pasted into a cell. Whatever a panel sends is packed as for a page.
 """
 
@@ -383,7 +383,7 @@ def print_latency(show_s: Mapping[str, Sequence[Shown]]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.fuzz", description=__doc__)
     parser.add_argument("--browser", action="store_true", help="in a real one, by mouse and keyboard")
     parser.add_argument("--tries", type=int, help="10,000, or 500 in a browser")
     parser.add_argument("--seed", type=int, default=0)

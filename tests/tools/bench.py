@@ -10,10 +10,11 @@ from pathlib import Path
 
 import nbformat
 
-from tests import bench_gpu, browser
-from tests.bench_timing import timing_methods
-from tests.latency import HEAD, Slider, latency, row, targets_of
-from tests.outputs import normalise
+from tests import browser
+from tests.tools import bench_gpu
+from tests.tools.bench_timing import timing_methods
+from tests.tools.latency import HEAD, Slider, latency, row, targets_of
+from tests.tools.outputs import normalise
 
 BASELINE = """
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """How soon a lab answers, in a real JupyterLab and a real browser: from the movement to the painted picture.
 
-`make latency`, or `python -m tests.latency --lab float_lab --times 1`. The page itself keeps the time, from the
+`make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
 event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, or the
 mouse that drags it a few pixels, each in turn over all sliders that the lab shows; a lab without sliders is pointed
 at. Then one slider is dragged to and fro for a second. Other work only ever makes a lab slower, so that
@@ -224,7 +224,7 @@ def targets_of(lab: Locator) -> list[Slider | Points]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.latency", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.latency", description=__doc__)
     parser.add_argument("--lab", choices=labs.__all__)
     parser.add_argument("--times", type=int, default=3, help="rounds, of which the quietest counts")
     asked = parser.parse_args()

@@ -4,8 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests import browser
-from tests.outputs import ROOT
+from tests import ROOT, browser
 
 TARGET = ROOT / "notebooks" / "pictures" / "float_lab.png"
 

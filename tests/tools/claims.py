@@ -17,9 +17,9 @@ from pathlib import Path
 
 import nbformat
 
-from tests.glossary import unlinked
+from tests import NOTEBOOKS, ROOT
 from tests.notebooks import SOLUTION, read
-from tests.outputs import NOTEBOOKS, ROOT
+from tests.tools.glossary import unlinked
 
 FOLDER = ROOT / "tests" / "claims"
 PAGES = tuple(ROOT / name for name in ("README.md", "notebooks/GLOSSARY.md", "notebooks/INSTRUCTORS.md"))

@@ -14,11 +14,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.outputs import NOTEBOOKS
+from tests import NOTEBOOKS
 
 SLOWEST = 3  # cells of each notebook
 # Each notebook has a kernel of its own, as in `make test`, but one that need not read torch from disk again.
-WARM = ("-p", "tests.warm")
+WARM = ("-p", "tests.tools.warm")
 # The later ones take longer, and a worker that began one of them last would be waited for.
 LONGEST_FIRST = ("--no-loadscope-reorder", *map(str, reversed(NOTEBOOKS)))
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from tests.outputs import ROOT
+from tests import ROOT
 
 SHOWN = ("Falsifying example", "FAILED", "ERROR", "E   ", "@reproduce_failure", "You can reproduce")
 
