@@ -367,7 +367,7 @@ def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash
     monkeypatch.setattr("course_utils.apart.steps_apart", killed_at_once)
     crash.start("Train")
     crash.wait()
-    assert crash.screen.meaning == "Killed after step 0, and no step is saved. Press Train."
+    assert crash.screen.meaning == "Killed before it made a step, and no step is saved. Press Train."
     assert "killed at 0" in words(crash)
     assert "nothing yet" in words(crash)
     crash.start("Resume")

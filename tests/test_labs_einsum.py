@@ -78,9 +78,9 @@ def test_the_einsum_lab_shows_roles_loops_shape_flops_bytes_and_intensity(einsum
     ("pattern", "cost"),
     [
         ("i, j -> i j", "16 FLOPs, 1 for each step: nothing is summed."),
-        ("i j -> j", "0 FLOPs, 0 for each step: nothing is multiplied, so 0 by convention."),
+        ("i j -> j", "0 FLOPs by convention, as nothing is multiplied."),
         ("a, a, a -> a", "8 FLOPs in every order."),
-        ("a b, b c, c d -> a d", "256 FLOPs as ((A B) C); ((A C) B) takes 3 times as many."),
+        ("a b, b c, c d -> a d", "256 FLOPs as ((A B) C); ((A C) B): 3 times."),
     ],
 )
 def test_the_meaning_says_what_a_step_costs(einsum, pattern, cost):
@@ -147,7 +147,7 @@ def test_timing_measures_the_cheapest_and_the_dearest_order_and_shows_both(einsu
 
 @pytest.mark.parametrize(
     ("pattern", "order", "rate"),
-    [("b d, d k -> b k", r"\(A B\)", r"[\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "0 FLOP/s")],
+    [("b d, d k -> b k", r"\(A B\)", r", [\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "")],
 )
 def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypatch, pattern, order, rate):
     monkeypatch.setattr(jobs, "AT_MOST_S", 0.1)
@@ -157,7 +157,7 @@ def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypat
     time = r"[\d.]+ [mµ]?s"
     doubt = "( Take it as an upper bound: .*)?"
     assert re.fullmatch(rf"Measured: {order} {time}\.{doubt}", einsum.screen.report)
-    assert re.search(rf"measured: {time}, {rate}$", words(einsum))
+    assert re.search(rf"measured: {time}{rate}$", words(einsum))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_whatever_is_asked_agrees_with_the_loops(drawn_, dtype):
     LAB.set(pattern=drawn_[0], notation="names", sizes=drawn_[1], dtype=dtype)
     assert LAB.error is None
     *_, last = jobs.check(LAB._asked(), {})
-    assert re.search(r"agrees with the loops on ([\d,]+) of \1 numbers", last.report)
+    assert re.search(r"agrees with the loops on ([\d,]+) of \1 number", last.report)
     assert_all_can_be_read(LAB.screen.svg)
     assert einsums.loop_nest(einsums.parsed(drawn_[0]), drawn_[1]).count("for ") == len(drawn_[1])
 

@@ -211,7 +211,7 @@ def test_the_meaning_says_by_how_much_and_what_would_help(memory):
     memory.set(machine="T4", batch=8)
     longest = predict.longest_sequence(plan_of(memory))
     assert memory.screen.meaning.endswith(
-        f"machines and recipe makes it fit; the longest sequence that would fit then is {longest:,} tokens."
+        f"machines and recipe makes it fit; at most {longest:,} tokens would."
     )
 
 
@@ -220,7 +220,7 @@ def test_a_batch_at_the_end_of_the_search_is_not_called_the_largest(memory):
     for batch in (1, LARGEST):
         memory.set(**ones, width=2, batch=batch)
         assert fits(dataclasses.replace(plan_of(memory), batch=LARGEST + 1))
-        assert memory.screen.meaning.endswith(" left. A batch of up to 1,048,576 fits.")
+        assert memory.screen.meaning.endswith(" left. A batch of 1,048,576 fits, too.")
 
 
 def test_a_preset_gives_the_same_answer_after_any_moves(memory):

@@ -105,8 +105,8 @@ SAYS = {
     "what is too far?": "turns 26.20 % of these gradients to infinity. One infinity spoils a step: GradScaler skips it, "
     "and without that the weights end in NaN. None is lost from scale 2^16 to scale 2^37.",
     "200 steps later?": "turns 99.97 % of these gradients to zero. None is lost from scale 2^19",
-    "and in bf16?": "Without a scale bf16 loses none of these gradients. None is lost from scale 2^-93 to scale 2^149.",
-    "and in fp8?": "No scale 2^n loses none. They span 19.1 powers of two, E4M3 18.9.",
+    "and in bf16?": "Without a scale bf16 loses none of these gradients. It needs no scale.",
+    "and in fp8?": "No scale loses none: they span 19.1 powers of two, E4M3 18.9.",
 }
 
 

@@ -26,7 +26,8 @@ def meaning(plan: Plan, story: Story) -> str:
         saved = (
             f"step {story.newest} is saved. Press Resume" if story.newest else "no step is saved. Press Train"
         )
-        return f"{life.end.capitalize()} after step {life.last}, and {saved}."
+        where = f"after step {life.last}" if life.losses else "before it made a step"
+        return f"{life.end.capitalize()} {where}, and {saved}."
     if not life.losses:
         return "A new process starts."
     begun = "An example, made without a process. " * story.example
@@ -69,7 +70,7 @@ def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
             twice = ended.by_step.keys() & life.by_step.keys()
             found = f"{count_text(len(twice), 'step')}{' so far' * (life.end == RUNS)}"
     yield "done again after the crash", expected, found
-    expected = "not all" if life.left_out else f"all {len(story.gaps)}"
-    yield "losses equal to a run never killed", expected, _equal(story)
+    expected = "not all" if life.left_out else "all"
+    yield "losses equal to a run never killed", expected, _equal(story) if story.gaps else "none yet"
     expected = f"({every} - 1) / 2 = {predict.lost_steps(every):g} on average, {every} if killed in a save"
     yield "steps that a crash costs, as set now", expected, ""

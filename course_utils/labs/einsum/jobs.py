@@ -10,7 +10,7 @@ from course_utils.einsums import Order
 from course_utils.labs.einsum.asked import AGREEMENT, Asked, Found
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
-from course_utils.quantities import bytes_text, flops_text, seconds_text, times_text
+from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
 
 LOOPED_AT_ONCE, LOOPED_AT_MOST = 2_000, 2**20  # steps
 MOST_BYTES = 2**30  # that a timed product may need
@@ -47,7 +47,7 @@ def check(asked: Asked, found: Found) -> Iterator[Progress]:
             done, equal = done + 1, equal + bool(ours == theirs[place])
         said = f"{done:,} of {theirs.size:,} numbers, {equal:,} of them equal."
         yield Progress(min(0.99, done / theirs.size), said)
-    yield Progress(1, f"torch agrees with the loops on {equal:,} of {theirs.size:,} numbers.")
+    yield Progress(1, f"torch agrees with the loops on {equal:,} of {count_text(theirs.size, 'number')}.")
 
 
 def time_it(asked: Asked, found: Found) -> Iterator[Progress]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from course_utils import einsums, predict
-from course_utils.einsums import operand_name
+from course_utils.einsums import Order, operand_name
 from course_utils.labs.draw.lettering import fitted, width_of
 from course_utils.labs.draw.svg import picture, rect, scaled, text
 from course_utils.labs.einsum.asked import AGREEMENT, Asked, Found
@@ -89,8 +89,8 @@ def _costs(asked: Asked, found: Found) -> list[tuple[str, str]]:
     ]
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
-        said = f"measured: {seconds_text(seconds)}, {rate_text(asked.flops / seconds)}"
-        rows.append((said, "measured-words"))
+        rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
+        rows.append((f"measured: {seconds_text(seconds)}{rate}", "measured-words"))
     return rows
 
 
@@ -116,13 +116,17 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
     for row, order in enumerate(shown, 1):
         strong, at = "strong" * (order.flops == asked.flops), y + 4 + ROW * row
         length = max(2, LONGEST * order.flops / orders[-1].flops)
-        times = "cheapest" if strong else times_text(order.flops / asked.flops)
-        said = f"{count_text(order.flops, 'FLOP')} · {times}"
+        said = f"{count_text(order.flops, 'FLOP')} · {'cheapest' if strong else _times(asked, order)}"
         if order in timed:
             said += f" · measured {seconds_text(found[asked.key(order)])}"
         yield text(0, at, order.text, class_=f"code {strong}")
         yield rect(BARS, at - 12, length, ROW - 5, class_="predicted" if strong else "limit")
         yield fitted(BARS + length + 8, at, said, WIDTH, strong)
+
+
+def _times(asked: Asked, order: Order) -> str:
+    ratio = order.flops / asked.flops
+    return times_text(ratio) if ratio >= 1.005 else "hardly more"
 
 
 # In words.
@@ -140,10 +144,11 @@ def _meaning(asked: Asked, found: Found) -> str:
 def _cost(asked: Asked) -> str:
     flops, cheapest, dearest = count_text(asked.flops, "FLOP"), asked.orders[0], asked.orders[-1]
     if dearest.flops > cheapest.flops:
-        times = times_text(dearest.flops / cheapest.flops)
-        return f"{flops} as {cheapest.text}; {dearest.text} takes {times} as many."
+        return f"{flops} as {cheapest.text}; {dearest.text}: {_times(asked, dearest)}."
     if len(asked.orders) > 1:
         return f"{flops} in every order."
-    why = "nothing is multiplied, so 0 by convention", "nothing is summed", "a product and an addition"
-    per_step = _flops_per_step(asked)
-    return f"{flops}, {per_step} for each step: {why[per_step]}."
+    if len(asked.einsum.operands) == 1:
+        return f"{flops} by convention, as nothing is multiplied."
+    if not asked.einsum.summed:
+        return f"{flops}, 1 for each step: nothing is summed."
+    return f"{flops}, 2 for each step: a product and an addition."

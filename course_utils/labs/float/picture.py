@@ -75,11 +75,12 @@ def _meaning(cast: Cast) -> str:
     by_fate = {}
     for fmt, stored in cast.stored.items():
         by_fate.setdefault(stored.fate, []).append(NAMES[fmt])
-    exact, power = by_fate.get("exact", []), cast.times_two_to_the
+    power = cast.times_two_to_the
     number = cast.number.strip() + (f" × 2^{power}" if power else "")
-    said = [f"{fate} for {listed(by_fate[fate])}" for fate in ("too large", "too small") if fate in by_fate]
-    said += [f"rounded in {listed(by_fate['rounded'])}"] if exact and "rounded" in by_fate else []
-    said += [f"exact in {'all eight' if len(exact) == len(NAMES) else listed(exact) or 'none of the eight'}"]
+    named = {fate: "all eight" if len(some) == len(NAMES) else listed(some) for fate, some in by_fate.items()}
+    said = [f"{fate} for {named[fate]}" for fate in ("too large", "too small") if fate in named]
+    said += [f"rounded in {named['rounded']}"] if "exact" in named and "rounded" in named else []
+    said += [f"exact in {named.get('exact', 'none of the eight')}"]
     return f"The number {number} is {'; '.join(said)}."
 
 

@@ -102,7 +102,7 @@ def _layers_meaning(asked: Asked, total: int, share: Number, missing: int) -> st
     if not asked.frozen_layers:
         return f"{cost} One product is not needed: the first layer reads plain data, which takes no gradient."
     return (
-        f"{cost} {len(asked.frozen_layers)} of {asked.depth} layers are frozen: {missing} of {3 * asked.depth} "
+        f"{cost} Frozen: {len(asked.frozen_layers)} of {count_text(asked.depth, 'layer')}. {missing} of {3 * asked.depth} "
         "products fall away. An input's gradient is needed only if something before it needs one."
     )
 

@@ -1,5 +1,6 @@
 """A product's prediction with its numbers filled in, the roofline, and the time along one size."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -72,7 +73,7 @@ def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tu
     yield "memory", reading, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
     if run:
-        peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "the measured peak"
+        peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "what large products reach"
         rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
         words = f"{seconds_text(run.seconds)}{sizes_text(product, run)}, {rate}"
         yield "recorded" if run.recorded else "measured", words, "measured-words"
@@ -100,8 +101,11 @@ def _why_nothing(product: Product) -> str:
 
 def _whose_times(product: Product) -> str:
     recording, source = product.recording, product.recording.source
-    apart = sum(len(one.seconds_by_size) for one in recording.set_apart if one.dtype == product.dtype)
-    left_out = f" In doubt and left out: {apart} in {product.dtype}." if apart else ""
+    asked_as = {product.dtype, *(["f32"] if product.dtype in ("fp32", "tf32", "xf32") else [])}
+    apart = Counter()
+    for one in recording.set_apart:
+        apart[one.dtype] += len(one.seconds_by_size) * (one.dtype in asked_as)
+    left_out = "".join(f" In doubt and left out: {n} in {dtype}." for dtype, n in apart.items() if n)
     return f"Recorded by {source.by}: {source.where}.{left_out}"
 
 

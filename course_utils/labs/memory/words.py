@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from course_utils import predict
+from course_utils.labs.fields import LARGEST
 from course_utils.predict import TrainingPlan
 from course_utils.predict.fitting import Changes
 from course_utils.predict.training import STEP_COUNTER_BYTES
-from course_utils.quantities import Ledger, bytes_text, listed
+from course_utils.quantities import Ledger, bytes_text, count_text, listed
 from course_utils.quantities import decimal_bytes_text as short
 
 MOST_CHANGES = 4  # that are said: three remedies of one change, two of two, or one of more
@@ -23,8 +24,9 @@ def meaning(plan: TrainingPlan) -> str:
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
         return f"Does not fit: {who} would hold {total} and has {memory}. {advice(plan)}"
-    most = f"A batch of up to {predict.largest_batch(plan):,} fits"
-    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {most}."
+    most = predict.largest_batch(plan)
+    batch = f"A batch of up to {most:,} fits" if most < LARGEST else f"A batch of {most:,} fits, too"
+    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}."
 
 
 def advice(plan: TrainingPlan) -> str:
@@ -32,10 +34,8 @@ def advice(plan: TrainingPlan) -> str:
     found = predict.remedies(plan)
     if not found:
         longest = predict.longest_sequence(plan)
-        return (
-            "No setting of stage, attention, recompute, batch, machines and recipe makes it fit; "
-            f"the longest sequence that would fit then is {longest:,} tokens."
-        )
+        end = f"at most {count_text(longest, 'token')} would" if longest else "not even one token would"
+        return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; {end}."
     shown = found[: max(1, MOST_CHANGES - len(found[0]))]
     return f"It would with {'; or with '.join(map(changes_text, shown))}."
 

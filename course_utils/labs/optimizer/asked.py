@@ -14,6 +14,7 @@ LINEAR = ("SGD", "momentum")  # in the gradient: on a parabola their way is know
 EDGE, OFF_THE_SADDLE = 2.0, 0.5  # what is drawn reaches from -2 to 2 in both coordinates
 LEAST = 1e-12  # a smaller loss is rounding, and is not drawn
 MOST_STEPS, SEEDS = 300, 10
+LONGEST = 3000  # steps that a prediction looks ahead
 # As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
 _LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
 RATES = [float(f"{digits}e{power}") for power in range(-4, 1) for digits in _LEADING.split()] + [10.0]
@@ -129,7 +130,7 @@ class Race:
     def predicted_to_leave(self, name: str) -> int | None:
         """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""
         a, times = self.lr * self.curvatures[1], OFF_THE_SADDLE / self.ground.start[1]
-        return predict.steps_to_grow(times, a, self.momentum_of(name))
+        return predict.steps_to_grow(times, a, self.momentum_of(name), at_most=LONGEST)
 
     def leaves_the_saddle(self, name: str) -> int | None:
         """The first step at which |y| is more than a half."""

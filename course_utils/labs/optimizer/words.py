@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course_utils import predict
-from course_utils.labs.optimizer.asked import LEAST, Race
+from course_utils.labs.optimizer.asked import LEAST, LONGEST, Race
 from course_utils.quantities import Number, count_text, listed
 
 
@@ -20,7 +20,7 @@ def why_it_diverges(race: Race, name: str) -> str:
     """The reason in numbers; nothing for one that stays. Of SGD and momentum it is known before they have left."""
     mu, steps = race.momentum_of(name), len(race.descents[name].lengths)
     a, most = race.lr * race.limiting, 2 * (1 + mu)
-    if name in race.linear and a > most:
+    if name in race.linear and a > most * (1 + 1e-9):  # at the bound itself it neither grows nor shrinks
         side = f"2(1 + {mu:g}) = {most:g}" if mu else "2"
         grows = f"its error grows {predict.convergence_rate(a, mu):.6g}-fold a step"
         return f"{name} diverges: lr × {race.limiting:g} = {a:.6g} > {side}, so {grows}."
@@ -31,8 +31,12 @@ def _leading(race: Race) -> str:
     losses = {n: run.losses[race.step] for n, run in race.descents.items() if race.step < len(run.losses)}
     if not losses:
         return "Nobody is left."
-    best = min(losses, key=losses.__getitem__)
-    return f"After {count_text(race.step, 'step')} {best} has the least loss, {losses[best]:.3g}."
+    if not race.step:
+        return "Nobody has moved yet."
+    least = min(losses.values())
+    best = [name for name, loss in losses.items() if loss == least]
+    who = f"{listed(best)} {'has' if len(best) == 1 else 'have'}"
+    return f"After {count_text(race.step, 'step')} {who} the least loss, {least:.3g}."
 
 
 # What is special, where nobody diverges.
@@ -50,14 +54,20 @@ def _special(race: Race) -> str:
 def _leaving(race: Race) -> str:
     left = {name: race.leaves_the_saddle(name) for name in race.racing}
     order = sorted(left, key=lambda name: left[name] or math.inf)
-    return f"off the saddle: {', '.join(f'{name} {_at(left[name])}' for name in order)}."
+    return f"off the saddle: {', '.join(f'{name} {_at(left[name], race.steps)}' for name in order)}."
 
 
 def _averaging(race: Race) -> str:
-    why = {"SGD": "", "momentum": " (it sums gradients, it does not average them)"}
-    held = [f"{name} at {race.predicted_floor(name):.3g}{why[name]}" for name in race.linear]
-    held += ["AdaGrad nowhere (its steps get ever shorter)"] * ("AdaGrad" in race.racing)
-    return f"in the long run noise holds the loss of {listed(held)}." if held else ""
+    said, floors = [], {name: race.predicted_floor(name) for name in race.linear}
+    held = [f"{name} at {floor:.3g}" for name, floor in floors.items() if floor < math.inf]
+    if held:
+        why = ", which sums gradients and averages none" * bool(
+            race.momentum and len(held) == 2
+        )
+        said.append(f"noise holds the loss of {listed(held)}{why}")
+    if "AdaGrad" in race.racing:
+        said.append("noise holds AdaGrad nowhere: its steps get ever shorter")
+    return f"in the long run {'; '.join(said)}." if said else ""
 
 
 def _decaying(race: Race) -> str:
@@ -104,8 +114,8 @@ def _tiring(race: Race) -> str:
 # In numbers.
 
 
-def _at(step: int | None) -> str:
-    return "never" if step is None else f"at step {step}"
+def _at(step: int | None, within: int) -> str:
+    return f"not in {count_text(within, 'step')}" if step is None else f"at step {step}"
 
 
 def account(race: Race) -> list[Sequence[str]]:
@@ -120,8 +130,9 @@ def account(race: Race) -> list[Sequence[str]]:
     for name in race.linear:
         mu, limiting = race.momentum_of(name), race.limiting
         factors = [_factor(race.lr * curvature, mu) for curvature in race.curvatures]
-        side, limit = f"2(1 + {mu:g})" if mu else "2", predict.largest_lr(limiting, mu)
-        rows.append((name, *factors, f"lr < {side}/{limiting:g} = {limit:.4g}", *_compared(race, name)))
+        side = f"2(1 + {mu:g})" if mu else "2"
+        bound = f"lr < {side}/{limiting:g} = {predict.largest_lr(limiting, mu):.4g}" if limiting else "any lr"
+        rows.append((name, *factors, bound, *_compared(race, name)))
     return rows
 
 
@@ -141,7 +152,8 @@ def _factor(a: Number, mu: Number) -> str:
 def _compared(race: Race, name: str) -> Sequence[str]:
     """Prediction and measurement."""
     if not race.ground.quadratic:
-        return _at(race.predicted_to_leave(name)), _at(race.leaves_the_saddle(name))
+        leaves = race.leaves_the_saddle(name)
+        return _at(race.predicted_to_leave(name), LONGEST), _at(leaves, race.steps)
     if race.noise:
         floors = race.predicted_floor(name), race.measured_floor(name)
         return [f"{floor:.3g}" if floor < math.inf else "none" for floor in floors]

@@ -94,7 +94,14 @@ def meaning(asked: Scaling, gradients: Gradients | None) -> str:
 
 def _lossless(fmt: str, smallest: Number, largest: Number) -> str:
     powers, edges = predict.lossless_powers(smallest, largest, fmt), predict.rounding_edges(fmt)
+    if 0 in powers:
+        return "It needs no scale."
     if powers:
-        return f"None is lost from scale 2^{powers[0]} to scale 2^{powers[-1]}."
+        most = f" to scale 2^{powers[-1]}" if len(powers) > 1 else ""
+        return f"None is lost {'from' if most else 'at'} scale 2^{powers[0]}{most}."
     span, reach = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
-    return f"No scale 2^n loses none. They span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {reach:.1f}."
+    if span < reach:
+        return "No power of two loses none, though a scale between two of them would."
+    return (
+        f"No scale loses none: they span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {reach:.1f}."
+    )
