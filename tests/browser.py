@@ -150,6 +150,12 @@ def lab_of(page: Page, name: str) -> Locator:
     return lab
 
 
+def rows_of(lab: Locator) -> Locator:
+    """The rows of its table, which is folded until then, and empty."""
+    lab.locator(".course-numbers").evaluate("(fold) => { fold.open = true; }")
+    return lab.locator(".course-table tr")
+
+
 def press(lab: Locator, name: str) -> None:
     """Click the button of that name, and let the kernel answer: it would take back what is typed meanwhile."""
     lab.get_by_role("button", name=name, exact=True).click()

@@ -164,7 +164,7 @@ def test_buttons_append_operations_and_undo_takes_them_back(stride):
         stride.get_by_role("button", name=name, exact=True).click()
         expect(field(stride, "operations")).to_have_value(typed)
         expect(stride.locator(".course-picture")).to_contain_text(facts)
-    expect(stride.locator(".course-table tr")).to_have_count(5)
+    expect(browser.rows_of(stride)).to_have_count(5)
     for typed in ("transpose(-2, -1)[1:]", "transpose(-2, -1)", "", ""):
         stride.get_by_role("button", name="undo").click()
         expect(field(stride, "operations")).to_have_value(typed)
@@ -176,7 +176,7 @@ def test_a_refused_view_says_which_dimensions_stand_in_the_way(stride):
     field(stride, "operations").fill("transpose(0, 1).view(6, 4)")
     meaning = stride.locator(".course-meaning")
     expect(meaning).to_contain_text("view(6, 4) is refused. Dimensions 0 and 1 of (3, 2, 4) cannot be merged")
-    expect(stride.locator(".course-table tr").last).to_contain_text("refused")
+    expect(browser.rows_of(stride).last).to_contain_text("refused")
     expect(stride.locator(".course-picture")).to_contain_text("shape (3, 2, 4)")
     field(stride, "operations").fill("transpose(0, 1).reshape(6, 4)")
     expect(meaning).to_contain_text("Copied by reshape(6, 4)")
