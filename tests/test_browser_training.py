@@ -38,7 +38,7 @@ def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
     expect(lab.locator(".course-meaning")).to_contain_text("0.9167 of 6BP")
     lab.locator("[data-key='0']").click()
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0")
-    expect(lab.locator(".course-meaning")).to_contain_text("1 of 4 layers are frozen")
+    expect(lab.locator(".course-meaning")).to_contain_text("Frozen: 1 of 4 layers")
     training_page.keyboard.press("ArrowDown")
     training_page.keyboard.press("Space")
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0 1")
