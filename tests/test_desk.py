@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.interactiveshell import InteractiveShell
+from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
 from course_utils.checks import noting
 from course_utils.desk import __main__ as make_lab
-from course_utils.desk import anew, contents, copies, record
+from course_utils.desk import anew, contents, copies, record, websocket
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source, write_whole
 from tests import NOTEBOOKS, ROOT, notebooks
@@ -333,7 +334,7 @@ def test_a_jupyterlab_is_open_over_the_copies_if_it_can_reach_them(desk, monkeyp
     monkeypatch.setattr(make_lab.LabApp, "launch_instance", asked.append)
     make_lab.main(["--no-browser"])
     assert asked[0] == in_use
-    assert asked[1][-1] == "--no-browser"
+    assert asked[1][-2:] == [websocket.OPTION, "--no-browser"]
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
@@ -492,3 +493,11 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     noted = {"flops.days": record.Done(tries=2, first_right=date.today().isoformat())}
     assert record.done(mine) == (noted if on_a_desk and cell_id else {})
     assert not (course / "record.txt").exists()
+
+
+def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
+    handler, seen = KernelWebsocketHandler.__new__(KernelWebsocketHandler), []
+    handler.ws_connection = SimpleNamespace(set_nodelay=seen.append)
+    monkeypatch.setattr(websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open"))
+    websocket.AtOnce(websocket_handler=handler).connect()
+    assert seen == [True, "open"]

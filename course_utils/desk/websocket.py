@@ -5,7 +5,7 @@ back until the browser has acknowledged the one before it, which a browser delay
 two pictures' time. Jupyter's server leaves that algorithm on.
 """
 
-from collections.abc import Awaitable
+import asyncio
 
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
@@ -13,7 +13,7 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 class AtOnce(ZMQChannelsWebsocketConnection):
     """The way between a page and its kernel, without Nagle's algorithm."""
 
-    def connect(self) -> Awaitable[None]:
+    def connect(self) -> asyncio.Future[None] | None:
         """Begin to pass on what either says."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()
