@@ -64,10 +64,13 @@ def words_on(lab: Lab) -> set[str]:
 def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:
     """No words overlap, and none run out of the picture by more than that."""
     *_, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())
-    placed = list(boxes(svg))
-    assert placed
-    for number, (said, left, top, right, bottom) in enumerate(placed):
+    above: list[Box] = []  # those that reach down to where the next one begins
+    for box in sorted(boxes(svg), key=lambda box: box[2]):
+        said, left, top, right, bottom = box
         assert -beyond <= left < right <= width + beyond, said
         assert 0 <= top < bottom <= height, said
-        for other, left2, top2, right2, bottom2 in placed[:number]:
-            assert not (left < right2 and left2 < right and top < bottom2 and top2 < bottom), (said, other)
+        above = [other for other in above if other[4] > top]
+        for other, left2, _, right2, _ in above:
+            assert not (left < right2 and left2 < right), (said, other)
+        above.append(box)
+    assert above
