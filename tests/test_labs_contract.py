@@ -29,7 +29,7 @@ STATES = 300
 ROLES = {"__init__", "asked", "picture", "words", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
-    fields.Typed: ("☃ <b>&\x00", "]" * 400),
+    fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),
     fields.Choice: ("no such thing", None),
     fields.Whole: ("many", None),
     fields.Tick: ("perhaps", None),

@@ -392,7 +392,7 @@ def main() -> int:
     names = [asked.lab] if asked.lab else labs.__all__
     asked.tries = asked.tries or (500 if asked.browser else 10_000)
     if asked.browser:
-        from tests import fuzz_browser  # which needs a browser
+        from tests.tools import fuzz_browser  # which needs a browser
 
         shown = [name.removesuffix("_lab") for name in names]
         return min(1, fuzz_browser.fuzz(shown, asked.tries, asked.seed))
