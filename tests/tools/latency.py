@@ -171,8 +171,8 @@ def latency(place: Locator, targets: Sequence[Slider | Points], movements: int =
     """Keys and mouse in turn, on one target after the other; then a drag of a second on each."""
     page = place.page
     place.evaluate(WATCH)
-    # A slider can be about the next run, and change nothing yet.
-    targets = [target for target in targets if any(answer(page, target.key)["picture"] for _ in range(2))]
+    # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
+    targets = [target for target in targets if any(answer(page, target.key)["picture"] for _ in range(4))]
     seen, drags = [], []
     each = -(-movements // (2 * len(targets)))
     for target in targets:
