@@ -115,7 +115,10 @@ def test_timing_it_puts_a_measured_point_and_a_row_beside_the_prediction(matmul)
     assert re.search(r"1 ms, [\d.,]+ times what is measured", words(matmul))
     head, row = matmul.screen.table
     assert row[:5] == ["this machine", "32", "32", "32", "fp32"]
-    assert row[head.index("of the peak")] in re.search(r"[\d.]+ % of what large products reach", words(matmul))[0]
+    assert (
+        row[head.index("of the peak")]
+        in re.search(r"[\d.]+ % of what large products reach", words(matmul))[0]
+    )
     assert "Measured: " in matmul.screen.meaning
     assert 'class="measured"' in matmul.screen.svg
     matmul.set(b=64)

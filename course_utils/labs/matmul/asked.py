@@ -177,7 +177,9 @@ def typed_seconds(words: str) -> Number | None:
     if not said:
         return None
     pattern = r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)"
-    match = len(said) <= 40 and re.fullmatch(pattern, said.lower(), re.ASCII)  # 100,000 digits would take minutes
+    match = len(said) <= 40 and re.fullmatch(
+        pattern, said.lower(), re.ASCII
+    )  # 100,000 digits would take minutes
     if not match or match[2] not in _TIME_UNITS or not float(match[1]):
         raise ValueError(f"A guess is a time with its unit, like 5 ms or 200 us; “{said[:40]}” is none.")
     return float(match[1]) * _TIME_UNITS[match[2]]

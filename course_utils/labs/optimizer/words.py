@@ -61,9 +61,7 @@ def _averaging(race: Race) -> str:
     said, floors = [], {name: race.predicted_floor(name) for name in race.linear}
     held = [f"{name} at {floor:.3g}" for name, floor in floors.items() if floor < math.inf]
     if held:
-        why = ", which sums gradients and averages none" * bool(
-            race.momentum and len(held) == 2
-        )
+        why = ", which sums gradients and averages none" * bool(race.momentum and len(held) == 2)
         said.append(f"noise holds the loss of {listed(held)}{why}")
     if "AdaGrad" in race.racing:
         said.append("noise holds AdaGrad nowhere: its steps get ever shorter")
