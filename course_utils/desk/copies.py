@@ -7,7 +7,7 @@ to `earlier`.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
 from itertools import count
@@ -159,6 +159,17 @@ def named(name: str, course: Path = COURSE) -> Path:
             return path
     asked = f"There is no notebook {name!r}." if name else "Which notebook?"
     raise ValueError(f"{asked} There are: {', '.join(path.stem for path in notebooks(course))}.")
+
+
+def chosen(names: Collection[str], course: Path = COURSE) -> list[Path]:
+    """The notebooks of these file names; all of them, if none is named."""
+    there_are = notebooks(course)
+    unknown = sorted(set(names) - {path.name for path in there_are})
+    if unknown:
+        raise ValueError(
+            f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in there_are)}."
+        )
+    return [path for path in there_are if not names or path.name in names]
 
 
 def keep_earlier(own: Path) -> Path:

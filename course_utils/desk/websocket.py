@@ -1,8 +1,8 @@
 """What a kernel says reaches the page at once.
 
 A kernel answers a slider with three or four messages in a row, most of them small. Nagle's algorithm holds a small one
-back until the browser has acknowledged the one before it, which a browser delays in turn, by some 40 ms on Linux:
-two pictures' time. Jupyter's server leaves that algorithm on.
+back until the browser has acknowledged the one before it, which the system delays in turn, on Linux by up to 40 ms.
+Jupyter's server leaves that algorithm on. `make latency` shows what it costs.
 """
 
 import asyncio

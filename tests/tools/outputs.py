@@ -12,7 +12,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-from tests import NOTEBOOKS, ROOT
+from course_utils.desk import copies
+from tests import ROOT
 
 
 def run(notebook: nbformat.NotebookNode) -> None:
@@ -58,13 +59,12 @@ def store(path: Path) -> bool:
 
 def main(names: list[str]) -> int:
     """`make outputs`, or `make outputs ARGS="01_floats.ipynb"` for one."""
-    unknown = set(names) - {path.name for path in NOTEBOOKS}
-    if unknown:
-        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in NOTEBOOKS)}.")
+    try:
+        paths = copies.chosen(names)
+    except ValueError as error:
+        print(error)
         return 2
-    for path in NOTEBOOKS:
-        if names and path.name not in names:
-            continue
+    for path in paths:
         try:
             print(path.name, "stored" if store(path) else "unchanged")
         except (CellExecutionError, CellTimeoutError) as error:

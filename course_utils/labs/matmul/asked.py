@@ -167,6 +167,9 @@ class Product(Sized):
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
+_TIME = re.compile(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", re.ASCII)
+
+
 def typed_seconds(words: str) -> Number | None:
     """A time as people write it; nothing for an empty field.
 
@@ -176,10 +179,7 @@ def typed_seconds(words: str) -> Number | None:
     said = words.strip()
     if not said:
         return None
-    pattern = r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)"
-    match = len(said) <= 40 and re.fullmatch(
-        pattern, said.lower(), re.ASCII
-    )  # 100,000 digits would take minutes
+    match = _TIME.fullmatch(said.lower()) if len(said) <= 40 else None  # 100,000 digits would take minutes
     if not match or match[2] not in _TIME_UNITS or not float(match[1]):
         raise ValueError(f"A guess is a time with its unit, like 5 ms or 200 us; “{said[:40]}” is none.")
     return float(match[1]) * _TIME_UNITS[match[2]]

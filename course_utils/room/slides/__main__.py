@@ -10,18 +10,17 @@ FOLDER = copies.ROOT / "slides"
 
 def main(names: list[str]) -> int:
     """Write the decks of these notebooks, or of all, into `slides/`."""
-    notebooks = copies.notebooks()
-    unknown = set(names) - {path.name for path in notebooks}
-    if unknown:
-        print(f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in notebooks)}.")
+    try:
+        paths = copies.chosen(names)
+    except ValueError as error:
+        print(error)
         return 2
     try:
         FOLDER.mkdir(exist_ok=True)
-        for path in notebooks:
-            if not names or path.name in names:
-                target = FOLDER / path.with_suffix(".html").name
-                target.write_text(deck(path), encoding="utf-8")
-                print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
+        for path in paths:
+            target = FOLDER / path.with_suffix(".html").name
+            target.write_text(deck(path), encoding="utf-8")
+            print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
     except OSError as error:  # a read-only checkout, a full disk
         print(f"The decks cannot be written: {error.strerror}, {error.filename or FOLDER}.")
         return 1
