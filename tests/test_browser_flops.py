@@ -81,6 +81,7 @@ def test_what_would_never_fit_is_predicted_and_not_run(matmul):
 def test_stop_ends_a_product_in_the_middle(matmul):
     for name in "BDK":
         matmul.get_by_title(f"{name}, typed").fill("6000")  # some seconds
+    expect(matmul.locator(".course-picture")).to_contain_text("2 · 6,000 · 6,000 · 6,000 = ")
     matmul.get_by_role("button", name="Time it").click()
     expect(matmul.locator(".course-report")).to_contain_text(re.compile("first call runs|process of its own"))
     matmul.get_by_role("button", name="Stop").click()
