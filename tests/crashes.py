@@ -17,8 +17,9 @@ from pathlib import Path
 
 import torch
 
-from course_utils import checkpoints, long_run
+from course_utils import checkpoints
 from course_utils.checkpoints import contents
+from course_utils.training import long_run
 
 ROOT = Path(__file__).parents[1]
 NUMBERS = 300_000  # of each of the two tensors that savers save: some milliseconds of writing

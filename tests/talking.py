@@ -5,8 +5,8 @@ import signal
 import tempfile
 import time
 
-from course_utils.apart import Say
 from course_utils.measure import Step
+from course_utils.workers.process import Say
 
 
 def much_at_once(say: Say, lines: int) -> dict[str, object]:
@@ -38,7 +38,7 @@ def orphaned(say: Say) -> dict[str, object]:
 
 def where_they_meet(say: Say) -> dict[str, object]:
     """Over two processes that torchrun's launcher starts: the address at which they meet, and gloo's."""
-    from course_utils import sharded
+    from course_utils.training import sharded
 
     def addresses(_: str) -> sharded.Report:
         here = os.environ["MASTER_ADDR"]

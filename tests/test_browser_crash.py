@@ -38,7 +38,7 @@ def processes() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         try:
-            if "course_utils.long_run.train" in child.cmdline():
+            if "course_utils.training.long_run.train" in child.cmdline():
                 found.append(child)
         except psutil.Error:  # gone meanwhile
             continue

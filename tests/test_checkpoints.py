@@ -26,8 +26,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_utils import checkpoints, long_run, measure
+from course_utils import checkpoints, measure
 from course_utils.checkpoints import contents, files
+from course_utils.training import long_run
 
 untimed = settings(deadline=None, max_examples=60)
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support")

@@ -9,8 +9,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from course_utils import descents, predict
-from course_utils.descents import RULES, SURFACES, Ravine, Saddle, Settings, TurnedRavine
+from course_utils import predict
+from course_utils.predict import descents
+from course_utils.predict.descents import RULES, SURFACES, Ravine, Saddle, Settings, TurnedRavine
 
 STEPS = 300
 

@@ -17,7 +17,9 @@ from contextlib import suppress
 import pytest
 import torch
 
-from course_utils import apart, checkpoints, long_run
+from course_utils import checkpoints
+from course_utils.training import long_run
+from course_utils.workers import process
 from tests import crashes
 from tests.waiting import has_ended, wait_until
 
@@ -176,7 +178,7 @@ def test_a_run_apart_is_killed_and_goes_on_and_tells_all_its_losses_to_the_last_
     losses, last_file = whole
     told, processes = [], []
     order = {"folder": str(tmp_path), "until": UNTIL, "every": 20}
-    steps = apart.steps_apart(long_run.train, order | {"pace_s": 0.002}, begun=processes.append)
+    steps = process.steps_of(long_run.train, order | {"pace_s": 0.002}, begun=processes.append)
 
     def hear(kill_at=-1):
         for step in steps:
@@ -190,7 +192,7 @@ def test_a_run_apart_is_killed_and_goes_on_and_tells_all_its_losses_to_the_last_
     heard = [said["step"] for said in told if "loss" in said]
     assert heard == list(range(1, len(heard) + 1))  # every one, once
     assert len(heard) >= 50
-    steps = apart.steps_apart(long_run.train, order, begun=processes.append)
+    steps = process.steps_of(long_run.train, order, begun=processes.append)
     hear()
     resumed = next(said["resumed"] for said in told if "resumed" in said)
     assert resumed >= 40
@@ -203,9 +205,10 @@ def test_a_run_apart_is_killed_and_goes_on_and_tells_all_its_losses_to_the_last_
 
 PARENT = """
 import sys
-from course_utils import apart, long_run
+from course_utils.workers import process
+from course_utils.training import long_run
 order = {"folder": sys.argv[1], "until": 300, "every": 10, "pace_s": 300.0}
-for step in apart.steps_apart(long_run.train, order, begun=lambda child: print(child.pid, flush=True)):
+for step in process.steps_of(long_run.train, order, begun=lambda child: print(child.pid, flush=True)):
     if "loss" in step.numbers:
         print("trains", flush=True)
 """

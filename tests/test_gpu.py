@@ -11,8 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course_utils import checkpoints, machines, measure, predict, products, whole_models
+from course_utils import checkpoints, machines, measure, predict
 from course_utils.machines import at_hand, gpu_state, recorder, workloads
+from course_utils.workers import products, transformers
 
 pytestmark = [
     pytest.mark.gpu,
@@ -145,7 +146,7 @@ def test_what_training_holds_between_two_steps_is_the_recipes_bytes():
 
 def test_a_model_that_is_counted_without_memory_takes_none_of_the_gpus():
     before = torch.cuda.memory_allocated()
-    found = whole_models.held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
+    found = transformers.held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
     assert (found.total, torch.cuda.memory_allocated()) == (19_220, before)
 
 

@@ -6,9 +6,10 @@ import types
 import pytest
 import torch
 
-from course_utils import apart, measure, products
+from course_utils import measure
 from course_utils.labs.lab import Progress
 from course_utils.measure import alone, on_gpu, timing
+from course_utils.workers import process, products
 from tests.small_lab import small_lab
 
 MB = 10**6
@@ -287,4 +288,4 @@ def run_out(say, torchs):
 )
 def test_a_process_of_its_own_says_in_a_sentence_that_memory_ran_out(torchs, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        apart.result_apart(run_out, {"torchs": torchs})
+        process.result_of(run_out, {"torchs": torchs})

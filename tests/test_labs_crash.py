@@ -23,7 +23,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import apart, checkpoints, labs, long_run, measure, training
+from course_utils import checkpoints, labs, measure, training
 from course_utils.labs.crash import jobs, picture
 from course_utils.labs.crash import words as said
 from course_utils.labs.crash.asked import (
@@ -39,6 +39,8 @@ from course_utils.labs.crash.asked import (
     Story,
 )
 from course_utils.measure import Step
+from course_utils.training import long_run
+from course_utils.workers import process
 from tests import ROOT
 from tests.hostile import button
 from tests.test_machines import timing_of
@@ -102,7 +104,7 @@ def played(monkeypatch):
             begun(unittest.mock.Mock(spec=subprocess.Popen))
             yield from steps(work, order)
 
-        monkeypatch.setattr("course_utils.apart.steps_apart", steps_apart)
+        monkeypatch.setattr("course_utils.workers.process.steps_of", steps_apart)
 
     return play
 
@@ -355,7 +357,7 @@ def test_there_is_nothing_to_resume_in_an_example(crash):
 
 
 def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash, monkeypatch):
-    real = apart.steps_apart
+    real = process.steps_of
 
     def killed_at_once(*work, begun, **options):
         def kill(process):
@@ -364,7 +366,7 @@ def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash
 
         return real(*work, begun=kill, **options)
 
-    monkeypatch.setattr("course_utils.apart.steps_apart", killed_at_once)
+    monkeypatch.setattr("course_utils.workers.process.steps_of", killed_at_once)
     crash.start("Train")
     crash.wait()
     assert crash.screen.meaning == "Killed before it made a step, and no step is saved. Press Train."
@@ -376,13 +378,13 @@ def test_a_process_that_is_killed_before_it_has_made_a_step_is_a_crash_too(crash
 
 
 def test_a_press_on_kill_before_the_process_is_there_is_remembered(crash, monkeypatch):
-    real, may_begin = apart.steps_apart, threading.Event()
+    real, may_begin = process.steps_of, threading.Event()
 
     def late(*work, **options):
         may_begin.wait(10)
         yield from real(*work, **options)
 
-    monkeypatch.setattr("course_utils.apart.steps_apart", late)
+    monkeypatch.setattr("course_utils.workers.process.steps_of", late)
     crash.start("Train")
     wait_until(lambda: inside(crash).runs, "the job has begun")
     crash.act("Kill it")
@@ -505,7 +507,7 @@ def test_stop_keeps_the_folder_and_a_cell_run_again_or_a_closed_panel_takes_it_a
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
     begun, heard = [], []
     talks = [
-        apart.steps_apart("tests.talking.much_at_once", {"lines": lines}, begun=begun.append, at_most_s=limit)
+        process.steps_of("tests.talking.much_at_once", {"lines": lines}, begun=begun.append, at_most_s=limit)
         for lines, limit in ((10**9, 1), (500, 60))
     ]
     for steps in talks:
@@ -517,13 +519,13 @@ def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_
             break
     assert heard == list(range(500))
     assert begun[0].wait(30) != 0
-    for steps, process in zip(talks, begun, strict=True):
+    for steps, child in zip(talks, begun, strict=True):
         steps.close()
-        assert process.returncode is not None
+        assert child.returncode is not None
 
 
 def test_a_slow_disk_takes_longer_for_each_flush():
-    steps = apart.steps_apart("tests.talking.flushed", {}, at_most_s=60, slow_disk_s=0.25)
+    steps = process.steps_of("tests.talking.flushed", {}, at_most_s=60, slow_disk_s=0.25)
     assert timing_of(steps)[1] == {"slept": [0.25]}
 
 

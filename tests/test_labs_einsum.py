@@ -11,13 +11,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import einsums, labs, products
+from course_utils import einsums, labs
 from course_utils.labs.controls import SizesControl
 from course_utils.labs.einsum import jobs
 from course_utils.labs.einsum.asked import PRESETS, Asked
 from course_utils.labs.einsum.picture import LONGEST, MOST_BARS
 from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE
 from course_utils.measure import Step
+from course_utils.workers import products
 from tests.words import assert_all_can_be_read, words
 
 untimed = settings(deadline=None)  # no test here depends on how fast the machine is
@@ -170,7 +171,7 @@ def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypat
     ],
 )
 def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(einsum, monkeypatch, pattern, size, reason):
-    monkeypatch.setattr("course_utils.products.einsum_call", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr("course_utils.workers.products.einsum_call", None)  # whoever calls it fails otherwise
     einsum.set(pattern=pattern, sizes=dict.fromkeys("abcdefgh", size))
     assert einsum.screen.mistake == ""
     einsum.start("Time it")
@@ -213,7 +214,7 @@ def test_a_long_call_is_timed_apart_and_stop_ends_it_at_once(einsum, monkeypatch
         yield Step(0, "still the first call")
         raise AssertionError("nobody stopped it")
 
-    monkeypatch.setattr("course_utils.apart.steps_apart", steps_apart)
+    monkeypatch.setattr("course_utils.workers.process.steps_of", steps_apart)
     einsum.set(pattern="b d, d k -> b k", sizes={"b": 512, "d": 512, "k": 512})
     einsum.start("Time it")
     einsum.stop()

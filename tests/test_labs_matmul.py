@@ -144,7 +144,7 @@ def test_history_keeps_each_time_until_it_is_cleared(matmul):
     ],
 )
 def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values, sentence):
-    monkeypatch.setattr("course_utils.products.matmul_call", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr("course_utils.workers.products.matmul_call", None)  # whoever calls it fails otherwise
     matmul.set(**values)
     assert matmul.screen.mistake == ""
     matmul.start("Time it")

@@ -10,7 +10,7 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from course_utils import apart, labs, predict, whole_models
+from course_utils import labs, models, predict
 from course_utils.labs.fields import LARGEST
 from course_utils.labs.memory import jobs
 from course_utils.labs.memory.asked import PRESETS, sizes_of
@@ -18,6 +18,7 @@ from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
 from course_utils.labs.memory.words import changes_text, formulas, meaning, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
+from course_utils.workers import process, transformers
 from tests.hostile import button
 from tests.test_fitting import fits, held_by, plans
 from tests.test_labs_contract import states
@@ -324,7 +325,7 @@ def test_every_recipe_of_every_kind_is_counted_exactly_as_predicted(
     asked = labs.lab_named("memory").asks(
         kind, **sizes, **more, recipe=recipe, batch=batch, sequence=sequence, machines=1, **ways
     )
-    counted = whole_models.held_bytes(asked.plan.shape, recipe, batch, sequence, **ways)
+    counted = transformers.held_bytes(asked.plan.shape, recipe, batch, sequence, **ways)
     assert counted == held_by(asked.plan)
 
 
@@ -332,7 +333,7 @@ def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_f
     torch.manual_seed(0)
     begin = torch.randn(4, 3).bfloat16()
     p, reference = begin.clone().requires_grad_(), begin.float().requires_grad_()
-    ours = whole_models.WithMaster([p], torch.optim.AdamW, keep_gradients=False)
+    ours = models.WithMaster([p], torch.optim.AdamW, keep_gradients=False)
     theirs = torch.optim.AdamW([reference])
     for _ in range(5):
         p.grad = torch.randn(4, 3).bfloat16()
@@ -403,7 +404,7 @@ def test_a_count_that_was_stopped_is_none(memory):
     ],
 )
 def test_what_cannot_be_counted_is_refused_before(memory, monkeypatch, values, sentence):
-    monkeypatch.setattr(whole_models, "held_bytes_apart", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr(transformers, "held_bytes_in_process", None)  # whoever calls it fails otherwise
     memory.set(**values)
     assert memory.screen.mistake == ""
     memory.start("Count it")
@@ -428,17 +429,17 @@ def test_a_count_needs_some_memory_and_not_too_long(memory, monkeypatch):
 
 
 def test_a_count_reports_its_layers_and_what_fails_apart_comes_out_as_a_sentence():
-    said, result = timing_of(whole_models.held_bytes_apart(TINY, "fp32 sgd", 1, 8))
+    said, result = timing_of(transformers.held_bytes_in_process(TINY, "fp32 sgd", 1, 8))
     assert result == held_by(TrainingPlan(TINY, "fp32 sgd", 1, 8, "T4", 1))
     assert {"Forward, 2 of 2 layers.", "Backward, 1 of 2 layers."} <= {step.report for step in said}
     assert sorted(step.fraction for step in said) == [step.fraction for step in said]
     with pytest.raises(ValueError, match=r"The model was built for 16 positions; got 17 tokens\."):
-        list(whole_models.held_bytes_apart(TINY, "fp32 sgd", 1, 17))
+        list(transformers.held_bytes_in_process(TINY, "fp32 sgd", 1, 17))
 
 
 def test_layers_are_told_in_order_forward_and_backward():
     said = []
-    whole_models.held_bytes(TINY, "fp32 sgd", 1, 8, say=said.append)
+    transformers.held_bytes(TINY, "fp32 sgd", 1, 8, say=said.append)
     once = [f"{way}, {n} of 2 layers." for way in ("Forward", "Backward") for n in (1, 2)]
     assert [step.report for step in said] == once * 2  # once more, for the peak
     assert [round(10 * step.fraction) for step in said] == [1, 2, 3, 4, 6, 7, 8, 9]
@@ -446,7 +447,7 @@ def test_layers_are_told_in_order_forward_and_backward():
 
 def test_work_apart_ends_with_whoever_started_it():
     before = set(psutil.Process().children())
-    steps = apart.steps_apart(whole_models.counted, {})
+    steps = process.steps_of(transformers.counted, {})
     next(steps)
     (child,) = set(psutil.Process().children()) - before
     steps.close()

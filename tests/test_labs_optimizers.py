@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from course_utils import descents, labs, predict
-from course_utils.descents import RULES, SURFACES, descent
+from course_utils import labs, predict
 from course_utils.figures import COLOURS
 from course_utils.labs.draw import lines, still
 from course_utils.labs.optimizer import jobs
@@ -19,6 +18,8 @@ from course_utils.labs.optimizer.asked import LEAST, LINEAR, PRESETS, RATES, Rac
 from course_utils.labs.optimizer.jobs import torchs_points
 from course_utils.labs.optimizer.picture import PLOT_LEFT
 from course_utils.labs.optimizer.words import meaning, why_it_diverges
+from course_utils.predict import descents
+from course_utils.predict.descents import RULES, SURFACES, descent
 from tests.waiting import wait_until
 
 STEPS = 300

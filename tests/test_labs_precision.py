@@ -9,13 +9,14 @@ from functools import lru_cache
 import pytest
 import torch
 
-from course_utils import floats, labs, precision, predict
+from course_utils import floats, labs, predict
 from course_utils.figures import COLOURS
 from course_utils.labs.draw import still
 from course_utils.labs.precision import jobs
 from course_utils.labs.precision import picture as drawing
 from course_utils.labs.precision.asked import AFTER, CONSTANT, FORMATS, MIXES, PRESETS, STEPS
 from course_utils.measure import DTYPES
+from course_utils.training import precision
 from tests.words import assert_all_can_be_read
 
 gradients = lru_cache(precision.gradients)  # each call trains anew

@@ -245,7 +245,7 @@ def test_stop_kills_the_process_that_measures(lab):
 
 
 def test_what_would_take_too_long_or_too_much_is_refused_before(lab, monkeypatch):
-    monkeypatch.setattr("course_utils.apart.steps_apart", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr("course_utils.workers.process.steps_of", None)  # whoever calls it fails otherwise
     lab.set(kind="GPT", sequence=2**16, width=2**14)
     lab.start("Measure")
     with pytest.raises(

@@ -12,9 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import machines, measure, predict, products
+from course_utils import machines, measure, predict
 from course_utils.machines import at_hand, gpu_state, recorded, recorder, workloads
 from course_utils.measure import Timing
+from course_utils.workers import products
 
 CORE = "one core of AMD EPYC with AVX-512, bf16"  # that was recorded
 untimed = settings(deadline=None, max_examples=25)
@@ -82,7 +83,7 @@ def timing_of(steps):
 
 def test_a_product_timed_apart_is_a_timing_like_any_other_and_its_process_ends():
     before = set(psutil.Process().children())
-    said, timing = timing_of(products.timing_steps_apart(16, 16, 16, "fp32", at_most_s=0.5))
+    said, timing = timing_of(products.timing_steps_in_process(16, 16, 16, "fp32", at_most_s=0.5))
     assert isinstance(timing, Timing)
     assert isinstance(timing.samples, tuple)
     assert "process" in said[0].report
@@ -92,17 +93,17 @@ def test_a_product_timed_apart_is_a_timing_like_any_other_and_its_process_ends()
 
 def test_whoever_drops_a_product_timed_apart_kills_its_process():
     before = set(psutil.Process().children())
-    steps = products.timing_steps_apart(4096, 4096, 4096, "fp32", at_most_s=600)
+    steps = products.timing_steps_in_process(4096, 4096, 4096, "fp32", at_most_s=600)
     next(steps)
     (child,) = set(psutil.Process().children()) - before
-    assert "course_utils.products.timed" in child.cmdline()
+    assert "course_utils.workers.products.timed" in child.cmdline()
     steps.close()
     assert not child.is_running()
 
 
 def test_a_child_that_dies_is_told_of_and_not_waited_for():
     before = set(psutil.Process().children())
-    steps = products.timing_steps_apart(16, 16, 16, "fp32", at_most_s=600)
+    steps = products.timing_steps_in_process(16, 16, 16, "fp32", at_most_s=600)
     next(steps)
     (child,) = set(psutil.Process().children()) - before
     child.kill()
@@ -114,7 +115,7 @@ def test_the_childs_refusal_comes_out_as_it_would_here():
     with pytest.raises(
         ValueError, match="tf32 is a way in which NVIDIA's tensor cores multiply; this device"
     ):
-        timing_of(products.timing_steps_apart(16, 16, 16, "tf32"))
+        timing_of(products.timing_steps_in_process(16, 16, 16, "tf32"))
 
 
 # What a machine is called.
@@ -182,7 +183,7 @@ def test_a_card_with_another_memory_than_its_sheets_gets_none():
 
 def test_what_a_library_prints_does_not_come_between_a_child_and_its_listener(monkeypatch):
     monkeypatch.setenv("ONEDNN_VERBOSE", "1")
-    _, timing = timing_of(products.timing_steps_apart(64, 64, 64, "bf16", at_most_s=0.2))
+    _, timing = timing_of(products.timing_steps_in_process(64, 64, 64, "bf16", at_most_s=0.2))
     assert timing.seconds > 0
 
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 import course_utils
-from course_utils import labs, products
+from course_utils import labs
 from course_utils.machines import at_hand
+from course_utils.workers import products
 from tests import ROOT
 from tests.test_machines import STUB
 from tests.tools import bench_gpu, on_gpu, shown_here

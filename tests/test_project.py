@@ -33,20 +33,14 @@ MAY_IMPORT = {
     "einsums": {"quantities"},
     "chains": set(),
     "layout": {"torch", "quantities"},
-    "descents": {"quantities"},
     "predict": {"quantities", "floats", "datasheets", "einsums"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
-    "apart": {"measure", "quantities"},
-    "products": {"torch", "quantities", "measure", "apart", "einsums"},
     "models": {"torch", "einops", "jaxtyping"},
-    "whole_models": {"torch", "quantities", "predict", "measure", "models", "apart"},
-    "training": {"torch", "numpy", "jaxtyping", "quantities"},
+    "workers": {"torch", "quantities", "einsums", "predict", "measure", "models"},
     "checkpoints": {"torch", "quantities"},
-    "precision": {"torch", "jaxtyping", "quantities", "floats", "measure", "predict", "models", "training"},
-    "long_run": {"torch", "jaxtyping", "quantities", "measure", "apart", "models", "training", "checkpoints"},
-    "sharded": {"torch", "measure", "apart", "models"},
-    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "products"}
-    | {"predict", "models", "whole_models"},
+    "training": {"torch", "numpy", "jaxtyping", "quantities", "floats", "measure", "predict", "models"}
+    | {"workers", "checkpoints"},
+    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
     "desk": {"jupyter_server", "jupyterlab", "tornado"},
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"},
@@ -54,8 +48,7 @@ MAY_IMPORT = {
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"products", "machines", "einsums", "models", "whole_models", "apart", "training"}
-    | {"precision", "checkpoints", "long_run", "descents", "chains"},
+    | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
     "recorded": set(),
 }
 
@@ -101,7 +94,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "datasheets", "einsums", "chains", "descents", "predict")
+    names = ("quantities", "floats", "datasheets", "einsums", "chains", "predict")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
@@ -119,7 +112,7 @@ def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
     loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
     assert {"torch", "course_utils.labs", "course_utils.figures"} <= loaded
     compiler = {"torch._dynamo", "torch._inductor", "sympy"}  # as long again as torch itself
-    processes = {"torch.distributed.checkpoint", "course_utils.sharded"}
+    processes = {"torch.distributed.checkpoint", "course_utils.training.sharded"}
     assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes) & loaded == set()
 
 
@@ -194,8 +187,8 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
     strange = tmp_path / "Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
     shutil.copytree(ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*"))
     code = (
-        "import sys; from course_utils import apart; order = {'folder': sys.argv[1], 'until': 1, 'every': 1};"
-        "print(apart.result_apart('course_utils.long_run.train', order)['saved'], apart.__file__)"
+        "import sys; from course_utils.workers import process; order = {'folder': sys.argv[1], 'until': 1, 'every': 1};"
+        "print(process.result_of('course_utils.training.long_run.train', order)['saved'], process.__file__)"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(strange)}
     command = [sys.executable, "-c", code, str(strange / "läufe 1")]
@@ -207,7 +200,7 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
         encoding="utf-8",
         check=True,
     ).stdout
-    assert said.strip() == f"1 {strange / 'course_utils' / 'apart.py'}"
+    assert said.strip() == f"1 {strange / 'course_utils' / 'workers' / 'process.py'}"
     assert [path.name for path in (strange / "läufe 1").iterdir()] == ["step-00000001.ckpt"]
 
 

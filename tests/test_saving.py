@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils import predict, whole_models
+from course_utils import predict
 from course_utils.datasheets import MACHINES
+from course_utils.workers import transformers
 
 times_s = st.floats(1, 1e7)
 
@@ -138,7 +139,7 @@ def test_what_a_step_adds_to_the_state_is_what_fake_tensors_count(recipe):
     begin = [row[0] for row in table.rows].index("added by a step")
     ways = {"fused": True, "fused_norm": True}
     for row, recompute in zip(table.rows[begin : begin + 2], (False, True), strict=True):
-        counted = whole_models.held_bytes(shape, recipe, 2, 1024, recompute=recompute, **ways)
+        counted = transformers.held_bytes(shape, recipe, 2, 1024, recompute=recompute, **ways)
         assert row[-1] == f"{counted['activations'] / 1e9:.3g} GB"
 
 

@@ -14,7 +14,9 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from course_utils import apart, checkpoints, measure, models, sharded
+from course_utils import checkpoints, measure, models
+from course_utils.training import sharded
+from course_utils.workers import process
 from tests.waiting import has_ended, wait_until
 
 P, TENSORS = 64 * 128 + 128 * 64, 2
@@ -30,13 +32,13 @@ def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
     order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("TMPDIR", str(folder.parent))  # where the launcher would leave something
-        return apart.result_apart("course_utils.sharded.saved_and_loaded", order, at_most_s=100)
+        return process.result_of("course_utils.training.sharded.saved_and_loaded", order, at_most_s=100)
 
 
 def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     told: list[measure.Step] = []
     with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
-        told.extend(apart.steps_apart("tests.talking.orphaned", {}, at_most_s=60))
+        told.extend(process.steps_of("tests.talking.orphaned", {}, at_most_s=60))
     (child,) = (step.numbers["child"] for step in told if step.numbers)
     wait_until_gone({child})
 
@@ -54,7 +56,7 @@ def test_a_state_is_saved_and_loaded_by_somebody(tmp_path):
 
 def test_its_processes_meet_at_loopback_whatever_the_machine_is_called():
     here = {"address": "127.0.0.1", "interface": sharded.LOOPBACK}
-    assert apart.result_apart("tests.talking.where_they_meet", {}, at_most_s=100) == {"met": [here, here]}
+    assert process.result_of("tests.talking.where_they_meet", {}, at_most_s=100) == {"met": [here, here]}
 
 
 def test_every_process_holds_its_part_of_one_state(reports):
@@ -93,7 +95,7 @@ def test_training_over_two_processes_is_training_on_both_of_their_batches(report
 def test_the_command_torchrun_saves_the_same(reports, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(
-        "import os, pathlib, sys\nfrom course_utils import sharded\n"
+        "import os, pathlib, sys\nfrom course_utils.training import sharded\n"
         "report = sharded._within_a_group(sharded._train_and_save, sys.argv[1])\n"
         "pathlib.Path(sys.argv[1] + os.environ['RANK']).write_text(report['digest'])\n"
     )
@@ -158,7 +160,7 @@ def until_processes(steps: Iterator[measure.Step], of: psutil.Process, count: in
 
 def test_whoever_drops_it_kills_its_workers_too(tmp_path):
     order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
-    steps = apart.steps_apart("course_utils.sharded.saved_and_loaded", order)
+    steps = process.steps_of("course_utils.training.sharded.saved_and_loaded", order)
     pids = until_processes(steps, psutil.Process(), 3) - {0}
     steps.close()
     wait_until_gone(pids)
@@ -167,8 +169,8 @@ def test_whoever_drops_it_kills_its_workers_too(tmp_path):
 def test_its_workers_end_when_the_parent_is_killed(tmp_path):
     order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
     code = (
-        "from course_utils import apart\n"
-        f"apart.result_apart('course_utils.sharded.saved_and_loaded', {order!r})\n"
+        "from course_utils.workers import process\n"
+        f"process.result_of('course_utils.training.sharded.saved_and_loaded', {order!r})\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent)
     try:

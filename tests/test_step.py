@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from course_utils import measure, models, predict, whole_models
+from course_utils import measure, models, predict
 from course_utils.models.layers import OneKernelRMSNorm
+from course_utils.workers import transformers
 
 WAYS = st.fixed_dictionaries({name: st.booleans() for name in ("fused", "fused_norm", "recompute")})
 # Small, and of a Llama's proportions: a vocabulary that is larger than the context and four widths.
@@ -110,7 +111,7 @@ def test_each_moment_is_the_peak_of_some_step():
 @given(shapes(), st.sampled_from(list(predict.RECIPES)), st.integers(1, 4), st.sampled_from([1, 8, 64]), WAYS)
 def test_what_is_held_is_what_fake_tensors_count(shape, recipe, batch, sequence, ways):
     predicted = predict.held_bytes(shape, recipe, batch, sequence, **ways)
-    assert whole_models.held_bytes(shape, recipe, batch, sequence, **ways) == predicted
+    assert transformers.held_bytes(shape, recipe, batch, sequence, **ways) == predicted
 
 
 def counted_peak(shape: predict.Transformer, sequence: int, **ways: bool) -> int:

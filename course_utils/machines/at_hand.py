@@ -10,9 +10,10 @@ from pathlib import Path
 import psutil
 import torch
 
-from course_utils import measure, products
+from course_utils import measure
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.quantities import Number
+from course_utils.workers import products
 
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import torch
 
-from course_utils import measure, products
+from course_utils import measure
 from course_utils.datasheets import Machine
 from course_utils.machines import at_hand, recorded, workloads
 from course_utils.machines.gpu_state import gpu_state
 from course_utils.machines.recorded import Recording, Repeat, Workload
 from course_utils.machines.workloads import Job
 from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
+from course_utils.workers import products
 
 SIZES = {"cpu": (1, 16, 64, 256, 1024, 4096), "gpu": (1, 16, 64, 256, 1024, 4096, 16_384)}
 SCALES = {"cpu": workloads.CPU, "gpu": workloads.GPU}

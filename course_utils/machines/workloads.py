@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from course_utils import measure, models, predict
 from course_utils.quantities import Number
-from course_utils.whole_models import WithMaster
 
 Call = Callable[[], object]
 _FP32_BYTES = 4
@@ -243,7 +242,7 @@ def training_step(
     model = models.Transformer(**sizes, fused=True, recompute=recompute, dtype=_dtype(dtype)).to(device)
     adamw = partial(torch.optim.AdamW, fused=True)
     if dtype != "fp32":
-        adamw = partial(WithMaster, make_optimizer=adamw, keep_gradients=False)
+        adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
     optimizer = adamw(model.parameters())
     ids = torch.randint(shape.vocabulary, (batch, sequence + 1), device=device)
     read, targets = ids[:, :-1].contiguous(), ids[:, 1:].flatten()

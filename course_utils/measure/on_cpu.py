@@ -142,21 +142,23 @@ def _waits() -> Number:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
-_thread_counts: list[int] = []  # what it was before, and then what each that is within asked for
-_counting = threading.Lock()
+_asked: dict[object, int] = {}  # how many threads there were, and then what each that is within asked for
+_asking = threading.Lock()
 
 
 @contextmanager
 def cpu_threads(number: int) -> Iterator[None]:
     """torch runs on so many threads within, and on as many as before when the last that asked is done."""
-    with _counting:
-        _thread_counts.extend([number] if _thread_counts else [torch.get_num_threads(), number])
+    request = object()
+    with _asking:
+        _asked.setdefault("before", torch.get_num_threads())
+        _asked[request] = number
         torch.set_num_threads(number)
     try:
         yield
     finally:
-        with _counting:
-            _thread_counts.pop(len(_thread_counts) - 1 - _thread_counts[::-1].index(number))
-            torch.set_num_threads(_thread_counts[-1])
-            if len(_thread_counts) == 1:
-                _thread_counts.clear()
+        with _asking:
+            del _asked[request]
+            torch.set_num_threads([*_asked.values()][-1])
+            if len(_asked) == 1:
+                _asked.clear()

@@ -22,6 +22,7 @@ from course_utils.models.layers import (
     drawn,
     normalisation,
 )
+from course_utils.models.master import WithMaster
 from course_utils.models.transformer import Block, Transformer, recomputed
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Linear",
     "MLPBlock",
     "Transformer",
+    "WithMaster",
     "attention",
     "drawn",
     "fused_attention",

@@ -7,14 +7,6 @@ N tokens trained on.
 """
 
 from course_utils.predict.account import checkpoint_bytes, training_account
-from course_utils.predict.descent import (
-    convergence_rate,
-    error_factor,
-    largest_lr,
-    noise_floor,
-    parabola_loss,
-    steps_to_grow,
-)
 from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedies
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
@@ -28,6 +20,14 @@ from course_utils.predict.operations import (
     ridge,
     roofline_seconds,
     tensor_bytes,
+)
+from course_utils.predict.parabola import (
+    convergence_rate,
+    error_factor,
+    largest_lr,
+    noise_floor,
+    parabola_loss,
+    steps_to_grow,
 )
 from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
 from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges

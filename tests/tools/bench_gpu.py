@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import torch
 
-from course_utils import measure, products
+from course_utils import measure
 from course_utils.machines import at_hand
 from course_utils.quantities import Table, rate_text, seconds_text
+from course_utils.workers import products
 
 DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)

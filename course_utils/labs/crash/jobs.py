@@ -13,10 +13,12 @@ from pathlib import Path
 
 import torch
 
-from course_utils import apart, checkpoints, long_run, measure, training
+from course_utils import checkpoints, measure, training
 from course_utils.labs.crash.asked import DONE, ENDED, KILLED, KILLED_SAVING, STOPPED, Life, Plan, Story
 from course_utils.labs.lab import Change, Progress
 from course_utils.measure import Step
+from course_utils.training import long_run
+from course_utils.workers import process
 
 EXAMPLE_CRASH = 87  # the step
 LONGEST_S = 120.0  # that a process may live
@@ -106,7 +108,7 @@ class Workshop:
         end, last_words = ENDED, ""
         try:
             yield Progress(0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", Change())
-            with closing(apart.steps_apart(long_run.train, order, begun=self._begun, **limits)) as steps:
+            with closing(process.steps_of(long_run.train, order, begun=self._begun, **limits)) as steps:
                 yield from self._heard(steps, plan)
             end = DONE
         except RuntimeError as death:
@@ -173,15 +175,15 @@ class Workshop:
         if not self.runs:
             raise ValueError("No process runs that could be killed. Press Train or Resume first.")
 
-    def _begun(self, process: subprocess.Popen) -> None:
-        self.processes.append(process)
+    def _begun(self, run: subprocess.Popen) -> None:
+        self.processes.append(run)
         if self.killed:  # that early
-            process.kill()
+            run.kill()
 
     def _kill(self) -> None:
         self.killed = True
-        for process in self.processes:
-            process.kill()
+        for run in self.processes:
+            run.kill()
 
     def _kill_once_it_writes(self) -> None:
         end = time.monotonic() + WATCH_AT_MOST_S
@@ -197,7 +199,7 @@ def _step_of(file: Path) -> int:
 
 def _sweep(folder: Path, processes: list[subprocess.Popen]) -> None:
     """When the lab goes, or the kernel ends: its process and its folder."""
-    for process in processes:
-        process.kill()
-        process.wait()
+    for run in processes:
+        run.kill()
+        run.wait()
     shutil.rmtree(folder, ignore_errors=True)

@@ -5,12 +5,13 @@ from collections.abc import Generator, Iterator, Sequence
 
 import torch
 
-from course_utils import einsums, machines, measure, products
+from course_utils import einsums, machines, measure
 from course_utils.einsums import Order
 from course_utils.labs.einsum.asked import AGREEMENT, Asked, Found
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
+from course_utils.workers import products
 
 LOOPED_AT_ONCE, LOOPED_AT_MOST = 2_000, 2**20  # steps
 MOST_BYTES = 2**30  # that a timed product may need
@@ -95,7 +96,7 @@ def _too_much(asked: Asked, order: Order) -> str:
 def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
     """The order's timing, in a process of its own unless it is done in no time."""
     quick = order.flops <= QUICK_FLOPS and sum(map(math.prod, asked.shapes)) + order.largest <= QUICK_NUMBERS
-    steps = products.einsum_timing_steps if quick else products.einsum_timing_steps_apart
+    steps = products.einsum_timing_steps if quick else products.einsum_timing_steps_in_process
     return steps(
         pattern=asked.einsum.pattern,
         sizes=asked.size,

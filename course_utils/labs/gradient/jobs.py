@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import torch
 
-from course_utils import measure, whole_models
+from course_utils import measure
 from course_utils.labs.gradient.asked import Asked
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import Ledger
+from course_utils.workers import transformers
 
 LONGEST_S = 120.0  # of a count
 
@@ -48,7 +49,7 @@ def count(asked: Asked, found: Mapping[Asked, Ledger]) -> Iterator[Progress]:
     """Count one step of the model without its memory, in a process that can be killed."""
     if asked.what != "transformer":
         raise ValueError("The layers are counted at every movement. Choose the transformer for this button.")
-    steps = whole_models.step_flops_apart(asked.transformer, asked.sequence)
+    steps = transformers.step_flops_in_process(asked.transformer, asked.sequence)
     counted = yield from as_progress(steps, at_most_s=LONGEST_S)
     change = Change(found=lambda known: {**known, asked: counted})
     yield Progress(1, f"Counted: {counted.total:,} FLOPs.", change)

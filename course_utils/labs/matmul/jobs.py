@@ -4,13 +4,14 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from operator import methodcaller
 
-from course_utils import machines, measure, products
+from course_utils import machines, measure
 from course_utils.datasheets import Machine
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.matmul.asked import HERE, Found, Product, Run
 from course_utils.labs.matmul.picture import sizes_text
 from course_utils.quantities import Number, bytes_text, count_text, rate_text, seconds_text
+from course_utils.workers import products
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
 APART_FROM_S, APART_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
@@ -74,7 +75,7 @@ def _run(
         )
     machine, asked = found.machine(product.where), (*product.size, product.dtype)
     _check_that_it_can_run(product, machine)
-    time_it = products.timing_steps_apart if runs_apart(product, machine) else products.timing_steps
+    time_it = products.timing_steps_in_process if runs_apart(product, machine) else products.timing_steps
     steps = time_it(*asked, device=machines.device(), at_most_s=at_most_s)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
     return Run(product.where, *asked, timing.seconds, timing.spread, timing.doubt)

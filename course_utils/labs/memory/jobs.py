@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from course_utils import measure, predict, whole_models
+from course_utils import measure, predict
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.memory.asked import Found, Run
 from course_utils.labs.memory.words import advice
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import bytes_text, seconds_text
+from course_utils.workers import transformers
 
 MOST_LAYERS, MOST_BYTES, LONGEST_S = 400, 2**60, 120.0  # of a count
 A_PROCESS_BYTES = 2**29  # that counts; no model makes it much larger
@@ -22,7 +23,7 @@ def count(run: Run, found: Found) -> Iterator[Progress]:
     _check_that_it_can_be_counted(plan)
     begun_s = time.monotonic()
     shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
-    steps = whole_models.held_bytes_apart(shape, plan.recipe, plan.batch, plan.sequence, **plan.ways)
+    steps = transformers.held_bytes_in_process(shape, plan.recipe, plan.batch, plan.sequence, **plan.ways)
     counted = yield from as_progress(steps, at_most_s=LONGEST_S)
     predicted, took = plan.alone.held, seconds_text(time.monotonic() - begun_s)
     alike = sum(counted[part] == predicted[part] for part in predicted)

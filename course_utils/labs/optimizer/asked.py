@@ -6,8 +6,8 @@ from functools import cached_property
 from statistics import fmean
 
 from course_utils import predict
-from course_utils.descents import RULES, SURFACES, Descent, Settings, Surface, descent, noise
 from course_utils.labs.fields import Said, among, choice, several, whole
+from course_utils.predict.descents import RULES, SURFACES, Descent, Settings, Surface, descent, noise
 from course_utils.quantities import Number
 
 LINEAR = ("SGD", "momentum")  # in the gradient: on a parabola their way is known beforehand

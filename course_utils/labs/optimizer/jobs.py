@@ -6,9 +6,9 @@ from itertools import chain
 
 import torch
 
-from course_utils.descents import Point, Settings, noise
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.optimizer.asked import Race
+from course_utils.predict.descents import Point, Settings, noise
 from course_utils.quantities import Number
 
 FRAMES, FRAME_S = 60, 0.05

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
-from course_utils.descents import Point, Surface
 from course_utils.labs.draw.lettering import columns, fitted
 from course_utils.labs.draw.lines import apart, pieces_inside, thinned
 from course_utils.labs.draw.plot import Axis, EndName, Plot, names_beside
@@ -14,6 +13,7 @@ from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.optimizer import words
 from course_utils.labs.optimizer.asked import EDGE, LEAST, Race
+from course_utils.predict.descents import Point, Surface
 from course_utils.quantities import Number
 
 WIDTH, HEIGHT, TOP, SIDE = 1000, 394, 114, 276

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from course_utils import precision
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.precision.asked import (
     BIN,
@@ -20,6 +19,7 @@ from course_utils.labs.precision.asked import (
 )
 from course_utils.measure import cpu_threads
 from course_utils.quantities import Number, count_text
+from course_utils.training import precision
 
 FRAME = 5  # steps between two pictures of a training
 _AS_TRAINED = {CONSTANT: "fp16 autocast", SCALER: "fp16 autocast, scaled"}

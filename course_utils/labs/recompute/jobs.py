@@ -7,13 +7,14 @@ from functools import partial
 import torch
 from torch import nn
 
-from course_utils import apart, measure, models
+from course_utils import measure, models
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.recompute.asked import Cost, Found, Plan
 from course_utils.labs.recompute.words import again_text
 from course_utils.measure import Step
 from course_utils.quantities import bytes_text, count_text, seconds_text
+from course_utils.workers import process
 
 PATIENCE_S = 180.0  # twice what a measurement may be expected to take
 # Few machines are slower than this, and nothing that should take longer is begun.
@@ -34,7 +35,7 @@ def measure_all(plan: Plan, found: Found) -> Iterator[Progress]:
 def _measured(plans: Sequence[Plan]) -> Iterator[Progress]:
     check_that_it_can_run(plans)
     order = {"plans": [asdict(plan) for plan in plans]}
-    steps = apart.steps_apart(counted, order, at_most_s=PATIENCE_S)
+    steps = process.steps_of(counted, order, at_most_s=PATIENCE_S)
     results = yield from as_progress(steps, at_most_s=PATIENCE_S)
     costs = {plan: Cost(**counts) for plan, counts in zip(plans, results["counts"], strict=True)}
     alike = sum(cost == plan.predicted for plan, cost in costs.items())
@@ -63,7 +64,7 @@ def check_that_it_can_run(plans: Sequence[Plan]) -> None:
 # What runs in the process.
 
 
-def counted(say: apart.Say, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
+def counted(say: process.Say, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
     """Of each plan, all of the same blocks, a forward pass and a whole step, run and counted.
 
     >>> plan = Plan("MLP", layers=4, segment=2, batch=1, sequence=8, width=16)

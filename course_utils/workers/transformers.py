@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from course_utils import apart, measure, models, predict
+from course_utils import measure, models, predict
 from course_utils.measure import Step
 from course_utils.predict.training import recipe_named
 from course_utils.quantities import Ledger
+from course_utils.workers import process
 
 _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
@@ -22,42 +23,13 @@ _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
-class WithMaster(torch.optim.Optimizer):
-    """An optimizer that reads and writes an fp32 copy of every parameter, and rounds the copy back into it."""
-
-    def __init__(
-        self,
-        parameters: Iterable[Tensor],
-        make_optimizer: Callable[..., torch.optim.Optimizer],
-        *,
-        keep_gradients: bool,
-    ) -> None:
-        self.parameters = list(parameters)
-        self.master = [p.detach().float() for p in self.parameters]
-        self.inner = make_optimizer(self.master)
-        self.keep_gradients = keep_gradients
-        super().__init__(self.parameters, {})
-        self.state = self.inner.state
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """The inner optimizer's step on the master, with the gradients in its dtype."""
-        for copy, p in zip(self.master, self.parameters, strict=True):
-            copy.grad = p.grad.float()  # the very same tensor, if it is fp32 already
-        self.inner.step()
-        for copy, p in zip(self.master, self.parameters, strict=True):
-            p.copy_(copy)
-            if not self.keep_gradients:
-                copy.grad = None
-
-
 def held_bytes(
     shape: predict.Transformer,
     recipe: str,
     batch: int,
     sequence: int,
     *,
-    say: apart.Say = lambda step: None,
+    say: process.Say = lambda step: None,
     **ways: bool,
 ) -> Ledger:
     """`predict.held_bytes` on one machine, counted: of one step with a cross-entropy, on fake tensors.
@@ -91,7 +63,7 @@ def held_bytes(
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets[0])
 
     def optimizer(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        wrapped = partial(WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
+        wrapped = partial(models.WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
         optimizers.append((wrapped if kind.master else make)(parameters))
         return optimizers[0]
 
@@ -112,7 +84,7 @@ def held_bytes(
     )
 
 
-def step_flops(shape: predict.Transformer, sequence: int, *, say: apart.Say = lambda step: None) -> Ledger:
+def step_flops(shape: predict.Transformer, sequence: int, *, say: process.Say = lambda step: None) -> Ledger:
     """Forward and backward FLOPs of one step on one sequence, as the counter sees them on fake tensors.
 
     >>> step_flops(predict.Transformer(1, 8, 2, 11, 4), 4)
@@ -131,7 +103,7 @@ def step_flops(shape: predict.Transformer, sequence: int, *, say: apart.Say = la
     return measure.account(model, partial(torch.zeros, 1, sequence, dtype=torch.int64)).flops
 
 
-def _report_layers(model: models.Transformer, say: apart.Say, *, of: tuple[int, int] = (0, 1)) -> None:
+def _report_layers(model: models.Transformer, say: process.Say, *, of: tuple[int, int] = (0, 1)) -> None:
     """Say each layer that is done, forward and backward, in the first or a later one of so many steps."""
     layers, (step, steps) = len(model.blocks), of
 
@@ -145,7 +117,7 @@ def _report_layers(model: models.Transformer, say: apart.Say, *, of: tuple[int, 
         weight.register_post_accumulate_grad_hook(partial(tell, "Backward", layers - number, layers))
 
 
-def held_bytes_apart(
+def held_bytes_in_process(
     shape: predict.Transformer, recipe: str, batch: int, sequence: int, **ways: bool
 ) -> Generator[Step, None, Ledger]:
     """The same in a process of its own. Whoever drops this generator kills that process.
@@ -153,22 +125,22 @@ def held_bytes_apart(
     In a thread it could not be stopped, would hold this process up, and would count in modules that run beside it.
     """
     order = {"shape": vars(shape), "recipe": recipe, "batch": batch, "sequence": sequence, **ways}
-    return Ledger((yield from apart.steps_apart(counted, order)), unit="bytes")
+    return Ledger((yield from process.steps_of(counted, order)), unit="bytes")
 
 
-def counted(say: apart.Say, *, shape: dict[str, object], **order: object) -> dict[str, object]:
+def counted(say: process.Say, *, shape: dict[str, object], **order: object) -> dict[str, object]:
     """held_bytes as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
     say(Step(0, "Building the model without its memory."))
     return dict(held_bytes(predict.Transformer(**shape), say=say, **order))
 
 
-def step_flops_apart(shape: predict.Transformer, sequence: int) -> Generator[Step, None, Ledger]:
+def step_flops_in_process(shape: predict.Transformer, sequence: int) -> Generator[Step, None, Ledger]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
     order = {"shape": vars(shape), "sequence": sequence}
-    return Ledger((yield from apart.steps_apart(counted_flops, order)), unit="FLOPs")
+    return Ledger((yield from process.steps_of(counted_flops, order)), unit="FLOPs")
 
 
-def counted_flops(say: apart.Say, *, shape: dict[str, object], sequence: int) -> dict[str, object]:
+def counted_flops(say: process.Say, *, shape: dict[str, object], sequence: int) -> dict[str, object]:
     """step_flops as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
     say(Step(0, "Building the model without its memory."))
     return dict(step_flops(predict.Transformer(**shape), sequence, say=say))

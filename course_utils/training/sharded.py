@@ -22,8 +22,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.distributed.tensor import DTensor
 
 from course_utils import models
-from course_utils.apart import Say
 from course_utils.measure import Step
+from course_utils.workers.process import Say
 
 WIDTHS, STEPS, BATCH = (64, 128, 64), 3, 8
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"  # the interface's name
@@ -37,7 +37,7 @@ def saved_and_loaded(say: Say, folder: str, save_by: int, load_by: Sequence[int]
     """Train over `save_by` processes and save; then load over as many as `load_by` says, the largest number first.
 
     For each number of processes, what every one of them reports: the bytes that it holds, and the whole state's
-    digest. Work for apart.steps_apart. One process is this one; more are started by what torchrun starts them with.
+    digest. Work for process.steps_of. One process is this one; more are started by what torchrun starts them with.
     """
     if not all(count >= 1 for count in (save_by, *load_by)):
         raise ValueError(

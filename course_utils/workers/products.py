@@ -1,6 +1,6 @@
 """Products, ready to be timed: in this process, or in one of its own that can be killed.
 
-A product that runs can't be interrupted, so where it may take long, it runs apart.
+A product that runs can't be interrupted, so where it may take long, it has a process of its own.
 """
 
 import itertools
@@ -9,10 +9,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 
 import torch
 
-from course_utils import apart, einsums, measure
+from course_utils import einsums, measure
 from course_utils.einsums import Einsum, Tree
 from course_utils.measure import Step, Timing
 from course_utils.quantities import Number
+from course_utils.workers import process
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 BLOCK = 2**22
@@ -135,9 +136,9 @@ def einsum_timing_steps(
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
 
 
-def einsum_timing_steps_apart(**order: object) -> Generator[Step, None, Timing]:
+def einsum_timing_steps_in_process(**order: object) -> Generator[Step, None, Timing]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
-    return _timing((yield from apart.steps_apart(einsum_timed, order)))
+    return _timing((yield from process.steps_of(einsum_timed, order)))
 
 
 def timing_steps(
@@ -151,20 +152,20 @@ def timing_steps(
     )
 
 
-def timing_steps_apart(
+def timing_steps_in_process(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Generator[Step, None, Timing]:
     """The same in a process of its own. Whoever drops this generator kills that process."""
     order = {"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s}
-    return _timing((yield from apart.steps_apart(timed, order)))
+    return _timing((yield from process.steps_of(timed, order)))
 
 
-def timed(say: apart.Say, **order: object) -> dict[str, object]:
+def timed(say: process.Say, **order: object) -> dict[str, object]:
     """The product's timing as a dictionary, and its steps to whoever listens."""
     return _told(say, timing_steps(**order))
 
 
-def einsum_timed(say: apart.Say, **order: object) -> dict[str, object]:
+def einsum_timed(say: process.Say, **order: object) -> dict[str, object]:
     """The einsum's timing as a dictionary, and its steps to whoever listens."""
     return _told(say, einsum_timing_steps(**order))
 
@@ -173,7 +174,7 @@ def _timing(told: Mapping[str, object]) -> Timing:
     return Timing(**{**told, "samples": tuple(told["samples"])})
 
 
-def _told(say: apart.Say, steps: Generator[Step, None, Timing]) -> dict[str, object]:
+def _told(say: process.Say, steps: Generator[Step, None, Timing]) -> dict[str, object]:
     say(Step(0, "The first call runs; nobody can tell how far it is."))
     while True:
         try:

@@ -25,7 +25,7 @@ Say = Callable[[Step], None]
 _LISTEN_S = 0.1  # so soon a child that is no longer wanted ends
 
 
-def steps_apart(
+def steps_of(
     work: Callable[..., Mapping[str, object]] | str,
     order: Mapping[str, object],
     *,
@@ -45,7 +45,7 @@ def steps_apart(
         name = work if isinstance(work, str) else f"{work.__module__}.{work.__name__}"
         limits = f"{at_most_s}", f"{slow_disk_s}"
         child = subprocess.Popen(
-            [sys.executable, "-m", "course_utils.apart", name, json.dumps(order), *limits],
+            [sys.executable, "-m", "course_utils.workers.process", name, json.dumps(order), *limits],
             stdin=subprocess.PIPE,  # closed when we end, however that comes
             stdout=subprocess.PIPE,
             stderr=complaints,
@@ -62,14 +62,14 @@ def steps_apart(
             child.stdout.close()
 
 
-def result_apart(
+def result_of(
     work: Callable[..., Mapping[str, object]] | str,
     order: Mapping[str, object],
     *,
     at_most_s: Number = math.inf,
 ) -> dict[str, object]:
-    """What steps_apart returns, without what it says on the way."""
-    steps = steps_apart(work, order, at_most_s=at_most_s)
+    """What steps_of returns, without what it says on the way."""
+    steps = steps_of(work, order, at_most_s=at_most_s)
     while True:
         try:
             next(steps)

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from course_utils import apart, checkpoints, models, training
+from course_utils import checkpoints, models, training
 from course_utils.measure import Step
 from course_utils.quantities import Number, count_text
+from course_utils.workers import process
 
 # Rates, dropout and batches of a kind that a forgotten part of the state shows in the losses.
 STEPS = 300  # of the whole run: its learning rate ends there
@@ -53,7 +54,7 @@ def the_run(seed: int = 0, dropout: Number = DROPOUT) -> training.Run:
 
 
 def train(
-    say: apart.Say,
+    say: process.Say,
     folder: str,
     until: int,
     every: int,

@@ -1,10 +1,7 @@
-"""Training, from tokens in a file to a run that can stop after any step and go on, bit for bit."""
+"""A step of training, and a run that can stop after any step and go on, bit for bit."""
 
 import copy
-import hashlib
 import math
-import os
-import random
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 
@@ -15,114 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from course_utils.quantities import Number
+from course_utils.training.randomness import restore_shared_states, shared_states
+from course_utils.training.tokens import token_batch
 
-TOKEN_BYTES = 2  # uint16: enough for vocabularies up to 65,536
-VOCABULARY = 128  # of the example text, whose tokens are its ASCII characters
 PARTS = ("model", "optimizer", "step", "data", "generators")
-
-
-# Tokens.
-
-
-def example_text(sentences: int, seed: int = 0) -> str:
-    """Sums of two digits, each in a sentence: something to learn that needs no download.
-
-    >>> example_text(2)
-    '6 and 6 make 12. 0 and 4 make 4. '
-    """
-    draw = random.Random(seed).randrange
-    pairs = ((draw(10), draw(10)) for _ in range(sentences))
-    return "".join(f"{a} and {b} make {a + b}. " for a, b in pairs)
-
-
-def encoded(text: str) -> np.ndarray:
-    """The number of each character, as tokens.
-
-    >>> encoded("a b").tolist()
-    [97, 32, 98]
-    """
-    if not text.isascii():
-        strange = next(character for character in text if not character.isascii())
-        raise ValueError(f"Only ASCII characters are tokens here; got {strange!r}.")
-    return np.frombuffer(text.encode("ascii"), np.uint8).astype(np.uint16)
-
-
-def decoded(tokens: np.ndarray | Tensor) -> str:
-    """The text again."""
-    return "".join(map(chr, tokens.tolist()))
-
-
-def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
-    """2 bytes a token, one after the other, and nothing else: the file does not say what it holds."""
-    if not np.issubdtype(tokens.dtype, np.integer):
-        raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
-    if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:
-        raise ValueError(f"A token is 0 to 65,535 here; got {tokens.min()} to {tokens.max()}.")
-    tokens.astype(np.uint16).tofile(path)
-
-
-def open_tokens(path: str | os.PathLike) -> np.memmap:
-    """The file as an array that is read where it is touched, and nowhere else; it cannot be written to."""
-    size = os.path.getsize(path)
-    if not size or size % TOKEN_BYTES:
-        raise ValueError(f"A file of tokens has 2 bytes for each; {os.fspath(path)} has {size:,} bytes.")
-    return np.memmap(path, dtype=np.uint16, mode="r")
-
-
-def token_batch(
-    tokens: np.ndarray, batch: int, sequence: int, generator: torch.Generator
-) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
-    """Windows from random places, and as their targets the same windows one token later.
-
-    A window may begin at 0 to N - S - 1: then the last of its targets is at most the last token.
-    """
-    if batch < 1 or sequence < 1:
-        raise ValueError(f"A batch has one window or more, of one token or more; got {batch} of {sequence}.")
-    starts = len(tokens) - sequence
-    if starts < 1:
-        raise ValueError(
-            f"A window of {sequence} tokens and one more needs {sequence + 1}; there are {len(tokens)}."
-        )
-    drawn = torch.randint(starts, (batch,), generator=generator).tolist()
-    windows = np.stack([tokens[start : start + sequence + 1] for start in drawn])
-    both = torch.from_numpy(windows.astype(np.int64))  # which is what cross_entropy asks for
-    return both[:, :-1], both[:, 1:]
-
-
-# Randomness.
-
-
-def seed_all(seed: int) -> None:
-    """The generators that Python, NumPy and torch share with everybody."""
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
-
-
-def generator_for(use: str, seed: int) -> torch.Generator:
-    """A generator of its own for each use, so that more draws for the one move nothing in the others."""
-    digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
-
-
-def shared_states() -> dict[str, object]:
-    """Where the three shared generators stand, in plain lists and a tensor."""
-    version, words, gauss = random.getstate()
-    name, keys, *rest = np.random.get_state()
-    return {
-        "python": [version, list(words), gauss],
-        "numpy": [name, keys.tolist(), *rest],
-        "torch": torch.get_rng_state(),
-    }
-
-
-def restore_shared_states(states: dict[str, object]) -> None:
-    """Set them back there."""
-    version, words, gauss = states["python"]
-    random.setstate((version, tuple(words), gauss))
-    name, keys, *rest = states["numpy"]
-    np.random.set_state((name, np.array(keys, np.uint32), *rest))
-    torch.set_rng_state(states["torch"])
 
 
 # One step.

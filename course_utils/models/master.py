@@ -1,0 +1,35 @@
+"""An optimizer with a master copy."""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+
+class WithMaster(torch.optim.Optimizer):
+    """An optimizer that reads and writes an fp32 copy of every parameter, and rounds the copy back into it."""
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        make_optimizer: Callable[..., torch.optim.Optimizer],
+        *,
+        keep_gradients: bool,
+    ) -> None:
+        self.parameters = list(parameters)
+        self.master = [p.detach().float() for p in self.parameters]
+        self.inner = make_optimizer(self.master)
+        self.keep_gradients = keep_gradients
+        super().__init__(self.parameters, {})
+        self.state = self.inner.state
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """The inner optimizer's step on the master, with the gradients in its dtype."""
+        for copy, p in zip(self.master, self.parameters, strict=True):
+            copy.grad = p.grad.float()  # the very same tensor, if it is fp32 already
+        self.inner.step()
+        for copy, p in zip(self.master, self.parameters, strict=True):
+            p.copy_(copy)
+            if not self.keep_gradients:
+                copy.grad = None

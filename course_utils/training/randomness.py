@@ -1,0 +1,40 @@
+"""Where random numbers come from: three generators that everybody shares, and one of its own for each use."""
+
+import hashlib
+import random
+
+import numpy as np
+import torch
+
+
+def seed_all(seed: int) -> None:
+    """The generators that Python, NumPy and torch share with everybody."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def generator_for(use: str, seed: int) -> torch.Generator:
+    """A generator of its own for each use, so that more draws for the one move nothing in the others."""
+    digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+def shared_states() -> dict[str, object]:
+    """Where the three shared generators stand, in plain lists and a tensor."""
+    version, words, gauss = random.getstate()
+    name, keys, *rest = np.random.get_state()
+    return {
+        "python": [version, list(words), gauss],
+        "numpy": [name, keys.tolist(), *rest],
+        "torch": torch.get_rng_state(),
+    }
+
+
+def restore_shared_states(states: dict[str, object]) -> None:
+    """Set them back there."""
+    version, words, gauss = states["python"]
+    random.setstate((version, tuple(words), gauss))
+    name, keys, *rest = states["numpy"]
+    np.random.set_state((name, np.array(keys, np.uint32), *rest))
+    torch.set_rng_state(states["torch"])

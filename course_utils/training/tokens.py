@@ -1,0 +1,77 @@
+"""Tokens: in a text, in a file, in a batch."""
+
+import os
+import random
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+TOKEN_BYTES = 2  # uint16: enough for vocabularies up to 65,536
+VOCABULARY = 128  # of the example text, whose tokens are its ASCII characters
+
+
+def example_text(sentences: int, seed: int = 0) -> str:
+    """Sums of two digits, each in a sentence: something to learn that needs no download.
+
+    >>> example_text(2)
+    '6 and 6 make 12. 0 and 4 make 4. '
+    """
+    draw = random.Random(seed).randrange
+    pairs = ((draw(10), draw(10)) for _ in range(sentences))
+    return "".join(f"{a} and {b} make {a + b}. " for a, b in pairs)
+
+
+def encoded(text: str) -> np.ndarray:
+    """The number of each character, as tokens.
+
+    >>> encoded("a b").tolist()
+    [97, 32, 98]
+    """
+    if not text.isascii():
+        strange = next(character for character in text if not character.isascii())
+        raise ValueError(f"Only ASCII characters are tokens here; got {strange!r}.")
+    return np.frombuffer(text.encode("ascii"), np.uint8).astype(np.uint16)
+
+
+def decoded(tokens: np.ndarray | Tensor) -> str:
+    """The text again."""
+    return "".join(map(chr, tokens.tolist()))
+
+
+def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
+    """2 bytes a token, one after the other, and nothing else: the file does not say what it holds."""
+    if not np.issubdtype(tokens.dtype, np.integer):
+        raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
+    if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:
+        raise ValueError(f"A token is 0 to 65,535 here; got {tokens.min()} to {tokens.max()}.")
+    tokens.astype(np.uint16).tofile(path)
+
+
+def open_tokens(path: str | os.PathLike) -> np.memmap:
+    """The file as an array that is read where it is touched, and nowhere else; it cannot be written to."""
+    size = os.path.getsize(path)
+    if not size or size % TOKEN_BYTES:
+        raise ValueError(f"A file of tokens has 2 bytes for each; {os.fspath(path)} has {size:,} bytes.")
+    return np.memmap(path, dtype=np.uint16, mode="r")
+
+
+def token_batch(
+    tokens: np.ndarray, batch: int, sequence: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
+    """Windows from random places, and as their targets the same windows one token later.
+
+    A window may begin at 0 to N - S - 1: then the last of its targets is at most the last token.
+    """
+    if batch < 1 or sequence < 1:
+        raise ValueError(f"A batch has one window or more, of one token or more; got {batch} of {sequence}.")
+    starts = len(tokens) - sequence
+    if starts < 1:
+        raise ValueError(
+            f"A window of {sequence} tokens and one more needs {sequence + 1}; there are {len(tokens)}."
+        )
+    drawn = torch.randint(starts, (batch,), generator=generator).tolist()
+    windows = np.stack([tokens[start : start + sequence + 1] for start in drawn])
+    both = torch.from_numpy(windows.astype(np.int64))  # which is what cross_entropy asks for
+    return both[:, :-1], both[:, 1:]
