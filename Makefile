@@ -99,7 +99,7 @@ record: $(READY)
 	$(RUN) -m course_utils.machines
 
 recording: $(READY)
-	@$(RUN) -m course_utils.machines.review "$$FILE"
+	@$(RUN) -m tests.tools.review "$$FILE"
 
 recordings: $(READY)
 	@$(RUN) -m tests.tools.recordings

@@ -5,6 +5,7 @@ twice the dense one and not for dense matrices. Here `peak_flop_per_sec` is dens
 What a product can achieve of such a peak is `achieved_flop_per_sec`, where somebody searched for it and said how.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,31 +41,27 @@ class Machine:
         return self.peak_flop_per_sec[dtype]
 
 
+def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
+    return {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
+
+
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
     """A machine of the table, which has TFLOP/s and GB as sheets print them."""
-    by_dtype = {
-        kind: {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
-        for kind in ("dense", "sparse", "searched")
-    }
     return Machine(
         name,
-        by_dtype["dense"],
+        _rates(printed, "dense"),
         bytes=printed["gigabytes"] * GB,
         bytes_per_sec=printed["gb_per_sec"] * GB,
         source=printed["source"],
-        sparse_flop_per_sec=by_dtype["sparse"],
-        achieved_flop_per_sec=by_dtype["searched"],
+        sparse_flop_per_sec=_rates(printed, "sparse"),
+        achieved_flop_per_sec=_rates(printed, "searched"),
         achieved_source=searched_by if "searched" in printed else "",
     )
 
 
-def _sheets() -> dict[str, Machine]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    searched_by = table.pop("searched_by")
-    return {name: _sheet(name, printed, searched_by) for name, printed in table.items()}
-
-
-MACHINES: dict[str, Machine] = _sheets()
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SEARCHED_BY = _TABLE.pop("searched_by")
+MACHINES: dict[str, Machine] = {name: _sheet(name, printed, _SEARCHED_BY) for name, printed in _TABLE.items()}
 
 
 def machine_named(name: str) -> Machine:
@@ -72,3 +69,12 @@ def machine_named(name: str) -> Machine:
     if name not in MACHINES:
         raise ValueError(f"There is no machine {name!r} here. There are: {', '.join(MACHINES)}.")
     return MACHINES[name]
+
+
+def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
+    """The sheet of the card that torch calls so, if it has that memory too: cards of one name come in several sizes."""
+    for name, printed in _TABLE.items():
+        same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15
+        if same_memory and re.search(printed["torch_name"], torch_name):
+            return MACHINES[name]
+    return None

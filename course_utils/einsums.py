@@ -8,6 +8,7 @@ import itertools
 import keyword
 import math
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ LONGEST = 400  # characters
 PAUSE_STEPS = 4096
 MOST_OPERANDS = 12  # whose orders are compared; each one more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = string.ascii_letters
 
 Names = tuple[str, ...]
 Tree = int | tuple  # an operand's place, or a pair of trees that are multiplied with each other
@@ -101,9 +102,8 @@ def parsed(pattern: str, *, letters: bool = False) -> Einsum:
         if name not in known:
             hint = "" if letters or len(name) < 2 else " If every letter is a dimension, choose letters."
             raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
-    return Einsum(
-        tuple(tuple(name for name, _ in operand) for operand in operands), tuple(name for name, _ in output)
-    )
+    *sides, result = (tuple(name for name, _ in side) for side in (*operands, output))
+    return Einsum(tuple(sides), result)
 
 
 def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, int]]:
@@ -115,12 +115,10 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):
-            hint = (
-                " If these words are names of dimensions, choose names." if letters and " " in pattern else ""
-            )
-            raise _mistake(
-                pattern, at, at + len(name), f"{name} stands twice in one place; once is enough", hint
-            )
+            what = f"{name} stands twice in one place; once is enough"
+            words = letters and " " in pattern
+            hint = " If these words are names of dimensions, choose names." if words else ""
+            raise _mistake(pattern, at, at + len(name), what, hint)
         found.append((name, at))
     return found
 
@@ -154,27 +152,17 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
                 total += A[i, k] * B[k, j]
             result[i, j] = total
     """
-    lines, depth = [], 0
-    spelled = _spelled(einsum)
-
-    def line(words: str) -> None:
-        lines.append("    " * depth + words)
+    spelled, kept, summed = _spelled(einsum), len(einsum.output), len(einsum.summed)
 
     def indexed(of: str, names: Names) -> str:
         return f"{of}[{', '.join(spelled[name] for name in names)}]" if names else of
 
-    for name in einsum.output:
-        line(f"for {spelled[name]} in range({sizes[name]}):")
-        depth += 1
-    line("total = 0")
-    inside = depth
-    for name in einsum.summed:
-        line(f"for {spelled[name]} in range({sizes[name]}):")
-        depth += 1
-    line("total += " + " * ".join(indexed(operand_name(n), names) for n, names in enumerate(einsum.operands)))
-    depth = inside
-    line(f"{indexed('result', einsum.output)} = total")
-    return "\n".join(lines)
+    loops = [f"for {spelled[name]} in range({sizes[name]}):" for name in (*einsum.output, *einsum.summed)]
+    product = " * ".join(indexed(operand_name(n), names) for n, names in enumerate(einsum.operands))
+    result = f"{indexed('result', einsum.output)} = total"
+    lines = [*loops[:kept], "total = 0", *loops[kept:], f"total += {product}", result]
+    depths = [*range(kept + 1), *range(kept, kept + summed + 1), kept]
+    return "\n".join("    " * depth + line for depth, line in zip(depths, lines, strict=True))
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
@@ -252,11 +240,9 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
     if missing:
         raise ValueError(f"The sizes of {', '.join(missing)} are missing.")
     if len(einsum.operands) > MOST_OPERANDS:
-        raise ValueError(
-            f"{len(einsum.operands)} operands have too many orders to compare; {MOST_OPERANDS} are possible."
-        )
+        many = len(einsum.operands)
+        raise ValueError(f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible.")
     operands = [frozenset(names) for names in einsum.operands]
-    everyone = (1 << len(operands)) - 1
 
     @cache
     def left_of(group: int) -> frozenset[str]:
@@ -285,7 +271,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
 
-    return ways(everyone)
+    return ways((1 << len(operands)) - 1)  # everyone
 
 
 def _halves(group: int) -> Iterator[int]:

@@ -99,7 +99,7 @@ def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
     >>> shares_storage(x, x.t()), shares_storage(x, x.clone())
     (True, False)
     """
-    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+    return a.untyped_storage() is b.untyped_storage()  # one object for each storage
 
 
 # When a new shape is a view.

@@ -12,8 +12,18 @@ from dataclasses import dataclass, field
 Number = int | float
 
 
-@dataclass(frozen=True, eq=False)  # equal to any mapping with the same items
-class Ledger(Mapping[str, Number]):
+class _Shown:
+    """What is a table where it is shown, in a notebook and elsewhere."""
+
+    def __repr__(self) -> str:
+        return _text_table(self._rows())
+
+    def _repr_html_(self) -> str:
+        return _html_table(self._rows())
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # equal to any mapping with the same items
+class Ledger(_Shown, Mapping[str, Number]):
     """Items and their counts, all in one unit.
 
     >>> Ledger({"weights": 96, "biases": 8}, unit="bytes").total
@@ -43,15 +53,9 @@ class Ledger(Mapping[str, Number]):
         rows = [["", self.unit], *([item, number_text(n)] for item, n in self.items())]
         return [*rows, ["total", number_text(self.total)]] if len(self) > 1 else rows
 
-    def __repr__(self) -> str:
-        return _text_table(self._rows())
 
-    def _repr_html_(self) -> str:
-        return _html_table(self._rows())
-
-
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
     The reader's own number, if there is one, stands in front. `...` stands for "not given yet". With `digits`,
@@ -92,13 +96,6 @@ class Comparison:
         """Whether every prediction is the measurement, to the last digit."""
         return all(self.predicted[item] == self.measured[item] for item in self.predicted)
 
-    @property
-    def largest_difference(self) -> Number:
-        """The largest |measured - predicted|; NaN where one of them is."""
-        pairs = [(self.predicted[item], self.measured[item]) for item in self.predicted]
-        differences = [0 if p == m else abs(m - p) for p, m in pairs]
-        return next((d for d in differences if d != d), max(differences))
-
     def _guesses(self) -> dict[str, object]:
         """The reader's numbers by item; `...` and None stand for none yet."""
         by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
@@ -106,14 +103,8 @@ class Comparison:
 
     def _rows(self) -> list[list[str]]:
         guesses = self._guesses()
-        head = [
-            self.unit,
-            *(["your guess"] if guesses else []),
-            "predicted",
-            "measured",
-            "measured / predicted",
-        ]
-        rows = [head]
+        asked = ["your guess"] if guesses else []
+        rows = [[self.unit, *asked, "predicted", "measured", "measured / predicted"]]
         for item, p in self.predicted.items():
             m = self.measured[item]
             guess = [number_text(guesses[item]) if item in guesses else ""] if guesses else []
@@ -121,24 +112,15 @@ class Comparison:
             rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
 
-    def __repr__(self) -> str:
-        return _text_table(self._rows())
 
-    def _repr_html_(self) -> str:
-        return _html_table(self._rows())
-
-
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(_Shown):
     """Rows of words, the head first."""
 
     rows: list[list[str]]
 
-    def __repr__(self) -> str:
-        return _text_table(self.rows)
-
-    def _repr_html_(self) -> str:
-        return _html_table(self.rows)
+    def _rows(self) -> list[list[str]]:
+        return self.rows
 
 
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
@@ -181,7 +163,16 @@ def times_text(ratio: Number) -> str:
     >>> times_text(15.77), times_text(13_400_000)
     ('15.8 times', '13,400,000 times')
     """
-    return f"{ratio:,.0f} times" if ratio >= 99.95 else f"{ratio:.3g} times"
+    return f"{three_digits(ratio)} times"
+
+
+def three_digits(n: Number) -> str:
+    """Three digits, or a whole number in full.
+
+    >>> three_digits(1.2345), three_digits(13_400_000.4)
+    ('1.23', '13,400,000')
+    """
+    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
@@ -247,8 +238,8 @@ def seconds_text(seconds: Number) -> str:
     """
     for smallest, size, unit in _TIMES:
         if abs(seconds) >= 0.9995 * smallest:
-            return f"{_three_digits(seconds / size)} {unit}"
-    return f"{_three_digits(seconds * 1e9)} ns"
+            return f"{three_digits(seconds / size)} {unit}"
+    return f"{three_digits(seconds * 1e9)} ns"
 
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
@@ -266,24 +257,17 @@ _TIMES = (  # from this many seconds on, in units of so many seconds
 
 def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
     power = 0
-    while abs(float(_three_digits(n / base**power))) >= base and power < len(prefixes) - 1:
+    while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
         power += 1
-    return f"{_three_digits(n / base**power)} {prefixes[power]}"
-
-
-def _three_digits(n: Number) -> str:
-    return f"{n:.0f}" if abs(n) >= 999.5 else f"{n:.3g}"
+    return f"{three_digits(n / base**power)} {prefixes[power]}"
 
 
 def _text_table(rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def line(row: list[str]) -> str:
-        first, *rest = (
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        return "  ".join([first, *rest]).rstrip()
+        first, *rest = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        return "  ".join([row[0].ljust(len(first)), *rest]).rstrip()
 
     return "\n".join(map(line, rows))
 

@@ -9,16 +9,17 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from course_utils.desk import websocket
+from tests import ROOT
 from tests.waiting import wait_until
 
 expect.set_options(timeout=120_000)  # a busy machine takes its time
@@ -32,6 +33,8 @@ HAS_KERNEL = (
 )
 NEXT_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
+VIEWPORT = {"width": 1280, "height": 1000}
+IMPORT = "from course_utils import labs"
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -59,29 +62,41 @@ def skip_without_browser() -> None:
 
 @contextmanager
 def jupyterlab(folder: Path) -> Iterator[str]:
-    """A JupyterLab over that folder with settings of its own; yields the address of its start page."""
+    """A JupyterLab over that folder with settings of its own; yields the address of a notebook in it, less its name."""
+    options = [f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", EXPOSED, websocket.OPTION]
+    with served(["-m", "jupyterlab", *options], folder) as (address, token):
+        yield f"{address}/lab/tree/{{}}?token={token}"
+
+
+@contextmanager
+def served(
+    arguments: Sequence[str], folder: Path, cwd: Path = ROOT, **more: str
+) -> Iterator[tuple[str, str]]:
+    """A Jupyter server, started by Python with these arguments: its address, and its token.
+
+    It keeps its log and its settings in the folder.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    token = secrets.token_hex(16)
-    own = {f"JUPYTER{name}_DIR": str(folder / ".jupyter" / name) for name in ("_CONFIG", "_DATA", "_RUNTIME")}
-    own |= {f"JUPYTERLAB_{name}_DIR": str(folder / ".jupyter" / name) for name in ("SETTINGS", "WORKSPACES")}
-    options = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", "--allow-root"]
-    options += [EXPOSED, websocket.OPTION]
-    environment = os.environ | own | {"JUPYTER_TOKEN": token}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", *options]
+    token, own = secrets.token_hex(16), folder / ".jupyter"
+    environment = os.environ | {"JUPYTER_TOKEN": token} | more
+    environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    environment |= {f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")}
+    command = [sys.executable, *arguments, f"--ServerApp.port={port}", "--no-browser", "--allow-root"]
+    address = f"http://127.0.0.1:{port}"
     with (folder / "jupyterlab.log").open("w") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=cwd, env=environment, stdout=log, stderr=log)
         try:
-            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
+            wait_until(lambda: answers(f"{address}/api"), "Jupyter answers")
             # Its list of kernels too, which it makes at the first request: a page that has to wait for it asks for one.
-            specs = f"http://127.0.0.1:{port}/api/kernelspecs?token={token}"
-            wait_until(lambda: answers(specs, "kernelspecs"), "JupyterLab lists its kernels")
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
+            specs = f"{address}/api/kernelspecs?token={token}"
+            wait_until(lambda: answers(specs, "kernelspecs"), "Jupyter lists its kernels")
+            yield address, token
         finally:
             server.terminate()
             try:
-                server.wait(20)
+                server.wait(60)
             except subprocess.TimeoutExpired:  # a busy machine
                 server.kill()
                 server.wait()
@@ -109,38 +124,55 @@ def start_kernel(address: str, notebook: Path, folder: str = "") -> None:
 
 
 @contextmanager
-def opened(notebook: Path, width: int = 1280, height: int = 1000) -> Iterator[Page]:
-    """The notebook in a browser, in a JupyterLab over its folder."""
-    with jupyterlab(notebook.parent) as address, sync_playwright() as playwright:
+def chromium() -> Iterator[Browser]:
+    """A browser without a window. In one thread there can be one at a time."""
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
-        page = browser.new_page(viewport={"width": width, "height": height})
-        page.set_default_timeout(120_000)
-        page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
-        start_kernel(address, notebook)
-        # Should JupyterLab ask for a kernel all the same, open the page again.
-        question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
-        for _ in range(4):
-            page.goto(address.format(notebook.name))
-            page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-            expect(question.or_(idle).first).to_be_visible()
-            if not question.count():
-                break
-        page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
-        yield page
+        yield browser
         browser.close()
+
+
+def open_page(browser: Browser, address: str, notebook: Path, **viewport: int) -> Page:
+    """The notebook, which lies in the folder of the JupyterLab at that address."""
+    page = browser.new_page(viewport=VIEWPORT | viewport)
+    page.set_default_timeout(120_000)
+    page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
+    start_kernel(address, notebook)
+    # Should JupyterLab ask for a kernel all the same, open the page again.
+    question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
+    for _ in range(4):
+        page.goto(address.format(notebook.name))
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        expect(question.or_(idle).first).to_be_visible()
+        if not question.count():
+            break
+    page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
+    return page
+
+
+@contextmanager
+def opened(notebook: Path, **viewport: int) -> Iterator[Page]:
+    """The notebook in a browser and a JupyterLab of its own."""
+    with jupyterlab(notebook.parent) as address, chromium() as browser:
+        yield open_page(browser, address, notebook, **viewport)
 
 
 @contextmanager
 def opened_labs(folder: Path, *names: str) -> Iterator[Page]:
-    """A notebook that has these labs and nothing else, after Run All; `saved` is what was saved of it."""
-    path = folder / "labs.ipynb"
-    cells = [nbformat.v4.new_code_cell("from course_utils import labs")]
-    cells += [nbformat.v4.new_code_cell(f"labs.{name}_lab()") for name in names]
+    """A notebook that has these labs and nothing else, after Run All."""
+    path = notebook_of(folder / "labs.ipynb", [IMPORT, *(f"labs.{name}_lab()" for name in names)])
+    with opened(path) as page:
+        run_all(page, path)
+        yield page
+
+
+def notebook_of(path: Path, sources: Sequence[str], words: str = "") -> Path:
+    """A notebook with these code cells, below some words."""
+    cells = [nbformat.v4.new_markdown_cell(words)] if words else []
+    cells += map(nbformat.v4.new_code_cell, sources)
     python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
-    with opened(path) as page:
-        page.saved = run_all(page, path)
-        yield page
+    return path
 
 
 def lab_of(page: Page, name: str) -> Locator:
@@ -242,6 +274,13 @@ def _what_is_seen(page: Page, notebook: Path) -> str:
 
 def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def assert_no_errors(notebook: nbformat.NotebookNode) -> None:
+    """It has outputs, and none is an error or words for stderr."""
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    assert outputs
+    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
 
 
 def without_outputs(source: Path, target: Path) -> Path:

@@ -5,7 +5,9 @@
 
 import os
 import random
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ import torch
 from hypothesis import HealthCheck, register_random, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+from playwright.sync_api import Browser, Page, expect
 
-from course_utils import training
+from course_utils import labs, training
+from tests import ROOT, browser
 
 # Hypothesis also draws constants that it finds in the course's modules, in those that this worker happens to have
 # imported, and in none if the course lies in a folder named tests. tests/test_same_everywhere.py notices if it finds
@@ -48,3 +52,54 @@ def seeded() -> Iterator[None]:
     random.setstate(state[0])
     np.random.set_state(state[1])
     torch.set_rng_state(state[2])
+
+
+# One browser, one JupyterLab and one kernel with all labs for the tests of a worker: to start them takes long.
+
+IMPORTS = """from course_utils import figures, floats, labs
+from course_utils.checks.judging.verdict import NOT_ATTEMPTED, Verdict
+from course_utils.quantities import Comparison, Ledger, Table"""
+OUTPUTS = """figures.reach_and_step(floats.FORMATS)
+Verdict("right", "Well.")
+Verdict("not yet", "3 is not it.")
+NOT_ATTEMPTED
+Ledger({"weights": 96, "biases": 8}, unit="bytes")
+Comparison({"weights": 96}, {"weights": 97}, guess=95)
+Table([["", "bytes"], ["weights", "96"]])"""
+LINKS = "A [stride](GLOSSARY.md#stride), and [AdamW](GLOSSARY.md#adamw)."
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A browser; whoever needs a page opens one."""
+    with browser.chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address of a JupyterLab over it."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    with browser.jupyterlab(folder) as address:
+        yield folder, address
+
+
+@pytest.fixture(scope="session")
+def labs_page(chromium: Browser, jupyter: tuple[Path, str]) -> Page:
+    """All labs, each kind of output and two links to the glossary, after Run All; `saved` is what was saved of it."""
+    folder, address = jupyter
+    shutil.copy(ROOT / "notebooks" / "GLOSSARY.md", folder)
+    sources = [IMPORTS, *OUTPUTS.splitlines(), *(f"labs.{name}()" for name in labs.__all__)]
+    path = browser.notebook_of(folder / "labs.ipynb", sources, LINKS)
+    page = browser.open_page(chromium, address, path)
+    page.folder, page.saved = folder, browser.run_all(page, path)
+    expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
+    return page
+
+
+@pytest.fixture
+def laptop(labs_page: Page) -> Iterator[Page]:
+    """That page on a laptop's screen."""
+    labs_page.set_viewport_size({"width": 1366, "height": 768})
+    yield labs_page
+    labs_page.set_viewport_size(browser.VIEWPORT)

@@ -7,6 +7,7 @@ import itertools
 import json
 import mmap
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def save_one_file(say, path, naively=False):
         say(step)
 
 
+def save_beside_another(say, folder):
+    """Two processes save in one folder, under the same names: each finds only whole files there."""
+    other = os.fork()
+    for step in range(20):
+        state = {"step": step, "numbers": torch.full((20_000,), float(who := 1 if other else 2)), "who": who}
+        checkpoints.save(Path(folder, "one.ckpt"), state)
+        checkpoints.save_step(folder, step, state, keep=2)
+        found = checkpoints.newest(folder)
+        assert not found.passed_over
+        for one in (found.state, checkpoints.load(Path(folder, "one.ckpt"))):
+            assert one["numbers"].eq(one["who"]).all()
+    if not other:
+        os._exit(0)
+    say(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
+
+
 def overwrite(path, state):
     """As one would without a thought for crashes."""
     with Path(path).open("wb") as file:
@@ -82,13 +99,13 @@ def overwrite(path, state):
 
 
 def die_at(say, folder, step, event, naively=False):
-    """Save a step, and be killed just before or after the event-th call of the system or of a file's method."""
+    """Save a step, and be killed just before the event-th call of the system or of a file's method."""
     events = itertools.count(1)
 
     def watch(_frame, kind, function):
         owner = getattr(function, "__self__", None)
         about_files = getattr(owner, "__name__", "") == "posix" or hasattr(owner, "fileno")
-        if kind in ("c_call", "c_return") and about_files and next(events) == event:
+        if kind == "c_call" and about_files and next(events) == event:
             os.kill(os.getpid(), signal.SIGKILL)
 
     state = state_of(step)
@@ -101,53 +118,20 @@ def die_at(say, folder, step, event, naively=False):
     say(next(events) - 1)
 
 
-def train(say, **order):
-    def hear(said):
-        say(said.numbers | ({"report": said.report} if "loss" not in said.numbers else {}))
+def train(say, *, limited=(0, 0), **order):
+    """A run, which in a range of its steps may write only small files, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def hear(step):
+        say(step.numbers | ({} if "loss" in step.numbers else {"report": step.report}))
+        if "step" in step.numbers:
+            size = 100_000 if step.numbers["step"] in range(*limited) else soft
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        if "not_saved" in step.numbers:
+            newest = checkpoints.newest(order["folder"]).step
+            say({"newest": newest, "files": sorted(path.name for path in Path(order["folder"]).iterdir())})
 
     long_run.train(hear, **order)
-
-
-def train_on_a_disk_that_fills_up(say, full_at, free_at, fill, free, **order):
-    """`fill` and `free` are names of functions here."""
-
-    def hear(said):
-        if "step" in said.numbers:
-            step = said.numbers["step"]
-            if step in (full_at, free_at):
-                globals()[fill if step == full_at else free](order["folder"])
-        say(said.numbers | {"report": said.report})
-        if "not_saved" in said.numbers:
-            say({"files": sorted(path.name for path in Path(order["folder"]).iterdir())})
-            say({"newest": checkpoints.newest(order["folder"]).step})
-
-    long_run.train(hear, **order)
-
-
-def limit_files(_folder):
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
-def lift_the_limit(_folder):
-    import resource
-
-    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-
-
-def use_up_the_disk(folder):
-    with (Path(folder).parent / "ballast").open("wb", buffering=0) as ballast:
-        try:
-            while True:
-                ballast.write(bytes(4096))
-        except OSError:
-            pass
-
-
-def clear_the_disk(folder):
-    (Path(folder).parent / "ballast").unlink()
 
 
 # In the warm process.
@@ -168,7 +152,7 @@ def one_life(work, words, delay_s, order):
         os.close(ear)
         status = 1
         try:
-            tell_phases(phase)
+            note_phases(phase)
             globals()[work](lambda word: os.write(mouth, json.dumps(word).encode() + b"\n"), **order)
             status = 0
         except BaseException:
@@ -197,10 +181,10 @@ def one_life(work, words, delay_s, order):
     )
 
 
-def tell_phases(phase):
+def note_phases(phase):
     """What a save is at, for the record of where the kills landed; it is done as ever."""
 
-    def told(function, name):
+    def noted(function, name):
         def work(*given):
             phase[:] = name.encode().ljust(16, b"\0")
             result = function(*given)
@@ -209,13 +193,10 @@ def tell_phases(phase):
 
         return work
 
-    contents.write = told(contents.write, "writing")
-    os.fsync = told(os.fsync, "flushing")
-    os.replace = told(os.replace, "renaming")
+    contents.write = noted(contents.write, "writing")
+    os.fsync = noted(os.fsync, "flushing")
+    os.replace = noted(os.replace, "renaming")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:  # one life, here
-        globals()[sys.argv[1]](lambda word: print(json.dumps(word), flush=True), **json.loads(sys.argv[2]))
-    else:
-        main()
+    main()

@@ -1,6 +1,7 @@
 """The notebooks as data, for the tests that read them."""
 
 import functools
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import nbformat
 
-from course_utils.checks.verdict import Verdict
+from course_utils.checks.judging.verdict import Verdict
 from tests import NOTEBOOKS
 
-TITLE = re.compile(r"^### Exercise (\d+) · (.+)$", re.MULTILINE)
+TITLE = re.compile(
+    r"^### Exercise (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
+    re.MULTILINE,
+)
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\s*```python\n(.*?)\n```\s*</details>", re.DOTALL)
 
 
@@ -20,7 +24,10 @@ class Exercise:
     """One exercise as it stands in a notebook: the stub, the check, the folded solution."""
 
     notebook: Path
+    number: str
     title: str
+    difficulty: str
+    minutes: str
     imports: str
     stub: str
     check: str
@@ -49,21 +56,46 @@ class Exercise:
         return eval(self.check, names)
 
 
+@functools.cache
 def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook of the course as it is stored; whoever changes it takes a copy."""
     return nbformat.read(path, as_version=4)
+
+
+def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
+    """Write the file anew, whole or not at all; whether that changes it."""
+    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
+    if after == before:
+        return False
+    beside = path.with_suffix(".tmp")
+    try:
+        beside.write_text(after, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)  # what a full disk has left of it
+    return True
+
+
+def code(path: Path) -> list[nbformat.NotebookNode]:
+    """Its code cells."""
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def prose(path: Path) -> list[str]:
+    """The text of its other cells."""
+    return [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
 
 
 def exercises() -> list[Exercise]:
     """Every exercise of every notebook; each is a heading, a stub, a check and a folded solution, in that order."""
     found = []
     for path in NOTEBOOKS:
-        cells = read(path).cells
-        imports = next(cell.source for cell in cells if cell.cell_type == "code")
+        cells, imports = read(path).cells, code(path)[0].source
         for number, cell in enumerate(cells):
             title = TITLE.search(cell.source)
             if cell.cell_type == "markdown" and title:
                 stub, check, folded = cells[number + 1 : number + 4]
                 solution = SOLUTION.fullmatch(folded.source.strip())
                 assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
-                found.append(Exercise(path, title[2], imports, stub.source, check.source, solution[1]))
+                found.append(Exercise(path, *title.groups(), imports, stub.source, check.source, solution[1]))
     return found

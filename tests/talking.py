@@ -6,18 +6,18 @@ import tempfile
 import time
 
 from course_utils.measure import Step
-from course_utils.workers.process import Say
+from course_utils.measure.results import OnStep
 
 
-def much_at_once(say: Say, lines: int) -> dict[str, object]:
+def much_at_once(on_step: OnStep, lines: int) -> dict[str, object]:
     """Many lines in one breath, and then a silence that is longer than any test."""
     for number in range(lines):
-        say(Step(0, "", {"number": number}))
+        on_step(Step(0, "", {"number": number}))
     time.sleep(600)
     return {}
 
 
-def flushed(say: Say) -> dict[str, object]:
+def flushed(on_step: OnStep) -> dict[str, object]:
     """How long it would have slept while one file was flushed to the disk."""
     slept: list[float] = []
     time.sleep = slept.append
@@ -26,22 +26,25 @@ def flushed(say: Say) -> dict[str, object]:
     return {"slept": slept}
 
 
-def orphaned(say: Say) -> dict[str, object]:
+def orphaned(on_step: OnStep) -> dict[str, object]:
     """It is killed, and leaves a process behind that holds its end of the pipe."""
     child = os.fork()
     if not child:
         time.sleep(600)
-    say(Step(0, "", {"child": child}))
+    on_step(Step(0, "", {"child": child}))
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
 
-def where_they_meet(say: Say) -> dict[str, object]:
-    """Over two processes that torchrun's launcher starts: the address at which they meet, and gloo's."""
+def where_they_meet(on_step: OnStep, **order: object) -> dict[str, object]:
+    """sharded.saved_and_loaded, with the address at which each process meets the others, and gloo's, in its report."""
     from course_utils.training import sharded
 
-    def addresses(_: str) -> sharded.Report:
-        here = os.environ["MASTER_ADDR"]
-        return {"address": here, "interface": os.environ.get("GLOO_SOCKET_IFNAME", "any")}
+    report = sharded._report
 
-    return {"met": sharded._launched(2, addresses, "")}
+    def with_addresses(state: sharded.State) -> sharded.Report:
+        names = {"address": "MASTER_ADDR", "interface": "GLOO_SOCKET_IFNAME"}
+        return report(state) | {key: os.environ.get(name, "none") for key, name in names.items()}
+
+    sharded._report = with_addresses  # processes that are forked have it, too
+    return sharded.saved_and_loaded(on_step, **order)

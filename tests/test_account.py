@@ -12,17 +12,17 @@ from torch import nn
 from torch.nn import functional
 
 from course_utils import measure, models, predict
+from course_utils.workers.transformers import _OPTIMIZERS as OPTIMIZERS
 
 # Without shrinking: a model that fails is small anyway, and each takes a moment.
-untimed = settings(deadline=None, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-OPTIMIZERS = {
-    "fp32 sgd": torch.optim.SGD,
-    "fp32 momentum": partial(torch.optim.SGD, momentum=0.9),
-    "fp32 adagrad": torch.optim.Adagrad,
-    "fp32 rmsprop": torch.optim.RMSprop,
-    "fp32 adamw": torch.optim.AdamW,
-    "fp32 amsgrad": partial(torch.optim.AdamW, amsgrad=True),
-}
+untimed = settings(deadline=None, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Small products: a second thread would only wait for its core."""
+    with measure.cpu_threads(1):
+        yield
 
 
 def really_run(model, inputs, loss=torch.sum, optimizer=torch.optim.AdamW):
@@ -34,6 +34,7 @@ def really_run(model, inputs, loss=torch.sum, optimizer=torch.optim.AdamW):
         "backward": measure.flops(lambda: out[0].backward()).total,
     }
     optimizer = optimizer(parameters)
+    assert measure.optimizer_bytes(optimizer) == 0 or isinstance(optimizer, torch.optim.Adagrad)
     optimizer.step()
     held = {
         "parameters": sum(p.nbytes for p in parameters),
@@ -66,20 +67,26 @@ def parts(account):
     st.sampled_from(["fp32", "bf16"]),
     st.integers(1, 2),
     st.integers(1, 8),
+    st.booleans(),
 )
 def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
-    sizes, options, dtype, batch, sequence
+    sizes, options, dtype, batch, sequence, with_loss
 ):
     def make():
         return models.Transformer(**sizes, **options, dtype=measure.DTYPES[dtype])
 
+    def cross_entropy(logits):
+        return functional.cross_entropy(logits.flatten(0, 1).float(), targets())
+
     ids = torch.zeros(batch, sequence, dtype=torch.int64)
-    account = measure.account(make, ids)
-    assert parts(account) == really_run(make(), ids)
+    targets = partial(torch.zeros, batch * sequence, dtype=torch.int64)
+    loss = cross_entropy if with_loss else torch.sum
+    account = measure.account(make, ids, loss=loss)
+    assert parts(account) == really_run(make(), ids, loss=loss)
     shape = predict.Transformer(**sizes)
     assert account.parameters == shape.parameters
     assert account.flops["forward"] == shape.forward_flops(batch, sequence).total
-    kept = shape.activation_bytes(batch, sequence, dtype=dtype, **options)
+    kept = shape.activation_bytes(batch, sequence, dtype=dtype, loss=with_loss, **options)
     assert account.bytes["activations"] == kept.total
     training = predict.training_bytes(shape.parameters, f"{dtype} adamw", tensors=shape.tensors)
     assert account.bytes == {
@@ -91,13 +98,13 @@ def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
         assert account.flops.total == flops.total
 
 
-@pytest.mark.parametrize("recipe", OPTIMIZERS)
+@pytest.mark.parametrize("recipe", [f"fp32 {name}" for name in OPTIMIZERS])
 @settings(untimed, max_examples=4)
 @given(batch=st.integers(1, 4), widths=st.lists(st.integers(1, 9), min_size=2, max_size=4))
 def test_an_optimizers_bytes_are_those_of_its_recipe(recipe, batch, widths):
     make, x = partial(models.MLP, widths, nonlinearity="gelu", biases=True), torch.randn(batch, widths[0])
-    account = measure.account(make, x, optimizer=OPTIMIZERS[recipe])
-    assert parts(account) == really_run(make(), x, optimizer=OPTIMIZERS[recipe])
+    account = measure.account(make, x, optimizer=OPTIMIZERS[recipe.split()[-1]])
+    assert parts(account) == really_run(make(), x, optimizer=OPTIMIZERS[recipe.split()[-1]])
     tensors = 2 * (len(widths) - 1)
     training = predict.training_bytes(account.parameters, recipe, tensors=tensors)
     kept = predict.mlp_activation_bytes(batch, widths, nonlinearity="gelu").total
@@ -128,32 +135,24 @@ def test_any_other_models_account_is_the_step_that_runs(make, shape, input_grad)
     assert parts(measure.account(make, x)) == really_run(make(), x)
 
 
-def test_a_loss_is_accounted_for_with_the_rest():
-    shape = predict.Transformer(1, 8, 2, 11, 8)
-    make = partial(models.Transformer, **vars(shape))
-    ids = torch.zeros(2, 5, dtype=torch.int64)
-
-    def loss(logits):
-        return functional.cross_entropy(logits.flatten(0, 1), torch.zeros(10, dtype=torch.int64))
-
-    account = measure.account(make, lambda: torch.zeros(2, 5, dtype=torch.int64), loss=loss)
-    assert parts(account) == really_run(make(), ids, loss=loss)
-    assert account.bytes["activations"] == shape.activation_bytes(2, 5, loss=True).total
-
-
 LLAMA = """
 import resource
+from dataclasses import replace
 from pathlib import Path
 import torch
 from course_utils import measure, models, predict
+from course_utils.workers.transformers import _OPTIMIZERS as OPTIMIZERS
 
-shape = predict.MODELS["Llama 3 70B"]
+whole = predict.MODELS["Llama 3 70B"]
+assert whole.parameters == 70_553_706_496
+assert whole.forward_flops(1, 8192).total == 1_314_637_949_698_048
+shape = replace(whole, layers=4)
 account = measure.account(
     lambda: models.Transformer(**vars(shape), fused=True, dtype=torch.bfloat16),
     lambda: torch.zeros(1, 8192, dtype=torch.int64),
 )
-assert account.parameters == shape.parameters == 70_553_706_496
-assert account.flops["forward"] == shape.forward_flops(1, 8192).total == 1_314_637_949_698_048
+assert account.parameters == shape.parameters > 5e9
+assert account.flops["forward"] == shape.forward_flops(1, 8192).total
 assert account.flops.total == shape.training_flops(1, 8192, fused=True).total
 kept = shape.activation_bytes(1, 8192, dtype="bf16", fused=True).total
 assert account.bytes["activations"] == kept
@@ -167,7 +166,7 @@ else:
 """
 
 
-def test_a_70b_llamas_step_of_8192_tokens_is_accounted_for_exactly_within_500_megabytes():
+def test_a_step_of_8192_tokens_of_four_layers_of_a_70b_llama_is_accounted_for_exactly_within_500_megabytes():
     run = subprocess.run([sys.executable, "-c", LLAMA], capture_output=True, text=True, check=False)
     assert run.stderr == ""
     assert int(run.stdout) < 500e6

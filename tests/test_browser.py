@@ -1,9 +1,11 @@
 """The notebook as a reader meets it: a real JupyterLab, a real browser, a mouse and a keyboard."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests import ROOT, browser
 
@@ -11,13 +13,14 @@ browser.skip_without_browser()
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+def page(chromium: Browser, jupyter: tuple[Path, str]) -> Iterator[Page]:
     """Notebook 01 after Run All."""
-    copy = tmp_path_factory.mktemp("jupyter") / "01_floats.ipynb"
-    browser.without_outputs(ROOT / "notebooks" / copy.name, copy)
-    with browser.opened(copy) as page:
-        page.saved = browser.run_all(page, copy)
-        yield page
+    folder, address = jupyter
+    copy = browser.without_outputs(ROOT / "notebooks" / "01_floats.ipynb", folder / "01_floats.ipynb")
+    page = browser.open_page(chromium, address, copy)
+    page.saved = browser.run_all(page, copy)
+    yield page
+    page.close()
 
 
 @pytest.fixture
@@ -31,9 +34,7 @@ def lab(page: Page):
 
 
 def test_run_all_leaves_no_error(page):
-    outputs = [output for cell in browser.code_cells(page.saved) for output in cell.outputs]
-    assert outputs
-    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+    browser.assert_no_errors(page.saved)
 
 
 def test_dragging_the_slider_moves_the_picture(page, lab):

@@ -1,36 +1,20 @@
 """What is ours on a page can be used by everybody: axe-core finds no fault, and the keyboard reaches every control."""
 
-import math
-import re
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from course_utils import floats, labs
 from course_utils.figures import reach_and_step
-from course_utils.labs.draw.lettering import USUAL_SIZE, width_of
-from course_utils.labs.lab import View
 from course_utils.room.slides.deck import deck
-from tests import NOTEBOOKS, ROOT, browser
-from tests.test_labs_contract import NAMES, states, views
+from tests import NOTEBOOKS, browser
+from tests.test_labs_contract import AROUND_PX, LAB_PX, NAMES, PICTURE_WIDTH_PX
 
 browser.skip_without_browser()
 
-OUTPUTS = """from course_utils import figures, floats, labs
-from course_utils.checks.verdict import NOT_ATTEMPTED, Verdict
-from course_utils.quantities import Comparison, Ledger, Table
-figures.reach_and_step(floats.FORMATS)
-Verdict("right", "Well.")
-Verdict("not yet", "3 is not it.")
-NOT_ATTEMPTED
-Ledger({"weights": 96, "biases": 8}, unit="bytes")
-Comparison({"weights": 96}, {"weights": 97}, guess=95)
-Table([["", "bytes"], ["weights", "96"]])"""
-LINK = "A [stride](GLOSSARY.md#stride), and [AdamW](GLOSSARY.md#adamw)."
 # What the Tab key comes to in a lab, and how it looks, its own parts included.
 REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, .widget-readout, [tabindex='0']")].filter(
   (node) => (node.tabIndex >= 0 || node.isContentEditable) && !node.disabled && node.checkVisibility({ visibilityProperty: true }))"""
@@ -40,22 +24,18 @@ LOOK = """(node) => [node, ...node.querySelectorAll("rect")].map((part) => {
 }).join()"""
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """All labs, each kind of output, and two links to the glossary, after Run All."""
-    path = tmp_path_factory.mktemp("jupyter") / "everything.ipynb"
-    shutil.copy(ROOT / "notebooks" / "GLOSSARY.md", path.parent)
-    cells = [*OUTPUTS.splitlines(), *(f"labs.{name}()" for name in labs.__all__)]
-    first = "\n".join(cells[:3])
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell(LINK), *map(nbformat.v4.new_code_cell, [first, *cells[3:]])],
-        metadata={"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
-    )
-    nbformat.write(notebook, path)
-    with browser.opened(path) as page:
-        browser.run_all(page, path)
-        expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
-        yield page
+AS_OPENED = """(lab) => {
+  lab.querySelector(".course-numbers").open = false;
+  lab.querySelector(".course-report").textContent = "";
+}"""
+
+
+@pytest.fixture
+def page(labs_page: Page) -> Iterator[Page]:
+    """All labs on a laptop's screen."""
+    labs_page.set_viewport_size({"width": 1366, "height": 768})
+    yield labs_page
+    labs_page.set_viewport_size(browser.VIEWPORT)
 
 
 def faults(page: Page, *parts: str) -> list[tuple[str, list[str]]]:
@@ -64,7 +44,13 @@ def faults(page: Page, *parts: str) -> list[tuple[str, list[str]]]:
     return [(fault["id"], [node["html"][:100] for node in fault["nodes"]]) for fault in found["violations"]]
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_all_labs_appear_and_none_of_them_fails(labs_page):
+    browser.assert_no_errors(labs_page.saved)
+    for name in NAMES:
+        expect(browser.lab_of(labs_page, name).locator(".course-picture svg")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_axe_finds_no_fault_in_labs_and_outputs(page, theme):
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item[data-type=submenu]", has_text="Theme").first.hover()
@@ -94,30 +80,20 @@ def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab
         assert not lab.evaluate("(lab) => lab.contains(document.activeElement)"), name
 
 
-LAPTOP, SEEN_AT_ONCE_PX, LINE_PX = {"width": 1366, "height": 768}, 640, 22.5
-
-
-def picture_and_meaning_px(view: View, width_px: float) -> float:
-    """How tall they are together; the meaning has room for two lines, and wraps."""
-    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture).groups())
-    lines = math.ceil(width_of(view.meaning) * 15 / USUAL_SIZE / width_px)
-    return height * width_px / width + LINE_PX * max(2, lines)
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lab_is_seen_at_once_on_a_laptop_in_every_preset_and_every_drawn_state(page, name):
-    page.set_viewport_size(LAPTOP)
-    lab, panel, heights = browser.lab_of(page, name), getattr(labs, f"{name}_lab")(), {}
-    for preset in panel.lab.presets:
+def test_a_lab_is_seen_at_once_on_a_laptop(page, name):
+    """In every preset; tests/test_labs_contract.py looks at every drawn state, with what is measured here."""
+    lab = browser.lab_of(page, name)
+    lab.evaluate(AS_OPENED)  # others have used it
+    for preset in labs.lab_named(name).presets:
         browser.press(lab, preset)
-        heights[preset] = lab.bounding_box()["height"]
-    assert {preset: px for preset, px in heights.items() if px > SEEN_AT_ONCE_PX} == {}
-    width_px = lab.locator(".course-picture").bounding_box()["width"]
-    panel.preset(preset)
-    around_px = heights[preset] - picture_and_meaning_px(panel._show(**panel.values), width_px)
-    drawn_px = [around_px + picture_and_meaning_px(view, width_px) for view in views(panel, states(name))]
-    panel.close()
-    assert max(drawn_px) <= SEEN_AT_ONCE_PX
+        height, picture, meaning = (
+            part.bounding_box()["height"]
+            for part in (lab, lab.locator(".course-picture"), lab.locator(".course-meaning"))
+        )
+        assert height <= LAB_PX, preset
+        assert height - picture - meaning <= AROUND_PX[name], preset
+    assert lab.locator(".course-picture").bounding_box()["width"] <= PICTURE_WIDTH_PX
 
 
 def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
@@ -126,7 +102,6 @@ def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
         picture = browser.lab_of(page, name).locator(".course-picture")
         shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
         assert shown < whole >= 720, name
-    page.set_viewport_size(LAPTOP)
 
 
 def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):
@@ -140,7 +115,7 @@ def test_a_link_to_the_glossary_shows_its_word_in_jupyterlab(page):
         page.get_by_role("link", name=name, exact=True).first.click()
         word = page.locator(".jp-MarkdownViewer h2", has_text=name).first
         expect(word).to_be_in_viewport()
-        page.locator(".lm-TabBar-tab", has_text="everything.ipynb").first.click()
+        page.locator(".lm-TabBar-tab", has_text="labs.ipynb").first.click()
 
 
 def test_axe_finds_no_fault_in_a_deck(page, tmp_path: Path):

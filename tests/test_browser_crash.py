@@ -10,23 +10,17 @@ from tests import browser
 from tests.waiting import wait_until
 
 browser.skip_without_browser()
-RESTART = """async () => {
-  const xsrf = document.cookie.match(/_xsrf=([^;]+)/)?.[1] ?? "";
-  for (const { id } of await (await fetch("/api/kernels")).json())
-    await fetch(`/api/kernels/${id}/restart`, { method: "POST", headers: { "X-XSRFToken": xsrf } });
+# Of that notebook alone.
+RESTART = """async (name) => {
+  const headers = { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]+)/)?.[1] ?? "" };
+  for (const { path, kernel } of await (await fetch("/api/sessions")).json())
+    if (path === name) await fetch(`/api/kernels/${kernel.id}/restart`, { method: "POST", headers });
 }"""
 
 
-@pytest.fixture(scope="module")
-def crash_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The lab in a notebook that has nothing else."""
-    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "crash") as page:
-        yield page
-
-
 @pytest.fixture
-def lab(crash_page: Page) -> Locator:
-    return browser.lab_of(crash_page, "crash")
+def lab(labs_page: Page) -> Locator:
+    return browser.lab_of(labs_page, "crash")
 
 
 def meaning(lab: Locator) -> Locator:
@@ -45,8 +39,9 @@ def processes() -> list[psutil.Process]:
     return found
 
 
-def test_it_opens_with_an_example_and_no_process(crash_page, lab):
-    (output,) = [output for cell in browser.code_cells(crash_page.saved) for output in cell.outputs]
+def test_it_opens_with_an_example_and_no_process(labs_page, lab):
+    (cell,) = [cell for cell in browser.code_cells(labs_page.saved) if "crash_lab" in cell.source]
+    (output,) = cell.outputs
     assert output.output_type == "execute_result"
     assert "40 of 40 losses equal" in output.data["text/plain"]
     assert "image/png" in output.data
@@ -92,8 +87,13 @@ def test_a_checkbox_says_what_a_resume_would_lack(lab):
     expect(lab.locator(".course-picture")).to_contain_text("Resume restores all it needs.")
 
 
-def test_a_restarted_kernel_leaves_no_process_behind(crash_page, lab):
-    browser.press(lab, "Train")
+def test_a_restarted_kernel_leaves_no_process_behind(chromium, jupyter):
+    folder, address = jupyter
+    path = browser.notebook_of(folder / "crash.ipynb", [browser.IMPORT, "labs.crash_lab()"])
+    page = browser.open_page(chromium, address, path)
+    browser.run_all(page, path)
+    browser.press(browser.lab_of(page, "crash"), "Train")
     wait_until(processes, "it trains")
-    crash_page.evaluate(RESTART)
+    page.evaluate(RESTART, path.name)
     wait_until(lambda: not processes(), "the process is gone")
+    page.close()

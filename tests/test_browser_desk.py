@@ -1,33 +1,18 @@
 """The desk as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
 
-import os
 import re
-import secrets
 import shutil
-import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from course_utils.desk import record
 from tests import NOTEBOOKS, ROOT
-from tests.browser import (
-    CHROMIUM_ARGUMENTS,
-    answer,
-    answers,
-    browser_path,
-    run_all,
-    skip_without_browser,
-    start_kernel,
-)
+from tests.browser import answer, run_all, served, skip_without_browser, start_kernel
 from tests.waiting import wait_until
 
 skip_without_browser()
@@ -58,34 +43,6 @@ def course_with_a_short_notebook(folder: Path) -> None:
     )
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[str, str]]:
-    """`make lab` in that folder, without its browser: the address, and the token."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token, own = secrets.token_hex(16), folder.parent / "jupyter"
-    environment = os.environ | {"JUPYTER_TOKEN": token, "PYTHONPATH": str(folder)}
-    environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}
-    environment |= {f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")}
-    options = ["--ip=127.0.0.1", f"--ServerApp.port={port}", "--no-browser", "--allow-root"]
-    with (folder.parent / "jupyterlab.log").open("w") as log:
-        command = [sys.executable, "-m", "course_utils.desk", *options]
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-        try:
-            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
-            specs = f"http://127.0.0.1:{port}/api/kernelspecs?token={token}"
-            wait_until(lambda: answers(specs, "kernelspecs"), "JupyterLab lists its kernels")
-            yield f"http://127.0.0.1:{port}", token
-        finally:
-            server.terminate()
-            try:
-                server.wait(30)
-            except subprocess.TimeoutExpired:  # a busy machine
-                server.kill()
-                server.wait()
-
-
 def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
     """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
     lab.bring_to_front()
@@ -103,18 +60,18 @@ def come_back(page: Page) -> None:
     page.evaluate("dispatchEvent(new Event('focus'))")
 
 
-def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path):
+def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path, chromium):
     folder = tmp_path / "ein Kurs für ünş"
     folder.mkdir()
     course_with_a_short_notebook(folder)
     mine = folder / "my_notebooks"
     mine.mkdir()
     (mine / "05_gradients.ipynb").write_text("<b>notes</b>")
-    with served(folder) as (address, token), sync_playwright() as playwright:
+    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1"]
+    with served(make_lab, tmp_path, cwd=folder, PYTHONPATH=str(folder)) as (address, token):
         with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
             urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(120_000)
         page = context.new_page()
         page.goto(f"{address}/?token={token}")
@@ -180,7 +137,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         }""")
         page.reload()
         expect(page.get_by_role("status")).to_contain_text("The record is deleted")
-        browser.close()
+        context.close()
 
 
 def questions() -> list[str]:

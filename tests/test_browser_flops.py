@@ -3,37 +3,21 @@
 import math
 import re
 
-import nbformat
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from course_utils import machines
 from course_utils.quantities import seconds_text
-from tests import ROOT, browser
+from tests import browser
 
 browser.skip_without_browser()
 BY_OTHERS = [recording for recording in machines.recordings().values() if recording.source]
 
 
-@pytest.fixture(scope="module")
-def flops_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """Notebook 04, of which only the imports and the lab have run."""
-    copy = tmp_path_factory.mktemp("jupyter") / "04_flops.ipynb"
-    browser.without_outputs(ROOT / "notebooks" / copy.name, copy)
-    notebook = nbformat.read(copy, as_version=4)
-    first, *rest = browser.code_cells(notebook)
-    notebook.cells = [first, next(cell for cell in rest if "labs.matmul_lab()" in cell.source)]
-    nbformat.write(notebook, copy)
-    with browser.opened(copy) as page:
-        page.saved = browser.run_all(page, copy)
-        yield page
-
-
 @pytest.fixture
-def matmul(flops_page: Page):
+def matmul(labs_page: Page) -> Locator:
     """The matmul lab, on this machine, with sizes that are done at once."""
-    lab = flops_page.locator(".course-lab")
-    lab.scroll_into_view_if_needed()
+    lab = browser.lab_of(labs_page, "matmul")
     lab.get_by_role("button", name="this machine", exact=True).click()
     lab.get_by_role("button", name="fp32", exact=True).click()
     for name in "BDK":
@@ -42,11 +26,11 @@ def matmul(flops_page: Page):
     return lab
 
 
-def test_dragging_a_size_moves_the_prediction_and_the_typed_value(flops_page, matmul):
+def test_dragging_a_size_moves_the_prediction_and_the_typed_value(labs_page, matmul):
     handle = matmul.locator(".noUi-handle").first
     handle.focus()
     for _ in range(4):
-        flops_page.keyboard.press("ArrowRight")
+        labs_page.keyboard.press("ArrowRight")
     expect(matmul.get_by_title("B, typed")).to_have_value("128")
     expect(matmul.locator(".course-picture")).to_contain_text("2 · 128 · 64 · 64 = 1,048,576")
 

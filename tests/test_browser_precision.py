@@ -10,24 +10,9 @@ from tests import browser
 browser.skip_without_browser()
 
 
-@pytest.fixture(scope="module")
-def precision_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The lab in a notebook that has nothing else."""
-    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "precision") as page:
-        yield page
-
-
 @pytest.fixture
-def lab(precision_page: Page) -> Locator:
-    return browser.lab_of(precision_page, "precision")
-
-
-def test_it_appears_without_an_error_and_with_curves(precision_page, lab):
-    outputs = [output for cell in browser.code_cells(precision_page.saved) for output in cell.outputs]
-    assert len(outputs) == 1
-    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
-    expect(lab.locator(".course-picture svg")).to_be_visible()
-    assert lab.locator("polyline.line[class*=mix-]").count() == 3
+def lab(labs_page: Page) -> Locator:
+    return browser.lab_of(labs_page, "precision")
 
 
 def test_a_preset_and_a_format_change_what_is_lost(lab):
@@ -39,7 +24,7 @@ def test_a_preset_and_a_format_change_what_is_lost(lab):
     expect(lab.locator(".course-meaning")).to_contain_text("to infinity")
 
 
-def test_the_slider_moves_the_histogram_by_the_keyboard_too(precision_page, lab):
+def test_the_slider_moves_the_histogram_by_the_keyboard_too(labs_page, lab):
     meaning = lab.locator(".course-meaning")
     for preset, seen in (
         ("does 2^10 help?", "At scale 2^10 fp16 turns"),
@@ -50,7 +35,7 @@ def test_the_slider_moves_the_histogram_by_the_keyboard_too(precision_page, lab)
     handle = lab.get_by_role("slider", name="loss scale 2^")
     handle.focus()
     for _ in range(16):
-        precision_page.keyboard.press("ArrowRight")
+        labs_page.keyboard.press("ArrowRight")
     expect(meaning).to_contain_text("At scale 2^16 fp16 loses none of these gradients")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
@@ -83,6 +68,6 @@ def test_nothing_ticked_gets_a_sentence(lab):
 @pytest.mark.parametrize(
     "focused", [".noUi-handle", ".widget-toggle-buttons button", ".jupyter-button", "input[type=checkbox]"]
 )
-def test_jupyterlab_takes_no_key_from_a_control(precision_page, lab, focused):
-    browser.assert_takes_no_key(precision_page, lab.locator(focused).first)
+def test_jupyterlab_takes_no_key_from_a_control(labs_page, lab, focused):
+    browser.assert_takes_no_key(labs_page, lab.locator(focused).first)
     expect(lab.locator(".course-picture svg")).to_be_visible()

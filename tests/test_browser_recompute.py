@@ -1,45 +1,31 @@
 """The recompute lab as a reader meets it: dragged, pressed, measured, and stopped."""
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests import browser
 
 browser.skip_without_browser()
 
 
-@pytest.fixture(scope="module")
-def recompute_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The lab in a notebook that has nothing else."""
-    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "recompute") as page:
-        yield page
-
-
-def test_it_appears_without_an_error(recompute_page):
-    outputs = [output for cell in browser.code_cells(recompute_page.saved) for output in cell.outputs]
-    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
-    expect(browser.lab_of(recompute_page, "recompute").locator(".course-picture svg")).to_be_visible()
-
-
-def test_the_segment_follows_the_keyboard_and_stays_within_the_stack(recompute_page):
-    lab = browser.lab_of(recompute_page, "recompute")
+def test_the_segment_follows_the_keyboard_and_stays_within_the_stack(labs_page):
+    lab = browser.lab_of(labs_page, "recompute")
     browser.press(lab, "is √L best?")
     meaning = lab.locator(".course-meaning")
     expect(meaning).to_contain_text("With segments of 4 blocks")
     handle = lab.locator(".noUi-handle").nth(1)
     handle.focus()
     for _ in range(3):
-        recompute_page.keyboard.press("ArrowLeft")
+        labs_page.keyboard.press("ArrowLeft")
     expect(meaning).to_contain_text("With segments of 1 block: at most 3.15 MB kept")
     expect(meaning).to_contain_text("Nothing else here keeps less.")
     for _ in range(20):
-        recompute_page.keyboard.press("ArrowRight")
+        labs_page.keyboard.press("ArrowRight")
     expect(meaning).to_contain_text("With segments of 16 blocks")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
-def test_all_segments_are_measured_while_the_lab_stays_awake(recompute_page):
-    lab = browser.lab_of(recompute_page, "recompute")
+def test_all_segments_are_measured_while_the_lab_stays_awake(labs_page):
+    lab = browser.lab_of(labs_page, "recompute")
     browser.press(lab, "when is it 8/6?")
     browser.press(lab, "Measure all segments")
     expect(lab.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
@@ -48,8 +34,8 @@ def test_all_segments_are_measured_while_the_lab_stays_awake(recompute_page):
     expect(lab.locator(".course-picture")).to_contain_text("all exactly as predicted")
 
 
-def test_a_long_measurement_can_be_stopped(recompute_page):
-    lab = browser.lab_of(recompute_page, "recompute")
+def test_a_long_measurement_can_be_stopped(labs_page):
+    lab = browser.lab_of(labs_page, "recompute")
     browser.press(lab, "what of GPT-2?")
     browser.press(lab, "Measure")
     browser.press(lab, "Stop")
@@ -57,8 +43,8 @@ def test_a_long_measurement_can_be_stopped(recompute_page):
     expect(lab.get_by_role("button", name="Measure", exact=True)).to_be_enabled()
 
 
-def test_scores_alone_take_the_place_of_segments(recompute_page):
-    lab = browser.lab_of(recompute_page, "recompute")
+def test_scores_alone_take_the_place_of_segments(labs_page):
+    lab = browser.lab_of(labs_page, "recompute")
     browser.press(lab, "only the scores?")
     expect(lab.locator(".course-meaning")).to_contain_text(
         "With only the scores computed again: at most 53 MB kept"
@@ -68,8 +54,8 @@ def test_scores_alone_take_the_place_of_segments(recompute_page):
     expect(lab.get_by_text("segment s", exact=True)).to_be_visible()
 
 
-def test_nonsense_gets_a_sentence_and_a_preset_recovers(recompute_page):
-    lab = browser.lab_of(recompute_page, "recompute")
+def test_nonsense_gets_a_sentence_and_a_preset_recovers(labs_page):
+    lab = browser.lab_of(labs_page, "recompute")
     browser.press(lab, "with few tokens?")
     expect(lab.locator(".course-picture")).to_contain_text(
         "341 times all kept"

@@ -41,8 +41,8 @@ def decks(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page():
-    with blank_page() as page:
+def page(chromium):
+    with blank_page(chromium) as page:
         page.said = []
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))

@@ -11,18 +11,11 @@ from tests.waiting import wait_until
 browser.skip_without_browser()
 
 
-@pytest.fixture(scope="module")
-def tensors_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """Both labs in one notebook that has nothing else."""
-    with browser.opened_labs(tmp_path_factory.mktemp("jupyter"), "stride", "einsum") as page:
-        yield page
-
-
 @pytest.fixture
-def stride(tensors_page: Page) -> Locator:
+def stride(labs_page: Page) -> Locator:
     """The stride lab with a matrix of 4 by 6, and the mouse elsewhere."""
-    lab = browser.lab_of(tensors_page, "stride")
-    tensors_page.mouse.move(0, 0)
+    lab = browser.lab_of(labs_page, "stride")
+    labs_page.mouse.move(0, 0)
     lab.get_by_role("button", name="where does a matrix lie?", exact=True).click()
     expect(field(lab, "operations")).to_have_value("")
     expect(lab.locator(".course-picture")).to_contain_text("torch's own pointer: 23")
@@ -30,9 +23,9 @@ def stride(tensors_page: Page) -> Locator:
 
 
 @pytest.fixture
-def einsum(tensors_page: Page) -> Locator:
+def einsum(labs_page: Page) -> Locator:
     """The einsum lab with a matrix product of 16 by 8 and 8 by 4."""
-    lab = browser.lab_of(tensors_page, "einsum")
+    lab = browser.lab_of(labs_page, "einsum")
     lab.get_by_role("button", name="what is A times B?", exact=True).click()
     expect(lab.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
     return lab
@@ -51,14 +44,6 @@ def pointed_at(lab: Locator, key: str, formula: str) -> None:
     expect(lab.locator(".measured-words")).to_have_text(f"torch's own pointer: {formula.split(' = ')[1]}")
 
 
-def test_both_labs_appear_without_an_error(tensors_page, stride, einsum):
-    outputs = [output for cell in browser.code_cells(tensors_page.saved) for output in cell.outputs]
-    assert len(outputs) == 2
-    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
-    for lab in (stride, einsum):
-        expect(lab.locator(".course-picture svg")).to_be_visible()
-
-
 # The stride lab.
 
 
@@ -69,7 +54,7 @@ def test_hovering_an_element_shows_its_address(stride):
     pointed_at(stride, "2, 0", "0 + 2 × 6 + 0 × 1 = 12")
 
 
-def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(tensors_page, stride):
+def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(labs_page, stride):
     """Eighteen elements, with no answer of the kernel between them, make two questions."""
     sent = """() => {
       window.coursePicks = 0;
@@ -80,7 +65,7 @@ def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(tensors_pag
         return send.call(this, data);
       };
     }"""
-    tensors_page.evaluate(sent)
+    labs_page.evaluate(sent)
     sweep = """(lab) => {
       for (const part of [...lab.querySelectorAll(".course-picture [data-key]")].slice(-18))
         part.dispatchEvent(new PointerEvent("pointermove", { pointerType: "mouse", bubbles: true }));
@@ -88,22 +73,20 @@ def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(tensors_pag
     stride.evaluate(sweep)  # in one go: no answer comes between
     pointed_at(stride, "3, 5", "0 + 3 × 6 + 5 × 1 = 23")
     expect(stride.locator(".course-mistake")).to_be_empty()
-    assert tensors_page.evaluate("window.coursePicks") == 2
+    assert labs_page.evaluate("window.coursePicks") == 2
 
 
-def test_coming_back_to_an_element_points_at_it_anew(tensors_page, stride):
+def test_coming_back_to_an_element_points_at_it_anew(labs_page, stride):
     stride.locator("[data-key='1, 2']").hover()
     pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
     stride.get_by_role("button", name="what does t() move?", exact=True).click()
     expect(stride.locator(".formula")).to_have_text("[5, 3] lies at 0 + 5 × 1 + 3 × 6 = 23")
     box = stride.locator("[data-key='1, 2']").bounding_box()
-    tensors_page.mouse.move(box["x"] + 5, box["y"] + 5)  # at once, over nothing else
+    labs_page.mouse.move(box["x"] + 5, box["y"] + 5)  # at once, over nothing else
     pointed_at(stride, "1, 2", "0 + 1 × 1 + 2 × 6 = 13")
 
 
-def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_nothing_back(
-    tensors_page, stride
-):
+def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_nothing_back(labs_page, stride):
     stride.locator("[data-key='1, 1']").click()  # where the mouse stays
     pointed_at(stride, "1, 1", "0 + 1 × 6 + 1 × 1 = 7")
     for key, to, formula in [
@@ -114,44 +97,44 @@ def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_no
         ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),
         ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),  # there is no row above
     ]:
-        tensors_page.keyboard.press(key)
+        labs_page.keyboard.press(key)
         pointed_at(stride, to, formula)
-        expect(tensors_page.locator(":focus")).to_have_attribute("data-key", to)
+        expect(labs_page.locator(":focus")).to_have_attribute("data-key", to)
     for event in (
         "pointerover",
         "mouseover",
     ):  # as the browser tells a picture that is new under a resting mouse
         stride.locator("[data-key='1, 1']").dispatch_event(event, {"bubbles": True})
-    browser.wait_for_kernel(tensors_page)
+    browser.wait_for_kernel(labs_page)
     pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")
 
 
-def test_a_quick_run_of_arrow_keys_ends_where_it_should(tensors_page, stride):
+def test_a_quick_run_of_arrow_keys_ends_where_it_should(labs_page, stride):
     stride.locator("[data-key='0, 0']").click()
     for key in ["ArrowRight"] * 4 + ["ArrowDown"] * 2 + ["ArrowLeft"]:
-        tensors_page.keyboard.press(key)
+        labs_page.keyboard.press(key)
     pointed_at(stride, "2, 3", "0 + 2 × 6 + 3 × 1 = 15")
-    expect(tensors_page.locator(":focus")).to_have_attribute("data-key", "2, 3")
+    expect(labs_page.locator(":focus")).to_have_attribute("data-key", "2, 3")
 
 
-def test_jupyterlab_takes_no_key_that_is_typed_into_the_picture(tensors_page, stride):
-    cells = tensors_page.locator(".jp-Cell").count()
+def test_jupyterlab_takes_no_key_that_is_typed_into_the_picture(labs_page, stride):
+    cells = labs_page.locator(".jp-Cell").count()
     stride.locator("[data-key='0, 0']").click()
     for key in ["d", "d", "b", "a", "x", "0", "0", "Space", "Enter"]:
-        tensors_page.keyboard.press(key)
+        labs_page.keyboard.press(key)
     pointed_at(stride, "0, 0", "0 + 0 × 6 + 0 × 1 = 0")
-    tensors_page.keyboard.press("ArrowRight")
+    labs_page.keyboard.press("ArrowRight")
     pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")  # so the keys before it have been heard
-    assert tensors_page.locator(".jp-Cell").count() == cells
-    expect(tensors_page.locator(".jp-Dialog")).to_have_count(0)
+    assert labs_page.locator(".jp-Cell").count() == cells
+    expect(labs_page.locator(".jp-Dialog")).to_have_count(0)
 
 
-def test_the_tab_key_reaches_one_element_of_the_grid(tensors_page, stride):
+def test_the_tab_key_reaches_one_element_of_the_grid(labs_page, stride):
     stride.get_by_role("button", name="undo").focus()
-    tensors_page.keyboard.press("Tab")
-    expect(tensors_page.locator(":focus")).to_have_attribute("data-row", re.compile(r"\(\) \d"))
-    tensors_page.keyboard.press("Tab")
-    expect(tensors_page.locator(":focus")).to_have_text("All numbers")
+    labs_page.keyboard.press("Tab")
+    expect(labs_page.locator(":focus")).to_have_attribute("data-row", re.compile(r"\(\) \d"))
+    labs_page.keyboard.press("Tab")
+    expect(labs_page.locator(":focus")).to_have_text("All numbers")
     assert stride.locator("[data-key][tabindex='0']").count() == 1
 
 
@@ -214,14 +197,14 @@ def typed_size(lab: Locator, name: str) -> Locator:
     return lab.get_by_title(f"{name}, typed", exact=True).filter(visible=True)
 
 
-def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(tensors_page, einsum):
+def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(labs_page, einsum):
     handle = einsum.get_by_role("slider", name="d", exact=True)
     box = handle.bounding_box()
-    tensors_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tensors_page.mouse.down()
-    tensors_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
+    labs_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    labs_page.mouse.down()
+    labs_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
     expect(einsum.locator(".course-picture")).not_to_contain_text("= 1,024 FLOPs")  # the button is still down
-    tensors_page.mouse.up()
+    labs_page.mouse.up()
     picture = einsum.locator(".course-picture")
 
     def settled() -> bool:  # the last of the movements may still be on its way
@@ -231,10 +214,10 @@ def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(tensors_page, e
     wait_until(settled, "field and picture agree on a larger size")
 
 
-def test_a_size_can_be_moved_by_the_keyboard_and_typed(tensors_page, einsum):
+def test_a_size_can_be_moved_by_the_keyboard_and_typed(labs_page, einsum):
     einsum.get_by_role("slider", name="k", exact=True).focus()
     for _ in range(4):  # a quarter of a power each
-        tensors_page.keyboard.press("ArrowRight")
+        labs_page.keyboard.press("ArrowRight")
     expect(typed_size(einsum, "k")).to_have_value("8")
     expect(einsum.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 8 = 2,048 FLOPs")
     typed_size(einsum, "b").fill("2^10")

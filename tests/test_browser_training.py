@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests import browser
 from tests.tools.fuzz_browser import Room
@@ -15,37 +15,20 @@ browser.skip_without_browser()
 NAMES = ("gradient", "optimizer", "memory")
 
 
-@pytest.fixture(scope="module")
-def training_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The three labs in one notebook that has nothing else."""
-    folder = tmp_path_factory.mktemp("jupyter")
-    with browser.opened_labs(folder, *NAMES) as page:
-        page.folder = folder
-        yield page
-
-
-def test_all_three_appear_without_an_error(training_page):
-    outputs = [output for cell in browser.code_cells(training_page.saved) for output in cell.outputs]
-    assert len(outputs) == 3
-    assert [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
-    for name in NAMES:
-        expect(browser.lab_of(training_page, name).locator(".course-picture svg")).to_be_visible()
-
-
-def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(training_page):
-    lab = browser.lab_of(training_page, "gradient")
+def test_a_click_on_a_layer_freezes_it_and_the_keyboard_too(labs_page):
+    lab = browser.lab_of(labs_page, "gradient")
     browser.press(lab, "what do plain data save?")
     expect(lab.locator(".course-meaning")).to_contain_text("0.9167 of 6BP")
     lab.locator("[data-key='0']").click()
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0")
     expect(lab.locator(".course-meaning")).to_contain_text("Frozen: 1 of 4 layers")
-    training_page.keyboard.press("ArrowDown")
-    training_page.keyboard.press("Space")
+    labs_page.keyboard.press("ArrowDown")
+    labs_page.keyboard.press("Space")
     expect(lab.get_by_role("textbox", name="frozen layers")).to_have_value("0 1")
 
 
-def test_layers_that_are_none_get_a_sentence(training_page):
-    lab = browser.lab_of(training_page, "gradient")
+def test_layers_that_are_none_get_a_sentence(labs_page):
+    lab = browser.lab_of(labs_page, "gradient")
     browser.press(lab, "what do plain data save?")
     lab.get_by_role("textbox", name="frozen layers").fill("<img src=x>")
     expect(lab.locator(".course-mistake")).to_contain_text("“<img src=x>” are no layers")
@@ -54,8 +37,8 @@ def test_layers_that_are_none_get_a_sentence(training_page):
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
-def test_the_transformer_is_counted_while_the_lab_stays_awake(training_page):
-    lab = browser.lab_of(training_page, "gradient")
+def test_the_transformer_is_counted_while_the_lab_stays_awake(labs_page):
+    lab = browser.lab_of(labs_page, "gradient")
     browser.press(lab, "long sequences?")
     expect(lab.locator(".course-meaning")).to_contain_text("GPT-3 needs 2.771 × 6PN")
     lab.get_by_role("button", name="GPT-2 small", exact=True).click()
@@ -64,26 +47,26 @@ def test_the_transformer_is_counted_while_the_lab_stays_awake(training_page):
     expect(lab.locator(".course-picture")).to_contain_text(re.compile(r"backward[\d,]+exactly"))
 
 
-def test_the_learning_rate_past_the_edge_is_named(training_page):
-    lab = browser.lab_of(training_page, "optimizer")
+def test_the_learning_rate_past_the_edge_is_named(labs_page):
+    lab = browser.lab_of(labs_page, "optimizer")
     browser.press(lab, "who diverges?")
     expect(lab.locator(".course-meaning")).to_contain_text(re.compile(r"SGD diverges: lr × 100 = 2\.\d+ > 2"))
 
 
-def test_a_slider_of_the_optimizer_lab_moves_the_picture(training_page):
-    lab = browser.lab_of(training_page, "optimizer")
+def test_a_slider_of_the_optimizer_lab_moves_the_picture(labs_page):
+    lab = browser.lab_of(labs_page, "optimizer")
     browser.press(lab, "who wins?")
     before = lab.locator("svg").first.inner_html()
     handle = lab.locator(".noUi-handle").first
     handle.focus()
     for _ in range(5):
-        training_page.keyboard.press("ArrowLeft")
+        labs_page.keyboard.press("ArrowLeft")
     wait_until(lambda: lab.locator("svg").first.inner_html() != before, "the picture has moved")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 
-def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(training_page):
-    lab = browser.lab_of(training_page, "memory")
+def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(labs_page):
+    lab = browser.lab_of(labs_page, "memory")
     browser.press(lab, "Llama 3 8B?")
     meaning = lab.locator(".course-meaning")
     expect(meaning).to_contain_text("Does not fit: each of the 8 machines would hold 185 GB and has 80 GB")
@@ -92,8 +75,8 @@ def test_a_model_that_does_not_fit_is_told_what_would_make_it_fit(training_page)
     expect(meaning).to_contain_text("Fits: ")
 
 
-def test_a_count_stands_beside_the_prediction(training_page):
-    lab = browser.lab_of(training_page, "memory")
+def test_a_count_stands_beside_the_prediction(labs_page):
+    lab = browser.lab_of(labs_page, "memory")
     browser.press(lab, "GPT-2 small?")
     browser.press(lab, "Count it")
     expect(lab.locator(".course-picture")).to_contain_text("every part exactly as predicted")
@@ -108,18 +91,18 @@ def test_a_count_stands_beside_the_prediction(training_page):
         ("memory", "GPT-2 small?", "summary"),
     ],
 )
-def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(training_page, name, preset, focused):
-    lab = browser.lab_of(training_page, name)
+def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(labs_page, name, preset, focused):
+    lab = browser.lab_of(labs_page, name)
     browser.press(lab, preset)
-    browser.assert_takes_no_key(training_page, lab.locator(focused).first)
+    browser.assert_takes_no_key(labs_page, lab.locator(focused).first)
     expect(lab.locator(".course-picture svg")).to_be_visible()
 
 
 @pytest.fixture
-def room(training_page):
+def room(labs_page):
     """Its page with nothing in the way, whose failures are heard from now on."""
-    training_page.mouse.move(0, 0)
-    return Room(training_page, training_page.folder)
+    labs_page.mouse.move(0, 0)
+    return Room(labs_page, labs_page.folder)
 
 
 @pytest.mark.parametrize("name", NAMES)

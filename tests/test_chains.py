@@ -4,13 +4,12 @@ import re
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from course_utils import chains
 from course_utils.chains import EXAMPLES, chain
 
-untimed = settings(deadline=None)  # no test here depends on how fast the machine is
 some_words = st.text(max_size=40) | st.text(alphabet="xtview()[]:.,-123 −", max_size=40)
 sizes, places = st.integers(-1, 6), st.integers(-3, 3)
 
@@ -63,11 +62,14 @@ def indices(draw):
     return f"[{', '.join(typed)}]", lambda t: t[tuple(real)]
 
 
+def said_by(links_):
+    return [(link.name, link.arguments) for link in links_]
+
+
 def joined(texts):
     return "".join(text if text.startswith("[") or not n else f".{text}" for n, text in enumerate(texts))
 
 
-@untimed
 @given(st.lists(links(), max_size=5).map(lambda found: [text for text, _ in found]))
 def test_a_chain_taken_apart_and_typed_again_is_the_same_chain(texts):
     typed = joined(texts)
@@ -77,8 +79,7 @@ def test_a_chain_taken_apart_and_typed_again_is_the_same_chain(texts):
         assert chains.typed(links_) == typed
         if texts:  # as it may be copied from a page
             dot = "" if typed.startswith("[") else "."
-            again = chain(f"x {dot}\u00a0{typed.replace('-', '−')}\n")
-            assert [(o.name, o.arguments) for o in again] == [(o.name, o.arguments) for o in links_]
+            assert said_by(chain(f"x {dot}\u00a0{typed.replace('-', '−')}\n")) == said_by(links_)
 
 
 CHAIN_MISTAKES = [
@@ -91,11 +92,7 @@ CHAIN_MISTAKES = [
     ("t()..t()", "t().▸.◂t()", "Python says"),
     ("t().", "t().▸◂", "Python says"),
     ("x x", "x ▸x◂", "Python says"),
-    (
-        "numpy().data",
-        "▸numpy◂().data",
-        "numpy is no operation here. There are [1:, ::2], transpose, perm",
-    ),
+    ("numpy().data", "▸numpy◂().data", "numpy is no operation here. There are [1:, ::2], transpo"),
     ("\nt()\u00a0.\u2003numpy()", "t() . ▸numpy◂()", "numpy is no operation"),
     ("t(), t()", "▸t(), t()◂", "only operations belong here"),
     ("t() - 1", "▸t() - 1◂", "only operations belong here"),
@@ -136,7 +133,6 @@ def test_only_methods_of_the_table_can_be_reached():
     assert not [name for name in EXAMPLES if name.startswith("_") or name.endswith("_")]
 
 
-@untimed
 @given(some_words)
 def test_any_text_is_a_chain_or_a_mistake_that_quotes_it(typed):
     try:
@@ -148,6 +144,4 @@ def test_any_text_is_a_chain_or_a_mistake_that_quotes_it(typed):
             plain = re.sub(r"\s", " ", typed.replace("−", "-")).strip()
             assert re.sub("[▸◂]", "", quoted[1]) == plain
     else:
-        assert [(o.name, o.arguments) for o in chain(chains.typed(links_))] == [
-            (o.name, o.arguments) for o in links_
-        ]
+        assert said_by(chain(chains.typed(links_))) == said_by(links_)

@@ -1,29 +1,51 @@
-"""The exercises: the folded solution is right and so are other ways; mistakes get advice, and nonsense a sentence."""
+"""The exercises, all of them alike: what is right is right, a mistake gets the advice that fits it, nonsense a sentence.
 
+`tried` holds answers to each one: other right ways, and mistakes that no exercise lists. `tried/mistakes.json` holds
+what the reader sees of each mistake that is listed, in front of the advice: numbers to be checked by hand.
+"""
+
+import inspect
+import itertools
 import json
 import math
+import pydoc
 import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from course_utils.checks.agreement import agree, near, same
-from course_utils.checks.sentences import shown
-from course_utils.checks.verdict import NOT_ATTEMPTED
+from course_utils.checks.judging.agreement import agree, near, same
+from course_utils.checks.judging.sentences import IN_PLACE, shown
+from course_utils.checks.judging.verdict import NOT_ATTEMPTED
 from tests.notebooks import exercises
+from tests.tried import Tried
 
 EXERCISES = exercises()
+FOLDER = Path(__file__).parent / "tried"
+MISTAKES = json.loads((FOLDER / "mistakes.json").read_text(encoding="utf-8"))
 TRIED = {
     check: tried
-    for path in sorted((Path(__file__).parent / "tried").glob("[a-z]*.py"))
+    for path in sorted(FOLDER.glob("[a-z]*.py"))
     for check, tried in import_module(f"tests.tried.{path.stem}").TRIED.items()
 }
-every_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+LISTING = [e for e in EXERCISES if inspect.isgeneratorfunction(inspect.unwrap(e.judge))]
+CHECKS = {exercise.judge.__name__: exercise.judge for exercise in EXERCISES}
 # What may stand in a verdict: plain sentences on one line, without what only Python has a use for.
 SENTENCES = re.compile(r"[^\n]{10,330}[.?]")
 PYTHON = re.compile(r" at 0x|<class|<function|<lambda> gave|Traceback|Ellipsis|NoneType|numel|\btorch\._C")
+
+
+def each(exercises):
+    """One test for each of them."""
+    return pytest.mark.parametrize("exercise", exercises, ids=lambda e: e.name)
+
+
+def checked_by(exercise):
+    """Its check, as `checks` has it: tensors.windows."""
+    return f"{exercise.notebook.stem.partition('_')[2]}.{exercise.judge.__name__}"
 
 
 class Odd:
@@ -50,16 +72,8 @@ def no_value(*arguments):
 
 
 NOTHING = [None, math.nan, "nonsense", [], {}, True, 1j, no_value, Odd(), torch.tensor([math.nan] * 2)]
-OF_ANOTHER_TYPE = [
-    *NOTHING,
-    (None, None),
-    (math.nan,) * 3,
-    10**5000,
-    math.inf,
-    torch.ones(2) > 0,
-    "9" * 5000,
-    (),
-]
+OF_ANOTHER_TYPE = [(None, None), (math.nan,) * 3, 10**5000, math.inf, torch.ones(2) > 0, "9" * 5000, (), len]
+ERRORS = (ZeroDivisionError("division\nby zero"), KeyError(1), SystemExit(), SilentError(), AssertionError())
 
 
 def stops_with(error):
@@ -73,6 +87,25 @@ def without_end(*arguments):
     return without_end(*arguments)
 
 
+def first_case(check):
+    """What it calls a function with, at first."""
+    seen = []
+    check(lambda *case: seen.append(case))
+    return seen[0] if seen else ()
+
+
+def answer(check, number):
+    """A function that gives the right answer, numbered 0, or always makes one of the listed mistakes."""
+
+    def f(*case):
+        came, _ = next(itertools.islice(check.__wrapped__(*case), number, None))
+        if isinstance(came, BaseException):
+            raise came
+        return came
+
+    return f
+
+
 def assert_it_is_told(verdict):
     """Not yet, in a sentence or two that a student can read."""
     assert verdict.status == "not yet", verdict
@@ -80,42 +113,105 @@ def assert_it_is_told(verdict):
     assert not PYTHON.search(verdict.words), verdict
 
 
-@every_exercise
-def test_the_stub_is_not_attempted_yet(exercise):
-    assert exercise.verdict(exercise.stub) == NOT_ATTEMPTED
-
-
-@every_exercise
-def test_the_folded_solution_is_right(exercise):
+@each(EXERCISES)
+def test_the_stub_is_not_attempted_yet_and_the_folded_solution_is_right(exercise):
+    assert exercise.verdict(exercise.stub) == exercise.judge(...) == NOT_ATTEMPTED
     verdict = exercise.verdict(exercise.solution)
     assert verdict.right, verdict
+    assert SENTENCES.fullmatch(verdict.words), verdict
 
 
-def test_every_exercise_has_been_tried():
-    assert {exercise.judge for exercise in EXERCISES} == set(TRIED)
-    assert all(tried.right and len(tried.wrong) > 3 for tried in TRIED.values())
+def test_every_exercise_lists_its_mistakes_or_has_them_among_the_tried_ones():
+    assert set(MISTAKES) == {checked_by(exercise) for exercise in LISTING}
+    assert len(LISTING) > 30
+    for exercise in EXERCISES:
+        tried = TRIED.get(exercise.judge, Tried())
+        assert len(MISTAKES.get(checked_by(exercise), ())) + len(tried.wrong) > 3, exercise.name
+        assert exercise in LISTING or tried.right, exercise.name
 
 
-@every_exercise
-def test_a_right_answer_is_right_in_whatever_type_and_by_whatever_way(exercise):
-    for answer in TRIED[exercise.judge].right:
-        verdict = exercise.judge(answer)
+@each(EXERCISES)
+def test_help_shows_the_question_and_that_an_answer_is_taken(exercise):
+    shown_by_help = pydoc.plaintext.document(exercise.judge)
+    assert exercise.judge.__doc__.splitlines()[0].endswith(".")
+    assert f"{exercise.judge.__name__}(answer: object)" in shown_by_help
+    assert exercise.judge.__doc__ in shown_by_help
+
+
+@each([exercise for exercise in EXERCISES if exercise.judge in TRIED])
+def test_another_right_way_is_right_and_another_mistake_is_told_what_fits_it(exercise):
+    for way in TRIED[exercise.judge].right:
+        verdict = exercise.judge(way)
         assert verdict.right, verdict
-
-
-@every_exercise
-def test_a_plausible_mistake_gets_the_advice_that_fits_it(exercise):
-    fitting = 0
-    at_nonsense = exercise.judge((lambda *_: object()) if exercise.wants_function else -1).words
-    for answer, advice in TRIED[exercise.judge].wrong:
-        verdict = exercise.judge(answer)
+    for mistaken, words in TRIED[exercise.judge].wrong:
+        verdict = exercise.judge(mistaken)
         assert_it_is_told(verdict)
-        assert advice in verdict.words, verdict
-        fitting += advice not in at_nonsense
-    assert fitting >= 3, "all the others get is what anything gets"
+        assert words in verdict.words, verdict
 
 
-@every_exercise
+def in_other_types(x):
+    """The same value, as others may hand it in."""
+    match x:
+        case bool():
+            return int(x), np.bool_(x), torch.tensor(x)
+        case int():
+            return np.int64(x), torch.tensor(x)
+        case float():
+            return np.float64(x), torch.tensor(x, dtype=torch.float64)
+        case list() | tuple():
+            return list(x), tuple(x)
+        case torch.Tensor():
+            return x, x.double()
+    return (x,)
+
+
+@each(LISTING)
+def test_what_is_right_is_right_in_whatever_type(exercise):
+    calls = itertools.count()
+
+    def in_another_type(*case):
+        right, call = answer(exercise.judge, 0)(*case), next(calls)
+        types = in_other_types(right) if call < 1000 else (right,)
+        return types[call % len(types)]
+
+    if exercise.wants_function:
+        assert exercise.judge(in_another_type).right
+    else:
+        right, _ = next(exercise.judge.__wrapped__())
+        assert all(exercise.judge(value).right for value in in_other_types(right))
+
+
+@each(LISTING)
+def test_each_mistake_that_is_listed_gets_its_own_advice_and_no_other(exercise):
+    at_nonsense = exercise.judge((lambda *_: object()) if exercise.wants_function else -1).words
+    _, *listed = exercise.judge.__wrapped__(*first_case(exercise.judge))
+    seen = []
+    for number, (_, advice) in enumerate(listed, 1):
+        made = answer(exercise.judge, number)
+        verdict = exercise.judge(made if exercise.wants_function else made())
+        assert_it_is_told(verdict)
+        assert verdict.words.endswith(f" {advice}"), f"{verdict}, and not: {advice}"
+        assert advice not in at_nonsense
+        seen.append(re.sub(r" in line .*", "", verdict.words.removesuffix(advice).strip()))
+    assert seen == MISTAKES[checked_by(exercise)]
+
+
+@each(LISTING)
+def test_what_is_changed_in_place_is_noticed(exercise):
+    def meddles(*case):
+        came = answer(exercise.judge, 0)(*case)
+        for x in case:
+            if isinstance(x, torch.Tensor):
+                x.zero_()
+            elif isinstance(x, list | dict):
+                x.clear()
+        return came
+
+    changeable = any(isinstance(x, torch.Tensor | list | dict) for x in first_case(exercise.judge))
+    assert not changeable or exercise.judge(meddles).words.endswith(IN_PLACE)
+
+
+@each(EXERCISES)
 def test_what_is_no_answer_at_all_gets_a_sentence(exercise):
     for answer in NOTHING:
         if answer is no_value and exercise.wants_function:
@@ -125,42 +221,28 @@ def test_what_is_no_answer_at_all_gets_a_sentence(exercise):
         assert "anted" in verdict.words or "pattern" in verdict.words or "in quotes" in verdict.words, verdict
 
 
-@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.wants_function], ids=lambda e: e.name)
+@each([exercise for exercise in EXERCISES if exercise.wants_function])
 def test_a_function_that_gives_nonsense_or_stops_gets_a_sentence(exercise):
-    for came in [*OF_ANOTHER_TYPE, len, iter(())]:
+    for came in [*NOTHING, *OF_ANOTHER_TYPE, iter(())]:
         assert_it_is_told(exercise.judge(lambda *_, came=came: came))
-    for error in (
-        ZeroDivisionError("division\nby zero"),
-        KeyError(1),
-        SystemExit(),
-        SilentError(),
-        AssertionError(),
-    ):
+    line = stops_with.__code__.co_firstlineno + 2
+    for error in ERRORS:
         verdict = exercise.judge(stops_with(error))
         assert_it_is_told(verdict)
-        assert (
-            f"stopped in line {stops_with.__code__.co_firstlineno + 2} with {type(error).__name__}"
-            in verdict.words
-        )
+        assert f"stopped in line {line} with {type(error).__name__}" in verdict.words
     assert "RecursionError" in exercise.judge(without_end).words
     assert_it_is_told(exercise.judge(lambda: 1))
+    with pytest.raises(KeyboardInterrupt):  # the reader's own, at what takes too long
+        exercise.judge(stops_with(KeyboardInterrupt()))
 
 
 def test_the_line_that_is_named_is_the_readers_own():
-    decoded = next(check for check in TRIED if check.__name__ == "decoded")
-
     def stumbles(bits, exponent_bits, fraction_bits):
         return json.loads("no json")
 
     line = stumbles.__code__.co_firstlineno + 1
-    assert f"stopped in line {line} with JSONDecodeError" in decoded(stumbles).words
-    assert "stopped with TypeError" in decoded(lambda bits: bits).words
-
-
-def test_an_interrupt_is_the_readers_and_goes_through():
-    decoded = next(check for check in TRIED if check.__name__ == "decoded")
-    with pytest.raises(KeyboardInterrupt):
-        decoded(stops_with(KeyboardInterrupt()))
+    assert f"stopped in line {line} with JSONDecodeError" in CHECKS["decoded"](stumbles).words
+    assert "stopped with TypeError" in CHECKS["decoded"](lambda bits: bits).words
 
 
 def test_same_is_equal_to_the_last_bit():
@@ -201,5 +283,4 @@ def test_a_value_is_shown_briefly_and_without_an_address():
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():
-    spelled = next(check for check in TRIED if check.__name__ == "spelled")
-    assert "&lt;script&gt;" in spelled("<script>")._repr_html_()
+    assert "&lt;script&gt;" in CHECKS["spelled"]("<script>")._repr_html_()

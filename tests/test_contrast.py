@@ -8,9 +8,11 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from course_utils import floats, labs
-from course_utils.checks.verdict import COLOUR
+from course_utils.checks.judging.verdict import COLOUR
 from course_utils.figures import reach_and_step
 from course_utils.labs.draw import still
+from course_utils.labs.draw.svg import SHADES
+from course_utils.labs.stride.picture import _shade
 from tests import test_figures
 
 # JupyterLab's own colours, as black or white over its page.
@@ -98,6 +100,14 @@ def test_shapes_that_mean_something_stand_out_by_their_fill_or_their_outline(the
     }
     assert len(shapes) > 50
     assert {name: round(ratio, 2) for name, ratio in shapes.items() if ratio < 3} == {}
+
+
+def test_digits_can_be_read_on_every_shade():
+    colours = dict(re.findall(r"\.([\w-]+) (?:rect|text) { fill: (#\w+)", still.PICTURE_CSS))
+    shades = [_shade(place, SHADES).split() for place in range(SHADES)]
+    assert len({shade for shade, _ in shades}) == SHADES
+    # 3 is WCAG's least for large letters; these are bold to the eye.
+    assert [shade for shade, ink in shades if contrast(colours[shade], colours[ink]) < 3] == []
 
 
 def test_a_verdicts_edge_stands_out_on_both_pages():

@@ -5,6 +5,7 @@ import io
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 from IPython.core.pylabtools import print_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -12,104 +13,98 @@ from PIL import Image
 
 from course_utils import figures, floats
 
-ROOFLINE = figures.roofline({"a": (9.0, 3.0)}, {}, {"b": (1.0, 2.0)}, "A title that says what to see")
+REACH = figures.reach_and_step(floats.FORMATS)
+SUMS = figures.running_sums({"bf16": [1, 256, 512]}, {"bf16": [1.0, 256.0, 256.0]}, {"bf16": 256.0})
+SIZES = figures.sizes_over_reach([2.0**-30, 1.5 * 2.0**-30, 2.0**-3], {"fp16": floats.FORMATS["fp16"]})
+ROOFLINE = figures.roofline(
+    {"a core": (100.0, 25.0)},
+    {"cloud": [(1.0, 20.0)]},
+    {"product": (8.0, 90.0)},
+    "A title that says what to see",
+)
+TIMES = figures.timing_samples([2e-6, 1e-6, 6e-6])
 STRIDED = figures.strided_reads([1, 2, 4], [1, 2, 4], [1, 3, 5])
 KEPT = figures.activations_by_length([128, 256], {"explicit": [1e9, 4e9]}, limit=8e10)
+SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
 SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1, 0.4]})
 STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
 LOSSES = figures.loss_curve([5.0, 4.0, 3.0], even_guess=4.5)
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
-FRONTIER = figures.recompute_frontier({0: (1.0, 900), 1: (1.2, 200)}, {0: (1.0, 900), 1: (1.2, 200)})
-SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
+FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
+ALL = {name: figure for name, figure in globals().items() if isinstance(figure, Figure)}
 
 
 def drawn_lines(figure: Figure) -> list[np.ndarray]:
     return [line.get_xydata() for line in figure.axes[0].get_lines()]
 
 
-def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
-    figure = figures.reach_and_step(floats.FORMATS)
-    ends = {(line[-1][0], line[-1][1]) for line in drawn_lines(figure)}
-    assert {(f.max, f.epsilon) for f in floats.FORMATS.values()} <= ends
-    assert plt.get_fignums() == []
-
-
-def test_running_sums_draws_prediction_and_measurement():
-    figure = figures.running_sums({"bf16": [1, 256, 512]}, {"bf16": [1.0, 256.0, 256.0]}, {"bf16": 256.0})
-    ceiling, measured, _ = drawn_lines(figure)
-    assert set(ceiling[:, 1]) == {256}
-    assert measured.tolist() == [[1, 1], [256, 256], [512, 256]]
-    assert plt.get_fignums() == []
-
-
-def test_the_roofline_rises_to_its_ridge_and_stays_at_the_peak():
-    figure = figures.roofline(
-        {"a core": (100.0, 25.0)}, {"cloud": [(1.0, 20.0)]}, {"product": (8.0, 90.0)}, "t"
-    )
-    roof, cloud, product = drawn_lines(figure)
-    assert roof[1].tolist() == [4, 100]
-    assert roof[0][1] == 25 * roof[0][0]
-    assert roof[2][1] == 100
-    assert cloud.tolist() == [[1, 20]]
-    assert product.tolist() == [[8, 90]]
-
-
-def test_timing_samples_draws_every_sample_its_best_and_its_mean():
-    samples, best, mean = drawn_lines(figures.timing_samples([2e-6, 1e-6, 6e-6]))
-    assert samples[:, 1].tolist() == [2, 1, 6]
-    assert (best[0][1], mean[0][1]) == (1, 3)
-
-
-def test_every_figure_names_its_axes_and_says_its_message():
-    for figure in (
-        figures.reach_and_step(floats.FORMATS),
-        figures.running_sums({}, {}, {}),
-        ROOFLINE,
-        SHARES,
-        STRIDED,
-        KEPT,
-        SCALES,
-        STEPS,
-        LOSSES,
-        MIXES,
-        WASTED,
-        FRONTIER,
-    ):
-        axes = figure.axes[0]
-        assert axes.get_xlabel()
-        assert axes.get_ylabel()
-        assert len(axes.get_title(loc="left").split()) > 4
-
-
-def test_the_newer_figures_draw_what_they_are_given():
-    predicted, measured = drawn_lines(STRIDED)
-    assert (predicted[:, 1].tolist(), measured[:, 1].tolist()) == ([1, 2, 4], [1, 3, 5])
-    limit, kept = drawn_lines(KEPT)
-    assert (set(limit[:, 1]), kept[:, 1].tolist()) == ({8e10}, [1e9, 4e9])
-    predicted, measured = drawn_lines(SCALES)
-    assert (predicted.tolist(), measured[:, 1].tolist()) == ([[1, 1], [2, 0.5]], [1.1, 0.4])
-    predicted, measured = drawn_lines(STEPS)
-    assert (len(predicted), measured[:, 0].tolist()) == (4, [1, 4])
-    even_guess, losses = drawn_lines(LOSSES)
-    assert (set(even_guess[:, 1]), losses[:, 1].tolist()) == ({4.5}, [5, 4, 3])
-
-
-def words(figure: Figure) -> list[str]:
+def written(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.axes[0].texts]
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
+    axes = ALL[name].axes[0]
+    assert plt.get_fignums() == []
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    assert len(axes.get_title(loc="left").split()) > 4
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [  # of each line, its points
+        (SUMS, [None, [[1, 1], [256, 256], [512, 256]], [[512, 256]]]),
+        (ROOFLINE, [[[0.125, 3.125], [4, 100], [48, 100]], [[1, 20]], [[8, 90]]]),
+        (TIMES, [[[0, 2], [1, 1], [2, 6]], None, None]),
+        (STRIDED, [[[1, 1], [2, 2], [4, 4]], [[1, 1], [2, 3], [4, 5]]]),
+        (KEPT, [None, [[128, 1e9], [256, 4e9]]]),
+        (SHARES, [None, [[256, 0.1], [512, 0.2]], [[256, 0.1]]]),
+        (SCALES, [[[1, 1], [2, 0.5]], [[1, 1.1], [2, 0.4]]]),
+        (STEPS, [[[1, 1], [2, 1], [3, 1], [4, 1]], [[1, 1], [4, 1]]]),
+        (LOSSES, [None, [[0, 5], [1, 4], [2, 3]]]),
+        (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
+        (WASTED, [[[60, 0.5], [600, 0.2]], [[60, 0.51], [600, 0.19]], None]),
+        (FRONTIER, [[[1, 90], [1.2, 20], [1.25, 30]]] * 2 + [[[1.2, 21]]]),
+    ],
+)
+def test_a_figure_draws_what_it_is_given(figure, expected):
+    lines = [line.tolist() for line in drawn_lines(figure)]
+    assert [line for line, points in zip(lines, expected, strict=True) if points] == [
+        p for p in expected if p
+    ]
+
+
+def test_dotted_lines_stand_at_what_they_name():
+    levels = [set(line[:, 1]) for figure in (SUMS, KEPT, SHARES, LOSSES) for line in drawn_lines(figure)[:1]]
+    assert levels == [{256}, {8e10}, {1}, {4.5}]
+    assert [set(line[:, 1]) for line in drawn_lines(TIMES)[1:]] == [{1}, {3}]  # the best, the mean
+    assert written(TIMES) == ["best: 1", "mean: 3"]
+    assert set(drawn_lines(WASTED)[2][:, 0]) == {1160}
+    assert "√(2CM): 19.3 minutes" in written(WASTED)
+
+
+def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
+    ends = {(line[-1][0], line[-1][1]) for line in drawn_lines(REACH)}
+    assert {(f.max, f.epsilon) for f in floats.FORMATS.values()} <= ends
+
+
+def test_sizes_are_counted_by_powers_of_two_below_what_a_format_reaches():
+    bars = {bar.get_x(): bar.get_height() for bar in SIZES.axes[0].patches}
+    assert bars == {2.0**-30: 2, 2.0**-3: 1}
+    assert written(SIZES) == [f"{floats.FORMATS['fp16'].label}: everything up to 3e-8 becomes 0"]
+
+
 def test_curves_that_end_together_share_a_label():
-    assert [line[:, 1].tolist() for line in drawn_lines(MIXES)] == [[3.0, 1.0], [3.0, 0.1], [3.0, 0.1]]
-    assert words(MIXES) == ["fp16", "fp32\nbf16"]
+    assert written(MIXES) == ["fp16", "fp32\nbf16"]
 
 
-def test_lost_time_is_drawn_as_predicted_and_simulated_with_the_best_interval():
-    predicted, simulated, best = drawn_lines(WASTED)
-    assert predicted.tolist() == [[60, 0.5], [600, 0.2]]
-    assert simulated.tolist() == [[60, 0.51], [600, 0.19]]
-    assert set(best[:, 0]) == {1160}
-    assert "√(2CM): 19.3 minutes" in words(WASTED)
+def test_the_frontier_names_the_best():
+    assert FRONTIER.axes[0].get_title(loc="left") == "Segments of 1 keep least"
+    assert "everything kept" in written(FRONTIER)
+    none_helps = figures.recompute_frontier({0: (1.0, 20), 1: (1.2, 20)}, {0: (1.0, 20)})
+    assert none_helps.axes[0].get_title(loc="left") == "Recomputing does not help here"
 
 
 def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():

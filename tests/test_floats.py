@@ -21,16 +21,7 @@ SECOND_LIBRARY = {
     "e5m2": ml_dtypes.float8_e5m2,
     "e2m1": ml_dtypes.float4_e2m1fn,
 }
-PATTERN_OF_ONE = {
-    "fp64": 0x3FF0_0000_0000_0000,
-    "fp32": 0x3F80_0000,
-    "tf32": 0x3F80_0000 >> 13,
-    "fp16": 0x3C00,
-    "bf16": 0x3F80,
-    "e4m3": 0x38,
-    "e5m2": 0x3C,
-    "e2m1": 0x2,
-}
+ON_THIS_COMPUTER = {"fp64": (">d", ">Q"), "fp32": (">f", ">I")}  # a number, and its bits
 any_double = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack(">d", struct.pack(">Q", bits))[0])
 any_single = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack(">f", struct.pack(">I", bits))[0])
 
@@ -39,12 +30,9 @@ def same(a: float, b: float) -> bool:
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
 
 
-def bits_of_double(x: float) -> int:
-    return struct.unpack(">Q", struct.pack(">d", x))[0]
-
-
-def bits_of_single(x: float) -> int:
-    return struct.unpack(">I", struct.pack(">f", x))[0]
+def bits_of(x: float, fmt: str) -> int:
+    number, bits = ON_THIS_COMPUTER[fmt]
+    return struct.unpack(bits, struct.pack(number, x))[0]
 
 
 @pytest.mark.parametrize("fmt", measure.SMALL_FORMATS)
@@ -57,7 +45,14 @@ def test_every_pattern_decodes_to_what_the_library_reads(fmt):
 @pytest.mark.parametrize("fmt", measure.SMALL_FORMATS)
 def test_every_value_encodes_to_its_own_pattern(fmt):
     values = {bits: value for bits, value in enumerate(measure.every_value(fmt)) if not math.isnan(value)}
+    if fmt == "tf32":  # of half a million, one in 16, and each fraction bit at both of its values
+        values = {bits: values[bits] for bits in values if bits % 17 == 0 or bits < 2**11}
     assert [bits for bits, value in values.items() if floats.encode(value, fmt) != bits] == []
+
+
+def assert_is_the_computers_own(x: float, fmt: str) -> None:
+    assert same(floats.decode(bits_of(x, fmt), fmt), x)
+    assert math.isnan(x) or floats.encode(x, fmt) == bits_of(x, fmt)
 
 
 @given(any_double)
@@ -66,8 +61,7 @@ def test_every_value_encodes_to_its_own_pattern(fmt):
 @example(2.2250738585072014e-308)  # the smallest normal
 @example(1.7976931348623157e308)
 def test_fp64_is_the_computers_own_double(x):
-    assert same(floats.decode(bits_of_double(x), "fp64"), x)
-    assert math.isnan(x) or floats.encode(x, "fp64") == bits_of_double(x)
+    assert_is_the_computers_own(x, "fp64")
 
 
 @given(any_single)
@@ -75,8 +69,7 @@ def test_fp64_is_the_computers_own_double(x):
 @example(1.401298464324817e-45)
 @example(3.4028234663852886e38)
 def test_fp32_is_the_computers_own_single(x):
-    assert same(floats.decode(bits_of_single(x), "fp32"), x)
-    assert math.isnan(x) or floats.encode(x, "fp32") == bits_of_single(x)
+    assert_is_the_computers_own(x, "fp32")
 
 
 @given(any_double)
@@ -101,15 +94,16 @@ def test_doubles_round_to_fp16_as_numpy_rounds_them(x):
 @pytest.mark.parametrize("fmt", ["fp16", "bf16", "e4m3", "e5m2", "e2m1"])
 def test_between_any_two_neighbours_a_second_library_rounds_the_same_way(fmt):
     finite = sorted({v for v in measure.every_value(fmt) if math.isfinite(v)})
-    ties = [(a + b) / 2 for a, b in pairwise(finite)]
-    ends = [finite[-1] * 1.01, finite[-1] * 1.0625, finite[-1] * 2, -finite[-1] * 2, math.inf]
-    near = [math.nextafter(tie, side) for tie in ties for side in (-math.inf, math.inf)]
+    # NumPy's float16 takes the double; ml_dtypes rounds it to fp32 first, so give it a float32.
+    wide = np.float64 if fmt == "fp16" else np.float32
     with np.errstate(over="ignore"):
-        for x in [*ties, *near, *ends]:
-            # NumPy's float16 takes the double; ml_dtypes rounds it to fp32 first, so give it a float32.
-            given = np.float64(x) if fmt == "fp16" else np.float32(x)
-            theirs = float(given.astype(SECOND_LIBRARY[fmt]))
-            assert same(floats.stored(float(given), fmt), theirs), x
+        ties = np.array([(a + b) / 2 for a, b in pairwise(finite)], wide)
+        near = [np.nextafter(ties[::3], wide(side)) for side in (-math.inf, math.inf)]
+        ends = np.array([*(finite[-1] * beyond for beyond in (1.01, 1.0625, 2, -2)), math.inf], wide)
+        given = np.concatenate([ties, *near, ends])
+        theirs = given.astype(SECOND_LIBRARY[fmt]).astype(np.float64)
+    pairs = zip(given.tolist(), theirs.tolist(), strict=True)
+    assert [x for x, value in pairs if not same(floats.stored(x, fmt), value)] == []
 
 
 def rounded_to_tf32(single_bits: int) -> int:
@@ -123,7 +117,7 @@ def rounded_to_tf32(single_bits: int) -> int:
 @example(struct.unpack(">f", bytes.fromhex("7f7ff000"))[0])  # rounds up to infinity
 def test_tf32_is_fp32_with_thirteen_bits_rounded_off(x):
     if not math.isnan(x):
-        assert floats.encode(x, "tf32") == rounded_to_tf32(bits_of_single(x))
+        assert floats.encode(x, "tf32") == rounded_to_tf32(bits_of(x, "fp32"))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +160,9 @@ def test_fp64_neighbours_and_spacing_are_the_math_modules(x):
 @pytest.mark.parametrize("fmt", ["fp16", "bf16", "e4m3", "e5m2", "e2m1"])
 def test_neighbours_and_spacing_walk_through_every_number_in_order(fmt):
     numbers = sorted({v for v in measure.every_value(fmt) if not math.isnan(v)})
-    for below, x, above in zip([None, *numbers], numbers, [*numbers[1:], None], strict=False):
+    beside = list(zip([None, *numbers], numbers, [*numbers[1:], None], strict=False))
+    step = 1 if len(numbers) < 300 else 3
+    for below, x, above in [*beside[::step], beside[-1]]:
         assert floats.neighbours(x, fmt) == (below, above)
         outward = above if x >= 0 else below
         if math.isfinite(x) and outward is not None and math.isfinite(outward):
@@ -198,4 +194,3 @@ def test_no_number_of_the_format_is_nearer_than_the_one_stored(x, fmt):
         error = abs(Fraction(value) - x)
         beside = [n for n in floats.neighbours(x, fmt) if n is not None and math.isfinite(n)]
         assert all(error <= abs(Fraction(n) - x) for n in beside)
-    assert floats.encode(1, fmt) == PATTERN_OF_ONE[fmt]

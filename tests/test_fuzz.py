@@ -2,10 +2,11 @@
 
 import random
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
-from course_utils import labs
+from course_utils import labs, machines
 from course_utils.labs.draw import svg
 from course_utils.labs.fields import tick, typed, whole
 from course_utils.labs.lab import Lab, View
@@ -14,14 +15,16 @@ from tests.tools import fuzz
 
 
 @pytest.fixture(autouse=True)
-def _wired():
+def _wired(monkeypatch):
+    h100 = machines.MACHINES["H100 SXM"]
+    monkeypatch.setattr("course_utils.machines.this_machine", lambda: h100)  # without measuring
     with fuzz.wired():
         yield
 
 
-def test_no_lab_dies_under_hundreds_of_moves_in_any_order():
-    failures, _ = fuzz.fuzz(labs.__all__, tries=10 * len(labs.__all__), seed=0, moves_each=10)
-    assert {key: (moves, error) for key, (moves, error, _) in failures.items()} == {}
+def test_no_lab_dies_under_some_moves_in_any_order():
+    failures = fuzz.fuzz(labs.__all__, tries=6 * len(labs.__all__), seed=0, moves_each=6)
+    assert failures == {}
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,17 @@ def no_sentence(words):
 )
 def test_a_fault_is_found_and_told_in_few_moves(monkeypatch, fault, said):
     monkeypatch.setattr(labs, "faulty_lab", faulty_lab(fault), raising=False)
-    failures, _ = fuzz.fuzz(["faulty_lab"], tries=600, seed=0)
-    moves, error, _ = min(failures.values(), key=lambda failure: len(failure[0]))
+    failures = fuzz.fuzz(["faulty_lab"], tries=300, seed=0)
+    moves, error = min(failures.values(), key=lambda failure: len(failure[0]))
     assert said in str(error)
     assert len(moves) <= 3
 
 
 def test_the_same_seed_draws_the_same_moves():
-    first, second = (fuzz.episode("stride_lab", random.Random("seed"), 40, [])[0] for _ in range(2))
+    drawn = {"lab": "stride_lab", "count": 40}
+    first, second = (
+        fuzz.play("stride_lab", partial(fuzz.drawn_moves, draw=random.Random("seed"), **drawn))[0]
+        for _ in range(2)
+    )
     assert first == second
     assert len(first) == 41

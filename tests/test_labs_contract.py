@@ -1,6 +1,7 @@
 """What every lab has to pass, and any new one must: each is drawn in all its presets and in 300 states of its fields."""
 
 import base64
+import math
 import pickle
 import random
 import re
@@ -15,8 +16,9 @@ import pytest
 from course_utils import labs, machines
 from course_utils.labs import fields
 from course_utils.labs.draw import still
-from course_utils.labs.draw.lettering import fitted, width_of
+from course_utils.labs.draw.lettering import USUAL_SIZE, fitted, width_of
 from course_utils.labs.draw.svg import picture
+from course_utils.labs.lab import View
 from course_utils.labs.panel import STILL, Panel
 from tests import ROOT
 from tests.hostile import buttons
@@ -26,6 +28,20 @@ from tests.words import assert_all_can_be_read, boxes
 
 NAMES = sorted(name.removesuffix("_lab") for name in labs.__all__)
 STATES = 300
+# On a laptop's screen, 1366 × 768 with the file browser open; tests/test_browser_access.py measures all but the first.
+LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
+AROUND_PX = {  # what a lab has beside its picture and its meaning
+    "float": 105,
+    "stride": 151,
+    "einsum": 199,
+    "matmul": 191,
+    "gradient": 169,
+    "optimizer": 164,
+    "memory": 213,
+    "precision": 134,
+    "crash": 106,
+    "recompute": 168,
+}
 ROLES = {"__init__", "asked", "picture", "words", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
@@ -48,7 +64,7 @@ def states(name: str, count: int = STATES) -> list[dict[str, object]]:
         state = dict(draw.choice(presets))
         for one, field in lab.fields.items():
             if draw.random() < 0.5:
-                state[one] = field.drawn(draw, state)
+                state[one] = field.sample(draw, state)
         drawn.append(state)
     return presets + drawn
 
@@ -79,14 +95,22 @@ def views(panel: Panel, all_states: list[dict[str, object]]):
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
-def test_in_no_state_do_words_collide_or_run_out_of_the_picture(panel):
+def test_in_no_state_do_words_collide_or_run_out_of_the_picture_and_the_lab_fits_on_a_laptop(panel):
     seen = set()
     for view in views(panel, states(folder_of(panel))):
         if view.picture not in seen:
             seen.add(view.picture)
             assert_all_can_be_read(view.picture)
             assert view.meaning[0] == view.meaning[0].upper()
+            assert AROUND_PX[folder_of(panel)] + picture_and_meaning_px(view) <= LAB_PX
     assert len(seen) > STATES / 4
+
+
+def picture_and_meaning_px(view: View) -> float:
+    """How tall they are together on a laptop; the meaning has room for two lines, and wraps."""
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture).groups())
+    lines = math.ceil(width_of(view.meaning) * 15 / USUAL_SIZE / PICTURE_WIDTH_PX)
+    return height * PICTURE_WIDTH_PX / width + LINE_PX * max(2, lines)
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
@@ -130,12 +154,12 @@ def test_stop_ends_every_job_and_leaves_no_process(panel):
     for label in panel.lab.jobs:
         panel.start(label)
         wait_until(
-            lambda: panel.screen.report or panel.screen.mistake or not panel._busy, f"{label} says something"
+            lambda: panel.screen.report or panel.screen.mistake or not panel.busy, f"{label} says something"
         )
         panel.stop()
         with suppress(ValueError):  # what can't be done as it stands
             panel.wait(5)
-        assert not panel._busy
+        assert not panel.busy
     # The crash lab's process is its own, and goes with it.
     panel.close()
     _, left = psutil.wait_procs(psutil.Process().children(recursive=True), 5)
@@ -206,7 +230,7 @@ def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte
     asked, expected = [], []
     for said in states(folder_of(panel), 60):
         try:
-            found = panel._at_once(panel.lab.read(said), panel.found)
+            found = panel._refresh(panel.lab.read(said), panel.found)
             view = panel._show(**said)
         except ValueError as refusal:
             found, view = panel.found, str(refusal)
@@ -216,6 +240,32 @@ def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte
     done = subprocess.run(alone, input=pickle.dumps(asked), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().splitlines() == [repr(one) for one in expected]
+
+
+ENFORCED = """
+from jaxtyping import install_import_hook
+with install_import_hook([f"course_utils.{name}" for name in ("quantities", "einsums", "chains", "predict", "labs")], "beartype.beartype"):
+    from course_utils import labs
+    from tests import test_labs_contract as contract
+    for name in contract.NAMES:
+        panel = getattr(labs, f"{name}_lab")()
+        for label in panel.lab.presets:
+            panel.preset(label)
+            assert not panel.screen.mistake, (name, label, panel.screen.mistake)
+        for _ in contract.views(panel, contract.states(name, 10)):
+            pass
+        panel.close()
+    try:
+        labs.lab_named(3)
+    except Exception as error:
+        assert "Type-check error" in str(error)
+    else:
+        raise AssertionError("nothing is enforced")
+"""
+
+
+def test_what_labs_compute_keeps_to_its_annotations():
+    subprocess.run([sys.executable, "-c", ENFORCED], cwd=ROOT, check=True)
 
 
 # How words are measured.

@@ -2,69 +2,132 @@
 
 import math
 import re
-import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
+from fractions import Fraction
+from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import floats, labs
-from course_utils.labs.panel import Panel
+from course_utils.labs.float.asked import PRESETS, Cast, flipped
+from course_utils.labs.float.picture import view
+from tests.labs import run, text_of
+
+NONE = "exact in none of the eight."
+SHOWN = [
+    ({"number": "65520"}, "overflow: infinity"),
+    ({"number": "65520", "saturate": True}, "overflow: held at 65504"),
+    ({"number": "465"}, "overflow: NaN"),
+    ({"number": "465", "saturate": True}, "overflow: held at 448"),
+    ({"number": "1e-8"}, "underflow: 0"),
+    ({"number": "2^-24"}, "subnormal, exact"),
+    ({"number": "-1e39", "saturate": True}, "overflow: held at -3.40282e+38"),
+    ({"number": "inf"}, " infinity "),
+    ({"number": "nan"}, "E2M1 has no NaN: all 16 patterns are numbers"),
+    ({"number": "nan"}, "NaN is not a number: its exponent bits are all 1, and in E4M3 its fraction bits too."),
+    ({"number": "fp16 0x7c01"}, "NaN, not a number"),
+    ({"number": "257"}, "error -1"),
+    # The step, and the neighbours where there is room.
+    ({"number": "0.1"}, f"step {math.ulp(0.1):.3g}, neighbours {', '.join(f'{math.nextafter(0.1, to):.17g}' for to in (0, 1))} "),
+    ({"number": "0.1"}, "step 0.5, neighbours -0.5, 0.5"),
+    ({"number": "65520"}, "step 512, neighbours 65280, 66048"),
+    ({"number": "-1.2345678901234567e-200"}, f"step {math.ulp(1.2345678901234567e-200):.3g} "),
+    # In a sentence.
+    ({"number": "257"}, "257 is too large for E2M1; rounded in bf16, E4M3 and E5M2; exact in fp64, fp32, tf32 and fp16."),
+    ({"number": "0.1"}, f"The number 0.1 is too small for E2M1; {NONE}"),
+    ({"number": "0.1", "times_two_to_the": -170}, f"0.1 × 2^-170 is too small for fp32, tf32, fp16, bf16, E4M3, E5M2 and E2M1; {NONE}"),
+    ({"number": "fp16 0x0001", "times_two_to_the": 24}, "The number fp16 0x0001 × 2^24 is exact in all eight."),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "words", ["0.15625", "1e-8", "2^-24", "-3 * 2^-20", "−inf", "nan", "-0", "1e400", ".5", "7."]
+@pytest.mark.parametrize(("asked", "sentence"), SHOWN)
+def test_what_happens_to_a_number_is_said(asked, sentence):
+    assert sentence in text_of(view(Cast(**asked), None))
+
+
+def test_every_preset_asks_about_the_number_that_it_brings():
+    assert [label for label, values in PRESETS.items() if not label.startswith(values["number"])] == []
+
+
+NUMBERS = {
+    "0.15625": Fraction(5, 32),
+    "1e-8": Fraction(1, 10**8),
+    ".5": Fraction(1, 2),
+    "7.": 7,
+    "1e400": 10**400,
+}
+NUMBERS |= {
+    "2^-24": Fraction(1, 2**24),
+    "-3 * 2^-20": Fraction(-3, 2**20),
+    "-2^3": -8,
+    "−inf": -math.inf,
+    "-0": 0,
+}
+
+
+def test_numbers_are_taken_as_people_write_them_and_exactly():
+    assert {words: Cast(number=words).x for words in NUMBERS} == NUMBERS
+    for words in NUMBERS:
+        assert view(Cast(number=words), None).meaning.startswith(f"The number {words} is")
+    assert math.copysign(1, Cast(number="-0").x) == -1
+    assert math.isnan(Cast(number="NaN").x)
+
+
+NO_NUMBERS = (
+    "",
+    " ",
+    "abc",
+    "1e",
+    "--1",
+    "1_000",
+    "٣",
+    "0x10",
+    "1e99999",
+    "2^2^2",
+    "__import__('os')",
+    "fp16 0xzz",
 )
-def test_the_float_lab_takes_numbers_as_people_write_them(words):
-    lab = labs.float_lab()
-    lab.set(number=words)
-    assert lab.screen.mistake == ""
-    assert lab.screen.meaning.lower().removeprefix("the number ").startswith(words)
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["", " ", "abc", "1e", "--1", "1_000", "٣", "0x10", "1e99999", "9" * 61, "2^2^2", "__import__('os')"],
-)
-def test_the_float_lab_answers_nonsense_with_a_sentence(words):
-    lab = labs.float_lab()
-    lab.set(number=words)
-    assert lab.screen.mistake.endswith(".")
-    lab.set(number="1")
-    assert lab.screen.mistake == ""
+def test_what_is_no_number_gets_a_sentence():
+    for words in NO_NUMBERS:
+        with pytest.raises(
+            ValueError, match=rf"“{re.escape(words.strip())}” is not a number yet\. .*like fp16 0x3c01\."
+        ):
+            Cast(number=words)
+    with pytest.raises(ValueError, match=r"That is 61 characters long; 60 are enough for any number here\."):
+        Cast(number="9" * 61)
 
 
-@given(st.text(max_size=30), st.integers(-170, 140), st.booleans())
-def test_the_float_lab_survives_any_text(words, power, saturate):
-    lab = ANY_LAB
-    lab.set(number=words, times_two_to_the=power, saturate=saturate)
-    assert lab.error is None or re.search(
-        r"(are enough for any number here|like fp16 0x3c01|an integer of \d+ bits.*)\.$",
-        str(lab.error),
-        re.DOTALL,
-    )
-    ElementTree.fromstring(lab.screen.svg)
+# Bits that are clicked.
 
 
-ANY_LAB = labs.float_lab()
+def shown_bits(cast: Cast) -> dict[str, int]:
+    """The pattern that the picture shows for each format."""
+    bits = defaultdict(str)
+    for node in ElementTree.fromstring(view(cast, None).picture).iter():
+        if node.get("data-row"):
+            bits[node.get("data-row")] += "1" if node.get("aria-checked") == "true" else "0"
+    return {fmt: int(shown, 2) for fmt, shown in bits.items()}
+
+
+@settings(max_examples=25)
+@given(st.floats(allow_nan=False), st.integers(-170, 140), st.booleans())
+def test_every_format_shows_what_it_stores_of_a_number_times_a_power(x, power, saturate):
+    cast = Cast(number=repr(x), times_two_to_the=power, saturate=saturate)
+    exact = Fraction(repr(x)) * Fraction(2) ** power if x and math.isfinite(x) else x
+    expected = {fmt: floats.encode(exact, fmt, saturate=saturate) for fmt in floats.FORMATS}
+    assert shown_bits(cast) == expected
 
 
 @pytest.mark.parametrize("fmt", list(floats.FORMATS))
 def test_clicking_any_bit_of_any_format_flips_that_bit_alone(fmt):
-    lab = labs.float_lab()
+    cast = Cast(number="0.1", times_two_to_the=3)
+    bits = shown_bits(cast)[fmt]
     for place in range(floats.FORMATS[fmt].bits):
-        lab.set(number="0.1", times_two_to_the=3)
-        before = shown_bits(lab, fmt)
-        lab.pick(f"{fmt}:{place}")
-        assert lab.error is None
-        assert shown_bits(lab, fmt) == before ^ 1 << place
-
-
-def shown_bits(lab: Panel, fmt: str) -> int:
-    """The pattern that the picture shows for that format."""
-    tree = ElementTree.fromstring(lab.screen.svg)
-    rows = [node for node in tree.iter() if node.get("data-row") == fmt]
-    return int("".join("1" if node.get("aria-checked") == "true" else "0" for node in rows), 2)
+        assert shown_bits(Cast(**flipped(f"{fmt}:{place}", cast)))[fmt] == bits ^ 1 << place
 
 
 def test_a_nan_keeps_the_bits_that_were_clicked():
@@ -72,69 +135,12 @@ def test_a_nan_keeps_the_bits_that_were_clicked():
     lab.set(number="fp16 0x7c00")
     lab.pick("fp16:0")
     assert lab.controls["number"].value == "fp16 0x7c01"
-    assert shown_bits(lab, "fp16") == 0x7C01
-    assert "NaN, not a number" in lab.screen.svg
-
-
-@pytest.mark.parametrize(
-    ("words", "saturate", "said"),
-    [
-        ("65520", False, "overflow: infinity"),
-        ("65520", True, "overflow: held at 65504"),
-        ("465", False, "overflow: NaN"),
-        ("465", True, "overflow: held at 448"),
-        ("1e-8", False, "underflow: 0"),
-        ("2^-24", False, "subnormal, exact"),
-        ("-1e39", True, "overflow: held at -3.40282e+38"),
-        ("inf", False, "infinity"),
-        ("nan", False, "E2M1 has no NaN: all 16 patterns are numbers"),
-        ("257", False, "error -1"),
-    ],
-)
-def test_what_happens_to_a_number_is_named(words, saturate, said):
-    lab = labs.float_lab()
-    lab.set(number=words, saturate=saturate)
-    assert f">{said}</text>" in lab.screen.svg
-
-
-def test_every_preset_asks_about_the_number_that_it_brings():
-    lab = labs.float_lab()
-    for label, values in lab.lab.presets.items():
-        lab.preset(label)
-        assert lab.error is None
-        assert values["number"] in lab.screen.meaning.lower()
-        assert label.startswith(values["number"])
-
-
-def test_the_step_stands_beside_every_formula_and_the_neighbours_where_there_is_room():
-    lab = labs.float_lab()
-    lab.set(number="0.1")
-    beside = (f"{math.nextafter(0.1, to):.17g}" for to in (0, 1))
-    assert f">step {math.ulp(0.1):.3g}, neighbours {', '.join(beside)}</text>" in lab.screen.svg
-    assert "step 0.5, neighbours -0.5, 0.5</text>" in lab.screen.svg
-    lab.set(number="65520")
-    assert "step 512, neighbours 65280, 66048</text>" in lab.screen.svg
-    lab.set(number="-1.2345678901234567e-200")
-    assert f">step {math.ulp(1.2345678901234567e-200):.3g}</text>" in lab.screen.svg
-
-
-def test_a_number_times_a_power_is_exact_before_any_format_rounds_it():
-    lab = labs.float_lab()
-    lab.set(number="0.1", times_two_to_the=-170)
-    assert "too small for fp32, tf32, fp16, bf16, E4M3, E5M2 and E2M1" in lab.screen.meaning
-    lab.set(number="fp16 0x0001", times_two_to_the=24)
-    assert lab.screen.meaning == "The number fp16 0x0001 × 2^24 is exact in all eight."
+    assert shown_bits(Cast(number="fp16 0x7c01"))["fp16"] == 0x7C01
 
 
 def test_checking_every_pattern_counts_them_all_and_finds_no_difference(monkeypatch):
-    monkeypatch.setattr("course_utils.measure.SMALL_FORMATS", ("fp16", "e4m3", "e2m1"))
-    lab = labs.float_lab()
-    job = "Check every pattern against torch and ml_dtypes"
-    lab.start(job)
-    lab.wait()
-    assert lab.screen.report == "All 65,808 patterns of fp16, E4M3 and E2M1: 0 differ."
+    lab, check = labs.float_lab(), "Check every pattern against torch and ml_dtypes"
+    monkeypatch.setattr("course_utils.measure.SMALL_FORMATS", ("e5m2", "e4m3", "e2m1"))
+    assert run(lab, check) == "All 528 patterns of E5M2, E4M3 and E2M1: 0 differ."
     monkeypatch.setattr("course_utils.measure.every_value", lambda fmt: [0.0, 0.5, 7.0])
-    lab.start(job)
-    lab.wait()
-    assert "differ" in lab.screen.report
-    assert ": 0 differ" not in lab.screen.report
+    assert run(lab, check) == "All 9 patterns of E5M2, E4M3 and E2M1: 5 differ."

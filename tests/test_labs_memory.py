@@ -1,47 +1,49 @@
 """The memory lab: its bars and formulas against the formulas' own ledgers, its advice, and its count."""
 
-import dataclasses
 import re
-import xml.etree.ElementTree as ElementTree
+from contextlib import closing
+from dataclasses import replace
+from xml.etree import ElementTree
 
-import psutil
 import pytest
 import torch
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-from course_utils import labs, models, predict
+from course_utils import labs, measure, models, predict
 from course_utils.labs.fields import LARGEST
 from course_utils.labs.memory import jobs
-from course_utils.labs.memory.asked import PRESETS, sizes_of
+from course_utils.labs.memory.asked import PRESETS, Run, sizes_of
 from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
-from course_utils.labs.memory.words import changes_text, formulas, meaning, table
+from course_utils.labs.memory.words import changes_text, formulas, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
-from course_utils.workers import process, transformers
-from tests.hostile import button
+from tests.labs import answers, lines, run, steps_here
 from tests.test_fitting import fits, held_by, plans
 from tests.test_labs_contract import states
-from tests.test_machines import timing_of
-from tests.words import words
 
-untimed = settings(deadline=None)
-GIGABYTE = 10**9
+LAB = labs.lab_named("memory")
 PARTS = ("parameters", "gradients", "optimizer", "master", "activations")
-TINY = predict.Transformer(2, 32, 4, 50, 16)
+TINY = sizes_of(predict.Transformer(2, 32, 4, 50, 16)) | {"sequence": 8}
+del TINY["kind"]
+OPENING, *MODELS = PRESETS
 
 
 @pytest.fixture
-def memory():
+def lab():
     """The memory lab as it opens."""
-    return labs.memory_lab()
+    with closing(labs.memory_lab()) as panel:
+        yield panel
 
 
 def plan_of(lab) -> TrainingPlan:
-    return lab.lab.read(lab.values).plan
+    return LAB.read(lab.values).plan
 
 
 # What it shows.
+
+
+def number(cell: str) -> int:
+    return int(cell.replace(",", ""))
 
 
 def bars(svg, top):
@@ -55,92 +57,52 @@ def bars(svg, top):
     return found
 
 
-def column(lab, name):
-    """Of the table's parts, and of their total."""
-    head, *rows = lab.screen.table
-    return {row[0]: int(row[head.index(name)].replace(",", "")) for row in rows[: len(PARTS) + 1]}
+def readable(count):
+    for state in states("memory", count):
+        try:
+            yield LAB.read(state)
+        except ValueError:  # sizes that do not go together
+            continue
 
 
-@untimed
+def test_bars_are_as_long_as_their_bytes_cut_at_their_end_and_said_beside():
+    seen = set()
+    for asked in readable(25):
+        plan, view = asked.plan, LAB.view(asked, {})
+        memory = plan.machine.bytes
+        full = 1.04 * max(sum(held_by(plan).values()), memory)
+        said = "".join(ElementTree.fromstring(view.picture).itertext())
+        for top, stage in ((BAR, plan.stage), *((STAGES_TOP + 8 + 22 * stage, stage) for stage in range(4))):
+            other, end = replace(plan, stage=stage), LEFT
+            held = held_by(other)
+            for part, (begin, stop) in bars(view.picture, top).items():
+                assert begin == pytest.approx(end, abs=0.02)
+                stop_at = min(LEFT + LENGTH, begin + LENGTH * held[part] / full)
+                assert stop == pytest.approx(stop_at, rel=1e-4, abs=0.02)
+                end = stop
+            total = sum(held.values())
+            assert end == pytest.approx(LEFT + min(LENGTH, LENGTH * total / full), abs=0.1)
+            left = f"{decimal_bytes_text(abs(memory - total))} {'left' if fits(other) else 'over'}"
+            assert f"{decimal_bytes_text(total)}{left if top == BAR else f', {left}'}" in said
+        limits = [points[0][0] for points in lines(view.picture, "line")]
+        assert limits == [pytest.approx(LEFT + LENGTH * memory / full, abs=0.06)] * 2
+        assert f"{decimal_bytes_text(memory)}: the data sheet's memory, GB = 10^9" in said
+        assert view.meaning.startswith("Fits: " if fits(plan) else "Does not fit: ")
+        seen.add(fits(plan))
+    assert seen == {True, False}
+
+
 @given(plans)
 def test_the_table_is_what_the_formulas_say_to_the_byte(plan):
     _, *rows = table(plan, None)
-    shown = {row[0]: [int(cell.replace(",", "")) for cell in row[1:3]] for row in rows}
-    here, alone = held_by(plan), held_by(dataclasses.replace(plan, machines=1))
+    shown = {row[0]: [number(cell) for cell in row[1:3]] for row in rows}
+    here, alone = held_by(plan), held_by(replace(plan, machines=1))
     assert {part: shown[part] for part in PARTS} == {part: [here[part], alone[part]] for part in PARTS}
     assert shown["total"] == [sum(here.values()), sum(alone.values())]
     kept = sum(n for name, (n, _) in shown.items() if name.startswith("kept by autograd: "))
     ways = {"fused": plan.fused, "fused_norm": plan.fused_norm, "recompute": plan.recompute}
     each = {"batch": plan.batch, "sequence": plan.sequence, "dtype": plan.dtype}
     assert kept == plan.shape.activation_bytes(**each, **ways, loss=True).total
-
-
-@pytest.mark.parametrize("recipe", ["fp32 sgd", "bf16+master adamw, gradients twice"])
-def test_the_bar_is_as_long_as_its_bytes_and_its_limit_is_the_data_sheets(memory, recipe):
-    memory.set(recipe=recipe, machine="H200 SXM", batch=2, machines=4, stage=2)
-    drawn, held = bars(memory.screen.svg, BAR), column(memory, "on each machine")
-    per_byte = LENGTH / (1.04 * max(held["total"], 141 * GIGABYTE))
-    assert list(drawn) == [part for part in PARTS if held[part]]
-    end = LEFT
-    for part, (begin, stop) in drawn.items():
-        assert begin == pytest.approx(end, abs=0.01)
-        assert stop - begin == pytest.approx(held[part] * per_byte, rel=1e-4, abs=0.01)
-        end = stop
-    tree = ElementTree.fromstring(memory.screen.svg)
-    limits = [node.get("points").split(",")[0] for node in tree.iter() if node.get("class") == "line"]
-    assert [float(x) for x in limits] == [pytest.approx(LEFT + 141 * GIGABYTE * per_byte, abs=0.06)] * 2
-    assert "141 GB: the data sheet's memory, GB = 10^9" in words(memory)
-
-
-def test_the_four_stages_stand_below_each_other_with_their_own_bytes(memory):
-    memory.set(machines=8, stage=1)
-    full = 1.04 * column(memory, "on each machine")["total"]
-    for stage in range(4):
-        plan = dataclasses.replace(plan_of(memory), stage=stage)
-        total = sum(held_by(plan).values())
-        drawn = bars(memory.screen.svg, STAGES_TOP + 8 + 22 * stage)
-        end = LEFT + min(LENGTH, LENGTH * total / full)
-        assert max(stop for _, stop in drawn.values()) == pytest.approx(end, abs=0.01)
-        left = f"{decimal_bytes_text(abs(80 * GIGABYTE - total))} {'left' if fits(plan) else 'over'}"
-        assert f"{decimal_bytes_text(total)}, {left}" in words(memory)
-
-
-def test_no_bar_is_longer_than_its_place_and_whether_it_fits_is_said(memory):
-    drawn = 0
-    for said in states("memory", 60):
-        try:
-            plan, view = memory.lab.read(said).plan, memory._show(**said)
-        except ValueError:
-            continue
-        drawn += 1
-        assert view.meaning.startswith("Fits: " if fits(plan) else "Does not fit: ")
-        for top in (BAR, *(STAGES_TOP + 8 + 22 * stage for stage in range(4))):
-            assert all(
-                LEFT <= x <= end <= LEFT + LENGTH + 0.01 for x, end in bars(view.picture, top).values()
-            )
-    assert drawn > 15
-
-
-def test_the_formula_has_its_numbers_filled_in(memory):
-    memory.preset("Llama 3 70B?")
-    memory.set(recipe="bf16+master adamw", machines=64, stage=3)
-    assert (
-        "70,553,706,496 / 64 × (2 parameters + 2 gradients + 8 optimizer + 4 master) + 4 × 723 step counters "
-        "= 17,638,429,516"
-    ) in words(memory)
-    assert (
-        "1 × 8,192 tokens in bf16, at the loss: activations 218 GB + log-probabilities and their two gradients 12.6 GB"
-    ) in words(memory)
-    assert "17,638,429,516 + 230,479,101,960 = 248,117,531,476 bytes = 231 GiB = 248 GB on each" in words(
-        memory
-    )
-    memory.set(machines=1000, stage=1)
-    assert (
-        "70,553,706,496 × (2 parameters + 2 gradients) + (70,553,706,496 / 1,000, rounded up) × (8 optimizer + 4 master)"
-    ) in words(memory)
-    memory.set(machines=1, recipe="fp32 sgd")
-    assert "70,553,706,496 × (4 parameters + 4 gradients) = 564,429,651,968" in words(memory)
-    assert "tokens in fp32, at the loss: " in words(memory)
 
 
 def worked_out(formula: str) -> int:
@@ -150,7 +112,6 @@ def worked_out(formula: str) -> int:
     return eval(re.sub("[a-z ]+", "", rounded.replace(" / ", "//")))
 
 
-@untimed
 @given(plans)
 def test_the_formulas_come_to_what_stands_behind_the_equals_sign(plan):
     said = {name: formula for name, formula, _ in formulas(plan, None)}
@@ -160,177 +121,135 @@ def test_the_formulas_come_to_what_stands_behind_the_equals_sign(plan):
     assert said["activations"].endswith(f"= {held_by(plan)['activations']:,}")
 
 
-def test_the_opening_question_can_be_read_off(memory):
-    memory.preset("do 8 H100s hold 8B?")
-    for recipe, between in (
-        ("bf16+master adamw", ["14.5 billion", "21.3 billion"]),
-        ("fp32 adamw", ["8.9 billion", "14.5 billion"]),
-    ):
-        memory.set(recipe=recipe)
-        stages = re.findall(r"(?:left|over) ([\d.]+ billion)", words(memory))
-        assert stages == ["5.0 billion", *between, "40.0 billion"]
+XL = {"recipe": "bf16+master adamw", "machine": "L4"}
+SHARDED = {"preset": "Llama 3 70B?", "recipe": "bf16+master adamw", "machines": 64, "stage": 3}
+MORE = SHARDED | {"machines": 1000, "stage": 1}
+ALONE = {"preset": "Llama 3 70B?", "machines": 1, "recipe": "fp32 sgd"}
+SAYS = [
+    (
+        {"preset": OPENING},
+        "Does not fit: each of the 8 machines would hold 185 GB and has 80 GB. It would with sharding stage 3.",
+    ),
+    (SHARDED, "70,553,706,496 / 64 × (2 parameters + 2 gradients + 8 optimizer + 4 master)"),
+    (SHARDED, " + 4 × 723 step counters = 17,638,429,516"),
+    (SHARDED, "1 × 8,192 tokens in bf16, at the loss: activations 218 GB + log-probabilities and their"),
+    (SHARDED, "17,638,429,516 + 230,479,101,960 = 248,117,531,476 bytes = 231 GiB = 248 GB on each machine"),
+    (MORE, "(2 parameters + 2 gradients) + (70,553,706,496 / 1,000, rounded up) × (8 optimizer + 4 master)"),
+    (ALONE, "70,553,706,496 × (4 parameters + 4 gradients) = 564,429,651,968"),
+    (
+        XL | {"machines": 1},
+        "Does not fit: one L4 would hold 28.1 GB and has 24 GB. It would with the recipe bf16",
+    ),
+    (XL | {"machines": 8}, "It would with sharding stage 1; or with the recipe bf16 adamw."),
+    (
+        XL | {"machines": 8, "stage": 1},
+        "Fits: each of the 8 machines holds 11.7 GB of 24 GB, with 12.3 GB left.",
+    ),
+    (XL | {"machines": 8, "stage": 1}, "A batch of up to 4 fits."),
+]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_fills_the_fields_with_its_model(memory, preset):
-    memory.preset(preset)
-    assert memory.error is None
-    name = "Llama 3 8B" if preset == "do 8 H100s hold 8B?" else preset.removesuffix("?")
-    shape = predict.MODELS[name]
-    assert f"{name}: {shape.parameters:,} parameters" in words(memory)
-    assert plan_of(memory).shape == shape
-    memory.set(layers="3")
-    assert "A model of these sizes: " in words(memory)
+@pytest.mark.parametrize(("asked", "sentence"), SAYS)
+def test_its_formulas_and_its_advice_have_their_numbers(lab, asked, sentence):
+    assert sentence in answers(lab, **{"preset": "GPT-2 XL?"} | asked)
 
 
-def test_the_fields_are_those_of_the_kind_and_either_kind_can_be_switched_to(memory):
+def test_the_opening_question_can_be_read_off(lab):
+    between = {"bf16+master adamw": ["14.5", "21.3"], "fp32 adamw": ["8.9", "14.5"]}
+    for recipe, billions in between.items():
+        said = answers(lab, OPENING, recipe=recipe)
+        assert re.findall(r"(?:left|over) ([\d.]+) billion", said) == ["5.0", *billions, "40.0"]
+
+
+def test_a_preset_fills_the_fields_with_its_model_and_leaves_the_machines_that_were_chosen(lab):
+    on = {"machine": "T4", "machines": 3, "stage": 2, "recipe": "fp32 adamw"}
     for preset in PRESETS:
-        for kind, hidden in (("GPT", {"kv_heads", "feed_forward"}), ("Llama", {"positions"})):
-            memory.preset(preset)
-            memory.set(kind=kind)
-            assert memory.error is None
-            assert {n for n, c in memory.controls.items() if c.layout.display == "none"} == hidden
+        said = answers(lab, preset)
+        name = "Llama 3 8B" if preset == OPENING else preset.removesuffix("?")
+        assert plan_of(lab).shape == predict.MODELS[name]
+        assert f"{name}: {predict.MODELS[name].parameters:,} parameters" in said
+        lab.set(**on, batch=7, fused=False, fused_norm=False, recompute=True)
+        lab.preset(preset)
+        assert lab.values["batch"] == 1
+        assert [lab.values[name] for name in ("fused", "fused_norm", "recompute")] == [True, True, False]
+        assert (on.items() <= lab.values.items()) == (preset != OPENING)
+
+
+def test_the_fields_are_those_of_the_kind(lab):
+    for kind, hidden in (("GPT", {"kv_heads", "feed_forward"}), ("Llama", {"positions"})):
+        assert "A model of these sizes: " in answers(lab, kind=kind, layers="3", sequence=8)
+        assert {n for n, c in lab.controls.items() if c.layout.display == "none"} == hidden
 
 
 # What it advises.
 
 
-def test_the_meaning_says_by_how_much_and_what_would_help(memory):
-    memory.preset("GPT-2 XL?")
-    memory.set(recipe="bf16+master adamw", machine="L4", machines=1)
-    assert memory.screen.meaning == (
-        "Does not fit: one L4 would hold 28.1 GB and has 24 GB. It would with the recipe bf16 adamw."
-    )
-    memory.set(machines=8)
-    assert "each of the 8 machines would hold" in memory.screen.meaning
-    assert "It would with sharding stage 1; or with the recipe bf16 adamw." in memory.screen.meaning
-    memory.set(stage=1)
-    assert memory.screen.meaning == (
-        "Fits: each of the 8 machines holds 11.7 GB of 24 GB, with 12.3 GB left. A batch of up to 4 fits."
-    )
-    memory.preset("Llama 3.1 405B?")
-    memory.set(machine="T4", batch=8)
-    longest = predict.longest_sequence(plan_of(memory))
-    assert memory.screen.meaning.endswith(
-        f"machines and recipe makes it fit; at most {longest:,} tokens would."
-    )
-
-
-def test_a_batch_at_the_end_of_the_search_is_not_called_the_largest(memory):
+def test_a_batch_at_the_end_of_the_search_is_not_called_the_largest(lab):
     ones = dict.fromkeys(("layers", "heads", "kv_heads", "feed_forward", "vocabulary", "sequence"), 1)
     for batch in (1, LARGEST):
-        memory.set(**ones, width=2, batch=batch)
-        assert fits(dataclasses.replace(plan_of(memory), batch=LARGEST + 1))
-        assert memory.screen.meaning.endswith(" left. A batch of 1,048,576 fits, too.")
+        lab.set(**ones, width=2, batch=batch)
+        assert fits(replace(plan_of(lab), batch=LARGEST + 1))
+        assert lab.screen.meaning.endswith(" left. A batch of 1,048,576 fits, too.")
 
 
-def test_a_preset_gives_the_same_answer_after_any_moves(memory):
-    moved = {"batch": 7, "fused": False, "fused_norm": False, "recompute": True}
-    on = {"machine": "T4", "machines": 3, "stage": 2, "recipe": "fp32 adamw"}
-    opening, *models = PRESETS
-    for preset, left in [(opening, {}), *((name, on) for name in models)]:
-        memory.set(**on)
-        memory.preset(preset)
-        values, said = memory.values, memory.screen.meaning
-        memory.set(**moved, **on)
-        memory.preset(preset)
-        assert (memory.values, memory.screen.meaning) == (values, said)
-        assert left.items() <= memory.values.items()  # a model is asked of the machines that were chosen
-        assert memory.values["batch"] == 1
-
-
-@settings(untimed, max_examples=30)
-@given(plans)
-def test_however_many_changes_it_takes_they_are_said_in_two_lines(plan):
-    assert len(meaning(plan)) < 250
-
-
-def test_make_it_fit_moves_the_controls_until_it_does(memory):
-    for name in PRESETS:
-        memory.preset(name)
-        memory.set(machines=1, stage=0, fused=False, recompute=False, batch=8)
-        before = memory.screen.meaning
-        button(memory, "Make it fit").click()
-        if before.startswith("Fits"):
-            assert memory.screen.mistake == "It fits as it is."
-        else:
-            assert memory.screen.mistake == ""
-            assert memory.screen.meaning.startswith("Fits: ")
-    memory.preset("Llama 3.1 405B?")
-    memory.set(machine="T4", batch=8, recompute=True)
-    memory.act("Make it fit")
-    assert memory.screen.mistake.startswith("No setting of stage, attention")
+def test_make_it_fit_moves_the_controls_until_it_does(lab):
+    lab.preset("GPT-2 XL?")
+    lab.set(machines=1, stage=0, fused=False, recompute=False, batch=8, machine="L4")
+    assert lab.screen.meaning.startswith("Does not fit")
+    lab.act("Make it fit")
+    assert lab.screen.meaning.startswith("Fits: ")
+    lab.act("Make it fit")
+    assert lab.screen.mistake == "It fits as it is."
+    lab.preset("Llama 3.1 405B?")
+    lab.set(machine="T4", batch=8, recompute=True)
+    lab.act("Make it fit")
+    most = predict.longest_sequence(plan_of(lab))
+    for said in (lab.screen.mistake, lab.screen.meaning):
+        assert (
+            f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; at most {most:,}"
+            in said
+        )
 
 
 def test_remedies_are_said_in_words():
-    everything = {
-        "stage": 3,
-        "fused": True,
-        "fused_norm": True,
-        "recompute": True,
-        "batch": 1,
-        "machines": 2000,
-        "recipe": "fp32 sgd",
-    }
-    assert changes_text(everything) == (
-        "sharding stage 3, fused attention, fused norms, recompute layers, a batch of at most 1, at least 2,000 machines "
-        "and the recipe fp32 sgd"
-    )
+    changes = {"fused": True, "fused_norm": True, "machines": 2000, "recipe": "fp32 sgd"}
+    said = "fused attention, fused norms, at least 2,000 machines and the recipe fp32 sgd"
+    assert changes_text(changes) == said
 
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ({"heads": "7"}, "The width has to be a multiple of the heads; 4096 is not one of 7."),
-        (
-            {"kv_heads": "5"},
-            "The heads have to be a multiple of those for keys and values; 32 is not one of 5.",
-        ),
-        ({"heads": "4096", "kv_heads": "8"}, "Rotary positions turn pairs of numbers"),
         ({"kind": "GPT", "positions": "1,000", "sequence": 1001}, "has 1,000: no sequence of 1,001"),
-        ({"layers": "1.5"}, "layers is a size"),
-        ({"feed_forward": "many"}, "MLP width is a size"),
     ],
 )
-def test_sizes_that_do_not_go_together_get_a_sentence(memory, values, sentence):
-    memory.set(**values)
-    assert sentence in memory.screen.mistake
-    memory.act("Make it fit")
-    assert sentence in memory.screen.mistake
-    memory.preset("do 8 H100s hold 8B?")
-    assert memory.screen.mistake == ""
+def test_sizes_that_do_not_go_together_get_a_sentence(lab, values, sentence):
+    lab.set(**values)
+    assert sentence in lab.screen.mistake
+    lab.act("Make it fit")
+    assert sentence in lab.screen.mistake
 
 
 # What it counts.
 
 
 @pytest.mark.parametrize("recipe", predict.RECIPES)
-@settings(untimed, max_examples=2, phases=[Phase.generate])  # to make one smaller takes minutes
-@given(
-    kind=st.sampled_from(["GPT", "Llama"]),
-    layers=st.integers(1, 2),
-    heads=st.sampled_from([2, 4]),
-    head_width=st.sampled_from([2, 4]),
-    vocabulary=st.integers(64, 500),
-    kv_heads=st.sampled_from([1, 2]),
-    batch=st.integers(1, 2),
-    sequence=st.integers(1, 8),
-    ways=st.fixed_dictionaries({name: st.booleans() for name in ("fused", "fused_norm", "recompute")}),
-)
-def test_every_recipe_of_every_kind_is_counted_exactly_as_predicted(
-    recipe, kind, layers, heads, head_width, vocabulary, kv_heads, batch, sequence, ways
-):
-    sizes = {"layers": layers, "heads": heads, "width": heads * head_width, "vocabulary": vocabulary}
-    more = {"positions": 8, "kv_heads": kv_heads, "feed_forward": 40}
-    asked = labs.lab_named("memory").asks(
-        kind, **sizes, **more, recipe=recipe, batch=batch, sequence=sequence, machines=1, **ways
+@pytest.mark.parametrize("kind", ["GPT", "Llama"])
+def test_every_recipe_of_every_kind_is_counted_exactly_as_predicted(kind, recipe, monkeypatch):
+    monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
+    asked = Run(
+        kind, **TINY | {"kv_heads": 2}, recipe=recipe, batch=2, fused=kind == "GPT", machines=4, stage=3
     )
-    counted = transformers.held_bytes(asked.plan.shape, recipe, batch, sequence, **ways)
-    assert counted == held_by(asked.plan)
+    with measure.cpu_threads(1):
+        *said, last = jobs.count(asked, {})
+    assert last.change.found({}) == {asked.plan.step: held_by(replace(asked.plan, machines=1))}
+    once = [f"{way}, {n} of 2 layers." for way in ("Forward", "Backward") for n in (1, 2)]
+    assert [step.report for step in said[1:]] == once * 2  # once more, for the peak
+    assert [round(10 * step.fraction) for step in said] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
 def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_from_it():
-    torch.manual_seed(0)
     begin = torch.randn(4, 3).bfloat16()
     p, reference = begin.clone().requires_grad_(), begin.float().requires_grad_()
     ours = models.WithMaster([p], torch.optim.AdamW, keep_gradients=False)
@@ -345,110 +264,50 @@ def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_f
     assert not torch.equal(p.detach(), begin)
 
 
-@pytest.mark.parametrize(
-    ("shape", "recipe"),
-    [
-        (TINY, "fp32 adamw"),
-        (
-            dataclasses.replace(predict.MODELS["Llama 3 8B"], layers=2, width=64, heads=8, feed_forward=96),
-            "bf16+master adamw, gradients twice",
-        ),
-    ],
-)
-def test_counting_sets_what_was_counted_beside_what_was_predicted(memory, shape, recipe):
-    memory.set(**{**sizes_of(shape), "sequence": 16}, recipe=recipe, batch=3, machines=4, stage=3)
-    assert "not yet: press Count it" in words(memory)
-    memory.start("Count it")
-    memory.wait()
-    assert memory.screen.report.startswith("Counted in ")
-    assert memory.screen.report.endswith(": 5 of 5 parts to the byte as predicted.")
-    alone = held_by(dataclasses.replace(plan_of(memory), machines=1))
-    counted = column(memory, "on one alone, counted")
-    assert counted == column(memory, "on one alone, predicted") == alone | {"total": sum(alone.values())}
+def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
+    said = answers(lab, kind="GPT", **TINY, recipe="bf16+master adamw", batch=3, machines=4, stage=3)
+    assert "not yet: press Count it" in said
+    report = run(lab, "Count it")
+    assert re.fullmatch(r"Counted in [^:]*: 5 of 5 parts to the byte as predicted\.", report)
+    alone = held_by(replace(plan_of(lab), machines=1))
+    head, *rows = lab.screen.table
+    assert head == ["bytes", "on each machine", "on one alone, predicted", "on one alone, counted"]
+    for name, _, *both in rows[: len(PARTS) + 1]:
+        assert [*map(number, both)] == [(alone | {"total": sum(alone.values())})[name]] * 2
     total = f"{sum(alone.values()):,} bytes on one machine alone, every part exactly as predicted"
-    assert total in words(memory)
-    memory.set(stage=0, machines=9, machine="L4")  # no part of what was counted
-    assert total in words(memory)
-    memory.set(batch=2)
-    assert "not yet: press Count it" in words(memory)
+    assert total in answers(lab, stage=0, machines=9, machine="L4")  # no part of what was counted
+    assert "not yet: press Count it" in answers(lab, batch=2)
 
 
-def test_a_difference_is_told_and_not_hidden(memory):
-    memory.set(recipe="fp32 adamw")
-    plan = plan_of(memory)
+def test_a_difference_is_told_and_not_hidden():
+    plan = Run().plan
     alone = plan.alone.held
-    more = Ledger({**alone, "optimizer": alone["optimizer"] + 8}, unit="bytes")
-    swapped = Ledger({**alone, "parameters": 1, "gradients": 2 * alone["gradients"] - 1}, unit="bytes")
-    assert swapped.total == alone.total
-    for found in (more, swapped):
+    more = {**alone, "optimizer": alone["optimizer"] + 8}
+    swapped = {**alone, "parameters": 1, "gradients": alone["gradients"] + alone["parameters"] - 1}
+    for found in (Ledger(more, unit="bytes"), Ledger(swapped, unit="bytes")):
         shown = {row[0]: row[3] for row in table(plan, found)}
         assert {part: shown[part] for part in found} == {part: f"{n:,}" for part, n in found.items()}
         *_, (name, said, _) = formulas(plan, found)
         assert (name, said.endswith("not as predicted: see the table")) == ("counted", True)
 
 
-def test_a_count_that_was_stopped_is_none(memory):
-    memory.preset("Llama 3.1 405B?")
-    memory.start("Count it")
-    memory.stop()
-    memory.wait()
-    assert memory.screen.report.startswith("Stopped.")
-    assert "not yet: press Count it" in words(memory)
-
-
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "free", "sentence"),
     [
-        ({"layers": "401"}, "401 would take minutes. Take 400 layers or fewer."),
-        ({"batch": 2**20, "sequence": 2**20}, "more than torch can address"),
+        ({"layers": 401}, 2**40, "401 would take minutes. Take 400 layers or fewer."),
+        ({"batch": 2**20, "sequence": 2**20}, 2**40, "more than torch can address"),
+        ({}, 1000, "a process that counts needs 536,870,912 bytes .* 1,000 bytes .* are free"),
     ],
 )
-def test_what_cannot_be_counted_is_refused_before(memory, monkeypatch, values, sentence):
-    monkeypatch.setattr(transformers, "held_bytes_in_process", None)  # whoever calls it fails otherwise
-    memory.set(**values)
-    assert memory.screen.mistake == ""
-    memory.start("Count it")
+def test_what_cannot_be_counted_is_refused_before(monkeypatch, values, free, sentence):
+    monkeypatch.setattr("course_utils.workers.process.steps_of", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr("course_utils.measure.free_bytes", {"cpu": free}.get)
     with pytest.raises(ValueError, match=sentence):
-        memory.wait()
-    assert sentence in memory.screen.report
+        next(jobs.count(Run(**values), {}))
 
 
-def test_a_count_needs_some_memory_and_not_too_long(memory, monkeypatch):
-    memory.set(**{**sizes_of(TINY), "sequence": 16})
-    monkeypatch.setattr("course_utils.measure.free_bytes", lambda device: 1000)
-    memory.start("Count it")
-    with pytest.raises(ValueError, match=r"a process that counts needs 536,870,912 bytes"):
-        memory.wait()
-    monkeypatch.undo()
-    monkeypatch.setattr(jobs, "LONGEST_S", 0.0)
-    before = set(psutil.Process().children())
-    memory.start("Count it")
+def test_a_count_ends_after_its_time(monkeypatch):
+    monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
+    monkeypatch.setattr(jobs, "LONGEST_S", -1.0)
     with pytest.raises(ValueError, match="which is the most that this lab waits"):
-        memory.wait()
-    assert set(psutil.Process().children()) == before
-
-
-def test_a_count_reports_its_layers_and_what_fails_apart_comes_out_as_a_sentence():
-    said, result = timing_of(transformers.held_bytes_in_process(TINY, "fp32 sgd", 1, 8))
-    assert result == held_by(TrainingPlan(TINY, "fp32 sgd", 1, 8, "T4", 1))
-    assert {"Forward, 2 of 2 layers.", "Backward, 1 of 2 layers."} <= {step.report for step in said}
-    assert sorted(step.fraction for step in said) == [step.fraction for step in said]
-    with pytest.raises(ValueError, match=r"The model was built for 16 positions; got 17 tokens\."):
-        list(transformers.held_bytes_in_process(TINY, "fp32 sgd", 1, 17))
-
-
-def test_layers_are_told_in_order_forward_and_backward():
-    said = []
-    transformers.held_bytes(TINY, "fp32 sgd", 1, 8, say=said.append)
-    once = [f"{way}, {n} of 2 layers." for way in ("Forward", "Backward") for n in (1, 2)]
-    assert [step.report for step in said] == once * 2  # once more, for the peak
-    assert [round(10 * step.fraction) for step in said] == [1, 2, 3, 4, 6, 7, 8, 9]
-
-
-def test_work_apart_ends_with_whoever_started_it():
-    before = set(psutil.Process().children())
-    steps = process.steps_of(transformers.counted, {})
-    next(steps)
-    (child,) = set(psutil.Process().children()) - before
-    steps.close()
-    assert not child.is_running()
+        list(jobs.count(Run("GPT", **TINY), {}))

@@ -14,15 +14,9 @@ from course_utils import models
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 5)
-LLAMA = {
-    "biases": False,
-    "learned_positions": False,
-    "tied_output": False,
-    "kv_heads": 2,
-    "gated": True,
-    "rms_norm": True,
-    "rotary": True,
-}
+LLAMA = dict.fromkeys(("gated", "rms_norm", "rotary"), True) | {"kv_heads": 2}
+LLAMA |= dict.fromkeys(("biases", "learned_positions", "tied_output"), False)
+both_kinds = pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
 
 
 def seeded(seed=0):
@@ -160,7 +154,7 @@ def test_a_llama_block_is_written_out_once_more():
     assert close(block(x, turn), y + inner @ f.down.weight)
 
 
-@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+@both_kinds
 @pytest.mark.parametrize("fused", [False, True])
 def test_no_position_sees_a_later_token_and_every_one_sees_the_earlier(options, fused):
     network, ids = small(**options, fused=fused), torch.arange(8)[None]
@@ -171,37 +165,28 @@ def test_no_position_sees_a_later_token_and_every_one_sees_the_earlier(options, 
         assert same.tolist() == [position < changed for position in range(8)]
 
 
-@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+@both_kinds
 def test_swapped_tokens_are_told_apart(options):
     network = small(**{"layers": 1, **options})  # a second layer would see what the first made of each
     first, second = network(torch.tensor([[1, 2, 3], [2, 1, 3]]))[:, -1]
     assert not close(first, second)
 
 
-@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
-def test_recomputing_changes_no_bit_of_the_gradients(options):
+@both_kinds
+def test_recomputing_changes_no_bit_of_the_gradients_and_every_parameter_has_one(options):
     def gradients(recompute):
         network = small(**options, recompute=recompute)
         network(torch.arange(8)[None]).pow(2).mean().backward()
-        return [p.grad for p in network.parameters()]
+        return {name: p.grad for name, p in network.named_parameters()}
 
-    assert all(map(torch.equal, gradients(False), gradients(True)))
-
-
-@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
-def test_every_parameter_takes_part(options):
-    network = small(**options)
-    network(torch.arange(8)[None]).pow(2).mean().backward()
-    unused = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.any()]
-    assert unused == []
+    kept, again = gradients(False), gradients(True)
+    assert [name for name in kept if kept[name] is None or not kept[name].any()] == []
+    assert all(torch.equal(kept[name], again[name]) for name in kept)
 
 
-def test_more_tokens_than_positions_raise_a_sentence():
+def test_what_cannot_be_asked_for_raises_a_sentence():
     with pytest.raises(ValueError, match=r"^The model was built for 8 positions; got 9 tokens\.$"):
         small()(torch.zeros(1, 9, dtype=torch.int64))
-
-
-def test_an_unknown_nonlinearity_raises_a_sentence():
     with pytest.raises(
         ValueError, match=r"^'elu' is no nonlinearity here. There are: relu, tanh, gelu, silu"
     ):
@@ -224,7 +209,7 @@ def test_every_dtype_begins_with_the_same_numbers_rounded():
     assert all(torch.equal(full.bfloat16(), half) for full, half in pairs)
 
 
-@pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
+@both_kinds
 def test_outputs_begin_near_the_size_that_inputs_have(options):
     wide = models.Linear(2000, 500, generator=seeded())
     assert wide.weight.var().item() == pytest.approx(1 / 2000, rel=0.02)

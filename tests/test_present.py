@@ -1,12 +1,7 @@
 """Presenting: a copy, large, with working labs and one key to go on."""
 
 import json
-import os
 import re
-import secrets
-import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,18 +11,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from course_utils.room.present import main, notebook
+from course_utils.desk.copies import named
+from course_utils.room.present import main
 from tests import NOTEBOOKS, ROOT
 from tests.browser import (
-    CHROMIUM_ARGUMENTS,
     EXPOSED,
     HAS_KERNEL,
-    answers,
-    browser_path,
     lab_of,
     press,
+    served,
     skip_without_browser,
 )
 from tests.test_project import make
@@ -47,7 +41,7 @@ SOURCES = (
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_can_be_named_in_four_ways(path):
     number = path.stem[:2]
-    assert {notebook(name) for name in (number, str(int(number)), path.stem, path.name)} == {path}
+    assert {named(name) for name in (number, str(int(number)), path.stem, path.name)} == {path}
 
 
 @pytest.mark.parametrize("name", ["", "9", "0", "floats", "../notebooks/01_floats.ipynb", "4; ls"])
@@ -68,28 +62,11 @@ def test_make_present_hands_on_the_name_and_keeps_the_token():
 @contextmanager
 def presented(chosen: Path) -> Iterator[tuple[str, str]]:
     """The address that a presentation answers at, and its token."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     code = "import sys; from pathlib import Path; from course_utils.room.present import present; present(Path(sys.argv[1]), sys.argv[2:])"
-    options = [f"--ServerApp.port={port}", "--no-browser", "--allow-root", EXPOSED]
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()
-    token = secrets.token_hex(16)
-    environment = os.environ | {"JUPYTER_TOKEN": token, "TMPDIR": str(temporary)}
-    with (temporary.parent / "jupyterlab.log").open("w") as log:
-        command = [sys.executable, "-c", code, str(chosen), *options]
-        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
-        try:
-            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), "JupyterLab answers")
-            wait_until(
-                lambda: answers(f"http://127.0.0.1:{port}/api/kernelspecs?token={token}", "kernelspecs"),
-                "JupyterLab lists its kernels",
-            )
-            yield f"http://127.0.0.1:{port}", token
-        finally:
-            server.terminate()
-            server.wait(120)
+    with served(["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary)) as server:
+        yield server
     assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
 
 
@@ -107,7 +84,7 @@ def run_next(page: Page, ran: int, key: str = "Shift+Enter") -> None:
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
 
 
-def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(tmp_path):
+def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(tmp_path, chromium):
     chosen = tmp_path / "notebooks" / "talk.ipynb"
     chosen.parent.mkdir()
     cells = [nbformat.v4.new_markdown_cell(SOURCES[0])]
@@ -116,11 +93,10 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), chosen)
     before = chosen.read_bytes()
 
-    with presented(chosen) as (address, token), sync_playwright() as playwright:
+    with presented(chosen) as (address, token):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(f"{address}/api/contents", timeout=10)
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(f"{address}/?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function(HAS_KERNEL)  # a cell that is run before is lost
@@ -168,6 +144,6 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         page.mouse.wheel(0, -200)
         wait_until(lambda: top_of(page, 3) > rests + 150, "the page has moved")
         assert json.loads(urllib.request.urlopen(f"{address}/api/contents?token={token}").read())["content"]
-        browser.close()
+        page.close()
     assert chosen.read_bytes() == before
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]

@@ -1,12 +1,14 @@
 """The ground that everything stands on: who imports whom, what is pinned, what `make` says."""
 
 import ast
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tokenize
 import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
@@ -16,7 +18,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests import ROOT
+from tests import NOTEBOOKS, ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
@@ -25,32 +27,34 @@ CONSTRAINTS = [
 ]
 CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib", "ipywidgets", "nbval"}
 
-# Which module may import which: within the course, and from outside (the standard library is free to all).
+# Which part may import which, in the order of the course: within it, and from outside (the standard library is free
+# to all).
 MAY_IMPORT = {
     "quantities": set(),
     "floats": {"quantities"},
-    "datasheets": {"quantities"},
-    "einsums": {"quantities"},
-    "chains": set(),
     "layout": {"torch", "quantities"},
+    "chains": set(),
+    "einsums": {"quantities"},
     "predict": {"quantities", "floats", "datasheets", "einsums"},
+    "datasheets": {"quantities"},
     "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
     "models": {"torch", "einops", "jaxtyping"},
     "workers": {"torch", "quantities", "einsums", "predict", "measure", "models"},
-    "checkpoints": {"torch", "quantities"},
     "training": {"torch", "numpy", "jaxtyping", "quantities", "floats", "measure", "predict", "models"}
     | {"workers", "checkpoints"},
+    "checkpoints": {"torch", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
-    "desk": {"jupyter_server", "jupyterlab", "tornado"},
-    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "desk", "machines"}
     | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "layout", "figures", "datasheets", "predict", "measure"}
     | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
-    "recorded": set(),
+    "desk": {"jupyter_server", "jupyterlab", "tornado"},
+    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"},
 }
+# What is longer than a function (50 lines) or a module (300) should be. It may become shorter, and leave the list.
+TOO_LONG = {"floats.py": 308}
 
 
 def modules(name: str) -> list[Path]:
@@ -72,12 +76,8 @@ def imported(path: Path) -> set[str]:
 
 
 def test_every_module_has_its_place_in_the_import_table():
-    names = {
-        path.stem
-        for path in (ROOT / "course_utils").iterdir()
-        if path.stem not in ("__init__", "__pycache__")
-    }
-    assert names == set(MAY_IMPORT)
+    names = {path.stem for path in (ROOT / "course_utils").iterdir()}
+    assert names - {"__init__", "__pycache__", "recorded"} == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("name", MAY_IMPORT)
@@ -101,13 +101,11 @@ def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
 
 
 def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
-    checks = ", ".join(path.stem for path in modules("checks") if path.stem != "__init__")
+    checks = ", ".join(path.stem for path in (ROOT / "course_utils/checks").glob("[a-z]*.py"))
     named = (
-        f"from course_utils import figures, labs, measure, training; from course_utils.checks import {checks}"
+        f"from course_utils.checks import {checks}; from course_utils import figures, labs, measure, training"
     )
-    counted = (
-        "import torch; x = torch.ones(2, 2); layer = torch.nn.Linear(2, 2); count = lambda: layer(x).sum()"
-    )
+    counted = "import torch; layer = torch.nn.Linear(2, 2); count = lambda: layer(torch.ones(2, 2)).sum()"
     used = f"{counted}; measure.flops(count); measure.allocated_bytes(count); measure.saved_bytes(count)"
     loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
     assert {"torch", "course_utils.labs", "course_utils.figures"} <= loaded
@@ -117,15 +115,51 @@ def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
 
 
 def test_annotations_are_enforced_in_every_module_that_sees_tensors():
-    option = next(
-        line for line in PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"] if "jaxtyping" in line
-    )
-    checked = set(re.findall(r"course_utils\.(\w+)", option))
-    assert checked == set(MAY_IMPORT) - {"floats", "recorded"}  # which holds no code
-    from course_utils import quantities
+    options = "\n".join(PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"])
+    checked = set(re.findall(r"course_utils\.(\w+)", options))
+    assert checked == {name for name, may_import in MAY_IMPORT.items() if "torch" in may_import} - {"labs"}
+    from course_utils import layout
 
     with pytest.raises(Exception, match="Type-check error"):
-        quantities.Ledger(3)
+        layout.address(3, (0,))
+
+
+# How long it is.
+
+
+def test_no_function_has_more_than_50_lines_and_no_module_more_than_300():
+    wrong = {}
+    for path in sorted((ROOT / "course_utils").rglob("*.py")):
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "course_utils").as_posix()
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        lengths = {f"{name}: {one.name}": one.end_lineno - one.lineno + 1 for one in functions}
+        longer = {one: lines for one, lines in lengths.items() if lines > 50}
+        if len(text.splitlines()) > 300:
+            longer[name] = len(text.splitlines())
+        wrong |= {one: lines for one, lines in longer.items() if lines > TOO_LONG.get(one, 0)}
+    assert wrong == {}
+
+
+def code_lines(path: Path) -> int:
+    """Its lines without blanks, comments and docstrings."""
+    text = path.read_text(encoding="utf-8")
+    tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type != tokenize.COMMENT]
+    lines = {line for t in tokens if t.string.strip() for line in range(t.start[0], t.end[0] + 1)}
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def test_the_readmes_table_of_modules_has_each_in_the_order_of_the_course_with_its_lines_of_code():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.findall(r"^\| \[`(\w+)`\]\(course_utils/[\w.]+\) \| .+ \| ([\d,]+) \|$", readme, re.MULTILINE)
+    counted = {name: sum(map(code_lines, modules(name))) for name in MAY_IMPORT}
+    assert [name for name, _ in said] == list(counted)
+    lines = {name: int(number.replace(",", "")) for name, number in said}
+    wrong = [name for name in counted if abs(lines[name] - counted[name]) > max(10, counted[name] / 10)]
+    assert wrong == [], f"They are now {counted}."
 
 
 # What is installed.
@@ -174,12 +208,10 @@ def test_nothing_lies_at_the_top_that_no_tool_needs():
     assert top <= files | {"Makefile", "LICENSE", ".ci", ".gitignore", "notebooks", "course_utils", "tests"}
 
 
-def test_the_readme_names_all_eight_notebooks_and_both_commands():
+def test_the_readme_has_a_row_for_each_notebook_and_begins_with_both_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d) \|", readme, re.MULTILINE)
-    assert rows == list("12345678")
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        assert f"(notebooks/{path.name})" in readme
+    rows = re.findall(r"^\| (\d) \| \[[^]]+\]\(notebooks/(.+?)\) \|", readme, re.MULTILINE)
+    assert rows == [(str(n), path.name) for n, path in enumerate(NOTEBOOKS, 1)]
     assert {"make lab", "make test"} <= set(re.findall(r"^make \w+", readme, re.MULTILINE))
 
 
@@ -208,13 +240,10 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
 
 
 def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    clean = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PIP_"))
-    }
-    command = ["make", *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=clean | environment, capture_output=True, text=True, check=False
-    )
+    ours = ("MAKE", "MFLAGS", "PIP_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    run = {"cwd": folder, "env": clean | environment, "capture_output": True, "text": True}
+    return subprocess.run(["make", *arguments], check=False, **run)
 
 
 @pytest.fixture
@@ -225,12 +254,6 @@ def bare(tmp_path):
     (tmp_path / "course_utils").mkdir()
     shutil.copy(ROOT / "course_utils" / "__init__.py", tmp_path / "course_utils")
     return tmp_path
-
-
-def executable(path: Path, text: str) -> str:
-    path.write_text(text)
-    path.chmod(0o755)
-    return str(path)
 
 
 def test_make_alone_says_what_there_is(bare):
@@ -247,29 +270,29 @@ def test_lab_is_bound_to_loopback_keeps_its_token_and_passes_options_on(bare):
     assert said.rstrip().endswith("--no-browser --port=9999")
 
 
-def test_a_python_that_is_too_old_is_told_which_ones_are_not(bare):
-    old = executable(bare / "python-old", "#!/bin/sh\nexit 1\n")
-    run = make(bare, "lab", f"PYTHON={old}")
-    assert run.returncode
-    assert "needs Python 3.11, 3.12, 3.13 or 3.14" in run.stderr
-    assert "brew install" in run.stderr
-    assert not (bare / ".venv").exists()
+NO_VENV = "case \"$*\" in *'-m venv'*) mkdir .venv; exit 1;; esac"
+DISK_FULL = "echo Filesystem; echo disk 100 99 1000 99% /"
+# To root nothing is forbidden: the answer is put into the shell's mouth.
+NO_WRITING = """exec /bin/sh -c "$(printf %s "$2" | sed 's/test -w [.]/false/')\""""
 
 
-def test_a_python_without_venv_is_told_how_to_get_it(bare):
-    script = "#!/bin/sh\ncase \"$*\" in *'-m venv'*) mkdir .venv; exit 1;; esac\n"
-    run = make(bare, "test", f"PYTHON={executable(bare / 'python-without-venv', script)}")
-    assert run.returncode
-    assert "sudo apt install python3-venv" in run.stderr
-    assert not (bare / ".venv").exists()
-
-
-def test_a_full_disk_is_named_before_anything_is_installed(bare):
+@pytest.mark.parametrize(
+    ("program", "script", "option", "told"),
+    [
+        ("python", "exit 1", "PYTHON={}/python", "needs Python 3.11, 3.12, 3.13 or 3.14"),
+        ("python", NO_VENV, "PYTHON={}/python", "sudo apt install python3-venv"),
+        ("df", DISK_FULL, f"PATH={{}}:{os.environ['PATH']}", "disk is too full: the course needs 3 GB"),
+        ("sh", NO_WRITING, "SHELL={}/sh", "Copy the folder to a place of your own"),
+    ],
+    ids=["an old Python", "no venv", "a full disk", "a folder that cannot be written to"],
+)
+def test_what_is_missing_is_told_before_anything_is_installed(bare, program, script, option, told):
     (bare / "bin").mkdir()
-    executable(bare / "bin" / "df", "#!/bin/sh\necho Filesystem\necho disk 100 99 1000 99% /\n")
-    run = make(bare, "lab", PATH=f"{bare / 'bin'}:{os.environ['PATH']}")
+    (bare / "bin" / program).write_text(f"#!/bin/sh\n{script}\n")
+    (bare / "bin" / program).chmod(0o755)
+    run = make(bare, "lab", option.format(bare / "bin"))
     assert run.returncode
-    assert "disk is too full: the course needs 3 GB" in run.stderr
+    assert told in run.stderr
     assert not (bare / ".venv").exists()
 
 
@@ -290,15 +313,6 @@ def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, c
     assert "ran" not in run.stdout
     assert make(bare, command, *installed, HOME=f"{bare / 'another home'}").stdout.count("ran") >= 1
     assert list((bare / "another home").iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_to_is_named_before_anything_is_installed(bare):
-    # To root nothing is forbidden: the answer is put into the shell's mouth.
-    said_no = """#!/bin/sh\nexec /bin/sh -c "$(printf %s "$2" | sed 's/test -w [.]/false/')"\n"""
-    run = make(bare, "lab", f"SHELL={executable(bare / 'sh', said_no)}")
-    assert run.returncode
-    assert "Copy the folder to a place of your own" in run.stderr
-    assert not (bare / ".venv").exists()
 
 
 def test_clean_keeps_notebooks_and_the_backups_of_answers(bare):

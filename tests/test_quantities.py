@@ -24,47 +24,55 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
     assert ledger.total == sum(items.values())
 
 
-def test_a_comparison_is_exact_only_to_the_last_digit():
-    assert Comparison({"a": 2**60}, {"a": 2**60}).exact
-    assert not Comparison({"a": 2**60}, {"a": 2**60 + 1}).exact
-    assert Comparison({"a": 1, "b": 5}, {"a": 1, "b": 2}).largest_difference == 3
+@pytest.mark.parametrize(
+    ("predicted", "measured", "options", "ratio"),
+    [
+        (7, 7, {}, "1 exactly"),
+        (10**12, 10**12 + 1, {}, "1 +1.0e-12"),
+        (2.0**-24, 2.0**-24, {}, "1 exactly"),
+        (0, 0, {}, "both 0"),
+        (0, 3, {}, "not defined"),
+        (2, 3, {}, "1.5"),
+        (math.inf, math.inf, {}, "both infinite"),
+        (math.nan, math.nan, {}, "both NaN"),
+        # What is shown rounded is never called exact.
+        (0.03741, 0.03707, {"digits": 2}, "0.99"),
+        (0.5, 0.5, {"digits": 3}, "1.00"),
+    ],
+)
+def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, options, ratio):
+    comparison = Comparison({"a": predicted}, {"a": measured}, **options)
+    assert repr(comparison).splitlines()[1].endswith(f"  {ratio}")
+    assert comparison.exact == (predicted == measured)
 
 
-def test_a_comparison_never_calls_two_different_numbers_equal():
-    assert "1 exactly" in repr(Comparison({"a": 7}, {"a": 7}))
-    assert "1 exactly" not in repr(Comparison({"a": 10**12}, {"a": 10**12 + 1}))
-    assert "1 +1.0e-12" in repr(Comparison({"a": 10**12}, {"a": 10**12 + 1}))
-    assert "both 0" in repr(Comparison({"a": 0}, {"a": 0}))
-    assert "not defined" in repr(Comparison({"a": 0}, {"a": 3}))
-
-
-def test_exactly_is_said_of_whole_numbers_and_equal_bits_never_of_rounded_figures_or_of_inf_over_inf():
-    assert "exactly" not in repr(Comparison({"a": math.inf, "b": math.nan}, {"a": math.inf, "b": math.nan}))
+def test_digits_are_those_shown():
     shown = repr(Comparison({"a": 0.03741}, {"a": 0.03707}, digits=2))
-    assert shown.splitlines()[1].split() == ["a", "0.037", "0.037", "0.99"]
-    assert "exactly" not in repr(Comparison({"a": 0.5, "b": 2}, {"a": 0.5, "b": 2}, digits=3))
-    assert "1 exactly" in repr(Comparison({"a": 2.0**-24}, {"a": 2.0**-24}))
+    assert shown.splitlines()[1].split()[:3] == ["a", "0.037", "0.037"]
 
 
 def test_the_readers_guess_stands_in_front_once_there_is_one():
-    assert "guess" not in repr(Comparison({"a": 1}, {"a": 1}, guess=...))
     assert repr(Comparison({"a": 1}, {"a": 1}, guess=42)).splitlines()[1].split()[:3] == ["a", "42", "1"]
-    assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess={"a": ...}))
+    for none_yet in (..., None, {"a": ...}):
+        assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess=none_yet))
 
 
-def test_nan_is_never_hidden_and_equal_infinities_do_not_differ():
-    for items in ({"a": 1, "b": math.nan}, {"a": math.nan, "b": 1}):
-        assert math.isnan(Comparison(items, {"a": 1, "b": 1}).largest_difference)
-    assert Comparison({"a": math.inf}, {"a": math.inf}).largest_difference == 0
-    with pytest.raises(ValueError, match="at least one item"):
-        Comparison({}, {})
-
-
-@pytest.mark.parametrize("guess", ["128", "128 bytes", [128]])
-def test_a_guess_that_is_no_number_gets_a_sentence(guess):
-    with pytest.raises(ValueError, match="plain number, without quotes"):
-        Comparison({"a": 1}, {"a": 1}, guess=guess)
-    assert "guess" not in repr(Comparison({"a": 1}, {"a": 1}, guess=None))
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: Comparison({}, {}), "at least one item"),
+        (lambda: Comparison({"a": 1}, {"a": 1, "b": 2}), "these stand on one side alone: b."),
+        (lambda: Comparison(Ledger({"a": 1}, "s"), {"a": 1}, "bytes"), "not bytes with s."),
+        *(
+            (lambda guess=guess: Comparison({"a": 1}, {"a": 1}, guess=guess), "plain number, without quotes")
+            for guess in ("128", "128 bytes", [128])
+        ),
+    ],
+)
+def test_what_cannot_be_compared_gets_a_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=r"\.$") as caught:
+        wrong()
+    assert sentence in str(caught.value)
 
 
 def test_tables_escape_what_they_show():
@@ -78,13 +86,15 @@ def test_tables_escape_what_they_show():
         (bytes_text(128), "128 bytes"),
         (bytes_text(2**20), "1,048,576 bytes = 1 MiB = 1.05 MB"),
         (bytes_text(80 * 10**9), "80,000,000,000 bytes = 74.5 GiB = 80 GB"),
+        (bytes_text(-(2**30)), "-1,073,741,824 bytes = -1 GiB = -1.07 GB"),
+        (bytes_text(1000 * 2**20), "1,048,576,000 bytes = 1,000 MiB = 1.05 GB"),
         (flops_text(6.3e24), "6.3 YFLOPs"),
+        (flops_text(999_499), "999 kFLOPs"),
         (flops_text(999_999), "1 MFLOPs"),
+        (flops_text(-5e12), "-5 TFLOPs"),
         (rate_text(1979e12 / 2), "990 TFLOP/s"),
         (seconds_text(0), "0 ns"),
         (seconds_text(0.9996), "1 s"),
-        (flops_text(-5e12), "-5 TFLOPs"),
-        (bytes_text(-(2**30)), "-1,073,741,824 bytes = -1 GiB = -1.07 GB"),
         (seconds_text(59.9), "59.9 s"),
         (seconds_text(143.927 * 86400), "144 days"),
         (seconds_text(-0.002), "-2 ms"),

@@ -4,7 +4,6 @@ import functools
 import itertools
 import math
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,10 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from course_utils import figures, measure, models, predict
+from course_utils import measure, models, predict
 from course_utils.measure import memory
 
-untimed = settings(deadline=None, max_examples=20)
 KINDS = ("linear", "MLP", "explicit", "fused")
 
 
@@ -50,98 +48,69 @@ def measured(blocks, x, segment, **options):
         return models.recomputed(blocks, x, segment, **options)
 
     def step():
-        forward().sum().backward()
+        flops.append(measure.flops(lambda: forward().sum().backward()).total)
 
-    weights = list(blocks.parameters())
+    weights, flops = list(blocks.parameters()), []
     kept = measure.saved_bytes(forward, exclude=weights)
-    return kept, measure.peak_saved_bytes(step, exclude=weights), measure.flops(step).total
+    return kept, measure.peak_saved_bytes(step, exclude=weights), *flops
 
 
-def predicted(stack, segment, early_stop=True):
-    flops = stack.step_flops(segment, early_stop=early_stop)
+def predicted(stack, segment, **options):
+    flops = stack.step_flops(segment, **options)
     return stack.kept_bytes(segment), stack.peak_bytes(segment).total, flops.total
-
-
-# The prediction is the measurement.
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("layers", [1, 2, 6])
-def test_bytes_and_flops_of_every_segment_are_those_that_torch_counts(kind, layers):
-    blocks, stack = blocks_of(kind, layers), stack_of(kind, layers, 2, 5)
-    for segment in range(layers + 1):
-        x = torch.randn(2, 5, 8, requires_grad=True)
-        assert measured(blocks, x, segment) == predicted(stack, segment)
-
-
-def test_every_segment_of_every_stack_of_up_to_16_mlp_blocks_is_exact():
-    for layers in range(1, 17):
-        blocks, stack = blocks_of("MLP", layers, width=2), stack_of("MLP", layers, 1, 3, width=2)
-        weights = list(blocks.parameters())
-        for segment in range(layers + 1):
-            x = torch.randn(3, 2, requires_grad=True)
-            step = functools.partial(step_of, blocks, x, segment)
-            assert measure.peak_saved_bytes(step, exclude=weights) == stack.peak_bytes(segment).total
 
 
 def step_of(blocks, x, segment):
     models.recomputed(blocks, x, segment).sum().backward()
 
 
-@untimed
-@given(st.sampled_from(KINDS), st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.data())
-def test_batch_sequence_and_early_stop_are_counted_too(kind, batch, sequence, layers, data):
-    segment, early_stop = data.draw(st.integers(0, layers)), data.draw(st.booleans())
-    blocks, stack = blocks_of(kind, layers), stack_of(kind, layers, batch, sequence)
-    x = torch.randn(batch, sequence, 8, requires_grad=True)
-    assert measured(blocks, x, segment, early_stop=early_stop) == predicted(stack, segment, early_stop)
+# The prediction is the measurement.
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_keeps_its_own_bytes(kind):
-    blocks = blocks_of(kind, 4, dtype=torch.bfloat16)
-    for segment in (0, 1, 3):
-        x = torch.randn(2, 5, 8, dtype=torch.bfloat16, requires_grad=True)
-        assert measured(blocks, x, segment) == predicted(stack_of(kind, 4, 2, 5, dtype="bf16"), segment)
+@settings(max_examples=40)
+@given(
+    st.sampled_from(KINDS),
+    *(st.integers(1, 4), st.integers(1, 3), st.integers(1, 9)),
+    *(st.booleans(), st.booleans()),
+    st.sampled_from(["fp32", "bf16"]),
+    st.data(),
+)
+def test_bytes_flops_and_parameters_of_every_segment_are_those_that_torch_counts(
+    kind, layers, batch, sequence, early_stop, input_grad, dtype, data
+):
+    segment = data.draw(st.integers(0, layers))
+    blocks = blocks_of(kind, layers, dtype=measure.DTYPES[dtype])
+    stack = stack_of(kind, layers, batch, sequence, dtype=dtype)
+    x = torch.randn(batch, sequence, 8, dtype=measure.DTYPES[dtype], requires_grad=input_grad)
+    found = measured(blocks, x, segment, early_stop=early_stop)
+    # Plain data save the first product of its input's gradient, and no bytes.
+    assert found == predicted(stack, segment, early_stop=early_stop, input_grad=input_grad)
+    assert layers * stack.parameters == sum(p.numel() for p in blocks.parameters())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_plain_data_save_the_first_product_its_inputs_gradient_and_no_bytes(kind):
-    blocks, stack, x = blocks_of(kind, 3), stack_of(kind, 3, 2, 5), torch.randn(2, 5, 8)
-    for segment in range(4):
-        kept, peak, flops = measured(blocks, x, segment)
-        assert (kept, peak) == (stack.kept_bytes(segment), stack.peak_bytes(segment).total)
-        assert flops == stack.step_flops(segment, input_grad=False).total
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_stack_has_the_parameters_of_its_blocks(kind):
-    blocks = blocks_of(kind, 3)
-    assert 3 * stack_of(kind, 3, 2, 5).parameters == sum(p.numel() for p in blocks.parameters())
-
-
+@pytest.mark.parametrize(
+    ("layers", "batch", "sequence", "heads", "above_what_is_kept"),
+    [
+        (2, 1, 1, 1, False),
+        (2, 2, 4, 2, False),
+        (1, 2, 4, 1, False),
+        (2, 1, 40, 2, False),
+        (1, 2, 40, 2, True),
+        (2, 1, 100, 1, True),
+    ],
+)
 @pytest.mark.parametrize("early_stop", [True, False])
-def test_scores_alone_computed_again_are_exact_where_they_set_the_peak_and_where_not(early_stop):
-    mix = functools.partial(models.recomputed_attention, early_stop=early_stop)
-    peaks_above_kept = set()
-    for layers, batch, sequence, heads in itertools.product((1, 3), (1, 2), (1, 4, 40, 100), (1, 2)):
-        blocks = nn.ModuleList(models.Block(8, heads, generator=seeded()) for _ in range(layers))
-        for block in blocks:
-            block.attention.mix = mix
-        shape = predict.Transformer(layers, 8, heads, 11, sequence)
-        stack = predict.transformer_stack(shape, batch, sequence, scores_again=True)
-        x = torch.randn(batch, sequence, 8, requires_grad=True)
-        assert measured(blocks, x, 0) == predicted(stack, 0, early_stop)
-        peaks_above_kept.add(stack.again_bytes > 0)
-    assert peaks_above_kept == {True, False}
-
-
-def test_the_scores_cost_two_products_less_one_and_save_their_square():
-    shape = predict.Transformer(layers=3, width=8, heads=2, vocabulary=11, context=64)
-    usual, less = (predict.transformer_stack(shape, 4, 64, scores_again=a) for a in (False, True))
-    assert usual.kept_bytes(0) - less.kept_bytes(0) == 3 * 4 * 2 * 64 * 64 * 4  # L × B × A × S² × bytes
-    assert less.step_flops(0)["recompute"] == 3 * 2 * 4 * 64 * 64 * 8  # L × 2BS²H
-    assert less.step_flops(0, early_stop=False)["recompute"] == 3 * 4 * 4 * 64 * 64 * 8
+def test_scores_alone_computed_again_are_exact_where_they_set_the_peak_and_where_not(
+    layers, batch, sequence, heads, above_what_is_kept, early_stop
+):
+    blocks = nn.ModuleList(models.Block(8, heads, generator=seeded()) for _ in range(layers))
+    for block in blocks:
+        block.attention.mix = functools.partial(models.recomputed_attention, early_stop=early_stop)
+    shape = predict.Transformer(layers, 8, heads, 11, sequence)
+    stack = predict.transformer_stack(shape, batch, sequence, scores_again=True)
+    x = torch.randn(batch, sequence, 8, requires_grad=True)
+    assert measured(blocks, x, 0) == predicted(stack, 0, early_stop=early_stop)
+    assert (stack.again_bytes > 0) == above_what_is_kept
 
 
 def test_recomputed_attention_keeps_no_bit_of_its_gradients_from_being_the_same():
@@ -162,12 +131,6 @@ def test_eight_blocks_cost_eight_sixths_and_with_early_stop_from_seven_on():
         assert stack.flops_ratio(segment, early_stop=False) == pytest.approx(8 / 6, rel=1e-12)
         assert stack.flops_ratio(segment) == pytest.approx((6 + 2 - 1 / segment) / 6, rel=1e-12)
     assert stack.flops_ratio(0) == 1
-
-
-def test_the_forward_keeps_an_input_a_segment():
-    stack = predict.mlp_stack(8, batch=32, width=64)
-    numbers = 32 * 64 * 4
-    assert [stack.kept_bytes(s) for s in (0, 1, 2, 4, 8)] == [numbers * n for n in (72, 8, 4, 2, 1)]
 
 
 def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
@@ -205,13 +168,11 @@ def test_the_best_segments_of_sixteen_blocks():
     assert predict.mlp_stack(1, 32, 64).best_segment == 0  # it helps nothing
 
 
-def test_of_equal_peaks_the_best_is_the_cheapest():
-    for layers in (2, 3, 4, 5, 7, 12):
-        stack = predict.linear_stack(layers, 1, 1)
-        best = stack.best_segment
-        least = stack.peak_bytes(best).total
-        alike = [s for s in range(layers + 1) if stack.peak_bytes(s).total == least]
-        assert stack.step_flops(best).total == min(stack.step_flops(s).total for s in alike)
+@pytest.mark.parametrize("layers", [2, 3, 4, 5, 7, 12])
+def test_of_equal_peaks_the_best_is_the_cheapest(layers):
+    stack = predict.linear_stack(layers, 1, 1)
+    costs = {s: (stack.peak_bytes(s).total, stack.step_flops(s).total) for s in range(layers + 1)}
+    assert costs[stack.best_segment] == min(costs.values())
 
 
 # What runs.
@@ -236,48 +197,26 @@ def gradients_with_dropout(segment, **options):
     return [x.grad, *(p.grad for p in blocks.parameters())]
 
 
-@pytest.mark.parametrize("segment", [1, 2, 3, 4])
-def test_dropout_drops_the_same_numbers_again_if_generators_are_restored(segment):
-    plain = gradients_with_dropout(0)
-    assert all(map(torch.equal, plain, gradients_with_dropout(segment)))
-    other = gradients_with_dropout(segment, preserve_rng_state=False)
-    assert not all(map(torch.equal, plain, other))
-
-
-def test_a_step_leaves_the_generator_where_it_would_be_without_recomputing():
-    states = []
-    for segment in (0, 2):
-        gradients_with_dropout(segment)
-        states.append(torch.get_rng_state())
-    assert torch.equal(*states)
+def test_dropout_drops_the_same_numbers_again_if_generators_are_restored():
+    plain, state = gradients_with_dropout(0), torch.get_rng_state()
+    for segment in (1, 3):
+        assert all(map(torch.equal, plain, gradients_with_dropout(segment)))
+        assert torch.equal(torch.get_rng_state(), state)  # where it would be without recomputing
+        other = gradients_with_dropout(segment, preserve_rng_state=False)
+        assert not all(map(torch.equal, plain, other))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_recomputing_changes_no_bit_of_result_and_gradients(kind, early_stop):
     found = []
-    for segment in (0, 1, 2, 3):
+    for segment in (0, 1, 2):
         blocks = blocks_of(kind, 3)
         x = torch.randn(2, 5, 8, generator=seeded(1)).requires_grad_()
         result = models.recomputed(blocks, x, segment, early_stop=early_stop)
         result.pow(2).mean().backward()
         found.append([result, x.grad, *(p.grad for p in blocks.parameters())])
     assert all(all(map(torch.equal, found[0], other)) for other in found[1:])
-
-
-def test_each_block_runs_once_and_with_segments_twice():
-    runs = []
-
-    class Counted(models.MLPBlock):
-        def forward(self, x):
-            runs.append(1)
-            return super().forward(x)
-
-    blocks = nn.ModuleList(Counted(4, generator=seeded()) for _ in range(6))
-    for segment, expected in ((0, 6), (1, 12), (4, 12)):
-        runs.clear()
-        step_of(blocks, torch.randn(3, 4, requires_grad=True), segment)
-        assert len(runs) == expected
 
 
 def test_an_mlp_block_is_what_it_says():
@@ -345,41 +284,35 @@ def test_tensors_that_a_hook_moves_elsewhere_count_where_they_are_kept():
     assert measure.peak_saved_bytes(step) == 16 * 4
 
 
-# The figure.
-
-
-def test_the_frontier_draws_each_segment_and_names_the_best():
-    figure = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
-    line, points, measured_points = (
-        axes_line.get_xydata().tolist() for axes_line in figure.axes[0].get_lines()
-    )
-    assert line == points == [[1.0, 90], [1.2, 20], [1.25, 30]]
-    assert measured_points == [[1.2, 21]]
-    assert figure.axes[0].get_title(loc="left") == "Segments of 1 keep least"
-    assert plt.get_fignums() == []
-
-
 # Nonsense.
 
 
-def test_wrong_sizes_raise_sentences():
-    stack = predict.mlp_stack(4, 1, 1)
-    with pytest.raises(ValueError, match=r"^A segment has at most all 4 blocks, and 0 .* got 5\.$"):
-        stack.peak_bytes(5)
-    with pytest.raises(ValueError, match=r"^segment is a size, a whole number from 0 up; got -1\.$"):
-        stack.kept_bytes(-1)
-    with pytest.raises(ValueError, match=r"^A stack has at least one block; got 0 layers\.$"):
-        predict.linear_stack(0, 1, 1)
-    with pytest.raises(ValueError, match=r"^There is no dtype 'fp12' here"):
-        predict.mlp_stack(1, 1, 1, dtype="fp12")
-    with pytest.raises(ValueError, match=r"^A segment is a number of blocks, or 0"):
-        models.recomputed(blocks_of("MLP", 2), torch.ones(1, 8), -1)
+STACK, SHAPE = predict.mlp_stack(4, 1, 1), predict.Transformer(2, 8, 2, 11, 4)
+AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
 
 
-def test_scores_again_stands_alone():
-    shape = predict.Transformer(2, 8, 2, 11, 4)
-    with pytest.raises(ValueError, match="attention that is not fused"):
-        predict.transformer_stack(shape, 1, 4, fused=True, scores_again=True)
-    with pytest.raises(ValueError, match="the segment has to be 0"):
-        predict.transformer_stack(shape, 1, 4, scores_again=True).peak_bytes(1)
-    assert predict.transformer_stack(shape, 1, 4, scores_again=True).best_segment == 0
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: STACK.peak_bytes(5), r"^A segment has at most all 4 blocks, and 0 .* got 5\.$"),
+        (lambda: STACK.kept_bytes(-1), r"^segment is a size, a whole number from 0 up; got -1\.$"),
+        (lambda: predict.linear_stack(0, 1, 1), r"^A stack has at least one block; got 0 layers\.$"),
+        (lambda: predict.mlp_stack(1, 1, 1, dtype="fp12"), r"^There is no dtype 'fp12' here"),
+        (
+            lambda: step_of(blocks_of("MLP", 2), torch.ones(1, 8), -1),
+            r"^A segment is a number of blocks, or 0",
+        ),
+        (
+            lambda: predict.transformer_stack(SHAPE, 1, 4, fused=True, scores_again=True),
+            "attention that is not fused",
+        ),
+        (lambda: AGAIN.peak_bytes(1), "the segment has to be 0"),
+    ],
+)
+def test_what_cannot_be_raises_a_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        wrong()
+
+
+def test_where_scores_are_computed_again_no_segment_is_best():
+    assert AGAIN.best_segments == [0]

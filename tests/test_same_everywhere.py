@@ -4,86 +4,69 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import ROOT
 
-DRAWS = """
-import sys
-from hypothesis import given, settings, strategies as st
+ANYTHING = st.tuples(
+    st.integers(), st.floats(), st.text(), st.lists(st.sampled_from("abc")), st.sets(st.text("ab"))
+)
+ELSEWHERE = """
 import tests.conftest
-import torch
+from hypothesis import settings
+from tests.test_same_everywhere import examples
 
-if "modules" in sys.argv:
-    import course_utils.labs, course_utils.checks.floats
-
-@settings(max_examples=200)
-@given(st.tuples(st.integers(), st.floats(), st.text(), st.lists(st.sampled_from("abc")), st.sets(st.text("ab"))))
-def test_draws(drawn):
-    print(ascii((*drawn[:-1], sorted(drawn[-1]), torch.rand(1).item())))
-
-test_draws()
+import course_utils.labs, course_utils.checks.floats
+print(*examples(settings()), *examples(settings()), *examples(settings.get_profile("same everywhere")), sep="\\n")
 """
 
 
-def drawing(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen:
-    """A property test in a process of its own, which says what it draws."""
-    folder.mkdir(parents=True)
-    script = folder / "test_draws.py"
-    script.write_text(DRAWS)
-    return subprocess.Popen(
-        [sys.executable, script, *arguments],
-        cwd=folder,
-        env={name: value for name, value in os.environ.items() if name not in ("CI", "HYPOTHESIS_PROFILE")}
-        | {"PYTHONPATH": str(ROOT)}
-        | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def examples(chosen: settings) -> list[str]:
+    """What a property test draws under these settings, torch's numbers included."""
+    found = []
+
+    @settings(chosen, max_examples=100)
+    @given(ANYTHING)
+    def draw(drawn):
+        found.append(ascii((*drawn[:-1], sorted(drawn[-1]), torch.rand(1).item())))
+
+    draw()
+    return found
 
 
 def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_folder_and_the_language(tmp_path):
-    elsewhere = {"PYTHONHASHSEED": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "Pacific/Kiritimati"}
-    processes = [
-        drawing(tmp_path / "here", PYTHONHASHSEED="1"),
-        drawing(tmp_path / "tests" / "clone", "modules", **elsewhere),
-        drawing(tmp_path / "in CI", CI="true"),
-        drawing(tmp_path / "explored", HYPOTHESIS_PROFILE="explore"),
-        drawing(tmp_path / "explored in CI", HYPOTHESIS_PROFILE="explore", CI="true"),
-    ]
-    here, there, in_ci, explored, explored_in_ci = (
-        process.communicate()[0].splitlines() for process in processes
+    folder = tmp_path / "tests" / "clone"
+    folder.mkdir(parents=True)
+    strange = {"PYTHONHASHSEED": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "Pacific/Kiritimati", "CI": "true"}
+    strange |= {"PYTHONPATH": str(ROOT), "HYPOTHESIS_PROFILE": "explore"}
+    run = [sys.executable, "-c", ELSEWHERE]
+    said = subprocess.run(
+        run, cwd=folder, env=os.environ | strange, capture_output=True, text=True, check=True
     )
-    assert len(here) == 200
-    assert len(set(here)) > 150
+    here, lines = examples(settings.get_profile("same everywhere")), said.stdout.splitlines()
+    assert len(here) == 100
+    assert len(set(here)) > 75
+    explored, explored_again, there = lines[:100], lines[100:200], lines[200:]
     assert there == here
-    assert in_ci == here
-    assert here != explored != explored_in_ci != here
+    assert here != explored != explored_again != here
 
 
 def test_every_property_test_is_derandomised_and_keeps_nothing(request):
     tests = [item.obj for item in request.session.items if item.get_closest_marker("hypothesis")]
-    for test in tests:
-        chosen = test._hypothesis_internal_use_settings
-        assert chosen.derandomize, test
-        assert chosen.database is None, test
-        assert chosen.deadline is None, test
-
-
-def test_what_a_run_explores_is_drawn_anew_and_kept_nowhere():
-    assert not settings.get_profile("explore").derandomize
+    for chosen in (
+        settings.get_profile("same everywhere"),
+        *(t._hypothesis_internal_use_settings for t in tests),
+    ):
+        assert (chosen.derandomize, chosen.database, chosen.deadline) == (True, None, None)
     assert settings.get_profile("explore").database is None
 
 
 @pytest.mark.parametrize("_", range(2))
 def test_each_test_begins_with_the_same_random_numbers(_):
-    assert (random.random(), np.random.rand(), torch.rand(1).item()) == (
-        0.8444218515250481,
-        0.5488135039273248,
-        0.49625658988952637,
-    )
+    first = random.random(), np.random.rand(), torch.rand(1).item()
+    assert first == (0.8444218515250481, 0.5488135039273248, 0.49625658988952637)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -59,14 +60,12 @@ def test_twice_the_machines_save_more_often_by_the_root_of_two(save_s, failure_s
     assert young**2 == pytest.approx(2 * save_s * failure_s)
 
 
-def test_where_saving_takes_longer_than_machines_live_daly_waits_for_one_failure():
+def test_at_the_ends_daly_waits_for_one_failure_and_a_run_that_never_gets_through_loses_all():
     assert predict.daly_seconds(100, 50) == predict.daly_seconds(101, 50) == 50
-
-
-def test_a_run_that_never_gets_through_loses_all():
     assert predict.wasted_share(1e9, 60, 1.0) == 1.0
     assert predict.wasted_share(1e-9, 60, 1e9) == pytest.approx(1.0)
     assert predict.wasted_share(1e-300, 1e-300, 1e300) == 0.5
+    assert account(machines=10**12)["time, with that"] == "never done"
 
 
 @pytest.mark.parametrize(
@@ -89,10 +88,13 @@ def test_a_time_that_is_none_gets_a_sentence(wrong):
 # The account of a whole run.
 
 
-def account(**changes):
+def the_account(model="Llama 3 70B", **changes):
     order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "mfu": 0.5, **changes}
-    table = predict.training_account(predict.MODELS["Llama 3 70B"], MACHINES["H100 SXM"], **order)
-    return {row[0]: row[-1] for row in table.rows if row[0]}
+    return predict.training_account(predict.MODELS[model], MACHINES["H100 SXM"], **order)
+
+
+def account(**changes):
+    return {row[0]: row[-1] for row in the_account(**changes).rows if row[0]}
 
 
 def test_the_account_of_llama_3_70b_by_hand():
@@ -134,7 +136,7 @@ def test_a_checkpoint_holds_what_the_recipe_would_not_make_anew(recipe, nbytes):
 
 @pytest.mark.parametrize("recipe", ["fp32 adamw", "bf16+master adamw"])
 def test_what_a_step_adds_to_the_state_is_what_fake_tensors_count(recipe):
-    shape = predict.MODELS["GPT-2 small"]
+    shape = replace(predict.MODELS["GPT-2 small"], layers=2)
     table = predict.training_account(shape, MACHINES["H100 SXM"], 1, recipe, 1e10, batch=2)
     begin = [row[0] for row in table.rows].index("added by a step")
     ways = {"fused": True, "fused_norm": True}
@@ -144,17 +146,13 @@ def test_what_a_step_adds_to_the_state_is_what_fake_tensors_count(recipe):
 
 
 def test_the_account_says_what_fits_and_what_does_not():
-    table = predict.training_account(
-        *(predict.MODELS["Llama 3 70B"], MACHINES["H100 SXM"], 8, "bf16+master adamw", 15e12)
-    )
+    table = the_account(machines=8)
     rooms = [row[-1] for row in table.rows if "GB: " in row[-1]]
     assert len(rooms) == 2
     assert all("too much" in room for room in rooms)
     held = 16 * 70_553_706_496 / 8 + 230_479_101_960  # tests/test_step.py counts the second
     assert rooms[0] == f"{held / 1e9:.0f} GB: {(held - 80e9) / 1e9:.0f} GB too much"
-    small = predict.training_account(
-        *(predict.MODELS["GPT-2 small"], MACHINES["H100 SXM"], 1, "fp32 adamw", 1e10)
-    )
+    small = the_account("GPT-2 small", machines=1, recipe="fp32 adamw", tokens=1e10)
     assert all(row[-1].endswith(" left") for row in small.rows if "GB: " in row[-1])
 
 
@@ -175,13 +173,7 @@ def test_an_account_of_nonsense_gets_a_sentence(changes, words):
         account(**changes)
 
 
-def test_a_run_that_loses_everything_is_never_done():
-    assert account(machines=10**12)["time, with that"] == "never done"
-
-
-def test_a_table_shows_its_rows_and_escapes_them():
-    table = predict.training_account(
-        *(predict.MODELS["GPT-2 small"], MACHINES["H100 SXM"], 1, "fp32 adamw", 1e10)
-    )
+def test_a_table_shows_its_rows():
+    table = the_account()
     assert len(repr(table).splitlines()) == len(table.rows)
     assert table._repr_html_().count("<tr>") == len(table.rows)

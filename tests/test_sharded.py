@@ -5,8 +5,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,9 +15,11 @@ import torch.distributed.checkpoint as dcp
 from course_utils import checkpoints, measure, models
 from course_utils.training import sharded
 from course_utils.workers import process
+from tests import ROOT
 from tests.waiting import has_ended, wait_until
 
 P, TENSORS = 64 * 128 + 128 * 64, 2
+SAVED_AND_LOADED = "course_utils.training.sharded.saved_and_loaded"
 
 
 @pytest.fixture(scope="module")
@@ -32,31 +32,20 @@ def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
     order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("TMPDIR", str(folder.parent))  # where the launcher would leave something
-        return process.result_of("course_utils.training.sharded.saved_and_loaded", order, at_most_s=100)
+        return process.result_of("tests.talking.where_they_meet", order, at_most_s=100)
 
 
-def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
-    told: list[measure.Step] = []
-    with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
-        told.extend(process.steps_of("tests.talking.orphaned", {}, at_most_s=60))
-    (child,) = (step.numbers["child"] for step in told if step.numbers)
-    wait_until_gone({child})
-
-
-def test_no_folder_of_the_launcher_is_left_behind(reports, folder):
-    assert reports
+def test_its_processes_meet_at_loopback_whatever_the_machine_is_called_and_leave_no_folder(reports, folder):
+    started = [report for of_all in reports.values() if len(of_all) > 1 for report in of_all]
+    met = {(report["address"], report["interface"]) for report in started}
+    assert met == {("127.0.0.1", sharded.LOOPBACK)}
     assert [path.name for path in folder.parent.iterdir()] == ["state"]
 
 
-def test_a_state_is_saved_and_loaded_by_somebody(tmp_path):
-    for save_by, load_by in ((0, [1]), (1, [0])):
-        with pytest.raises(ValueError, match="1 process or more"):
-            sharded.saved_and_loaded(print, str(tmp_path), save_by, load_by)
-
-
-def test_its_processes_meet_at_loopback_whatever_the_machine_is_called():
-    here = {"address": "127.0.0.1", "interface": sharded.LOOPBACK}
-    assert process.result_of("tests.talking.where_they_meet", {}, at_most_s=100) == {"met": [here, here]}
+@pytest.mark.parametrize(("save_by", "load_by"), [(0, [1]), (1, [0])])
+def test_a_state_is_saved_and_loaded_by_somebody(tmp_path, save_by, load_by):
+    with pytest.raises(ValueError, match="1 process or more"):
+        sharded.saved_and_loaded(print, str(tmp_path), save_by, load_by)
 
 
 def test_every_process_holds_its_part_of_one_state(reports):
@@ -68,14 +57,7 @@ def test_every_process_holds_its_part_of_one_state(reports):
     assert [report["bytes"] for report in reports["saved by 2"]] == [6 * P + shared] * 2
 
 
-def test_the_files_hold_the_numbers_that_training_in_one_process_would_read(reports, folder):
-    state = sharded.whole_state()
-    fresh = sharded.digest(state)
-    dcp.load(state, checkpoint_id=folder)
-    assert sharded.digest(state) == reports["saved by 2"][0]["digest"] != fresh
-    assert sharded.held_bytes(state) == 12 * P + 4 * TENSORS
-
-
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 def test_training_over_two_processes_is_training_on_both_of_their_batches(reports, folder):
     """The mean of two gradients is that of one batch of both; rounded elsewhere, so not to the last bit."""
     model = models.MLP(sharded.WIDTHS, nonlinearity="gelu", generator=torch.Generator().manual_seed(0))
@@ -87,37 +69,12 @@ def test_training_over_two_processes_is_training_on_both_of_their_batches(report
         (model(x) - x).square().mean().backward()
         optimizer.step()
     state = sharded.whole_state()
+    fresh = sharded.digest(state)
     dcp.load(state, checkpoint_id=folder)
+    assert sharded.digest(state) == reports["saved by 2"][0]["digest"] != fresh
+    assert sharded.held_bytes(state) == 12 * P + 4 * TENSORS
     for name, weight in model.state_dict().items():
         torch.testing.assert_close(state["model"][name], weight, rtol=1e-4, atol=1e-6)
-
-
-def test_the_command_torchrun_saves_the_same(reports, tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(
-        "import os, pathlib, sys\nfrom course_utils.training import sharded\n"
-        "report = sharded._within_a_group(sharded._train_and_save, sys.argv[1])\n"
-        "pathlib.Path(sys.argv[1] + os.environ['RANK']).write_text(report['digest'])\n"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--local-addr=127.0.0.1",  # not the machine's own name, which may take long to look up
-        "--nproc-per-node=2",
-        "--max-restarts=2",
-    ]
-    subprocess.run(
-        [*command, str(script), str(tmp_path / "state")],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=True,
-    )
-    digests = [(tmp_path / f"state{rank}").read_text() for rank in range(2)]
-    assert digests == [reports["saved by 2"][0]["digest"]] * 2
 
 
 class Payload:
@@ -128,18 +85,21 @@ class Payload:
         return os.mkdir, (str(self.trace),)
 
 
-def test_its_metadata_can_run_code_and_checkpoints_refuses_it(reports, folder, tmp_path):
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_its_metadata_can_run_code_and_checkpoints_refuses_it(tmp_path):
     trace = tmp_path / "it ran"
     (tmp_path / ".metadata").write_bytes(pickle.dumps(Payload(trace)))
-    with pytest.raises(ValueError, match="not"):
-        checkpoints.load(tmp_path / ".metadata")
-    with pytest.raises(ValueError, match="is no file"):
-        checkpoints.load(folder)
-    assert checkpoints.newest(folder) is None
+    for path, why in ((tmp_path / ".metadata", "is no checkpoint"), (tmp_path, "is no file")):
+        with pytest.raises(ValueError, match=why):
+            checkpoints.load(path)
+    assert checkpoints.newest(tmp_path) is None
     assert not trace.exists()
     with pytest.raises(dcp.CheckpointException):  # by then the code has run
         dcp.load({"w": torch.zeros(1)}, checkpoint_id=tmp_path)
     assert trace.exists()
+
+
+# How they end.
 
 
 def started_by(process: psutil.Process) -> set[int]:
@@ -150,33 +110,30 @@ def wait_until_gone(pids: set[int]) -> None:
     wait_until(lambda: all(map(has_ended, pids)), "all of its processes have ended")
 
 
-def until_processes(steps: Iterator[measure.Step], of: psutil.Process, count: int) -> set[int]:
-    """Step on until so many processes run below one."""
-    for _ in steps:
-        if len(started_by(of)) >= count:
-            return started_by(of)
-    raise AssertionError("it ended before")
+def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
+    heard: list[measure.Step] = []
+    with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
+        heard.extend(process.steps_of("tests.talking.orphaned", {}, at_most_s=60))
+    (child,) = (step.numbers["child"] for step in heard if step.numbers)
+    wait_until_gone({child})
 
 
 def test_whoever_drops_it_kills_its_workers_too(tmp_path):
     order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
-    steps = process.steps_of("course_utils.training.sharded.saved_and_loaded", order)
-    pids = until_processes(steps, psutil.Process(), 3) - {0}
+    steps = process.steps_of(SAVED_AND_LOADED, order)
+    pids = next(pids for _ in steps if len(pids := started_by(psutil.Process())) >= 3)
     steps.close()
     wait_until_gone(pids)
 
 
 def test_its_workers_end_when_the_parent_is_killed(tmp_path):
     order = {"folder": str(tmp_path / "state"), "save_by": 2, "load_by": [2]}
-    code = (
-        "from course_utils.workers import process\n"
-        f"process.result_of('course_utils.training.sharded.saved_and_loaded', {order!r})\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent)
+    code = f"from course_utils.workers import process\nprocess.result_of({SAVED_AND_LOADED!r}, {order!r})"
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     try:
-        workers = partial(started_by, psutil.Process(parent.pid))
-        wait_until(lambda: len(workers()) >= 3, "its workers run")
-        pids = workers()
+        workers = psutil.Process(parent.pid)
+        wait_until(lambda: len(started_by(workers)) >= 3, "its workers run")
+        pids = started_by(workers)
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()

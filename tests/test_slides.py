@@ -11,17 +11,17 @@ from course_utils.room.slides.choice import is_preparation, is_shown, pieces
 from course_utils.room.slides.deck import deck
 from tests import NOTEBOOKS
 
-DECKS = {path.stem: deck(path) for path in NOTEBOOKS}
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}
 
 
 class Read(HTMLParser):
-    """What a deck would load, where its links lead, its pictures' words and its text outside code."""
+    """A notebook's deck: what it would load, where its links lead, its pictures' words and its text outside code."""
 
-    def __init__(self, html):
+    def __init__(self, path):
         super().__init__()
+        self.cells, self.html = nbformat.read(path, as_version=4).cells, deck(path)
         self.loads, self.links, self.pictures, self.text, self.inside = [], [], [], "", []
-        self.feed(html)
+        self.feed(self.html)
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
@@ -42,45 +42,38 @@ class Read(HTMLParser):
         self.text += "" if self.inside else data
 
 
-READ = {name: Read(html) for name, html in DECKS.items()}
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def shown(request):
+    return Read(request.param)
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_a_deck_is_one_file_that_loads_nothing(name):
-    assert [load[:60] for load in READ[name].loads if not load.startswith("data:")] == []
-    assert re.findall(r"@import|url\(", DECKS[name]) == []
+def test_a_deck_is_one_file_that_loads_nothing(shown):
+    assert [load[:60] for load in shown.loads if not load.startswith("data:")] == []
+    assert re.findall(r"@import|url\(", shown.html) == []
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_no_formula_is_left_raw(name):
-    notebook = nbformat.read(next(p for p in NOTEBOOKS if p.stem == name), as_version=4)
-    sources = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    assert "$" not in READ[name].text
-    assert DECKS[name].count('class="formula"') == sum(source.count("$$") for source in sources) / 2
+def test_no_formula_is_left_raw(shown):
+    formulas_in_it = sum(cell.source.count("$$") for cell in shown.cells if cell.cell_type == "markdown") / 2
+    assert "$" not in shown.text
+    assert shown.html.count('class="formula"') == formulas_in_it
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_a_link_to_a_notebook_leads_to_the_deck_beside(name):
-    inside = {link for link in READ[name].links if not link.startswith("http")}
+def test_a_link_to_a_notebook_leads_to_the_deck_beside(shown):
+    inside = {link for link in shown.links if not link.startswith("http")}
     assert inside
-    assert inside <= {f"{other}.html" for other in DECKS}
+    assert inside <= {f"{path.stem}.html" for path in NOTEBOOKS}
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_picture_is_there_and_speaks_for_itself(path):
-    outputs = [
-        output.data for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])
-    ]
+def test_every_picture_is_there_and_speaks_for_itself(shown):
+    outputs = [output.data for cell in shown.cells for output in cell.get("outputs", [])]
     drawn = [data["text/plain"] for data in outputs if "image/png" in data]
-    told = READ[path.stem].pictures
-    assert told == [text.split(" (A live lab")[0] for text in drawn]
-    assert min(map(len, told)) > 30
+    assert shown.pictures == [text.split(" (A live lab")[0] for text in drawn]
+    assert min(map(len, shown.pictures)) > 30
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_solutions_and_checks_that_wait_for_the_reader_are_left_out(name):
-    assert "Solution" not in READ[name].text
-    assert "Not attempted yet" not in DECKS[name]
+def test_solutions_and_checks_that_wait_for_the_reader_are_left_out(shown):
+    assert "Solution" not in shown.text
+    assert "Not attempted yet" not in shown.html
 
 
 @pytest.mark.parametrize(
@@ -117,11 +110,9 @@ def test_a_formula_says_its_source_and_keeps_its_size():
     drawn = formulas.svg(r"\frac{1}{2} < 3")
     assert r'aria-label="\frac{1}{2} &lt; 3"' in drawn
     height = re.search(r'viewBox="0 \S+ \S+ (\S+)"', drawn)[1]
-    assert (
-        150 < float(height) < 300
-    )  # of 100 to the em: two rows of letters at full size, one above the other
+    assert 150 < float(height) < 300  # of 100 to the em: two rows of letters at full size
 
 
 def test_a_notebook_that_is_not_there_is_named_with_those_that_are(capsys):
     assert __main__.main(["09_more.ipynb"]) == 2
-    assert "No notebook 09_more.ipynb. There are: 01_floats.ipynb" in capsys.readouterr().out
+    assert "There is no notebook '09_more.ipynb'. There are: 01_floats" in capsys.readouterr().out

@@ -3,5 +3,3 @@
 from course_utils.checkpoints.contents import file_bytes
 from course_utils.checkpoints.files import load, save
 from course_utils.checkpoints.steps import Newest, newest, save_step
-
-__all__ = ["Newest", "file_bytes", "load", "newest", "save", "save_step"]

@@ -42,34 +42,8 @@ FRAME_BYTES = _BEGINNING.size + _DIGEST_BYTES  # of every file
 
 def packed(state: object) -> tuple[bytes, list[Tensor]]:
     """The header, and the tensors in its order; or a sentence that names the place of what cannot be saved."""
-    tensors = []
-
-    def pack(value: object, place: tuple[object, ...]) -> object:
-        if len(place) > MOST_LEVELS:
-            raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
-        if isinstance(value, Tensor):
-            tensors.append(_dense(value, place))
-            return {"tensor": [dtype_name(value.dtype), *value.shape]}
-        kind = type(value)
-        if kind is float and not math.isfinite(value):
-            return {"float": struct.pack("<d", value).hex()}  # there is more than one NaN
-        if kind is int and abs(value) >= 2**63:
-            return {"int": hex(value)}
-        if kind is str and any("\ud800" <= character <= "\udfff" for character in value):
-            raise _refusal(place, f"is the text {value!r}, with half a character in it")
-        if kind in (str, int, float, bool, type(None)):
-            return value
-        if kind in (list, tuple):
-            items = [pack(item, (*place, number)) for number, item in enumerate(value)]
-            return items if kind is list else {"tuple": items}
-        if kind in (dict, OrderedDict):
-            for key in value:
-                if type(key) not in (str, int):
-                    raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
-            return {"dict": [[pack(key, place), pack(item, (*place, key))] for key, item in value.items()]}
-        raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
-
-    tree = pack(state, ())
+    tensors: list[Tensor] = []
+    tree = _node(state, (), tensors)
     header = json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     if len(header) > MOST_HEADER_BYTES:
         raise ValueError(
@@ -77,6 +51,34 @@ def packed(state: object) -> tuple[bytes, list[Tensor]]:
             "put long lists of numbers into tensors."
         )
     return header, tensors
+
+
+def _node(value: object, place: tuple[object, ...], tensors: list[Tensor]) -> object:
+    """A value as JSON can hold it; a tensor is its dtype and shape, and joins the list."""
+    if len(place) > MOST_LEVELS:
+        raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
+    if isinstance(value, Tensor):
+        tensors.append(_dense(value, place))
+        return {"tensor": [dtype_name(value.dtype), *value.shape]}
+    kind = type(value)
+    if kind is float and not math.isfinite(value):
+        return {"float": struct.pack("<d", value).hex()}  # there is more than one NaN
+    if kind is int and abs(value) >= 2**63:
+        return {"int": hex(value)}
+    if kind is str and any("\ud800" <= character <= "\udfff" for character in value):
+        raise _refusal(place, f"is the text {value!r}, with half a character in it")
+    if kind in (str, int, float, bool, type(None)):
+        return value
+    if kind in (list, tuple):
+        items = [_node(item, (*place, number), tensors) for number, item in enumerate(value)]
+        return items if kind is list else {"tuple": items}
+    if kind not in (dict, OrderedDict):
+        raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
+    for key in value:
+        if type(key) not in (str, int):
+            raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
+    pairs = [[_node(key, place, tensors), _node(item, (*place, key), tensors)] for key, item in value.items()]
+    return {"dict": pairs}
 
 
 def file_bytes(state: object) -> Ledger:
@@ -186,73 +188,78 @@ def framed(file: BinaryIO) -> tuple[bytes, int, int]:
 
 def read(file: BinaryIO) -> object:
     """The state; or a ValueError whose text goes on from the file's name, or a MemoryError that says for what."""
-    beginning, header_bytes, payload = framed(file)
+    beginning, header_bytes, payload_bytes = framed(file)
     header = file.read(header_bytes)
-    digest = hashlib.sha256(beginning + header)
-    unread = payload
+    payload = _Payload(file, beginning + header, payload_bytes)
+    damage = "is damaged, or changed after it was saved"
+    try:
+        state = _unpacked(json.loads(header), payload)
+        if payload.unread:
+            raise ValueError(f"{payload.unread:,} bytes that belong to no tensor")
+    except (ValueError, TypeError, RuntimeError, struct.error) as error:
+        raise ValueError(f"{damage}: its header says what cannot be ({error}). Use an older one.") from error
+    if file.read(_DIGEST_BYTES) != payload.digest.digest():
+        raise ValueError(f"{damage}: its SHA-256 is another. Use an older one.")
+    return state
 
-    def unpack(node: object, level: int) -> object:
-        if level > MOST_LEVELS:
-            raise ValueError(f"more than {MOST_LEVELS} levels")
-        match node:
-            case None | bool() | int() | float() | str():
-                return node
-            case list():
-                return [unpack(item, level + 1) for item in node]
-            case {"tensor": [str(name), *shape]}:
-                return tensor(name, shape)
-            case {"tuple": list(items)}:
-                return tuple(unpack(item, level + 1) for item in items)
-            case {"dict": list(pairs)}:
-                state = {key(name): unpack(item, level + 1) for name, item in pairs}
-                if len(state) < len(pairs):
-                    raise ValueError("a key twice")
-                return state
-            case {"int": str(digits)}:
-                return int(digits, 16)
-            case {"float": str(bits)} if len(bits) == 16:
-                return struct.unpack("<d", bytes.fromhex(bits))[0]
-        raise ValueError(f"{str(node)[:40]} is nothing that is saved here")
 
-    def key(node: object) -> str | int:
-        name = unpack(node, 0) if isinstance(node, dict) and "int" in node else node
-        if type(name) not in (str, int):
-            raise ValueError(f"{str(node)[:40]} as a key")
-        return name
+def _unpacked(node: object, payload: "_Payload", level: int = 0) -> object:
+    if level > MOST_LEVELS:
+        raise ValueError(f"more than {MOST_LEVELS} levels")
+    match node:
+        case None | bool() | int() | float() | str():
+            return node
+        case list():
+            return [_unpacked(item, payload, level + 1) for item in node]
+        case {"tensor": [str(name), *shape]}:
+            return payload.tensor(name, shape)
+        case {"tuple": list(items)}:
+            return tuple(_unpacked(item, payload, level + 1) for item in items)
+        case {"dict": list(pairs)}:
+            state = {_key(name): _unpacked(item, payload, level + 1) for name, item in pairs}
+            if len(state) < len(pairs):
+                raise ValueError("a key twice")
+            return state
+        case {"int": str(digits)}:
+            return int(digits, 16)
+        case {"float": str(bits)} if len(bits) == 16:
+            return struct.unpack("<d", bytes.fromhex(bits))[0]
+    raise ValueError(f"{str(node)[:40]} is nothing that is saved here")
 
-    def tensor(name: str, shape: list[object]) -> Tensor:
-        nonlocal unread
-        sizes_are_possible = len(shape) <= MOST_LEVELS and all(
-            type(n) is int and 0 <= n < 2**63 for n in shape
-        )
-        if name not in DTYPES or not sizes_are_possible:
+
+def _key(node: object) -> str | int:
+    match node:
+        case {"int": str(digits)}:
+            return int(digits, 16)
+        case str() | int() if not isinstance(node, bool):
+            return node
+    raise ValueError(f"{str(node)[:40]} as a key")
+
+
+class _Payload:
+    """The tensors' bytes, read in the header's order; no more room is made than there are bytes left."""
+
+    def __init__(self, file: BinaryIO, before: bytes, size: int) -> None:
+        self.file, self.unread = file, size
+        self.digest = hashlib.sha256(before)
+
+    def tensor(self, name: str, shape: list[object]) -> Tensor:
+        """The next one."""
+        possible = len(shape) <= MOST_LEVELS and all(type(n) is int and 0 <= n < 2**63 for n in shape)
+        if name not in DTYPES or not possible:
             raise ValueError(f"a tensor of dtype {name[:40]} and shape {str(shape)[:40]}")
         size = math.prod(shape) * DTYPES[name].itemsize
-        if size > unread:
-            raise ValueError(f"a tensor of shape {str(shape)[:40]}, where {unread:,} bytes are left")
-        unread -= size
-        bits = room(shape, _AS_BITS[DTYPES[name].itemsize], size)
-        if size:
-            if file.readinto(_memory(bits)) != size:
-                raise ValueError("the file became shorter while it was read")
-            digest.update(_memory(bits))
-        return bits.view(DTYPES[name])
-
-    def room(shape: list[int], dtype: torch.dtype, size: int) -> Tensor:
-        try:
-            return torch.empty(shape, dtype=dtype, device="cpu")  # whatever the default is
+        if size > self.unread:
+            raise ValueError(f"a tensor of shape {str(shape)[:40]}, where {self.unread:,} bytes are left")
+        self.unread -= size
+        try:  # on the CPU, whatever the default is
+            bits = torch.empty(shape, dtype=_AS_BITS[DTYPES[name].itemsize], device="cpu")
         except RuntimeError as error:
             if not size:  # an impossible shape, whatever the memory
                 raise
             raise MemoryError(f"a tensor of {size:,} bytes") from error
-
-    damage = "is damaged, or changed after it was saved"
-    try:
-        state = unpack(json.loads(header), 0)
-        if unread:
-            raise ValueError(f"{unread:,} bytes that belong to no tensor")
-    except (ValueError, TypeError, RuntimeError, struct.error) as error:
-        raise ValueError(f"{damage}: its header says what cannot be ({error}). Use an older one.") from error
-    if file.read(_DIGEST_BYTES) != digest.digest():
-        raise ValueError(f"{damage}: its SHA-256 is another. Use an older one.")
-    return state
+        if size:
+            if self.file.readinto(_memory(bits)) != size:
+                raise ValueError("the file became shorter while it was read")
+            self.digest.update(_memory(bits))
+        return bits.view(DTYPES[name])

@@ -51,8 +51,10 @@ def save(path: str | os.PathLike, state: object) -> None:
     try:
         flush_folder(target.parent)
     except OSError as failure:
-        said = f"The new state is in place at {target}, and may not survive a loss of power: {_why(failure)}."
-        raise OSError(failure.errno, f"{said} Save again, or somewhere else.") from failure
+        words = (
+            f"The new state is in place at {target}, and may not survive a loss of power: {_why(failure)}."
+        )
+        raise OSError(failure.errno, f"{words} Save again, or somewhere else.") from failure
 
 
 def load(path: str | os.PathLike, *, like: object = None) -> object:
@@ -65,8 +67,8 @@ def load(path: str | os.PathLike, *, like: object = None) -> object:
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError) as error:
-        said = f"There is no checkpoint at {path}; nothing was saved there."
-        raise FileNotFoundError(errno.ENOENT, said) from error
+        words = f"There is no checkpoint at {path}; nothing was saved there."
+        raise FileNotFoundError(errno.ENOENT, words) from error
     if not is_file:
         raise ValueError(f"{path} is no file; of a folder of steps, checkpoints.newest gives the newest.")
     with path.open("rb") as file:
@@ -75,10 +77,8 @@ def load(path: str | os.PathLike, *, like: object = None) -> object:
         except ValueError as reason:
             raise ValueError(f"{path} {reason}") from reason
         except MemoryError as error:
-            what = str(error) or "its header"
-            raise MemoryError(
-                f"{path} may be good, but there is no memory left for {what}. Load it where there is more."
-            ) from error
+            words = f"{path} may be good, but there is no memory left for {str(error) or 'its header'}."
+            raise MemoryError(f"{words} Load it where there is more.") from error
     check_fit(path, state, like)
     return state
 

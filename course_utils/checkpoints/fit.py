@@ -14,15 +14,15 @@ def difference(found: object, wanted: object, place: tuple[object, ...] = ()) ->
     else:
         same = _kind(found) is _kind(wanted)
     if not same:
-        return f"{place_text(place)} is {_said(found)} in the file; {_said(wanted)} is wanted."
+        return f"{place_text(place)} is {_text(found)} in the file; {_text(wanted)} is wanted."
     if isinstance(found, Tensor) or _kind(found) is object or not wanted:
         return None
     mine, theirs = (side if isinstance(side, Mapping) else dict(enumerate(side)) for side in (found, wanted))
     for key in theirs:
         if key not in mine:
             return f"{place_text((*place, key))} is wanted, and not in the file."
-        if said := difference(mine[key], theirs[key], (*place, key)):
-            return said
+        if deeper := difference(mine[key], theirs[key], (*place, key)):
+            return deeper
     extra = next((key for key in mine if key not in theirs), None)
     return None if extra is None else f"{place_text((*place, extra))} is in the file, and not wanted."
 
@@ -31,7 +31,7 @@ def _kind(value: object) -> type:
     return next((kind for kind in (Tensor, Mapping, list, tuple) if isinstance(value, kind)), object)
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Tensor):
         return f"{dtype_name(value.dtype)} of shape {tuple(value.shape)}"
     return f"a {type(value).__name__}" if _kind(value) is not object else repr(value)[:40]

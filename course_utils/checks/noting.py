@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from course_utils.checks.verdict import Verdict
+from course_utils.checks.judging.verdict import Verdict
 from course_utils.desk import record
 from course_utils.desk.copies import TAKEN
 

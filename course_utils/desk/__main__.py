@@ -19,19 +19,13 @@ def main(options: list[str]) -> None:
     except ValueError as error:
         contents.NEWS.append(str(error))
     print(*contents.NEWS, sep="\n", end="\n" if contents.NEWS else "")
-    LabApp.launch_instance(
-        [
-            f"--ServerApp.root_dir={copies.ROOT}",
-            "--ServerApp.jpserver_extensions=course_utils.desk.contents=True",
-            "--LabApp.default_url=/contents",
-            websocket.OPTION,
-            *options,
-        ]
-    )
+    page = [
+        "--ServerApp.jpserver_extensions=course_utils.desk.contents=True",
+        "--LabApp.default_url=/contents",
+    ]
+    LabApp.launch_instance([f"--ServerApp.root_dir={copies.ROOT}", *page, websocket.OPTION, *options])
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(
-        errors="replace"
-    )  # a heading of the reader's own may hold what the system cannot say
+    sys.stdout.reconfigure(errors="replace")  # a reader's own heading may hold what the system cannot say
     main(sys.argv[1:])

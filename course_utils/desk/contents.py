@@ -104,22 +104,17 @@ def _exercises(path: Path) -> list[Exercise]:
 
 
 def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
-    told = {
+    status = {
         "right": f"right since {done.first_right}",
         "tried": f"tried {done.tries} time{'s' * (done.tries > 1)}",
         "not attempted": "not attempted",
     }[done.status]
-    button = _button(
-        form,
-        "anew",
-        f"{name} {each.number}",
-        "Begin anew",
-        f"Begin anew: exercise {each.number}, {each.title}",
-    )
+    label = f"Begin anew: exercise {each.number}, {each.title}"
+    button = _button(form, "anew", f"{name} {each.number}", "Begin anew", label) if done.tries else ""
     return (
         f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{MARK[done.status]}</span> '
         f"{each.number} · {escape(each.title)} "
-        f'<span class="small">{told}</span> {button if done.tries else ""}</li>'
+        f'<span class="small">{status}</span> {button}</li>'
     )
 
 

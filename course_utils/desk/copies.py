@@ -51,10 +51,10 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
             "or clone the course into a folder of your own; until then, the course's own notebooks open."
         ) from error
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
-        bring = _bring_glossary if path.name == GLOSSARY else _bring_up_to_date
+        bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
         try:
             new = path.read_bytes()  # once: a `git pull` may come between
-            if path.name != GLOSSARY:
+            if bring is _bring_notebook:
                 parsed(new)
         except (OSError, ValueError) as error:
             yield f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. Your copy stays as it is."
@@ -72,7 +72,7 @@ def _why(error: Exception) -> str:
     return f"{getattr(error, 'strerror', None) or error}".rstrip(".")
 
 
-def _bring_up_to_date(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
     own, taken = mine / name, mine / TAKEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
@@ -96,13 +96,14 @@ def _bring_up_to_date(name: str, new: bytes, mine: Path, in_use: bool) -> Iterat
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
-    together, both_changed = merged(base, parsed(new), mine_now)
+    together, conflicts = merged(base, parsed(new), mine_now)
     kept = keep_earlier(own)
     write(own, without_views(together))
     write_whole(taken, new)
     yield f"{name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
-    for id_ in both_changed:
-        yield f"  In {_place(together, id_)} both you and the course changed a cell: yours stays, the course's text stands below it."
+    for id_ in conflicts:
+        where = f"  In {_place(together, id_)} both you and the course changed the same lines"
+        yield f"{where}: yours stay, the course's text stands below."
 
 
 def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
@@ -126,20 +127,20 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
         )
     course = read(taken)
     there_are = exercises(course)
-    chosen = [each for each in there_are if number in (None, each.number)]
-    if not chosen:
+    asked = [each for each in there_are if number in (None, each.number)]
+    if not asked:
         raise ValueError(f"{path.stem} has no exercise {number}. It has: 1 to {len(there_are)}.")
     try:
-        again = course if number is None else restored(course, read(own), chosen[0].cells)
+        again = course if number is None else restored(course, read(own), asked[0].cells)
     except ValueError as error:
         raise ValueError(
             f"{mine.name}/{path.name} stays as it is: {error}. It can only begin anew as a whole."
         ) from error
     kept = keep_earlier(own)
     write(own, without_views(again))
-    for each in chosen:
+    for each in asked:
         record.note(mine, each.check, "anew")
-    what = path.stem if number is None else f'Exercise {number} of {path.stem}, "{chosen[0].title}",'
+    what = path.stem if number is None else f'Exercise {number} of {path.stem}, "{asked[0].title}",'
     return (
         f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. "
         "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
@@ -147,29 +148,23 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     )
 
 
-def named(name: str, course: Path = COURSE) -> Path:
+def named(name: str) -> Path:
     """The notebook that is meant by "4", "04", "04_flops" or "04_flops.ipynb".
 
     >>> named("4").name
     '04_flops.ipynb'
     """
-    for path in notebooks(course):
-        number = path.stem[:2]
-        if name in (number.lstrip("0"), number, path.stem, path.name):
+    there_are = notebooks()
+    for path in there_are:
+        if name in (path.stem[:2].lstrip("0"), path.stem[:2], path.stem, path.name):
             return path
     asked = f"There is no notebook {name!r}." if name else "Which notebook?"
-    raise ValueError(f"{asked} There are: {', '.join(path.stem for path in notebooks(course))}.")
+    raise ValueError(f"{asked} There are: {', '.join(path.stem for path in there_are)}.")
 
 
-def chosen(names: Collection[str], course: Path = COURSE) -> list[Path]:
-    """The notebooks of these file names; all of them, if none is named."""
-    there_are = notebooks(course)
-    unknown = sorted(set(names) - {path.name for path in there_are})
-    if unknown:
-        raise ValueError(
-            f"No notebook {', '.join(unknown)}. There are: {', '.join(path.name for path in there_are)}."
-        )
-    return [path for path in there_are if not names or path.name in names]
+def chosen(names: Collection[str]) -> list[Path]:
+    """The notebooks of these names, in the course's order; all of them, if none is named."""
+    return sorted({named(name) for name in names}) or notebooks()
 
 
 def keep_earlier(own: Path) -> Path:
@@ -179,10 +174,8 @@ def keep_earlier(own: Path) -> Path:
     moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
     for number in count(1):
         kept = folder / f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}"
-        with suppress(FileExistsError):
-            kept.touch(
-                exist_ok=False
-            )  # the name is ours, though another `make lab` keeps one at this moment, too
+        with suppress(FileExistsError):  # another `make lab` may keep one at this moment, too
+            kept.touch(exist_ok=False)
             break
     try:
         write_whole(kept, own.read_bytes())

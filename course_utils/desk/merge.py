@@ -1,32 +1,32 @@
 """A course's new version and a reader's own, made one: cell by cell, against the version that both began from.
 
 What the reader changed, added or deleted stays so; all else follows the course. Only a cell's text
-counts as a change: outputs, counts and times come of running it. Where both changed the same cell, the
-reader's stays, and the course's new text stands below it, as text: as code it would run over the answer.
+counts as a change: outputs, counts and times come of running it. Where both changed the same cell, both changes
+are made if they touch different lines. If not, the reader's text stays, and the course's stands below it, as
+text: as code it would run over the answer.
 """
 
 import hashlib
 import re
+from collections import Counter
+from difflib import SequenceMatcher
 
 from course_utils.desk.notebooks import WIDGET, Cell, Notebook, source
 
 
 def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, list[str]]:
-    """The reader's notebook brought up to date, and the ids of the cells that both had changed."""
+    """The reader's notebook brought up to date, and the ids of the cells where both had changed the same lines."""
     before, theirs, mine = (_by_id(notebook) for notebook in (base, course, own))
     cells: dict[str, Cell] = {}
-    both_changed = []
+    conflicts = []
     for id_ in _order(before, theirs, mine):
-        cell = _chosen(before.get(id_), theirs.get(id_), mine.get(id_))
-        if cell is None:
-            continue
-        cells[id_] = cell
-        if _in_conflict(before.get(id_), theirs.get(id_), mine.get(id_)):
-            both_changed.append(id_)
-            note = _note(theirs[id_])
-            if note["id"] not in mine:
-                cells[note["id"]] = note
-    return {**own, "cells": list(cells.values())}, both_changed
+        cell, note = _merged_cell(before.get(id_), theirs.get(id_), mine.get(id_))
+        if cell:
+            cells[id_] = cell
+        if note:
+            conflicts.append(id_)
+            cells[note["id"]] = mine.get(note["id"], note)
+    return {**own, "cells": list(cells.values())}, conflicts
 
 
 def restored(base: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
@@ -40,21 +40,52 @@ def _by_id(notebook: Notebook) -> dict[str, Cell]:
     return {cell["id"]: cell for cell in notebook["cells"]}
 
 
-def _chosen(before: Cell | None, theirs: Cell | None, mine: Cell | None) -> Cell | None:
+def _merged_cell(
+    before: Cell | None, theirs: Cell | None, mine: Cell | None
+) -> tuple[Cell | None, Cell | None]:
+    """What becomes of a cell, if it is there at all, and the note below it, if there is a conflict."""
+    old, new, own = (cell and _text(cell) for cell in (before, theirs, mine))
     if mine is None:  # deleted by the reader, and back only if the course has something new to say there
-        return theirs if theirs and (before is None or _text(theirs) != _text(before)) else None
+        return (None if new == old else theirs), None
     if theirs is None:  # the reader's own, or deleted by the course
-        return mine if before is None or _text(mine) != _text(before) else None
-    if _text(mine) == _text(theirs):
-        untouched = before is not None and _shown(mine) == _shown(before)
-        return theirs if untouched and _text(before) == _text(mine) else mine
-    return theirs if before is not None and _text(mine) == _text(before) else mine
+        return (None if own == old else mine), None
+    if own == old and (new != old or _shown(mine) == _shown(before)):
+        return theirs, None
+    if own == new or new == old:
+        return mine, None
+    is_one_kind = before and before["cell_type"] == theirs["cell_type"] == mine["cell_type"]
+    both = _with_both_changes(source(before), source(theirs), source(mine)) if is_one_kind else None
+    return (mine, _note(theirs)) if both is None else ({**mine, "source": both.splitlines(True)}, None)
 
 
-def _in_conflict(before: Cell | None, theirs: Cell | None, mine: Cell | None) -> bool:
-    if theirs is None or mine is None or _text(mine) == _text(theirs):
-        return False
-    return before is None or _text(before) not in (_text(mine), _text(theirs))
+def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
+    """The text with the lines that either changed, or None where both changed the same ones.
+
+    What both added at one place stands there one after the other, the course's first.
+
+    >>> _with_both_changes("import a, b", "import a", "import os\\nimport a, b")
+    'import os\\nimport a'
+    """
+    old, new, own = (text.split("\n") for text in (before, theirs, mine))
+    if _has_all_of(Counter(own), Counter(new), Counter(old)):
+        return mine
+    changes = []
+    for lines in (new, own):
+        for kind, begin, end, first, last in SequenceMatcher(None, old, lines, autojunk=False).get_opcodes():
+            if kind != "equal":
+                changes.append((begin, end, lines[first:last]))
+    text, place = [], 0
+    for begin, end, lines in sorted(changes, key=lambda change: change[:2]):
+        if begin < place:
+            return None
+        text += [*old[place:begin], *lines]
+        place = end
+    return "\n".join([*text, *old[place:]])
+
+
+def _has_all_of(own: Counter[str], new: Counter[str], old: Counter[str]) -> bool:
+    """Whether the reader's lines have the course's change already, as after a merge that was torn off behind them."""
+    return new != old and new - old <= own - old and old - new <= old - own
 
 
 def _text(cell: Cell) -> tuple[str, str]:
@@ -94,13 +125,13 @@ def _woven(first: list[str], second: list[str]) -> list[str]:
 
 
 def _note(theirs: Cell) -> Cell:
-    """The course's new text of a cell that the reader has changed, too."""
+    """The course's new text of a cell where the reader has changed the same lines."""
     text = source(theirs)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    language = "python" if theirs["cell_type"] == "code" else "markdown"
     words = (
         "**The course has changed this cell, and so have you.** Yours stands above. The course's new text:"
+        f"\n\n{fence}{language}\n{text}\n{fence}"
     )
-    language = "python" if theirs["cell_type"] == "code" else "markdown"
-    told = f"{words}\n\n{fence}{language}\n{text}\n{fence}"
     digest = hashlib.sha256(f"{theirs['id']} {text}".encode()).hexdigest()[:12]
-    return {"cell_type": "markdown", "id": f"new-{digest}", "metadata": {}, "source": told.splitlines(True)}
+    return {"cell_type": "markdown", "id": f"new-{digest}", "metadata": {}, "source": words.splitlines(True)}

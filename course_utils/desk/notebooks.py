@@ -77,12 +77,11 @@ def source(cell: Cell) -> str:
 
 def without_views(notebook: Notebook) -> Notebook:
     """The same without its labs' live views, whose kernels are gone: what is left of each is its picture."""
-    cells = [
-        {**cell, "outputs": [_without_view(output) for output in cell["outputs"]]}
-        if cell.get("outputs")
-        else cell
-        for cell in notebook["cells"]
-    ]
+    cells = []
+    for cell in notebook["cells"]:
+        if cell.get("outputs"):
+            cell = {**cell, "outputs": [_without_view(output) for output in cell["outputs"]]}
+        cells.append(cell)
     return {**notebook, "cells": cells}
 
 

@@ -8,18 +8,12 @@ import importlib
 from course_utils.figures.colours import COLOURS
 
 _DRAWN_BY = {
-    "cost": ("activations_by_length", "attention_shares", "recompute_frontier"),
-    "learning": (
-        "loss_curve",
-        "losses_by_mix",
-        "scale_by_depth",
-        "steps_under_constant_gradient",
-        "wasted_shares",
-    ),
-    "numbers": ("reach_and_step", "running_sums", "sizes_over_reach"),
-    "speed": ("roofline", "strided_reads", "timing_samples"),
+    "cost": "activations_by_length attention_shares recompute_frontier",
+    "learning": "loss_curve losses_by_mix scale_by_depth steps_under_constant_gradient wasted_shares",
+    "numbers": "reach_and_step running_sums sizes_over_reach",
+    "speed": "roofline strided_reads timing_samples",
 }
-_MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names}
+_MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names.split()}
 
 __all__ = ["COLOURS", *_MODULE_OF]
 

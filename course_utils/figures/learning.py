@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.figures.style import COLOURS, axes_with, key, label
+from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
 from course_utils.quantities import Number, seconds_text
 
 
@@ -13,15 +13,13 @@ def scale_by_depth(
 ) -> Figure:
     """Mean square behind each layer, for each variance of the weights."""
     title = "Behind ReLU, only a variance of 2 / inputs keeps the scale"
-    with axes_with(title, "layer", "mean square behind ReLU") as axes:
-        axes.set_yscale("log")
+    layers = range(1, 1 + len(next(iter(predicted.values()))))
+    with axes_with(title, "layer", "mean square behind ReLU", log_y=10) as axes:
         for name, line in predicted.items():
-            layers = range(1, len(line) + 1)
-            axes.plot(layers, line, color=COLOURS["predicted"])
-            axes.plot(layers, measured[name], "o", color=COLOURS["measured"], markersize=8)
-            label(axes, f"variance {name}", len(line), line[-1], COLOURS["predicted"], (8, -4))
-        axes.set_xlim(0.5, len(line) * 1.8)
-        axes.set_xticks(list(layers))
+            predicted_line(axes, f"variance {name}", layers, line, (8, -4))
+            measured_dots(axes, zip(layers, measured[name], strict=True))
+        axes.set_xlim(0.5, len(layers) * 1.8)
+        axes.set_xticks(layers)
         key(axes, "predicted", "measured")
     return axes.figure
 
@@ -31,18 +29,16 @@ def steps_under_constant_gradient(
 ) -> Figure:
     """The steps of each optimizer when every gradient is 1: predicted lines, and every so many that were taken."""
     title = "The same gradient a hundred times: momentum adds up, AdaGrad tires"
-    with axes_with(title, "step", "its length, in learning rates", height=5.2) as axes:
-        axes.set_yscale("log")
+    with axes_with(title, "step", "its length, in learning rates", height=5.2, log_y=10) as axes:
         names_by_end: dict[Number, list[str]] = {}
         for name, line in predicted.items():
             axes.plot(range(1, len(line) + 1), line, color=COLOURS["predicted"])
-            points = range(1, 1 + every * len(measured[name]), every)
-            axes.plot(points, measured[name], "o", color=COLOURS["measured"], markersize=6)
+            measured_dots(axes, ((1 + n * every, length) for n, length in enumerate(measured[name])), 6)
             names_by_end.setdefault(round(line[-1], 6), []).append(name)
         for end, names in names_by_end.items():
             label(axes, " and ".join(names), len(line), end, COLOURS["predicted"], (8, -4))
         axes.set_xlim(0, len(line) * 1.45)
-        axes.yaxis.set_major_formatter(lambda length, _: f"{length:g}")
+        axes.yaxis.set_major_formatter("{x:g}")
         key(axes, "predicted", "taken")
     return axes.figure
 
@@ -51,15 +47,8 @@ def loss_curve(losses: Sequence[Number], even_guess: Number) -> Figure:
     """Losses by step, and the loss of guessing evenly."""
     title = "Training begins above the loss of an even guess, and falls"
     with axes_with(title, "step", "loss") as axes:
-        axes.axhline(even_guess, color=COLOURS["predicted"], linestyle=":")
-        label(
-            axes,
-            f"an even guess: {even_guess:.2f}",
-            len(losses) * 0.55,
-            even_guess,
-            COLOURS["predicted"],
-            (0, 6),
-        )
+        words = f"an even guess: {even_guess:.2f}"
+        level(axes, words, len(losses) * 0.55, even_guess, (0, 6), "predicted")
         axes.plot(losses, color=COLOURS["measured"])
         axes.set_ylim(0, 1.15 * max(even_guess, *losses))
     return axes.figure
@@ -68,24 +57,23 @@ def loss_curve(losses: Sequence[Number], even_guess: Number) -> Figure:
 def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:
     """Losses by step on a logarithmic axis; curves that end within a tenth of each other share a label."""
     title = "Where precision or range is missing, the loss falls behind"
-    with axes_with(title, "step", "loss", height=5.6) as axes:
-        axes.set_yscale("log")
+    orange = COLOURS["measured"]
+    with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
         groups: list[tuple[Number, list[str]]] = []
         for name, line in sorted(losses.items(), key=lambda item: -item[1][-1]):
-            axes.plot(line, color=COLOURS["measured"], linewidth=2)
+            axes.plot(line, color=orange, linewidth=2)
             if groups and line[-1] > 0.9 * groups[-1][0]:
                 groups[-1][1].append(name)
             else:
                 groups.append((line[-1], [name]))
-        for end, names in groups:
-            words = "\n".join(names)
-            axes.text(1.02 * len(line), end, words, color=COLOURS["measured"], weight="bold", va="center")
         steps = len(line)
+        for end, names in groups:
+            axes.text(1.02 * steps, end, "\n".join(names), color=orange, weight="bold", va="center")
         axes.set_xlim(0, 1.42 * steps)
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
         axes.spines["bottom"].set_bounds(0, steps)
         axes.set_ylim(bottom=groups[-1][0] / 2.5)
-        axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
+        axes.yaxis.set_major_formatter("{x:g}")
     return axes.figure
 
 
@@ -97,10 +85,9 @@ def wasted_shares(
 ) -> Figure:
     """The share of a run's time that saving and lost work take, by the time between two saves."""
     title = "Save too often or too rarely, and the run pays; in between there is room"
-    with axes_with(title, "time between two saves", "share of the time that is lost") as axes:
-        axes.set_xscale("log")
+    with axes_with(title, "time between two saves", "share of the time that is lost", log_x=10) as axes:
         axes.plot(intervals_s, predicted, color=COLOURS["predicted"])
-        axes.plot(*zip(*simulated.items(), strict=True), "o", color=COLOURS["measured"], markersize=8)
+        measured_dots(axes, simulated.items())
         axes.axvline(best_s, color=COLOURS["limit"], linestyle=":")
         label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, COLOURS["limit"], (6, 8))
         axes.set_ylim(0, 1)

@@ -16,8 +16,9 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
     colours = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}  # one for each width of the exponent
     beside = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}  # where a label would cover a line
     title = "Exponent bits buy reach, fraction bits buy fine steps"
-    with axes_with(title, "size of the number", "step to the next number ÷ the number", height=5.6) as axes:
-        axes.set(xscale="log", yscale="log", xlim=(1e-48, 1e52), ylim=(3e-17, 8))
+    ylabel = "step to the next number ÷ the number"
+    with axes_with(title, "size of the number", ylabel, height=5.6, log_x=10, log_y=10) as axes:
+        axes.set(xlim=(1e-48, 1e52), ylim=(3e-17, 8))
         for name, f in formats.items():
             colour = colours.get(f.exponent_bits, COLOURS["limit"])
             # Below the smallest normal number the step no longer shrinks with the number.
@@ -39,10 +40,8 @@ def running_sums(
 ) -> Figure:
     """Sums of ones as they run, and the height at which each was predicted to stop."""
     title = "A running sum of ones stops where 1 is half a step"
-    with axes_with(title, "ones added", "the sum as it is stored") as axes:
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
-        blue, orange = COLOURS["predicted"], COLOURS["measured"]
+    blue, orange = COLOURS["predicted"], COLOURS["measured"]
+    with axes_with(title, "ones added", "the sum as it is stored", log_x=2, log_y=2) as axes:
         for name, ceiling in ceilings.items():
             last_count, last_sum = counts[name][-1], sums[name][-1]
             axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
@@ -60,28 +59,21 @@ def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> 
     powers = Counter(math.floor(math.log2(size)) for size in sizes)
     most, least = max(powers.values()), min(powers)
     title = "Gradients fall out of fp16's reach, not out of bf16's"
-    with axes_with(title, "size of a gradient", "gradients in each power of two", height=5.2) as axes:
-        left, right = least - 4, 22
-        axes.bar(
-            [2.0**power for power in powers],
-            [powers[power] for power in powers],
-            width=[2.0**power for power in powers],
-            align="edge",
-            color=COLOURS["measured"],
-            edgecolor="white",
-        )
+    left, right = least - 4, 22
+    with axes_with(
+        title, "size of a gradient", "gradients in each power of two", height=5.2, log_x=2
+    ) as axes:
+        begins = [2.0**power for power in powers]
+        look = {"align": "edge", "color": COLOURS["measured"], "edgecolor": "white"}
+        axes.bar(begins, list(powers.values()), width=begins, **look)
         axes.set_axisbelow(True)
-        axes.set_xscale("log", base=2)
         axes.set(xlim=(2.0**left, 2.0**right), ylim=(0, most * (1.25 + 0.25 * len(formats))))
         for place, f in enumerate(formats.values()):
             height = most * (1.2 + 0.25 * place)
-            begins, ends = max(f.smallest_subnormal / 2, 2.0**left), min(f.max, 2.0**right)
-            axes.plot(
-                [begins, ends], [height] * 2, color=COLOURS["limit"], linewidth=5, solid_capstyle="butt"
-            )
-            words = f"{f.label}: everything up to {f.smallest_subnormal / 2:.0e} becomes 0".replace(
-                "e-0", "e-"
-            )
-            label(axes, words, max(begins, 2.0 ** (least + 2)), height, COLOURS["limit"], (0, 8))
+            lost = f.smallest_subnormal / 2  # and what is smaller
+            begin, end = max(lost, 2.0**left), min(f.max, 2.0**right)
+            axes.hlines(height, begin, end, color=COLOURS["limit"], linewidth=5)
+            words = f"{f.label}: everything up to {lost:.0e} becomes 0".replace("e-0", "e-")
+            label(axes, words, max(begin, 2.0 ** (least + 2)), height, COLOURS["limit"], (0, 8))
         axes.set_xticks([2.0**power for power in range(10 * (left // 10 + 1), right, 10)])
     return axes.figure

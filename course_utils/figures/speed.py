@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.figures.style import COLOURS, axes_with, key, label
+from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots
 from course_utils.quantities import Number, rate_text
 
 
@@ -15,30 +15,23 @@ def roofline(
     title: str,
 ) -> Figure:
     """Roofs as (peak FLOP/s, bytes/s), and what was measured under them as (FLOPs per byte, FLOP/s)."""
-    with axes_with(title, "FLOPs per byte moved", "FLOP/s", height=5.4) as axes:
-        axes.set(xscale="log", yscale="log")
-        blue, orange = COLOURS["predicted"], COLOURS["measured"]
-        points = [*named_points.values(), *(point for cloud in clouds.values() for point in cloud)]
+    blue, orange = COLOURS["predicted"], COLOURS["measured"]
+    points = [*named_points.values(), *(point for cloud in clouds.values() for point in cloud)]
+    with axes_with(title, "FLOPs per byte moved", "FLOP/s", height=5.4, log_x=10, log_y=10) as axes:
         ridges = [peak / bandwidth for peak, bandwidth in roofs.values()]
         low, high = min([x for x, _ in points] + ridges) / 8, max([x for x, _ in points] + ridges) * 6
         for name, (peak, bandwidth) in roofs.items():
             axes.plot([low, peak / bandwidth, high], [low * bandwidth, peak, peak], color=blue)
             label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
         for cloud in clouds.values():
-            axes.plot(*zip(*cloud, strict=True), "o", color=orange, markersize=4, alpha=0.75)
+            measured_dots(axes, cloud, 4, alpha=0.75)
         by_height = sorted(named_points.items(), key=lambda item: item[1][1])
         for rank, (name, (x, y)) in enumerate(by_height):
-            axes.plot(x, y, "o", color=orange, markersize=9)
-            left = x < min(ridges)  # where points crowd, words go down and up in turn
-            label(
-                axes,
-                name,
-                x,
-                y,
-                orange,
-                (-10, 1 if rank % 2 else -12) if left else (8, -14),
-                ha="right" if left else "left",
-            )
+            measured_dots(axes, [(x, y)], 9)
+            if x < min(ridges):  # where points crowd, words go down and up in turn
+                label(axes, name, x, y, orange, (-10, 1 if rank % 2 else -12), ha="right")
+            else:
+                label(axes, name, x, y, orange, (8, -14))
         axes.set_xlim(low, high)
         rates = [y for _, y in points] + [peak for peak, _ in roofs.values()]
         axes.set_ylim(min(rates) / 2, max(rates) * 3)
@@ -49,15 +42,13 @@ def roofline(
 
 def timing_samples(samples: Sequence[Number]) -> Figure:
     """Every sample of one measurement in the order taken, the best of them, and their mean."""
-    with axes_with(
-        "The mean reports other programs too, the best reports the call", "sample", "µs a call", 3.8
-    ) as axes:
+    title = "The mean reports other programs too, the best reports the call"
+    with axes_with(title, "sample", "µs a call", height=3.8) as axes:
         microseconds = [1e6 * seconds for seconds in samples]
-        axes.plot(microseconds, "o", color=COLOURS["measured"], markersize=4, alpha=0.75)
         best, mean = min(microseconds), sum(microseconds) / len(microseconds)
-        for words, value, offset in ((f"best: {best:.4g}", best, -16), (f"mean: {mean:.4g}", mean, 6)):
-            axes.axhline(value, color=COLOURS["limit"], linestyle=":")
-            label(axes, words, len(microseconds), value, COLOURS["limit"], (4, offset))
+        measured_dots(axes, enumerate(microseconds), 4, alpha=0.75)
+        level(axes, f"best: {best:.4g}", len(microseconds), best, (4, -16))
+        level(axes, f"mean: {mean:.4g}", len(microseconds), mean, (4, 6))
         axes.set_xlim(-1, len(microseconds) * 1.2)
         axes.set_ylim(best * 0.9, max(mean * 1.2, best * 1.3))
     return axes.figure
@@ -66,9 +57,8 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
 def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured: Sequence[Number]) -> Figure:
     """Time to read one number at each stride, over that at stride 1: by cache lines, and as it was measured."""
     title = "The further apart numbers lie, the more each costs to read"
-    with axes_with(title, "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1") as axes:
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
+    xlabel, ylabel = "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1"
+    with axes_with(title, xlabel, ylabel, log_x=2, log_y=2) as axes:
         for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
             axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
         key(axes, "cache lines fetched", "measured")

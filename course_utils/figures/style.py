@@ -1,7 +1,7 @@
 """What all figures share: type, axes, and words beside what they name."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
@@ -36,10 +36,9 @@ class DescribedFigure(Figure):
     def words(self) -> str:
         """Its message, its axes, and what is written in it."""
         (axes,) = self.axes
-        said = [axes.get_title(loc="left"), f"From left to right: {axes.get_xlabel()}"]
-        said += [f"Upwards: {axes.get_ylabel()}"]
         labels = "; ".join(" ".join(text.get_text().split()) for text in axes.texts)
-        return ". ".join([*said, *([f"Written in it: {labels}"] if labels else [])]) + "."
+        said = f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. Upwards: {axes.get_ylabel()}."
+        return f"{said} Written in it: {labels}." if labels else said
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         return {"text/plain": self.words}, {"image/png": {"alt": self.words}}
@@ -49,45 +48,70 @@ class _Canvas(FigureCanvasAgg):
     """What IPython has a figure's PNG from."""
 
     def print_png(
-        self,
-        filename_or_obj: object,
-        *,
-        metadata: dict[str, str] | None = None,
-        **_: object,  # of the picture's size and colours, which are ours
+        self, filename_or_obj: object, *, metadata: dict[str, str] | None = None, **_: object
     ) -> None:
+        """In our size and colours, whatever is asked for, and with the figure's words."""
         full = io.BytesIO()
         super().print_png(full)
-        told = {"Description": self.figure.words, **(metadata or {})}
+        words = {"Description": self.figure.words, **(metadata or {})}
         with open_file_cm(filename_or_obj, "wb") as file:
-            file.write(in_few_colours(full.getvalue(), told))
+            file.write(in_few_colours(full.getvalue(), words))
 
 
 @contextmanager
-def axes_with(title: str, xlabel: str, ylabel: str, height: Number = 4.8) -> Iterator[Axes]:
-    """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned."""
+def axes_with(
+    title: str, xlabel: str, ylabel: str, *, height: Number = 4.8, log_x: int = 0, log_y: int = 0
+) -> Iterator[Axes]:
+    """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned.
+
+    `log_x` and `log_y` are the bases of logarithmic axes.
+    """
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure)
         try:
             axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+            for set_scale, base in ((axes.set_xscale, log_x), (axes.set_yscale, log_y)):
+                if base:
+                    set_scale("log", base=base)
             yield axes
         finally:
             plt.close(figure)  # which takes its canvas, too
             _Canvas(figure)
 
 
-def key(axes: Axes, predicted: str, measured: str) -> None:
-    """What blue and orange stand for, in the corner."""
-    for words, colour, height in (
-        (predicted, COLOURS["predicted"], 0.1),
-        (measured, COLOURS["measured"], 0.03),
-    ):
-        axes.text(0.98, height, words, color=colour, weight="bold", ha="right", transform=axes.transAxes)
+def key(axes: Axes, predicted: str, measured: str, *, left: bool = False) -> None:
+    """What blue and orange stand for, in the lower right corner, or in the left one."""
+    x, ha = (0.02, "left") if left else (0.98, "right")
+    for words, colour, height in ((predicted, "predicted", 0.1), (measured, "measured", 0.03)):
+        axes.text(x, height, words, color=COLOURS[colour], weight="bold", ha=ha, transform=axes.transAxes)
+
+
+def predicted_line(
+    axes: Axes, name: str, xs: Sequence[Number], ys: Sequence[Number], offset: tuple[int, int] = (6, -4)
+) -> None:
+    """A line, with its name at its end."""
+    axes.plot(xs, ys, color=COLOURS["predicted"])
+    label(axes, name, xs[-1], ys[-1], COLOURS["predicted"], offset)
+
+
+def measured_dots(
+    axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8, alpha: float | None = None
+) -> None:
+    """A dot for each point."""
+    axes.plot(*zip(*points, strict=True), "o", color=COLOURS["measured"], markersize=size, alpha=alpha)
+
+
+def level(
+    axes: Axes, words: str, x: Number, y: Number, offset: tuple[int, int], meaning: str = "limit"
+) -> None:
+    """A dotted line at a height, and words on it."""
+    axes.axhline(y, color=COLOURS[meaning], linestyle=":")
+    label(axes, words, x, y, COLOURS[meaning], offset)
 
 
 def label(
     axes: Axes, words: str, x: Number, y: Number, colour: str, offset: tuple[int, int], ha: str = "left"
 ) -> None:
     """Words beside the thing they name, `offset` points away."""
-    axes.annotate(
-        words, (x, y), xytext=offset, textcoords="offset points", color=colour, weight="bold", ha=ha
-    )
+    place = {"xytext": offset, "textcoords": "offset points", "ha": ha}
+    axes.annotate(words, (x, y), color=colour, weight="bold", **place)

@@ -85,15 +85,15 @@ class TypedSize(widgets.Text):
 class _Parts(widgets.HBox):
     """Parts that set a value together, and follow it; while they follow, they do not set it."""
 
-    _following = False
+    _syncing = False
 
     @contextmanager
-    def _led(self) -> Iterator[None]:
-        self._following = True
+    def _sync(self) -> Iterator[None]:
+        self._syncing = True
         try:
             yield
         finally:
-            self._following = False
+            self._syncing = False
 
 
 class SizeControl(_Parts):
@@ -135,18 +135,18 @@ class SizeControl(_Parts):
         self._field.tooltip = f"{name}, typed"
 
     def _dragged(self, change: dict[str, object]) -> None:
-        if self._following or not math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
+        if self._syncing or not math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
             return
         if self._slider_steps() != self._steps_of_value():
             self.value = round(self._slider.value)
 
     def _typed(self, change: dict[str, object]) -> None:
-        if not self._following:
+        if not self._syncing:
             self.value = self._field.value
 
     def _show(self, change: dict[str, object]) -> None:
         """Move slider and field to where the value is, without being moved by them."""
-        with self._led():
+        with self._sync():
             if self._field.value != str(self.value):
                 self._field.value = str(self.value)
             steps = self._steps_of_value()
@@ -185,7 +185,7 @@ class SizesControl(_Parts):
         self._follow(None)
 
     def _follow(self, _: object) -> None:
-        with self._led():
+        with self._sync():
             for place, control in enumerate(self._sizes):
                 used = place < len(self._names)
                 control.layout.display = "" if used else "none"
@@ -194,7 +194,7 @@ class SizesControl(_Parts):
                     control.value = self.value.get(control.name, fields.NEW_NAMES_SIZE)
 
     def _moved(self, change: dict[str, object]) -> None:
-        if not self._following:
+        if not self._syncing:
             gone = [(name, size) for name, size in self.value.items() if name not in self._names]
             shown = {name: self.value[name] for name in self._names if name in self.value}
             self.value = dict(gone[-50:]) | shown | {change["owner"].name: change["new"]}
@@ -215,10 +215,10 @@ class SeveralControl(_Parts):
         self.observe(self._show, names="value")
 
     def _ticked(self, _: object) -> None:
-        if not self._following:
+        if not self._syncing:
             self.value = tuple(name for name, one in self._ticks.items() if one.value)
 
     def _show(self, change: Mapping[str, object]) -> None:
-        with self._led():
+        with self._sync():
             for name, one in self._ticks.items():
                 one.value = name in change["new"]

@@ -55,7 +55,7 @@ class Field:
             raise ValueError(f"Nothing is chosen for {self.label}.")
         return said
 
-    def drawn(self, draw: random.Random, so_far: Said) -> object:
+    def sample(self, draw: random.Random, so_far: Said) -> object:
         """A legal answer, drawn for a test, in view of those that were drawn before it."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class Size(Field):
         """As a number."""
         return size_of(self.label, said)
 
-    def drawn(self, draw: random.Random, so_far: Said) -> int:
+    def sample(self, draw: random.Random, so_far: Said) -> int:
         """Small and large, even and odd."""
         return draw.choice(DRAWN_SIZES)
 
@@ -86,7 +86,7 @@ class Sizes(Field):
         """As they were said: only who knows the names knows which of them count."""
         return dict(super().read(said))
 
-    def drawn(self, draw: random.Random, so_far: Said) -> dict[str, int]:
+    def sample(self, draw: random.Random, so_far: Said) -> dict[str, int]:
         """Small ones: their product is what costs."""
         return {name: draw.choice(DRAWN_SIZES[:5]) for name in self.names(so_far)}
 
@@ -104,7 +104,7 @@ class Choice(Field):
             raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {str(said)[:40]}.")
         return said
 
-    def drawn(self, draw: random.Random, so_far: Said) -> object:
+    def sample(self, draw: random.Random, so_far: Said) -> object:
         """Any of them."""
         return draw.choice(list(self.options.values()))
 
@@ -132,7 +132,7 @@ class Several(Field):
             )
         return tuple(name for name in self.options if name in ticked)
 
-    def drawn(self, draw: random.Random, so_far: Said) -> tuple[str, ...]:
+    def sample(self, draw: random.Random, so_far: Said) -> tuple[str, ...]:
         """At least one."""
         chosen = draw.sample(list(self.options), draw.randrange(1, len(self.options) + 1))
         return tuple(name for name in self.options if name in chosen)
@@ -157,7 +157,7 @@ class Whole(Field):
         """The largest that can be chosen."""
         return self.most(said) if callable(self.most) else self.most
 
-    def drawn(self, draw: random.Random, so_far: Said) -> int:
+    def sample(self, draw: random.Random, so_far: Said) -> int:
         """Within its ends."""
         return draw.randrange(self.least, self.end(so_far) + 1, self.step)
 
@@ -166,7 +166,7 @@ class Whole(Field):
 class Tick(Field):
     """Yes or no."""
 
-    def drawn(self, draw: random.Random, so_far: Said) -> bool:
+    def sample(self, draw: random.Random, so_far: Said) -> bool:
         """Either."""
         return draw.random() < 0.5
 
@@ -179,7 +179,7 @@ class Typed(Field):
     placeholder: str = ""
     width_px: int = 200
 
-    def drawn(self, draw: random.Random, so_far: Said) -> str:
+    def sample(self, draw: random.Random, so_far: Said) -> str:
         """One of the examples."""
         return draw.choice(list(self.examples))
 

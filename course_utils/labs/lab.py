@@ -51,9 +51,9 @@ class Lab:
     What needs a kernel stands in the module `jobs` beside the lab, under the names that are given here.
     A job, `job(asked, found)`, yields Progress; an action, `action(asked, found)`, returns a Change. `pick(key, asked)`
     is pure again: the values that controls take when a part of the picture is clicked. Three names the module may have:
-    `begin()`, what is known at first; `at_once(asked, found)`, what can be measured at every movement; and `Workshop`,
+    `begin()`, what is known at first; `refresh(asked, found)`, what can be measured at every movement; and `Workshop`,
     a class for those whose work outlives a job: its methods stand for the functions, and its `close` ends it.
-    A job gets `found` as it is kept, an action as `at_once` has it. Both need every answer to be sensible.
+    A job gets `found` as it is kept, an action as `refresh` has it. Both need every answer to be sensible.
     """
 
     name: str

@@ -3,82 +3,56 @@
 import base64
 import reprlib
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import ClassVar
 
-import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from course_utils.figures import COLOURS
 from course_utils.labs.controls import control_of, follow
 from course_utils.labs.draw import still
-from course_utils.labs.jobs import Job
-from course_utils.labs.lab import Change, Lab, Progress, View
+from course_utils.labs.lab import Change, Lab, View
+from course_utils.labs.runner import Runner
+from course_utils.labs.screen import Screen, sentence
 from course_utils.quantities import Number
 
-REPORT_S = 0.1  # between two reports of a job
 END_AT_MOST_S = 5.0  # that a job is given to end, before what it works with is taken away
-MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
-_HERE = Path(__file__).parent
 _WRAP = {"flex_flow": "row wrap", "align_items": "center"}
-
-
-class Screen(anywidget.AnyWidget):
-    """The part of the panel that is ours to draw: see screen.js."""
-
-    # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
-    _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
-    _css = still.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(COLOURS)
-
-    name = traitlets.Unicode().tag(sync=True)
-    svg = traitlets.Unicode().tag(sync=True)
-    meaning = traitlets.Unicode().tag(sync=True)
-    mistake = traitlets.Unicode().tag(sync=True)
-    table = traitlets.List().tag(sync=True)
-    report = traitlets.Unicode().tag(sync=True)
-    failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
-    progress = traitlets.Float(-1.0).tag(sync=True)
 
 
 class Panel(widgets.VBox):
     """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it."""
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
-    _workshop: object = None  # a panel that failed has none, and no job
-    _job: Job | None = None
+    _workshop: object = None  # a panel that failed has none
 
     def __init__(self, lab: Lab) -> None:
         self.lab, self.screen = lab, Screen(name=lab.name)
+        self._lock = threading.RLock()  # callbacks, workers and cells may all draw
+        self._runner = Runner(self.screen, self._lock, self._redraw, self._show_busy)
+        self._stop_button = self._button("Stop", self.stop)
+        self._stop_button.disabled = True
+        self._moving = False
         self.controls = {name: control_of(field) for name, field in lab.fields.items()}
         self.error: Exception | None = None  # of the latest movement; a job keeps its own
         self._workshop = lab.workshop()
         self.found = getattr(self._workshop, "begin", lambda: lab.found)()
-        self._at_once = getattr(self._workshop, "at_once", lambda asked, found: found)
-        self._presets = dict(lab.presets)
+        self._refresh = getattr(self._workshop, "refresh", lambda asked, found: found)
         self._jobs, self._actions = map(self._work, (lab.jobs, lab.actions))
-        self._lock = threading.RLock()  # callbacks, workers and cells may all draw
-        self._moving = self._busy = False
-        self._report_due_s = 0.0
 
         self._follow()
         self._first = self.values
-        self._display(self._show(**self.values))  # a lab that cannot show its first state fails its cell
+        self.screen.show(self._show(**self.values))  # a lab that cannot show its first state fails its cell
 
         for control in self.controls.values():
             control.observe(self._moved, names="value")
         self.screen.on_msg(self._on_message)
-        self._stop_button = self._button("Stop", self.stop)
-        self._stop_button.disabled = True
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
 
@@ -99,7 +73,7 @@ class Panel(widgets.VBox):
     def _rows(self) -> list[widgets.Widget]:
         """What is asked, what can be tried, what can be done."""
         asked = [[self.controls[name] for name in row] for row in self.lab.rows or [self.controls]]
-        tried = [self._button(label, partial(self.preset, label)) for label in self._presets]
+        tried = [self._button(label, partial(self.preset, label)) for label in self.lab.presets]
         jobs = [self._button(label, partial(self.start, label)) for label in self._jobs]
         self._job_buttons = jobs
         actions = [self._button(label, partial(self.act, label)) for label in self._actions]
@@ -129,7 +103,7 @@ class Panel(widgets.VBox):
     def preset(self, label: str) -> None:
         """Do what the button of that name does; nonsense in other controls gives way to what they began with."""
         with self._lock, self._mistakes_are_shown():
-            values = _named(label, self._presets, "preset")
+            values = _named(label, self.lab.presets, "preset")
             try:
                 self._apply(Change(values))
             except ValueError:
@@ -146,30 +120,26 @@ class Panel(widgets.VBox):
         """Do what the button of that name does."""
         with self._lock, self._mistakes_are_shown():
             asked = self._asked()
-            self._apply(_named(label, self._actions, "action")(asked, self._at_once(asked, self.found)))
+            self._apply(_named(label, self._actions, "action")(asked, self._refresh(asked, self.found)))
 
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
         with self._lock, self._mistakes_are_shown():
-            if self._busy:
-                return
-            steps = _named(label, self._jobs, "job")(self._asked(), self.found)
-            self._report("")
-            self._report_due_s = 0.0
-            job = Job(steps, self._heard, self._ended)
-            job.start()  # what it says waits for the lock that we hold
-            self._job = job
-            self._set_busy(True)
+            if not self._runner.busy:
+                self._runner.start(_named(label, self._jobs, "job")(self._asked(), self.found))
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
-        if self._job is not None:
-            self._job.stop()
+        self._runner.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""
-        if self._job is not None:
-            self._job.wait(timeout_s)
+        self._runner.wait(timeout_s)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs."""
+        return self._runner.busy
 
     def retire(self) -> None:
         """Another of its name takes its place: its work ends, and what that worked with goes."""
@@ -182,8 +152,7 @@ class Panel(widgets.VBox):
     def close(self) -> None:
         """Stop the job, and take the panel and its controls off the page."""
         self.stop()
-        stop = getattr(self, "_stop_button", None)  # not every lab shows it, and one that failed has none
-        for part in (*self.children, *([stop] if stop else [])):
+        for part in (*self.children, self._stop_button):  # which not every lab shows
             _close(part)
         self.layout.close()
         super().close()
@@ -196,14 +165,20 @@ class Panel(widgets.VBox):
 
     def _show(self, **values: object) -> View:
         asked = self.lab.read(values)
-        return self.lab.view(asked, self._at_once(asked, self.found))
+        return self.lab.view(asked, self._refresh(asked, self.found))
 
     def _apply(self, change: Change) -> None:
         """Move controls, know more; and draw once."""
         self._move(change.values)
         if change.found is not None:
             self.found = change.found(self.found)
-        self._display(self._show(**self.values))
+        self.screen.show(self._show(**self.values))
+        self.error = None
+
+    def _redraw(self, change: Change) -> None:
+        """Show what a job has found, whatever the controls say by now."""
+        with self._mistakes_are_shown():
+            self._apply(change)
 
     def _move(self, values: Mapping[str, object]) -> None:
         for name in values:
@@ -234,14 +209,6 @@ class Panel(widgets.VBox):
         for name, field in self.lab.fields.items():
             follow(self.controls[name], field, self.values)
 
-    def _display(self, view: View) -> None:
-        with self._lock, self.screen.hold_sync():
-            self.screen.svg = view.picture
-            self.screen.meaning = view.meaning
-            self.screen.table = [list(row) for row in view.table]
-            self.screen.mistake = ""
-            self.error = None
-
     @contextmanager
     def _mistakes_are_shown(self) -> Iterator[None]:
         """Whatever goes wrong inside stands in the panel as a sentence. ipywidgets would log it, at best."""
@@ -249,7 +216,7 @@ class Panel(widgets.VBox):
             yield
         except Exception as error:
             self.error = error
-            self.screen.mistake = _sentence(error)
+            self.screen.mistake = sentence(error)
             if not isinstance(error, ValueError):
                 raise
 
@@ -257,45 +224,10 @@ class Panel(widgets.VBox):
         if isinstance(content, Mapping) and "pick" in content:
             self.pick(str(content["pick"]))
 
-    # What a job says.
-
-    def _heard(self, step: Progress, stopped: bool) -> None:
-        with self._lock:
-            # Jupyter's server drops messages that come too thickly, the last ones included.
-            if stopped or step.change or step.fraction >= 1 or time.monotonic() >= self._report_due_s:
-                self._report(f"Stopped. {step.report}" if stopped else step.report, progress=step.fraction)
-                self._report_due_s = time.monotonic() + REPORT_S
-            if step.change:
-                self._draw_anew(step.change)
-
-    def _ended(self, error: Exception | None) -> None:
-        with self._lock:
-            with suppress(Exception), self._mistakes_are_shown():
-                self._draw_anew(Change())
-            if error is not None:
-                words, said = _sentence(error), self.screen.mistake
-                self._report("" if words == said else words, failed=True)  # said once is enough
-            self._set_busy(False)
-
-    def _draw_anew(self, change: Change) -> None:
-        """Draw what is known now; if the controls say nonsense, its sentence keeps its place."""
-        try:
-            self._apply(change)
-        except Exception:
-            if self.error is None:  # else it is said already
-                raise
-
-    def _report(self, words: str, *, failed: bool = False, progress: Number = -1) -> None:
-        with self.screen.hold_sync():
-            self.screen.report, self.screen.failed, self.screen.progress = words, failed, progress
-
-    def _set_busy(self, busy: bool) -> None:
-        self._busy = busy
+    def _show_busy(self, busy: bool) -> None:
         for button in self._job_buttons:
             button.disabled = busy
         self._stop_button.disabled = not busy
-        if not busy:
-            self.screen.progress = -1
 
     # What stays on the page where no kernel runs.
 
@@ -330,10 +262,3 @@ def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
         raise ValueError(f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}.")
     return among[label]
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, ValueError):
-        words = str(error)
-        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
-    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

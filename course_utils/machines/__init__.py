@@ -6,21 +6,14 @@
 import importlib
 
 from course_utils.datasheets import MACHINES, Machine, machine_named
-from course_utils.machines.recorded import (
-    Recording,
-    Size,
-    Source,
-    Workload,
-    over_prediction_table,
-    recordings,
-)
+from course_utils.machines.recorded import Recording, Workload, over_prediction_table, recordings
+from course_utils.machines.schema import Size
 
 __all__ = [
     "MACHINES",
     "Machine",
     "Recording",
     "Size",
-    "Source",
     "Workload",
     "device",
     "machine_named",

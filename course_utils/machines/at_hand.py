@@ -11,46 +11,14 @@ import psutil
 import torch
 
 from course_utils import measure
-from course_utils.datasheets import MACHINES, Machine
+from course_utils.datasheets import Machine, sheet_of_card
 from course_utils.quantities import Number
 from course_utils.workers import products
 
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
+_DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
 _LARGEST = "the largest rate of a product, and of a copy"
-_MEASURED = f"Measured, for want of a data sheet: {_LARGEST}"
-# How torch names the cards, from the most particular on.
-_DEVICE_NAMES = {
-    r"H100 80GB HBM3$": "H100 SXM",
-    r"H100 PCIe$": "H100 PCIe",
-    r"H100 NVL$": "H100 NVL",
-    r"\bH200$": "H200 SXM",
-    r"\bGH200 480GB$": "GH200",
-    r"\bGH200 144G HBM3e$": "GH200 144GB",
-    r"\bB200$": "B200",
-    r"\bGB200$": "GB200",
-    r"\bB300 SXM6 AC$": "B300",
-    r"A100-SXM4-80GB$": "A100 SXM",
-    r"A100-SXM4-40GB$": "A100 SXM 40GB",
-    r"A100 80GB PCIe$": "A100 PCIe",
-    r"A100-PCIE-40GB$": "A100 PCIe 40GB",
-    r"V100-SXM2-32GB$": "V100 SXM2",
-    r"V100-SXM2-16GB$": "V100 SXM2 16GB",
-    r"V100-PCIE-32GB$": "V100 PCIe",
-    r"V100-PCIE-16GB$": "V100 PCIe 16GB",
-    r"\bT4$": "T4",
-    r"\bL4$": "L4",
-    r"\bL40S$": "L40S",
-    r"RTX 3080$": "RTX 3080",
-    r"RTX 3090$": "RTX 3090",
-    r"RTX 4090$": "RTX 4090",
-    r"RTX 5090$": "RTX 5090",
-    r"MI300X\b": "MI300X",
-    r"MI325X\b": "MI325X",
-    r"MI355X\b": "MI355X",
-}
-
-
 # What a CPU multiplies with, as /proc/cpuinfo has it: of the vectors the widest, and what takes 16 bits.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
 _HALVES = {
@@ -82,33 +50,24 @@ def this_machine() -> Machine:
     or an unknown GPU has none, and its peaks are the measured ones.
     """
     where = device()
-    dtypes = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
-    found = {dtype: rate for dtype in dtypes if (rate := _largest_rate(dtype, where))}
+    found = {dtype: rate for dtype in _DTYPES if (rate := _largest_rate(dtype, where))}
     reached = {dtype: rate for dtype, (rate, _) in found.items()}
-    quiet = all(was_quiet for _, was_quiet in found.values())
-    copied = copy_bytes_per_sec(where)
-    sheet = _data_sheet(device_name(where), _memory_bytes(where)) if where == "cuda" else None
+    achieved = {"achieved_flop_per_sec": reached, "achieved_bytes_per_sec": _copy_bytes_per_sec(where)}
+    name, memory_bytes = device_name(where), _memory_bytes(where)
+    sheet = sheet_of_card(name, memory_bytes) if where == "cuda" else None
     if sheet:
-        return replace(
-            sheet, achieved_flop_per_sec=reached, achieved_bytes_per_sec=copied, achieved_source=_LARGEST
-        )
+        return replace(sheet, **achieved, achieved_source=_LARGEST)
+    quiet = all(was_quiet for _, was_quiet in found.values())
+    doubt = "" if quiet else " (while other programs ran; restart the kernel to measure again)"
     return Machine(
-        device_name(where),
+        name,
         reached,
-        bytes=_memory_bytes(where),
-        bytes_per_sec=copied,
-        source=_MEASURED
-        + ("" if quiet else " (while other programs ran; restart the kernel to measure again)"),
-        achieved_flop_per_sec=reached,
-        achieved_bytes_per_sec=copied,
+        bytes=memory_bytes,
+        bytes_per_sec=achieved["achieved_bytes_per_sec"],
+        source=f"Measured, for want of a data sheet: {_LARGEST}{doubt}",
+        **achieved,
         has_data_sheet=False,
     )
-
-
-def _data_sheet(name: str, memory_bytes: int) -> Machine | None:
-    """The sheet for a card of that name, if it has that memory too; cards of one name come in several sizes."""
-    sheets = (MACHINES[ours] for theirs, ours in _DEVICE_NAMES.items() if re.search(theirs, name))
-    return next((sheet for sheet in sheets if abs(memory_bytes / sheet.bytes - 1) < 0.15), None)
 
 
 def device_name(where: str) -> str:
@@ -127,16 +86,16 @@ def cpu_name(info: str) -> str:
     >>> cpu_name("model name : AMD EPYC" + chr(10) + "flags : fpu avx avx2 avx512f avx512_bf16")
     'one core of AMD EPYC with AVX-512, bf16'
     """
-    said = {
-        name: re.search(rf"^{name}\s*:\s*(.+)", info, re.MULTILINE)
-        for name in ("model name", "flags", "Features")
-    }
-    flags = (said["flags"] or said["Features"] or [""] * 2)[1].split()
-    units = [next((name for flag, name in _VECTORS.items() if flag in flags), "")]
+
+    def said(name: str) -> str:
+        line = re.search(rf"^(?:{name})\s*:\s*(.+)", info, re.MULTILINE)
+        return line[1].strip() if line else ""
+
+    flags = said("flags|Features").split()
+    units = [name for flag, name in _VECTORS.items() if flag in flags][:1]
     units += dict.fromkeys(name for flag, name in _HALVES.items() if flag in flags)
-    model = said["model name"][1].strip() if said["model name"] else _model_of_a_mac() or platform.machine()
-    with_units = f" with {', '.join(filter(None, units))}" if any(units) else ""
-    return f"one core of {model}{with_units}"
+    with_units = f" with {', '.join(units)}" if units else ""
+    return f"one core of {said('model name') or _model_of_a_mac() or platform.machine()}{with_units}"
 
 
 def _model_of_a_mac() -> str:
@@ -149,11 +108,9 @@ def _model_of_a_mac() -> str:
 
 
 def _memory_bytes(where: str) -> int:
-    return (
-        torch.cuda.get_device_properties(where).total_memory
-        if where == "cuda"
-        else psutil.virtual_memory().total
-    )
+    if where == "cuda":
+        return torch.cuda.get_device_properties(where).total_memory
+    return psutil.virtual_memory().total
 
 
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
@@ -173,11 +130,11 @@ def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
     return (best, quiet) if best else None
 
 
-def copy_bytes_per_sec(where: str, *, at_most_s: Number = 0.25) -> Number:
+def _copy_bytes_per_sec(where: str) -> Number:
     """Bytes read and written per second, while something too large for any cache is copied."""
     # At most half of what is free: a GPU may be shared with another kernel that has nearly all of it.
     numbers = min(2**25 if where == "cpu" else 2**28, int(measure.free_bytes(where)) // 16)
     source = torch.ones(numbers, device=where)
     target = source.clone()  # touched once: the system hands out memory at the first touch, and slowly
-    timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=at_most_s)
+    timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=0.25)
     return 2 * source.nbytes / timing.seconds

@@ -4,6 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -21,33 +22,29 @@ _FIELDS = {
 _LONGEST_S = 10.0
 
 
-def gpu_state(meanwhile: Callable[[], object] | None = None) -> dict[str, Number]:
+def gpu_state(meanwhile: Callable[[], object] = lambda: time.sleep(0.01)) -> dict[str, Number]:
     """What can be read now; nothing where there is no NVIDIA GPU, or no nvidia-smi.
 
     `meanwhile` is called again and again while it is read, and for half a second before, to read a GPU under load.
     """
     if not torch.cuda.is_available() or torch.version.hip:
         return {}
-    until = time.monotonic() + 0.5
-    while meanwhile and time.monotonic() < until:
-        meanwhile()
-        torch.cuda.synchronize()
-    command = ["nvidia-smi", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits", *_which()]
+    fields = f"--query-gpu={','.join(_FIELDS)}"
+    command = ["nvidia-smi", fields, "--format=csv,noheader,nounits", *_which()]
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(_printed, command)
+        while not reading.done():
+            meanwhile()
+            torch.cuda.synchronize()
+    return parsed(reading.result())
+
+
+def _printed(command: list[str]) -> str:
+    time.sleep(0.5)
     try:
-        reading = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    except OSError:
-        return {}
-    with reading:
-        deadline = time.monotonic() + _LONGEST_S
-        while reading.poll() is None:
-            if time.monotonic() > deadline:
-                reading.kill()
-            elif meanwhile:
-                meanwhile()
-                torch.cuda.synchronize()
-            else:
-                time.sleep(0.01)
-        return parsed(reading.stdout.read()) if reading.returncode == 0 else {}
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=_LONGEST_S).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _which() -> list[str]:
@@ -62,9 +59,8 @@ def parsed(text: str) -> dict[str, Number]:
     >>> parsed("118.53, 700.00, 1980, 1980, 2619, [N/A]")
     {'power_w': 118.53, 'power_limit_w': 700.0, 'sm_clock_mhz': 1980.0, 'sm_clock_max_mhz': 1980.0, 'memory_clock_mhz': 2619.0}
     """
-    lines = text.strip().splitlines()
-    values = [value.strip() for value in lines[0].split(",")] if lines else []
+    values = text.strip().partition("\n")[0].split(",")
     if len(values) != len(_FIELDS):
         return {}
-    told = zip(_FIELDS.values(), values, strict=True)
-    return {name: float(value) for name, value in told if re.fullmatch(r"\d+(\.\d+)?", value)}
+    read = zip(_FIELDS.values(), map(str.strip, values), strict=True)
+    return {name: float(value) for name, value in read if re.fullmatch(r"\d+(\.\d+)?", value)}

@@ -6,18 +6,18 @@ import math
 import re
 import statistics
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from course_utils import predict
 from course_utils.datasheets import Machine
-from course_utils.machines.fields import problems
+from course_utils.machines import schema
+from course_utils.machines.schema import Size
 from course_utils.quantities import Comparison, Ledger, Number, Table, rate_text, seconds_text
 
 FOLDER = Path(__file__).parent.parent / "recorded"
 SMALL_S = 10e-6  # a product that is predicted to take less is small
-Size = tuple[int, int, int]  # (B, D, K)
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,6 @@ class Workload:
     def bytes_per_sec(self) -> Number:
         """Bytes / seconds: above the bandwidth of the memory where a cache holds them."""
         return self.bytes / self.seconds
-
-    @property
-    def tokens_per_sec(self) -> Number:
-        """Tokens / seconds."""
-        return self.tokens / self.seconds
 
 
 @dataclass(frozen=True)
@@ -85,21 +80,21 @@ class Repeat:
     spread: Number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recording:
-    """What was measured on a machine that the reader may not have."""
+    """What was measured on a machine that the reader may not have, in the order of its file."""
 
     machine: Machine
+    source: Source | None = None  # nothing of it was measured by this course, if there is one
     taken: str  # the day; of what others measured, that of the table
     software: str
-    seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
-    spread: Number | None  # the median over all products; None where nobody said
-    workloads: tuple[Workload, ...] = ()
-    left_out: tuple[str, ...] = ()  # a sentence on each workload that is missing
+    median_spread: Number | None = None  # over all products; None where nobody said
     state: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)  # power, clocks; when, then what
+    left_out: tuple[str, ...] = ()  # a sentence on each workload that is missing
+    workloads: tuple[Workload, ...] = ()
     repeats: tuple[Repeat, ...] = ()
-    source: Source | None = None  # nothing of it was measured by this course, if there is one
     set_apart: tuple[SetApart, ...] = ()
+    seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
 
     @property
     def name(self) -> str:
@@ -144,21 +139,21 @@ class Recording:
 
         The prediction is the roofline's, the larger of the two times. What it says takes less than 10 µs is small.
         """
-        apart: dict[str, dict[Size, Number]] = {"arithmetic": {}, "memory": {}, "small": {}}
+        ratios: dict[str, dict[Size, Number]] = {"arithmetic": {}, "memory": {}, "small": {}}
         for size, seconds in self._seconds(dtype).items():
             predicted_s = predict.matmul_seconds(*size, self.machine, dtype)
             arithmetic_s = predict.matmul_flops(*size) / self.machine.peak(dtype)
             limit = "arithmetic" if arithmetic_s == predicted_s else "memory"
-            apart["small" if predicted_s < SMALL_S else limit][size] = seconds / predicted_s
-        return apart
+            ratios["small" if predicted_s < SMALL_S else limit][size] = seconds / predicted_s
+        return ratios
 
     def workload(self, name: str) -> Workload:
         """The workload of that name, or a sentence on which there are."""
-        for one in self.workloads:
-            if one.name == name:
-                return one
-        known = ", ".join(one.name for one in self.workloads) or "none"
-        raise ValueError(f"{name!r} was not recorded on {self.machine.name}. There are: {known}.")
+        by_name = {one.name: one for one in self.workloads}
+        if name not in by_name:
+            known = ", ".join(by_name) or "none"
+            raise ValueError(f"{name!r} was not recorded on {self.machine.name}. There are: {known}.")
+        return by_name[name]
 
     def workload_table(self) -> Table:
         """Every workload: its time, its FLOP/s or, where it multiplies nothing, its bytes/s, and the share of the limit.
@@ -167,26 +162,16 @@ class Recording:
         of the peak is its MFU: what is computed again is not counted.
         """
         share = "of peak" if self.machine.has_data_sheet else "of largest"
-        return Table(
-            [[self.machine.name, "sizes", "dtype", "time", "rate", share], *map(self._row, self.workloads)]
-        )
+        head = [self.machine.name, "sizes", "dtype", "time", "rate", share]
+        return Table([head, *map(self._row, self.workloads)])
 
     def _row(self, one: Workload) -> list[str]:
+        reached, unit, limit = one.bytes_per_sec, "B", self.machine.bytes_per_sec
         if one.flops:
-            limit, reached = self.machine.peak_flop_per_sec.get(one.dtype), one.flop_per_sec
-            rate = rate_text(reached)
-        else:
-            limit, reached = self.machine.bytes_per_sec, one.bytes_per_sec
-            rate = rate_text(reached, "B")
+            reached, unit, limit = one.flop_per_sec, "FLOP", self.machine.peak_flop_per_sec.get(one.dtype)
         sizes = " × ".join(f"{size:,}" for size in one.sizes.values())
-        return [
-            one.name,
-            sizes,
-            one.dtype,
-            seconds_text(one.seconds),
-            rate,
-            f"{reached / limit:.1%}" if limit else "",
-        ]
+        share = f"{reached / limit:.1%}" if limit else ""
+        return [one.name, sizes, one.dtype, seconds_text(one.seconds), rate_text(reached, unit), share]
 
     def memory_peaks(self) -> Comparison:
         """The most bytes that each training step held beyond its state, predicted and measured."""
@@ -204,11 +189,14 @@ def over_prediction_table(dtypes: Mapping[str, str]) -> Table:
     rows = [["measured / predicted", "limit", "products", "least ratio", "median ratio", "largest ratio"]]
     for name, dtype in dtypes.items():
         for limit, by_size in recordings()[name].over_prediction(dtype).items():
-            ratios = sorted(by_size.values())
+            ratios = by_size.values()
             if ratios:
-                shown = (f"{ratio:.2f}" for ratio in (ratios[0], statistics.median(ratios), ratios[-1]))
+                shown = (f"{ratio:.2f}" for ratio in (min(ratios), statistics.median(ratios), max(ratios)))
                 rows.append([f"{name}, {dtype}", limit, str(len(ratios)), *shown])
     return Table(rows)
+
+
+# Files.
 
 
 @functools.cache
@@ -228,81 +216,41 @@ def recordings() -> dict[str, Recording]:
 
 def read(path: Path) -> Recording:
     """The recording in that file, or a sentence on the first field that is wrong."""
-    data = json_in(path)
-    for problem in problems(data):
-        raise ValueError(problem)
-    return Recording(
-        machine=Machine(**data["machine"]),
-        taken=data["taken"],
-        software=data["software"],
-        seconds_by_size={dtype: _by_size(rows) for dtype, rows in data["products"].items()},
-        spread=data["median_spread"],
-        # The older recordings hold products alone.
-        workloads=tuple(Workload(**one) for one in data.get("workloads", ())),
-        left_out=tuple(data.get("left_out", ())),
-        state=data.get("state", {}),
-        repeats=tuple(Repeat(**one | {"size": tuple(one["size"])}) for one in data.get("repeats", ())),
-        source=Source(**data["source"]) if data.get("source") else None,
-        set_apart=tuple(
-            SetApart(one["dtype"], one["why"], _by_size(one["products"])) for one in data.get("set_apart", ())
-        ),
-    )
+    recording, problems = looked_through(path)
+    if problems:
+        raise ValueError(problems[0])
+    return recording
 
 
-def json_in(path: Path) -> object:
-    """What the file holds, or a sentence."""
+def looked_through(path: Path) -> tuple[Recording | None, list[str]]:
+    """The recording in that file, and a sentence on everything in it that is wrong; with one, None."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return schema.decoded(Recording, json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
-        raise ValueError(f"it cannot be opened ({error.strerror}).") from None
+        return None, [f"it cannot be opened ({error.strerror})."]
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON ({str(error)[:80]}).") from None
-
-
-def _by_size(rows: Iterable[list[Number]]) -> dict[Size, Number]:
-    return {(b, d, k): seconds for b, d, k, seconds in rows}
+        return None, [f"it is no JSON ({str(error)[:80]})."]
 
 
 def text_of(recording: Recording) -> str:
     """The recording as JSON, a product or a workload a line."""
-    parts = {
-        name: json.dumps(value, indent=1, ensure_ascii=False).replace("\n", "\n ")
-        for name, value in {
-            "machine": vars(recording.machine),
-            "source": vars(recording.source) if recording.source else None,
-            "taken": recording.taken,
-            "software": recording.software,
-            "median_spread": recording.spread,
-            "state": recording.state,
-            "left_out": recording.left_out,
-        }.items()
-    }
-    parts["workloads"] = _lines(map(_changed, recording.workloads))
-    parts["repeats"] = _lines(map(vars, recording.repeats))
-    parts["set_apart"] = _listed(
-        f'{{"dtype": {json.dumps(one.dtype)}, "why": {json.dumps(one.why, ensure_ascii=False)}, '
-        f'"products": {_lines(_rows(one.seconds_by_size), 3)}}}'
-        for one in recording.set_apart
-    )
-    rows = (f' "{dtype}": {_lines(_rows(seconds))}' for dtype, seconds in recording.seconds_by_size.items())
-    parts["products"] = "{\n" + ",\n".join(rows) + "\n }"
-    return "{\n" + ",\n".join(f' "{name}": {text}' for name, text in parts.items()) + "\n}\n"
+    data = schema.encoded(recording)
+    tables = [f' "{dtype}": {_laid_out(rows, 2)}' for dtype, rows in data.pop("products").items()]
+    parts = []
+    for name, part in data.items():
+        text = json.dumps(part, indent=1, ensure_ascii=False).replace("\n", "\n ")
+        parts.append(f' "{name}": {_laid_out(part, 2) if isinstance(part, list) else text}')
+    parts.append(' "products": {\n' + ",\n".join(tables) + "\n }")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _rows(seconds_by_size: Mapping[Size, Number]) -> Iterable[list[Number]]:
-    return ([*size, seconds] for size, seconds in seconds_by_size.items())
-
-
-def _changed(one: Workload) -> dict[str, object]:
-    """The fields that are not as by default."""
-    return {f.name: value for f in fields(one) if (value := getattr(one, f.name)) != f.default}
-
-
-def _lines(rows: Iterable[object], indent: int = 2) -> str:
-    return _listed((json.dumps(row, ensure_ascii=False) for row in rows), indent)
-
-
-def _listed(texts: Iterable[str], indent: int = 2) -> str:
+def _laid_out(part: object, indent: int) -> str:
+    """JSON with an entry of a list a line, but for sizes and rows, which stay together, and so does an object."""
+    if isinstance(part, dict):
+        named = (f"{json.dumps(name)}: {_laid_out(inner, indent)}" for name, inner in part.items())
+        return f"{{{', '.join(named)}}}"
+    if not isinstance(part, list) or not part or isinstance(part[0], int):
+        return json.dumps(part, ensure_ascii=False)
     begun = "\n" + " " * indent
-    lines = f",{begun}".join(texts)
-    return f"[{begun}{lines}\n{' ' * (indent - 1)}]" if lines else "[]"
+    entries = f",{begun}".join(_laid_out(entry, indent + 1) for entry in part)
+    return f"[{begun}{entries}\n{' ' * (indent - 1)}]"

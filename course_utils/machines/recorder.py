@@ -17,49 +17,48 @@ from course_utils.datasheets import Machine
 from course_utils.machines import at_hand, recorded, workloads
 from course_utils.machines.gpu_state import gpu_state
 from course_utils.machines.recorded import Recording, Repeat, Workload
+from course_utils.machines.schema import Size
 from course_utils.machines.workloads import Job
+from course_utils.measure import Timing
 from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
 from course_utils.workers import products
 
-SIZES = {"cpu": (1, 16, 64, 256, 1024, 4096), "gpu": (1, 16, 64, 256, 1024, 4096, 16_384)}
+SIDES = {"cpu": (1, 16, 64, 256, 1024, 4096), "gpu": (1, 16, 64, 256, 1024, 4096, 16_384)}
 SCALES = {"cpu": workloads.CPU, "gpu": workloads.GPU}
 ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_S = 150  # of these
-_LONGEST_CALL_S = 2.0  # of a product
+_LONGEST_S = {"a product": 2.0, "a workload": 10.0}
 _WORTH_COLLECTING_BYTES = 2**27
 _REPEATED = (1024, 1024, 1024)
-Say = Callable[[str], object]
 
 
-def record(say: Say = print) -> Path:
+def record() -> Path:
     """Measure workloads, and a grid of products by dtype, on this machine; returns the file."""
     begun, where = time.monotonic(), at_hand.device()
     state = {"at rest": gpu_state()}
     machine = at_hand.this_machine()
-    say(
-        f"{machine.name}: {', '.join(f'{d} {rate_text(r)}' for d, r in machine.achieved_flop_per_sec.items())}"
-    )
+    rates = (f"{dtype} {rate_text(rate)}" for dtype, rate in machine.achieved_flop_per_sec.items())
+    print(f"{machine.name}: {', '.join(rates)}")
     if state["at rest"]:
         state["in a long product"] = gpu_state(_longest_product(machine, where))
-    done, left_out = _workloads(machine, where, begun + WORKLOADS_S, say)
-    seconds_by_size, spreads = _products(machine, where, begun + ALL_S, say)
+    done, left_out = _workloads(machine, where, begun + WORKLOADS_S)
+    seconds_by_size, spreads = _products(machine, where, begun + ALL_S)
     found = Recording(
-        machine,
+        machine=machine,
         taken=time.strftime("%Y-%m-%d"),
         software=f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}",
-        seconds_by_size=seconds_by_size,
-        spread=_digits(statistics.median(spreads), 3),
-        workloads=tuple(done),
-        left_out=tuple(left_out),
+        median_spread=_digits(statistics.median(spreads), 3),
         state={when: read for when, read in state.items() if read},
+        left_out=tuple(left_out),
+        workloads=tuple(done),
+        seconds_by_size=seconds_by_size,
     )
     found = replace(found, repeats=repeats(found, where))
     path = recorded.FOLDER / found.file_name
     path.parent.mkdir(exist_ok=True)
     path.write_text(recorded.text_of(found), encoding="utf-8")
-    say(
-        f"Written: {path.name}, {len(done)} workloads and {len(spreads)} products in {time.monotonic() - begun:.0f} s."
-    )
+    took = f"{time.monotonic() - begun:.0f} s"
+    print(f"Written: {path.name}, {len(done)} workloads and {len(spreads)} products in {took}.")
     return path
 
 
@@ -76,6 +75,11 @@ def _longest_product(machine: Machine, where: str) -> Callable[[], object]:
     return products.matmul_call(8192, 8192, 8192, dtype, where)
 
 
+def _seconds(timing: Timing) -> dict[str, float]:
+    """A timing as a recording has it."""
+    return {"seconds": _digits(timing.seconds, 4), "spread": _digits(timing.spread, 3)}
+
+
 # Workloads.
 
 
@@ -85,22 +89,20 @@ def working_dtype(machine: Machine) -> str:
     return "bf16" if reached.get("bf16", 0) > reached.get("fp32", 0) else "fp32"
 
 
-def _workloads(machine: Machine, where: str, deadline: Number, say: Say) -> tuple[list[Workload], list[str]]:
+def _workloads(machine: Machine, where: str, deadline: Number) -> tuple[list[Workload], list[str]]:
     done, left_out = [], []
     jobs = workloads.jobs(where, working_dtype(machine), SCALES[_scale(where)])
     for number, job in enumerate(jobs):
-        share_s = (deadline - time.monotonic()) / (len(jobs) - number)
+        left_s, asked = deadline - time.monotonic(), job.workload
         try:
-            predicted_s = job.flops / machine.achieved_flop_per_sec.get(job.dtype, math.inf)
-            if (
-                4 * predicted_s > deadline - time.monotonic()
-            ):  # warm-up, two samples, and once to see its peak
+            predicted_s = asked.flops / machine.achieved_flop_per_sec.get(asked.dtype, math.inf)
+            if 4 * predicted_s > left_s:  # warm-up, two samples, and once to see its peak
                 raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
-            done.append(timed(job, where, at_most_s=share_s))
-            say(f"{job.name}: {seconds_text(done[-1].seconds)}")
+            done.append(timed(job, where, at_most_s=left_s / (len(jobs) - number)))
+            print(f"{asked.name}: {seconds_text(done[-1].seconds)}")
         except ValueError as refusal:
-            left_out.append(f"{job.name}: {refusal}")
-            say(left_out[-1])
+            left_out.append(f"{asked.name}: {refusal}")
+            print(left_out[-1])
     return done, left_out
 
 
@@ -112,30 +114,19 @@ def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
     if at_most_s <= 0:
         raise ValueError("no time was left for it.")
     try:
-        return _timed(job, where, min(at_most_s, 10.0))
+        return _timed(job, where, min(at_most_s, _LONGEST_S["a workload"]))
     except RuntimeError as error:  # in a torch that lacks a kernel, or short of memory after all
         why = measure.memory_ran_out(error) or str(error).splitlines()[0]
     finally:
         _let_go(job, where)
-    raise ValueError(why)
+    raise ValueError(why)  # here, where the error and what it held are gone
 
 
 def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
     call = job.make()
     timing = measure.time_call(call, device=where, at_most_s=at_most_s)
-    peak = measure.peak_bytes(call, device=where) if job.predicted_peak_bytes else 0
-    return Workload(
-        job.name,
-        dict(job.sizes),
-        job.dtype,
-        seconds=_digits(timing.seconds, 4),
-        spread=_digits(timing.spread, 3),
-        flops=job.flops,
-        bytes=job.bytes,
-        tokens=job.tokens,
-        predicted_peak_bytes=job.predicted_peak_bytes,
-        peak_bytes=peak,
-    )
+    peak = measure.peak_bytes(call, device=where) if job.workload.predicted_peak_bytes else 0
+    return replace(job.workload, **_seconds(timing), peak_bytes=peak)
 
 
 def _let_go(job: Job, where: str) -> None:
@@ -150,46 +141,37 @@ def _let_go(job: Job, where: str) -> None:
 
 
 def _products(
-    machine: Machine, where: str, deadline: Number, say: Say
-) -> tuple[dict[str, dict[tuple[int, int, int], Number]], list[Number]]:
+    machine: Machine, where: str, deadline: Number
+) -> tuple[dict[str, dict[Size, Number]], list[Number]]:
     """Small products first, dtype by dtype, so that a slow machine leaves out the large ones."""
-    seconds_by_size: dict[str, dict[tuple[int, int, int], Number]] = {}
+    seconds_by_size: dict[str, dict[Size, Number]] = {}
     spreads = []
-    grid = sorted(itertools.product(SIZES[_scale(where)], repeat=3), key=math.prod)
-    wanted = [(size, dtype) for size in grid for dtype in machine.achieved_flop_per_sec]
+    grid = sorted(itertools.product(SIDES[_scale(where)], repeat=3), key=math.prod)
+    wanted = list(itertools.product(grid, machine.achieved_flop_per_sec))
     for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         left_s = deadline - time.monotonic()
-        if predicted_s > _LONGEST_CALL_S or 3 * predicted_s > left_s:
+        if predicted_s > _LONGEST_S["a product"] or 3 * predicted_s > left_s:
             continue
-        try:
-            call = products.matmul_call(*size, dtype, where)
-            share_s = max(3 * predicted_s, left_s / (len(wanted) - number))
-            timing = measure.time_call(call, device=where, at_most_s=share_s)
-        except ValueError:  # a size that this dtype does not come in
-            continue
-        except RuntimeError as error:
-            if not measure.memory_ran_out(error):
-                raise
-            continue
-        seconds_by_size.setdefault(dtype, {})[size] = _digits(timing.seconds, 4)
-        spreads.append(timing.spread)
+        timing = _product(size, dtype, where, max(3 * predicted_s, left_s / (len(wanted) - number)))
+        if timing:
+            seconds_by_size.setdefault(dtype, {})[size] = _seconds(timing)["seconds"]
+            spreads.append(timing.spread)
         if number % 100 == 0:
-            say(f"{number} of {len(wanted)} products")
+            print(f"{number} of {len(wanted)} products")
     return seconds_by_size, spreads
+
+
+def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | None:
+    """None where it cannot be had: this dtype does not come in this size, or memory runs short. The rest is kept."""
+    try:
+        return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
+    except (ValueError, RuntimeError):
+        return None
 
 
 def repeats(recording: Recording, where: str) -> tuple[Repeat, ...]:
     """Of each dtype one product of a middling size once more: had the machine slowed down, it would show."""
-    again = []
-    for dtype in recording.seconds_by_size:
-        size = recording.nearest(*_REPEATED, dtype)
-        try:
-            timing = measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=3.0)
-        except (
-            ValueError,
-            RuntimeError,
-        ):  # short of memory now; the review will miss it, and the rest is kept
-            continue
-        again.append(Repeat(dtype, size, _digits(timing.seconds, 4), _digits(timing.spread, 3)))
-    return tuple(again)
+    sizes = {dtype: recording.nearest(*_REPEATED, dtype) for dtype in recording.seconds_by_size}
+    timings = {dtype: _product(size, dtype, where, 3.0) for dtype, size in sizes.items()}
+    return tuple(Repeat(dtype, sizes[dtype], **_seconds(t)) for dtype, t in timings.items() if t)

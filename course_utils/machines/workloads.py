@@ -3,8 +3,9 @@
 The numbers are random, as in `products`, and each workload's tensors are made when it is asked for.
 """
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -12,11 +13,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from course_utils import measure, models, predict
-from course_utils.quantities import Number
+from course_utils.machines.recorded import Workload
 
 Call = Callable[[], object]
 _FP32_BYTES = 4
 _SAFE_SHARE = 0.6  # of the free memory: an allocator's blocks and a library's scratch space are not predicted
+_HEAD = 64  # the width of attention's heads
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Scale:
     numbers: int  # that are copied
     rows: int  # of a normalisation and a softmax
     columns: int
-    heads: int  # of attention, each 64 wide
+    heads: int  # of attention
     attended: int  # the sequence of attention
     batch: int  # of attention and, at most, of a training step
     sequence: int
@@ -40,168 +42,124 @@ CPU = Scale(2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=1024)
 
 @dataclass(frozen=True)
 class Job:
-    """A workload before it is timed: what it has to do, what it needs, and how to make the call."""
+    """A workload that is not timed yet: its seconds are NaN. How to make its call, and the memory that it needs."""
 
-    name: str
-    sizes: Mapping[str, int]
-    dtype: str
+    workload: Workload
     make: Callable[[], Call]
-    flops: int = 0
-    bytes: int = 0
-    needs_bytes: int = 0
-    tokens: int = 0
-    predicted_peak_bytes: int = 0
+    needs_bytes: int
 
 
 def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
     """Every workload, the small ones first; `dtype` is what products, attention and normalisations are done in."""
     return [
-        _copy(device, scale),
-        _scale_in_place(device, scale),
-        *_normalisation(device, dtype, scale),
-        _softmax(device, dtype, scale),
-        _cross_entropy(device, scale),
+        *_copies(device, scale),
+        *_around_the_products(device, dtype, scale),
         *_attention(device, dtype, scale),
         *(_optimizer(device, scale, way) for way in ("foreach", "fused")),
         *(_training_step(device, dtype, scale, recompute) for recompute in (False, True)),
     ]
 
 
-def _dtype(name: str) -> torch.dtype:
-    return measure.DTYPES[name]
+def _job(
+    name: str, sizes: Mapping[str, int], dtype: str, make: Callable[[], Call], needs: int, **counts: int
+) -> Job:
+    return Job(Workload(name, sizes, dtype, math.nan, math.nan, **counts), make, needs)
 
 
-def _copy(device: str, scale: Scale) -> Job:
-    def make() -> Call:
+def _copies(device: str, scale: Scale) -> list[Job]:
+    def copy() -> Call:
         source = torch.ones(scale.numbers, device=device)
         target = source.clone()
         return lambda: target.copy_(source)
 
-    moved = 2 * _FP32_BYTES * scale.numbers
-    return Job("copy", {"numbers": scale.numbers}, "fp32", make, bytes=moved, needs_bytes=moved)
-
-
-def _scale_in_place(device: str, scale: Scale) -> Job:
-    def make() -> Call:
+    def scale_in_place() -> Call:
         x = torch.ones(scale.numbers, device=device)
         return lambda: x.mul_(1.0)
 
-    one = _FP32_BYTES * scale.numbers
-    return Job("scale in place", {"numbers": scale.numbers}, "fp32", make, bytes=2 * one, needs_bytes=one)
-
-
-def _normalisation(device: str, dtype: str, scale: Scale) -> list[Job]:
-    one = predict.tensor_bytes((scale.rows, scale.columns), dtype)
-
-    def make(backward: bool) -> Call:
-        kind = {"device": device, "dtype": _dtype(dtype), "requires_grad": backward}
-        x = torch.randn(scale.rows, scale.columns, **kind)
-        weight, bias = torch.ones(scale.columns, **kind), torch.zeros(scale.columns, **kind)
-
-        def forward() -> Tensor:
-            return functional.layer_norm(x, (scale.columns,), weight, bias)
-
-        if not backward:
-            return forward
-        gradient = torch.randn_like(x)
-        return lambda: torch.autograd.grad(forward(), (x, weight, bias), gradient)
-
-    sizes = {"rows": scale.rows, "columns": scale.columns}
+    one, sizes = _FP32_BYTES * scale.numbers, {"numbers": scale.numbers}
     return [
-        Job("LayerNorm, forward", sizes, dtype, partial(make, False), bytes=2 * one, needs_bytes=3 * one),
-        # Forward x to y; backward x and y's gradient to x's.
-        Job(
-            "LayerNorm, forward + backward",
-            sizes,
-            dtype,
-            partial(make, True),
-            bytes=5 * one,
-            needs_bytes=5 * one,
-        ),
+        _job("copy", sizes, "fp32", copy, 2 * one, bytes=2 * one),
+        _job("scale in place", sizes, "fp32", scale_in_place, one, bytes=2 * one),
     ]
 
 
-def _softmax(device: str, dtype: str, scale: Scale) -> Job:
-    def make() -> Call:
-        x = torch.randn(scale.rows, scale.columns, device=device, dtype=_dtype(dtype))
-        return lambda: torch.softmax(x, -1)
+def _call(
+    operation: Callable[..., Tensor], shapes: list[tuple[int, ...]], backward: bool, **kind: object
+) -> Call:
+    """The operation on random operands; with the gradients of all of them, if backward. Its result is like the first."""
+    operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
+    if not backward:
+        return lambda: operation(*operands)
+    gradient = torch.randn_like(operands[0])
+    return lambda: torch.autograd.grad(operation(*operands), operands, gradient)
 
-    one = predict.tensor_bytes((scale.rows, scale.columns), dtype)
-    sizes = {"rows": scale.rows, "columns": scale.columns}
-    return Job("softmax", sizes, dtype, make, bytes=2 * one, needs_bytes=3 * one)
 
+def _around_the_products(device: str, dtype: str, scale: Scale) -> list[Job]:
+    rows, columns, vocabulary = scale.rows, scale.columns, scale.shape.vocabulary
+    tokens = scale.batch * scale.sequence
+    kind = {"device": device, "dtype": measure.DTYPES[dtype]}
 
-def _cross_entropy(device: str, scale: Scale) -> Job:
-    rows, columns = scale.batch * scale.sequence, scale.shape.vocabulary
+    def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return functional.layer_norm(x, (columns,), weight, bias)
 
-    def make() -> Call:
-        logits = torch.randn(rows, columns, device=device)
-        targets = torch.randint(columns, (rows,), device=device)
+    def softmax(x: Tensor) -> Tensor:
+        return torch.softmax(x, -1)
+
+    def cross_entropy() -> Call:
+        logits = torch.randn(tokens, vocabulary, device=device)
+        targets = torch.randint(vocabulary, (tokens,), device=device)
         return lambda: functional.cross_entropy(logits, targets)
 
-    one = predict.tensor_bytes((rows, columns), "fp32")
-    # A kernel need only read; torch also writes every logarithm.
-    return Job(
-        "cross-entropy", {"tokens": rows, "vocabulary": columns}, "fp32", make, bytes=one, needs_bytes=3 * one
-    )
+    normalise = partial(_call, layer_norm, [(rows, columns), (columns,), (columns,)], **kind)
+    weigh = partial(_call, softmax, [(rows, columns)], backward=False, **kind)
+    sizes, one = {"rows": rows, "columns": columns}, predict.tensor_bytes((rows, columns), dtype)
+    logits_sizes = {"tokens": tokens, "vocabulary": vocabulary}
+    logits = predict.tensor_bytes((tokens, vocabulary), "fp32")
+    forward, both = partial(normalise, backward=False), partial(normalise, backward=True)
+    return [
+        _job("LayerNorm, forward", sizes, dtype, forward, 3 * one, bytes=2 * one),
+        # Forward x to y; backward x and y's gradient to x's.
+        _job("LayerNorm, forward + backward", sizes, dtype, both, 5 * one, bytes=5 * one),
+        _job("softmax", sizes, dtype, weigh, 3 * one, bytes=2 * one),
+        # A kernel need only read; torch also writes every logarithm.
+        _job("cross-entropy", logits_sizes, "fp32", cross_entropy, 3 * logits, bytes=logits),
+    ]
 
 
 def _attention(device: str, dtype: str, scale: Scale) -> list[Job]:
-    batch, heads, s, width = min(scale.batch, 4), scale.heads, scale.attended, 64
-    one = predict.tensor_bytes((batch, heads, s, width), dtype)
-    product = 2 * batch * heads * s * s * width
-
-    def make(backward: bool) -> Call:
-        def drawn() -> Tensor:
-            return torch.randn(
-                batch, heads, s, width, device=device, dtype=_dtype(dtype), requires_grad=backward
-            )
-
-        q, k, v = drawn(), drawn(), drawn()
-        if not backward:
-            return lambda: functional.scaled_dot_product_attention(q, k, v)
-        gradient = torch.randn_like(q)
-        return lambda: torch.autograd.grad(
-            functional.scaled_dot_product_attention(q, k, v), (q, k, v), gradient
-        )
-
+    shape = batch, heads, s, width = min(scale.batch, 4), scale.heads, scale.attended, _HEAD
+    one, product = predict.tensor_bytes(shape, dtype), 2 * batch * heads * s * s * width
+    kind = {"device": device, "dtype": measure.DTYPES[dtype]}
+    attend = partial(_call, functional.scaled_dot_product_attention, [shape] * 3, **kind)
+    forward, both = partial(attend, backward=False), partial(attend, backward=True)
     sizes = {"batch": batch, "heads": heads, "sequence": s, "width of a head": width}
-    forward = Job(
-        "fused attention, forward",
-        sizes,
-        dtype,
-        partial(make, False),
-        flops=2 * product,
-        bytes=4 * one,
-        needs_bytes=6 * one,
-    )
-    # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
+    name = "fused attention, forward"
     return [
-        forward,
-        replace(
-            forward,
-            name="fused attention, forward + backward",
-            make=partial(make, True),
-            flops=7 * product,
+        _job(name, sizes, dtype, forward, 6 * one, flops=2 * product, bytes=4 * one),
+        # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
+        _job(
+            f"{name} + backward",
+            sizes,
+            dtype,
+            both,
+            16 * one,
+            flops=(2 + 5) * product,
             bytes=(4 + 5 + 3) * one,
-            needs_bytes=16 * one,
         ),
     ]
 
 
 def _optimizer(device: str, scale: Scale, way: str) -> Job:
     """One step of AdamW on a model's parameters in fp32: it reads p, g, m and v, and writes p, m and v."""
-    model = partial(models.Transformer, **vars(scale.shape))
 
     def make() -> Call:
-        parameters = list(model().to(device).parameters())
+        parameters = list(models.Transformer(**vars(scale.shape)).to(device).parameters())
         for p in parameters:
             p.grad = torch.randn_like(p)
         return torch.optim.AdamW(parameters, **{way: True}).step
 
-    one = _FP32_BYTES * scale.shape.parameters
-    sizes = {"parameters": scale.shape.parameters}
-    return Job(f"AdamW, {way}", sizes, "fp32", make, bytes=7 * one, needs_bytes=6 * one)
+    one, sizes = _FP32_BYTES * scale.shape.parameters, {"parameters": scale.shape.parameters}
+    return _job(f"AdamW, {way}", sizes, "fp32", make, 6 * one, bytes=7 * one)
 
 
 # A training step.
@@ -239,7 +197,8 @@ def training_step(
 ) -> Call:
     """Forward, cross-entropy in fp32, backward, and fused AdamW: on the parameters, or in 16 bits on a master copy of them."""
     sizes = vars(shape) | {"context": max(shape.context, sequence)}
-    model = models.Transformer(**sizes, fused=True, recompute=recompute, dtype=_dtype(dtype)).to(device)
+    kind = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
+    model = models.Transformer(**sizes, **kind).to(device)
     adamw = partial(torch.optim.AdamW, fused=True)
     if dtype != "fp32":
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
@@ -263,21 +222,20 @@ def _training_step(device: str, dtype: str, scale: Scale, recompute: bool) -> Jo
     shape, s = scale.shape, scale.sequence
     state = (14 if dtype != "fp32" else 12) * shape.parameters  # gradients are among the peak
 
-    def needs(batch: int) -> Number:
-        return state + step_peak_bytes(shape, dtype, batch, s)
+    def fits(batch: int) -> bool:
+        return state + step_peak_bytes(shape, dtype, batch, s) <= _SAFE_SHARE * measure.free_bytes(device)
 
-    room, batch = _SAFE_SHARE * measure.free_bytes(device), scale.batch
-    while batch > 1 and needs(batch) > room:
+    batch = scale.batch
+    while batch > 1 and not fits(batch):
         batch //= 2
-    again = ", each layer recomputed" if recompute else ""
     peak = step_peak_bytes(shape, dtype, batch, s, recompute=recompute)
-    return Job(
-        f"{scale.model}, a training step{again}",
+    return _job(
+        f"{scale.model}, a training step{', each layer recomputed' if recompute else ''}",
         {"batch": batch, "sequence": s},
         dtype,
         partial(training_step, shape, dtype, batch, s, recompute=recompute, device=device),
+        state + peak,
         flops=shape.training_flops(batch, s).total,  # what the model needs, so that its share is the MFU
-        needs_bytes=state + peak,
         tokens=batch * s,
         predicted_peak_bytes=peak,
     )

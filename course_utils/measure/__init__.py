@@ -18,29 +18,3 @@ from course_utils.measure.memory import (
 from course_utils.measure.on_cpu import cpu_threads
 from course_utils.measure.results import Step, Timing
 from course_utils.measure.timing import time_call, timing_steps
-
-__all__ = [
-    "DTYPES",
-    "SMALL_FORMATS",
-    "Account",
-    "Step",
-    "Timing",
-    "account",
-    "allocated_bytes",
-    "cpu_threads",
-    "every_value",
-    "flops",
-    "free_bytes",
-    "memory_ran_out",
-    "optimizer_bytes",
-    "peak_bytes",
-    "peak_saved_bytes",
-    "resident_bytes",
-    "saved_bytes",
-    "saved_bytes_by_part",
-    "step_peak_bytes",
-    "storage_bytes",
-    "time_call",
-    "timing_steps",
-    "written_bits",
-]

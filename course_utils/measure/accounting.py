@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 
 from course_utils.measure.counting import flops
 from course_utils.measure.memory import optimizer_bytes, peak_bytes, saved_bytes, storage_bytes
+from course_utils.measure.private import DataDependentOutputException, FakeTensor, FakeTensorMode
 from course_utils.quantities import Ledger, number_text
 
 Inputs = Tensor | Sequence[Tensor]

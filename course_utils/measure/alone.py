@@ -1,6 +1,7 @@
 """One measurement at a time on each device: a second one, in whatever process, waits its turn."""
 
 import contextlib
+import fcntl
 import os
 import tempfile
 import time
@@ -13,18 +14,10 @@ import torch
 from course_utils.measure.results import Step
 from course_utils.quantities import Number
 
-try:
-    import fcntl
-except ImportError:  # not on Windows, where this course runs inside WSL2
-    fcntl = None
-
 
 @contextmanager
 def lock_file(device: str) -> Iterator[int | None]:
     """An open file that stands for the device, for all processes of this user; None where there can be none."""
-    if fcntl is None:
-        yield None
-        return
     which, descriptor = torch.device(device), None
     name = f"course-utils-timing-{os.getuid()}-{which.type}-{which.index or 0}.lock"
     # Better timed beside another than not at all: there may be no room, or a file or link of someone else's.
@@ -56,9 +49,7 @@ def wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Ste
             )
             time.sleep(min(0.05, max(0.0, deadline - now)))
         else:
-            with contextlib.suppress(
-                OSError
-            ):  # on a full disk the others wait for a number they do not learn
+            with contextlib.suppress(OSError):  # on a full disk the others wait for a number unknown to them
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, str(os.getpid()).encode(), 0)
             return True

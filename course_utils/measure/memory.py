@@ -4,20 +4,20 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import psutil
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._pytree import tree_leaves
 
-from course_utils.measure.modes import Uncompiled
+from course_utils.measure import private
 from course_utils.quantities import Ledger
 
-Storage = torch.UntypedStorage
+Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
 
 
 def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
@@ -29,18 +29,16 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
     >>> saved_bytes(lambda: x.exp())  # its own result, 32 numbers of 4 bytes
     128
     """
-    kept: dict[int, Storage] = {}
+    kept: set[Storage] = set()
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage._cdata] = storage  # on the meta device every data_ptr() is 0
+        kept.add(tensor.untyped_storage())
         return tensor
 
-    with saved_tensors_hooks(pack, lambda tensor: tensor):
+    with saved_tensors_hooks(pack, _unchanged):
         result = fn()
-    left_out = {tensor.untyped_storage()._cdata for tensor in exclude}
     del result
-    return sum(storage.nbytes() for cdata, storage in kept.items() if cdata not in left_out)
+    return sum(storage.nbytes() for storage in kept - _storages(exclude))
 
 
 def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
@@ -52,17 +50,15 @@ def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
     1         16
     total     48
     """
-    known = {p.untyped_storage()._cdata for p in module.parameters()}
-    kept: list[Storage] = []  # until the end, so that no address is given twice
-    by_part: dict[str, int] = {}
-    running = [""]
+    known = _storages(module.parameters())
+    by_part: Counter[str] = Counter()
+    running = ["itself"]
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if storage._cdata not in known:
-            known.add(storage._cdata)
-            kept.append(storage)
-            by_part[running[-1]] = by_part.get(running[-1], 0) + storage.nbytes()
+        if storage not in known:
+            known.add(storage)
+            by_part[running[-1]] += storage.nbytes()
         return tensor
 
     def leave(*_: object) -> None:
@@ -74,10 +70,9 @@ def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
             end = part.register_forward_hook(leave, always_call=True)
             hooks.callback(begin.remove)
             hooks.callback(end.remove)
-        with saved_tensors_hooks(pack, lambda tensor: tensor):
-            result = module(*inputs)
-        del result
-    return Ledger({name or "itself": nbytes for name, nbytes in by_part.items()}, unit="bytes")
+        with saved_tensors_hooks(pack, _unchanged):
+            module(*inputs)
+    return Ledger(by_part, unit="bytes")
 
 
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
@@ -91,65 +86,99 @@ def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor
     >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
     256
     """
-    with _Kept(exclude) as kept:
+    kept = _Held(exclude)
+    with _watched(kept.add):
         fn()
     return kept.peak
 
 
-_one_watches = threading.RLock()  # as it puts itself in the place of what all threads call
+class _Watched(partial):
+    """A pack hook that shows somebody else what it keeps."""
 
 
-class _Kept:
-    """Adds up the storages that any pack hook keeps, those of checkpointing too, which hide from a hook around them."""
+_one_watches = threading.RLock()
 
-    def __init__(self, exclude: Iterable[torch.Tensor]) -> None:
-        self.held = self.peak = 0
-        self._known = {tensor.untyped_storage()._cdata for tensor in exclude}
 
-    def __enter__(self) -> "_Kept":
-        _one_watches.acquire()
-        self._enter = enter = saved_tensors_hooks.__enter__
+@contextmanager
+def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
+    """Every tensor that a pack hook within keeps, those of checkpointing too, is shown to `see`.
 
-        def watched(hooks: saved_tensors_hooks) -> None:
-            enter(saved_tensors_hooks(partial(self._packed, hooks.pack_hook), hooks.unpack_hook))
+    Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to see it than
+    to stand between. So while somebody watches, `saved_tensors_hooks` are entered by way of `enter_watched`. It
+    changes those that are entered within what is watched: in this thread, or in one of torch's that runs its
+    backward pass. All others stay as they are.
+    """
 
-        saved_tensors_hooks.__enter__ = watched
-        self._ours = saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
-        self._ours.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ours.__exit__()
-        saved_tensors_hooks.__enter__ = self._enter
-        _one_watches.release()
-
-    def _packed(self, pack: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
+    def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
         kept: object = tensor
         try:
-            kept = pack(tensor)  # recomputing ends early by an exception, after it has kept the tensor
+            kept = inner(tensor)  # recomputing ends early by an exception, after it has kept the tensor
         finally:
-            for each in tree_leaves(kept):
-                if isinstance(each, torch.Tensor):
-                    self._see(each.untyped_storage())
+            for each in _tensors_in(kept):
+                see(each)
         return kept
 
-    def _see(self, storage: Storage) -> None:
-        if storage._cdata in self._known:
-            return
-        self._known.add(storage._cdata)
-        self.held += storage.nbytes()
-        self.peak = max(self.peak, self.held)
-        weakref.finalize(storage, self._freed, storage._cdata, storage.nbytes())
+    def enter_watched(hooks: saved_tensors_hooks) -> None:
+        around = private.innermost_hooks(True)
+        if around and isinstance(around[0], _Watched):
+            hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
+        enter(hooks)
 
-    def _freed(self, cdata: int, nbytes: int) -> None:
-        self._known.discard(cdata)
-        self.held -= nbytes
+    with _one_watches, ExitStack() as afterwards:
+        enter = saved_tensors_hooks.__enter__
+        afterwards.callback(setattr, saved_tensors_hooks, "__enter__", enter)
+        saved_tensors_hooks.__enter__ = enter_watched
+        outermost = saved_tensors_hooks(_Watched(pack, _unchanged), _unchanged)
+        enter(outermost)
+        afterwards.callback(outermost.__exit__)
+        yield
+
+
+class _Held:
+    """Adds up storages from when they are seen first until they are freed, without those that were there before."""
+
+    def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
+        self.ever = self.now = self.peak = 0
+        self._known = weakref.WeakSet(_storages(before))
+
+    def add(self, tensor: torch.Tensor, *, was_there: bool = False) -> None:
+        """Count the tensor's storage, if it has not been seen."""
+        storage = tensor.untyped_storage()
+        if storage in self._known:
+            return
+        self._known.add(storage)
+        if not was_there:
+            self.ever += storage.nbytes()
+            self.now += storage.nbytes()
+            self.peak = max(self.peak, self.now)
+            weakref.finalize(storage, self._free, storage.nbytes())
+
+    def _free(self, nbytes: int) -> None:
+        self.now -= nbytes
+
+
+def _unchanged(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def _storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
+    return {tensor.untyped_storage() for tensor in tensors}
+
+
+def _tensors_in(*trees: object) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples and dictionaries of whatever depth."""
+    for tree in trees:
+        if isinstance(tree, torch.Tensor):
+            yield tree
+        elif isinstance(tree, list | tuple):
+            yield from _tensors_in(*tree)
+        elif isinstance(tree, Mapping):
+            yield from _tensors_in(*tree.values())
 
 
 def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
-    """Bytes of everything that an optimizer keeps from step to step; 0 before its first."""
-    leaves = (leaf for state in optimizer.state.values() for leaf in tree_leaves(state))
-    return storage_bytes(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+    """Bytes of everything that an optimizer keeps from step to step; most keep nothing before their first."""
+    return storage_bytes(_tensors_in(optimizer.state))
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
@@ -159,8 +188,7 @@ def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
     >>> storage_bytes([x, x[:1]])
     4000
     """
-    storages = {t.untyped_storage()._cdata: t.untyped_storage() for t in tensors}
-    return sum(storage.nbytes() for storage in storages.values())
+    return sum(storage.nbytes() for storage in _storages(tensors))
 
 
 def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
@@ -178,9 +206,9 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
         before = torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"]
         fn()
         return torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"] - before
-    with _Allocations() as seen:
+    with _Allocations() as allocations:
         fn()
-    return seen.allocated
+    return allocations.held.ever
 
 
 def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
@@ -195,48 +223,31 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
         before = torch.cuda.memory_allocated(device)
         fn()
         return torch.cuda.max_memory_allocated(device) - before
-    with _Allocations() as seen:
+    with _Allocations() as allocations:
         fn()
-    return seen.peak
+    return allocations.held.peak
 
 
-class _Allocations(Uncompiled):
-    """Adds up the storages that appear, and takes off those that are freed."""
+class _Allocations(private.Mode):
+    """The storages that operations make."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.allocated = self.held = self.peak = 0
-        self._known: set[int] = set()
+        self.held = _Held()
 
     def __torch_dispatch__(
         self,
-        func: torch._ops.OpOverload,
+        func: Callable[..., object],
         types: object,
         args: tuple = (),
         kwargs: dict[str, object] | None = None,
     ) -> object:
-        for tensor in tree_leaves((args, kwargs)):  # what comes in was there before
-            if isinstance(tensor, torch.Tensor):
-                self._see(tensor.untyped_storage(), 0)
+        for tensor in _tensors_in(args, kwargs):
+            self.held.add(tensor, was_there=True)
         result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._see(tensor.untyped_storage(), tensor.untyped_storage().nbytes())
+        for tensor in _tensors_in(result):
+            self.held.add(tensor)
         return result
-
-    def _see(self, storage: Storage, nbytes: int) -> None:
-        """Known until it is freed, as its address may then be given to another."""
-        if storage._cdata in self._known:
-            return
-        self._known.add(storage._cdata)
-        self.allocated += nbytes
-        self.held += nbytes
-        self.peak = max(self.peak, self.held)
-        weakref.finalize(storage, self._freed, storage._cdata, nbytes)
-
-    def _freed(self, cdata: int, nbytes: int) -> None:
-        self._known.discard(cdata)
-        self.held -= nbytes
 
 
 def resident_bytes(path: str | os.PathLike) -> int | None:

@@ -7,6 +7,7 @@ is the spread.
 """
 
 import math
+import resource
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -19,11 +20,6 @@ import torch
 from course_utils.measure.results import Step, Timing
 from course_utils.quantities import Number, seconds_text
 
-try:
-    import resource
-except ImportError:  # not on Windows, where this course runs inside WSL2
-    resource = None
-
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
 AGREEMENT = 0.01  # between the fastest samples
 QUIET_S = 0.15  # in all
@@ -35,18 +31,19 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Generator[Step, None, Timing]:
     """From `begun` until they agree, or until the deadline."""
-    clock, others = _Clock(device), _OtherWork()
-    latest = clock.sample(fn, 1)  # cold: counts only if there is no time for another
+    on_one_thread = torch.device(device).type == "cpu" and torch.get_num_threads() == 1
+    synchronize = torch.accelerator.synchronize if torch.device(device).type != "cpu" else lambda: None
+    others = _OtherWork()
+    latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
     if time.perf_counter() < deadline:
-        latest = clock.sample(fn, 1)  # warm: counts if it is long enough to be a sample
+        latest = _sample(fn, 1, synchronize)  # warm: counts if it is long enough to be a sample
     again = max(1, math.ceil(SAMPLE_S / max(latest.wall_s, 1e-7)))
     taken = [latest] if again == 1 else []
-    fastest = [sample.wall_s if sample.waits else sample.cpu_s for sample in taken]
+    fastest = [sample.own_s for sample in taken]
     converged = False
     while time.perf_counter() + (again > 1) * SAMPLE_S < deadline and not converged:
-        sample = clock.sample(fn, again)
-        taken.append(sample)
-        fastest = sorted([*fastest, sample.wall_s if sample.waits else sample.cpu_s])[:3]
+        taken.append(_sample(fn, again, synchronize))
+        fastest = sorted([*fastest, taken[-1].own_s])[:3]
         agree = len(fastest) == 3 and fastest[2] <= fastest[0] * (1 + AGREEMENT)
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
@@ -55,8 +52,7 @@ def samples(
             f"{len(taken)} samples, the best {seconds_text(fastest[0])}",
         )
     kept = taken or [latest]
-    # A call that waits of its own accord, for a file or for other threads, is not told by its own thread's clock.
-    by_wall = clock.many_threads or all(sample.waits for sample in kept)
+    by_wall = not on_one_thread or all(sample.waits for sample in kept)
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in kept),
         statistic="best",
@@ -75,22 +71,20 @@ class _Sample:
     cpu_s: Number
     waits: bool
 
+    @property
+    def own_s(self) -> Number:
+        """What waits, for a file or for other threads, takes longer than its own thread's clock says."""
+        return self.wall_s if self.waits else self.cpu_s
 
-class _Clock:
-    def __init__(self, device: str) -> None:
-        self.synchronize = (
-            torch.accelerator.synchronize if torch.device(device).type != "cpu" else lambda: None
-        )
-        self.many_threads = torch.get_num_threads() > 1 or torch.device(device).type != "cpu"
 
-    def sample(self, fn: Callable[[], object], again: int) -> _Sample:
-        self.synchronize()
-        waits, wall, cpu = _waits(), time.perf_counter(), time.thread_time()
-        for _ in range(again):
-            fn()
-        self.synchronize()
-        cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
-        return _Sample(wall / again, max(cpu, 1e-9) / again, _waits() >= waits + again)
+def _sample(fn: Callable[[], object], again: int, synchronize: Callable[[], None]) -> _Sample:
+    synchronize()
+    waits, wall, cpu = _waits(), time.perf_counter(), time.thread_time()
+    for _ in range(again):
+        fn()
+    synchronize()
+    cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+    return _Sample(wall / again, max(cpu, 1e-9) / again, _waits() >= waits + again)
 
 
 class _OtherWork:
@@ -104,11 +98,8 @@ class _OtherWork:
     def _now() -> tuple[Number, Number]:
         """(wall seconds, seconds that cores have spent on others), by the system's own account."""
         cores = psutil.cpu_times()
-        busy = (
-            sum(cores)
-            - cores.idle
-            - sum(getattr(cores, name, 0) for name in ("iowait", "guest", "guest_nice"))
-        )
+        not_busy = ("idle", "iowait", "guest", "guest_nice")  # guests are counted with the users too
+        busy = sum(cores) - sum(getattr(cores, name, 0) for name in not_busy)
         return time.perf_counter(), busy - time.process_time()
 
     def look(self) -> None:
@@ -121,12 +112,10 @@ class _OtherWork:
 
     @property
     def in_words(self) -> str:
-        """What to say of the whole time; nothing if enough of it was quiet."""
-        if self.quiet_s >= QUIET_S:
-            return ""
+        """What to say of the whole time; nothing if enough of it was quiet, or if it was too short to tell."""
         now = self._now()
-        if now[0] - self._begun[0] < SLICE_S:
-            return ""  # too short to tell
+        if self.quiet_s >= QUIET_S or now[0] - self._begun[0] < SLICE_S:
+            return ""
         share = _share(self._begun, now)
         return f"other work took {share:.0%} of the machine's cores" if share >= OTHERS else ""
 

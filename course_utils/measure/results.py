@@ -1,8 +1,9 @@
 """What a measurement that takes a while says on the way, and what a time is when it is known."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from course_utils.quantities import Number, seconds_text
 
@@ -14,6 +15,19 @@ class Step:
     fraction: Number
     report: str
     numbers: Mapping[str, Number] = field(default_factory=dict)  # for whoever draws them
+
+
+Result = TypeVar("Result")
+OnStep = Callable[[Step], None]
+
+
+def result_of(steps: Generator[Step, None, Result], on_step: OnStep = lambda step: None) -> Result:
+    """What the generator returns in the end, when on_step has been called with each of its steps."""
+    while True:
+        try:
+            on_step(next(steps))
+        except StopIteration as end:
+            return end.value
 
 
 @dataclass(frozen=True)

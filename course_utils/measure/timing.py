@@ -10,7 +10,7 @@ import torch
 from course_utils.measure import on_cpu, on_gpu
 from course_utils.measure.alone import lock_file, wait_for
 from course_utils.measure.on_cpu import cpu_threads
-from course_utils.measure.results import Step, Timing
+from course_utils.measure.results import Step, Timing, result_of
 from course_utils.quantities import Number
 
 
@@ -22,18 +22,13 @@ def time_call(
     `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread, unless you ask for
     more. One measurement at a time on each device: a second one, in whatever process, waits its turn.
     """
-    steps = timing_steps(fn, device=device, threads=threads, at_most_s=at_most_s)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+    return result_of(timing_steps(fn, device=device, threads=threads, at_most_s=at_most_s))
 
 
 def timing_steps(
     fn: Callable[[], object], *, device: str = "cpu", threads: int = 1, at_most_s: Number = 2.0
 ) -> Generator[Step, None, Timing]:
-    """time_call, one sample after another: between two steps it can be told of, or dropped."""
+    """time_call, one sample after another: between two steps it can be shown, or dropped."""
     if not at_most_s > 0:
         raise ValueError(f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}.")
     begun = time.perf_counter()

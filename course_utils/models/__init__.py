@@ -4,44 +4,7 @@ Every matrix is drawn from a normal distribution with variance 1 / its input's w
 be given; biases begin at 0. No numbers are drawn anywhere else.
 """
 
-from course_utils.models.heads import (
-    ROTARY_BASE,
-    Attention,
-    attention,
-    fused_attention,
-    recomputed_attention,
-    rotated,
-    rotation,
-)
-from course_utils.models.layers import (
-    MLP,
-    NONLINEARITIES,
-    FeedForward,
-    Linear,
-    MLPBlock,
-    drawn,
-    normalisation,
-)
+from course_utils.models.heads import attention, fused_attention, recomputed_attention, rotated, rotation
+from course_utils.models.layers import MLP, Linear, MLPBlock, normalisation
 from course_utils.models.master import WithMaster
 from course_utils.models.transformer import Block, Transformer, recomputed
-
-__all__ = [
-    "MLP",
-    "NONLINEARITIES",
-    "ROTARY_BASE",
-    "Attention",
-    "Block",
-    "FeedForward",
-    "Linear",
-    "MLPBlock",
-    "Transformer",
-    "WithMaster",
-    "attention",
-    "drawn",
-    "fused_attention",
-    "normalisation",
-    "recomputed",
-    "recomputed_attention",
-    "rotated",
-    "rotation",
-]

@@ -18,7 +18,7 @@ NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def drawn(
+def normal_matrix(
     rows: int, columns: int, variance_of: int, dtype: torch.dtype, generator: Generator
 ) -> nn.Parameter:
     """A matrix with variance 1 / variance_of: drawn in fp32, so that every dtype begins with the same numbers."""
@@ -39,7 +39,7 @@ class Linear(nn.Module):
         generator: Generator = None,
     ) -> None:
         super().__init__()
-        self.weight = drawn(inputs, outputs, inputs, dtype, generator)
+        self.weight = normal_matrix(inputs, outputs, inputs, dtype, generator)
         self.bias = nn.Parameter(torch.zeros(outputs, dtype=dtype)) if biases else None
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
@@ -106,6 +106,9 @@ class MLPBlock(nn.Module):
         return x + self.feed_forward(x)
 
 
+_PIECES = 8  # of rows, in OneKernelRMSNorm's backward pass
+
+
 class OneKernelRMSNorm(nn.RMSNorm):
     """torch's RMSNorm, but autograd keeps its input alone, as of a GPU's kernel that does it in one."""
 
@@ -137,9 +140,6 @@ class _OneKernel(torch.autograd.Function):
             gradient = gradient * weight
             result.copy_(scale * (gradient - normed * (gradient * normed).mean(-1, keepdim=True)))
         return of_x, of_weight.to(weight.dtype), None
-
-
-_PIECES = 8
 
 
 def normalisation(

@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from course_utils.models.heads import Attention, rotation
-from course_utils.models.layers import FeedForward, Generator, drawn, normalisation
+from course_utils.models.layers import FeedForward, Generator, normal_matrix, normalisation
 
 
 class Block(nn.Module):
@@ -109,11 +109,11 @@ class Transformer(nn.Module):
         block = {"feed_forward": feed_forward, "biases": biases, "kv_heads": kv_heads, "gated": gated}
         block |= {"rms_norm": rms_norm, "fused": fused, "fused_norm": fused_norm}
         block |= {"dtype": dtype, "generator": generator}
-        self.tokens = drawn(vocabulary, width, width, dtype, generator)
-        self.positions = drawn(context, width, width, dtype, generator) if learned_positions else None
+        self.tokens = normal_matrix(vocabulary, width, width, dtype, generator)
+        self.positions = normal_matrix(context, width, width, dtype, generator) if learned_positions else None
         self.blocks = nn.ModuleList(Block(width, heads, **block) for _ in range(layers))
         self.norm = normalisation(width, rms_norm, biases, dtype, fused=fused_norm)
-        self.output = None if tied_output else drawn(vocabulary, width, width, dtype, generator)
+        self.output = None if tied_output else normal_matrix(vocabulary, width, width, dtype, generator)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
         """Look the tokens up, run the layers, and compare with every token's row of the output matrix."""

@@ -3,14 +3,9 @@
 from course_utils.datasheets import Machine
 from course_utils.predict.saving import wasted_share, young_seconds
 from course_utils.predict.step import held_bytes
-from course_utils.predict.training import (
-    SECONDS_PER_DAY,
-    check_count,
-    recipe_named,
-    training_days,
-)
+from course_utils.predict.training import SECONDS_PER_DAY, check_count, recipe_named, training_days
 from course_utils.predict.transformer import Transformer
-from course_utils.quantities import Ledger, Number, Table, number_text, seconds_text
+from course_utils.quantities import Ledger, Number, Table, number_text, seconds_text, three_digits
 
 # Interruptions that nobody planned, of a GPU in a day: 419 in 54 days on 16,384 H100s (arXiv 2407.21783, section 3.3.4).
 FAILURES_PER_GPU_DAY = 419 / (54 * 16_384)
@@ -57,11 +52,6 @@ def training_account(
     every_s = young_seconds(save_s, failure_s)
     lost = wasted_share(every_s, save_s, failure_s)
     per_parameter = recipe_named(recipe).bytes_by_part.total
-
-    def room(held: Ledger) -> str:
-        left = machine.bytes - held.total
-        return f"{_gb(held.total)}: " + (f"{_gb(left)} left" if left >= 0 else f"{_gb(-left)} too much")
-
     rows = [
         ["parameters P", "", number_text(p)],
         ["FLOPs of a token", f"{per_token / p:.2f} for each parameter, attention included", f"{per_token:.3g}"],
@@ -71,8 +61,8 @@ def training_account(
         ["state on each machine", f"{per_parameter} bytes × P / {machines:,}", _gb(kept.total - kept["activations"])],
         ["added by a step", f"{batch} × {length:,} tokens, everything kept", _gb(kept["activations"])],
         ["", "each layer recomputed", _gb(recomputed["activations"])],
-        ["in its memory", f"{_gb(machine.bytes)}, everything kept", room(kept)],
-        ["", "each layer recomputed", room(recomputed)],
+        ["in its memory", f"{_gb(machine.bytes)}, everything kept", _room(machine, kept)],
+        ["", "each layer recomputed", _room(machine, recomputed)],
         ["a checkpoint", f"{checkpoint_bytes(1, recipe)} bytes × P", _gb(checkpoint_bytes(p, recipe))],
         ["interruptions", "at Meta's rate of 419 in 16,384 × 54 GPU-days", f"{days * SECONDS_PER_DAY / failure_s:.3g}"],
         ["time between two saves", f"√(2 × {save_s:g} s × {seconds_text(failure_s)})", seconds_text(every_s)],
@@ -82,13 +72,14 @@ def training_account(
     return Table([["", "how", ""], *rows])
 
 
+def _room(machine: Machine, held: Ledger) -> str:
+    left = machine.bytes - held.total
+    return f"{_gb(held.total)}: {_gb(abs(left))} {'left' if left >= 0 else 'too much'}"
+
+
 def _gb(nbytes: Number) -> str:
-    return f"{_three_digits(nbytes / 1e9)} GB"
+    return f"{three_digits(nbytes / 1e9)} GB"
 
 
 def _days(days: Number) -> str:
-    return f"{_three_digits(days)} days"
-
-
-def _three_digits(n: Number) -> str:
-    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"
+    return f"{three_digits(days)} days"

@@ -4,12 +4,12 @@ import bisect
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from course_utils.datasheets import Machine, machine_named
 from course_utils.predict.operations import dtype_bytes
-from course_utils.predict.step import step_moments
-from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, recipe_named, training_bytes
+from course_utils.predict.step import held_bytes, peak_moment, state_bytes
+from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, recipe_named
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger
 
@@ -65,7 +65,7 @@ class TrainingPlan:
     @property
     def state(self) -> Ledger:
         """What a machine holds from step to step."""
-        return _state(self.shape, self.recipe, self.machines, self.stage)
+        return state_bytes(self.shape, self.recipe, self.machines, self.stage)
 
     @property
     def kept(self) -> Ledger:
@@ -76,17 +76,18 @@ class TrainingPlan:
     @property
     def peak(self) -> tuple[str, Ledger]:
         """The moment of a step at which most is held beside the state, and what that is."""
-        return _peak(*self.step)
+        return peak_moment(self.shape, self.recipe, self.batch, self.sequence, **self.ways)
 
     @property
     def held(self) -> Ledger:
         """State and peak: the most that a machine holds."""
-        return Ledger({**self.state, "activations": self.peak[1].total}, unit="bytes")
+        sizes = self.shape, self.recipe, self.batch, self.sequence
+        return held_bytes(*sizes, machines=self.machines, stage=self.stage, **self.ways)
 
-    @cached_property
+    @property
     def left(self) -> int:
         """Bytes of the machine's memory that remain; below 0, bytes that are missing."""
-        return self.machine.bytes - self.state.total - self.peak[1].total
+        return self.machine.bytes - self.held.total
 
     @property
     def fits(self) -> bool:
@@ -97,26 +98,6 @@ class TrainingPlan:
     def alone(self) -> "TrainingPlan":
         """The same on one machine, where nothing can be split."""
         return replace(self, machines=1)
-
-
-# A search asks for the same again and again.
-
-
-@lru_cache(4096)
-def _state(shape: Transformer, recipe: str, machines: int, stage: int) -> Ledger:
-    options = {"tensors": shape.tensors, "machines": machines, "stage": stage}
-    return training_bytes(shape.parameters, recipe, **options)
-
-
-@lru_cache(4096)
-def _peak(
-    shape: Transformer, recipe: str, batch: int, sequence: int, fused: bool, fused_norm: bool, recompute: bool
-) -> tuple[str, Ledger]:
-    kind = recipe_named(recipe)
-    dtypes = {"dtype": kind.parameters, "gradients": kind.gradients[0]}
-    ways = {"fused": fused, "fused_norm": fused_norm, "recompute": recompute}
-    moments = step_moments(shape, batch, sequence, **dtypes, **ways)
-    return max(moments.items(), key=lambda moment: moment[1].total)
 
 
 def _weight(recipe: str) -> tuple[int, int]:
@@ -186,13 +167,10 @@ def _settings(plan: TrainingPlan, name: str) -> Sequence[object]:
     return range(now + step, end + step, step)
 
 
-@lru_cache
-def _lighter_recipes(recipe: str) -> tuple[str, ...]:
+def _lighter_recipes(recipe: str) -> list[str]:
     """The same optimizer's first, and of those the heaviest: every step down gives something up."""
     lighter = [name for name in RECIPES if name != recipe and _weight(name)[0] <= _weight(recipe)[0]]
-    return tuple(
-        sorted(lighter, key=lambda name: (_optimizer(name) != _optimizer(recipe), -_weight(name)[0]))
-    )
+    return sorted(lighter, key=lambda name: (_optimizer(name) != _optimizer(recipe), -_weight(name)[0]))
 
 
 def _optimizer(recipe: str) -> str:

@@ -24,13 +24,8 @@ def mlp_flops(
     total     369,098,752
     """
     layers = mlp_flops_by_layer(batch, widths, input_grad=input_grad, frozen=frozen)
-    return Ledger(
-        {
-            "forward": sum(layer["forward"] for layer in layers),
-            "backward": sum(layer["weight gradient"] + layer["input gradient"] for layer in layers),
-        },
-        unit="FLOPs",
-    )
+    forward = sum(layer["forward"] for layer in layers)
+    return Ledger({"forward": forward, "backward": sum(layer.total for layer in layers) - forward}, "FLOPs")
 
 
 def mlp_flops_by_layer(
@@ -55,12 +50,8 @@ def mlp_flops_by_layer(
     ledgers, needed_before = [], input_grad
     for layer, (d, k) in enumerate(layers):
         flops, trained = matmul_flops(batch, d, k), layer not in frozen
-        ledger = {
-            "forward": flops,
-            "weight gradient": flops * trained,
-            "input gradient": flops * needed_before,
-        }
-        ledgers.append(Ledger(ledger, unit="FLOPs"))
+        gradients = {"weight gradient": flops * trained, "input gradient": flops * needed_before}
+        ledgers.append(Ledger({"forward": flops, **gradients}, unit="FLOPs"))
         needed_before = needed_before or trained
     return ledgers
 
@@ -84,9 +75,8 @@ def mlp_activation_bytes(
     inputs = [d for d, _ in _layers(widths)]
     row = batch * dtype_bytes(dtype)
     again = inputs[1:] if nonlinearity and KEEPS[nonlinearity] == "input" else []
-    return Ledger(
-        {"inputs of layers": row * sum(inputs), "inputs of nonlinearities": row * sum(again)}, unit="bytes"
-    )
+    kept = {"inputs of layers": row * sum(inputs), "inputs of nonlinearities": row * sum(again)}
+    return Ledger(kept, unit="bytes")
 
 
 def _layers(widths: Sequence[int]) -> list[tuple[int, int]]:

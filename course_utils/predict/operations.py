@@ -83,14 +83,10 @@ def ridge(machine: Machine, dtype: str) -> Number:
     return machine.peak(dtype) / machine.bytes_per_sec
 
 
-def roofline_seconds(flops: Number, nbytes: Number, machine: Machine, dtype: str) -> Number:
-    """max(FLOPs / peak, bytes / bandwidth): no faster than either lets it be."""
-    return max(flops / machine.peak(dtype), nbytes / machine.bytes_per_sec)
-
-
 def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Number:
-    """The roofline's time of one product."""
-    return roofline_seconds(matmul_flops(b, d, k), matmul_bytes(b, d, k, dtype), machine, dtype)
+    """The roofline's time, max(FLOPs / peak, bytes / bandwidth): no faster than either lets it be."""
+    compute_s = matmul_flops(b, d, k) / machine.peak(dtype)
+    return max(compute_s, matmul_bytes(b, d, k, dtype) / machine.bytes_per_sec)
 
 
 # Products of several tensors.

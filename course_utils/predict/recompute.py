@@ -29,8 +29,7 @@ class BlockStack:
     plain_flops: int = 0  # for the gradient of the first block's input, which plain data do without
     parameters: int = 0  # of one block
     again_bytes: int = 0  # where part of a block is computed again: the most that this adds to what is kept
-    again_flops: int = 0
-    again_last_flops: int = 0  # of the product that ends that part
+    again_flops: int = 0  # half of it in the product that ends that part
 
     def __post_init__(self) -> None:
         check_sizes(**vars(self))
@@ -53,9 +52,8 @@ class BlockStack:
                 "Here the scores alone are computed again, so the segment has to be 0. "
                 "For segments take a stack without scores_again."
             )
-        return (
-            [min(segment, self.layers - begin) for begin in range(0, self.layers, segment)] if segment else []
-        )
+        begins = range(0, self.layers, segment) if segment else []
+        return [min(segment, self.layers - begin) for begin in begins]
 
     def kept_bytes(self, segment: int) -> int:
         """⌈L / s⌉ × input: what is kept when the forward pass is done; without segments L × block."""
@@ -77,12 +75,9 @@ class BlockStack:
         segments = self.segments(segment) or [self.layers]
         insides = [length * self.block_bytes + self.again_bytes for length in segments]
         before = max(range(len(segments)), key=lambda n: n * self.input_bytes + insides[n])
+        earlier = before * self.input_bytes
         return Ledger(
-            {
-                "inputs of earlier segments": before * self.input_bytes,
-                "inside of one segment": insides[before],
-            },
-            unit="bytes",
+            {"inputs of earlier segments": earlier, "inside of one segment": insides[before]}, "bytes"
         )
 
     def step_flops(self, segment: int, *, early_stop: bool = True, input_grad: bool = True) -> Ledger:
@@ -99,7 +94,7 @@ class BlockStack:
         total      62,914,560
         """
         segments = self.segments(segment)
-        again = self.layers * (self.again_flops - early_stop * self.again_last_flops)
+        again = self.layers * (self.again_flops - early_stop * self.again_flops // 2)
         if segments:
             again = self.layers * self.forward_flops - early_stop * len(segments) * self.last_flops
         backward = self.layers * self.backward_flops - (0 if input_grad else self.plain_flops)
@@ -151,12 +146,9 @@ def linear_stack(layers: int, batch: int, width: int, *, dtype: str = "fp32") ->
 def mlp_stack(layers: int, batch: int, width: int, *, dtype: str = "fp32") -> BlockStack:
     """Blocks x + gelu(x W1) W2, H → 4H → H: each keeps 9 numbers for one of its input, 1 + 4 before GELU + 4 after."""
     check_sizes(layers=layers, batch=batch, width=width)
-    kept, product = batch * width * dtype_bytes(dtype), matmul_flops(batch, width, 4 * width)
-    return BlockStack(
-        *(layers, kept, 9 * kept, 2 * product, 4 * product, product),
-        plain_flops=product,
-        parameters=8 * width**2,
-    )
+    kept, flops = batch * width * dtype_bytes(dtype), matmul_flops(batch, width, 4 * width)
+    costs = kept, 9 * kept, 2 * flops, 4 * flops, flops
+    return BlockStack(layers, *costs, plain_flops=flops, parameters=8 * width**2)
 
 
 def transformer_stack(
@@ -178,36 +170,30 @@ def transformer_stack(
     >>> [transformer_stack(shape, 1, 1024, scores_again=again).peak_bytes(0).total for again in (False, True)]
     [1208156160, 619896832]
     """
+    if scores_again and (fused or shape.kv_heads not in (None, shape.heads)):
+        raise ValueError(
+            "Scores are computed again where they were kept: with attention that is not fused, "
+            "and here with as many heads for keys and values as for queries."
+        )
     one, none = replace(shape, layers=1), replace(shape, layers=0)
     ways = {"dtype": dtype, "fused": fused, "fused_norm": fused_norm}
     of_one, of_none = (each.activation_bytes(batch, sequence, **ways) for each in (one, none))
     parts = {name: of_one[name] - of_none[name] for name in of_one if name != "rotation"}
     flops, tokens = one.forward_flops(batch, sequence), batch * sequence
-    forward = flops["matrices"] + flops["attention"]
-    stack = BlockStack(
-        layers=shape.layers,
-        input_bytes=tokens * shape.width * dtype_bytes(dtype),
-        block_bytes=sum(parts.values()),
-        forward_flops=forward,
-        backward_flops=2 * forward + (flops["attention"] // 2 if fused else 0),
-        last_flops=matmul_flops(tokens, shape.inner_width, shape.width),
-        parameters=one.parameters - none.parameters,
-    )
-    if not scores_again:
-        return stack
-    if fused or shape.kv_heads not in (None, shape.heads):
-        raise ValueError(
-            "Scores are computed again where they were kept: with attention that is not fused, "
-            "and here with as many heads for keys and values as for queries."
-        )
+    forward, scores = flops["matrices"] + flops["attention"], parts["scores"]
+    inputs = tokens * shape.width * dtype_bytes(dtype)
     # When the scores come back, what stands behind them in their layer is done with. Of several sequences, torch
     # multiplies copies of queries, keys and values that stand head by head.
-    done = parts["normalisations"] // 2 + parts["feed-forward"] + stack.input_bytes
-    copies = 3 * stack.input_bytes if min(batch, sequence, shape.heads) > 1 else 0
-    return replace(
-        stack,
-        block_bytes=stack.block_bytes - parts["scores"],
-        again_bytes=max(0, parts["scores"] + copies - done),
-        again_flops=flops["attention"],
-        again_last_flops=flops["attention"] // 2,
+    done = parts["normalisations"] // 2 + parts["feed-forward"] + inputs
+    copies = 3 * inputs if min(batch, sequence, shape.heads) > 1 else 0
+    return BlockStack(
+        layers=shape.layers,
+        input_bytes=inputs,
+        block_bytes=sum(parts.values()) - scores_again * scores,
+        forward_flops=forward,
+        backward_flops=2 * forward + fused * flops["attention"] // 2,
+        last_flops=matmul_flops(tokens, shape.inner_width, shape.width),
+        parameters=one.parameters - none.parameters,
+        again_bytes=scores_again * max(0, scores + copies - done),
+        again_flops=scores_again * flops["attention"],
     )

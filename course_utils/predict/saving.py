@@ -41,16 +41,12 @@ def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_
     _check_times(interval_s=interval_s, failure_s=failure_s)
     if not (0 <= save_s < math.inf and 0 <= restart_s < math.inf):
         raise ValueError(f"A time is 0 s or more; got save_s {save_s!r} and restart_s {restart_s!r}.")
-    exponent = restart_s / failure_s, (interval_s + save_s) / failure_s
-    if sum(exponent) > 700:  # beyond what a float holds: nothing is ever finished
+    work_s = interval_s + save_s
+    restarts, failures = restart_s / failure_s, work_s / failure_s
+    if restarts + failures > 700:  # beyond what a float holds: nothing is ever finished
         return 1.0
-    # Written so that no failures at all, an exponent of 0, is no division by 0.
-    each_s = (
-        math.exp(exponent[0])
-        * (interval_s + save_s)
-        * (math.expm1(exponent[1]) / exponent[1] if exponent[1] else 1)
-    )
-    return 1 - interval_s / each_s
+    slowdown = math.expm1(failures) / failures if failures else 1
+    return 1 - interval_s / (math.exp(restarts) * work_s * slowdown)
 
 
 def lost_steps(every: int) -> Number:

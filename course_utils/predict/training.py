@@ -71,9 +71,7 @@ class Recipe:
     gradients: tuple[str, ...]
     optimizer: Mapping[str, str]  # the dtype of each average or sum that it keeps
     master: str | None = None
-    counts_steps: bool = field(
-        default=False, kw_only=True
-    )  # a number for each tensor, and not for each parameter
+    counts_steps: bool = field(default=False, kw_only=True)  # for each tensor, and not for each parameter
 
     @property
     def bytes_by_part(self) -> Ledger:

@@ -43,18 +43,6 @@ WINDOW = {
 }
 
 
-def notebook(name: str) -> Path:
-    """The notebook that is meant by "4", "04", "04_flops" or "04_flops.ipynb".
-
-    >>> notebook("4").name
-    '04_flops.ipynb'
-    """
-    try:
-        return named(name)
-    except ValueError as error:
-        raise ValueError(f"{error} For the fourth: make present NB=04") from error
-
-
 def present(chosen: Path, options: list[str]) -> None:
     """Serve a copy of that notebook and of those beside it, until the server is stopped."""
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
@@ -67,15 +55,8 @@ def present(chosen: Path, options: list[str]) -> None:
             signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
-        jupyterlab(
-            [
-                "--ip=127.0.0.1",
-                f"--ServerApp.root_dir={copies}",
-                websocket.OPTION,
-                *only_the_notebook,
-                *options,
-            ]
-        )
+        served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
+        jupyterlab([*served, *only_the_notebook, *options])
 
 
 def configure(own: Path) -> None:
@@ -97,9 +78,9 @@ def main(arguments: list[str]) -> int:
     """`make present NB=04`: the notebook's name, and options for JupyterLab."""
     name, *options = arguments or [""]
     try:
-        chosen = notebook(name)
+        chosen = named(name)
     except ValueError as error:
-        print(error, file=sys.stderr)
+        print(f"{error} For the fourth: make present NB=04", file=sys.stderr)
         return 2
     present(chosen, options)
     return 0

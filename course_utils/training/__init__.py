@@ -1,13 +1,12 @@
-"""Training: tokens from a file, a run that can stop and go on, bit for bit, and three runs that the course looks at.
+"""Training: tokens from a file, a run that can stop and go on, bit for bit, and three runs of the course.
 
-`precision` trains in each mix of formats, `long_run` saves itself and can be killed, `sharded` runs over several
-processes; each is imported by itself.
+`precision` trains in each mix of formats, `long_run` saves itself and can be killed, `sharded` runs over
+several processes; each is imported by itself.
 """
 
 from course_utils.training.randomness import generator_for, restore_shared_states, seed_all, shared_states
 from course_utils.training.run import PARTS, Run, clip_gradients, next_token_loss, warmup_cosine
 from course_utils.training.tokens import (
-    TOKEN_BYTES,
     VOCABULARY,
     decoded,
     encoded,
@@ -16,23 +15,3 @@ from course_utils.training.tokens import (
     token_batch,
     write_tokens,
 )
-
-__all__ = [
-    "PARTS",
-    "TOKEN_BYTES",
-    "VOCABULARY",
-    "Run",
-    "clip_gradients",
-    "decoded",
-    "encoded",
-    "example_text",
-    "generator_for",
-    "next_token_loss",
-    "open_tokens",
-    "restore_shared_states",
-    "seed_all",
-    "shared_states",
-    "token_batch",
-    "warmup_cosine",
-    "write_tokens",
-]

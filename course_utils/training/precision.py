@@ -1,11 +1,12 @@
 """A small model trained in each mix of formats, and what a format makes of its gradients.
 
-The task: of two digits, name the sum. An MLP, 20-64-64-19 wide, sees all 100 pairs in each step, so nothing is drawn
-but the first weights, and they are the same for every mix. In a large run a micro-batch is a small part of the batch
-over which the loss is a mean, and its gradients are as small. So here the 100 pairs stand for one of 2^14
-micro-batches, and the others are taken to be like it: the loss is divided by 2^14 before the backward pass, and the
-gradient multiplied by 2^14 after it, where the gradients of all micro-batches would be summed. In fp32 and bf16 both
-are exact. In fp16 almost half of the first gradients is too small for what lies between them.
+The task: of two digits, name the sum. An MLP, 20-64-64-19 wide, sees all 100 pairs in each step, so nothing
+is drawn but the first weights, and they are the same for every mix. In a large run a micro-batch is a small
+part of the batch over which the loss is a mean, and its gradients are as small. So here the 100 pairs stand
+for one of 2^14 micro-batches, and the others are taken to be like it: the loss is divided by 2^14 before the
+backward pass, and the gradient multiplied by 2^14 after it, where the gradients of all micro-batches would be
+summed. In fp32 and bf16 both are exact. In fp16 almost half of the first gradients is too small for what lies
+between them.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -35,8 +36,8 @@ GROWTH_INTERVAL = 20  # GradScaler's is 2,000, longer than the runs here
 class Mix:
     """The formats of the model's parameters and gradients, of its products, and of what the optimizer keeps.
 
-    Where the products have another format than the parameters, autocast casts them. Where the optimizer's copy has
-    another, it is a master copy. `scaled`: torch's GradScaler finds the loss scale.
+    Where the products have another format than the parameters, autocast casts them. Where the optimizer's
+    copy has another, it is a master copy. `scaled`: torch's GradScaler finds the loss scale.
     """
 
     model: str = "fp32"
@@ -83,8 +84,8 @@ class Training:
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
         self.mix = MIXES[mix]
-        self.scale = 1.0 if scale is None or self.mix.scaled else float(rounding.checked_scale(scale))
-        first_scale = FIRST_SCALE if scale is None else float(rounding.checked_scale(scale))
+        given = None if scale is None else float(rounding.checked_scale(scale))
+        self.scale = 1.0 if given is None or self.mix.scaled else given
         self.pairs, self.sums = digit_pairs()
         self.model = MLP(
             WIDTHS,
@@ -98,6 +99,7 @@ class Training:
         if self.mix.optimizer != self.mix.model:
             self.kept = [p.detach().to(DTYPES[self.mix.optimizer]) for p in self.working]
         self.optimizer = torch.optim.Adam(self.kept, LEARNING_RATE)
+        first_scale = FIRST_SCALE if given is None else given
         self.scaler = torch.amp.GradScaler(
             "cpu", first_scale, growth_interval=GROWTH_INTERVAL, enabled=self.mix.scaled
         )
@@ -115,21 +117,18 @@ class Training:
     def step(self) -> Trained:
         """Backward, all micro-batches' gradients together, and the optimizer's step."""
         with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
-            return self._step()
-
-    def _step(self) -> Trained:
-        loss, scale = self.backward(), self.scaler.get_scale() * self.scale
-        zeros = sum((p.grad == 0).sum().item() for p in self.working)
-        for kept, working in zip(self.kept, self.working, strict=True):
-            kept.grad = working.grad.to(kept.dtype)
-        self.scaler.unscale_(self.optimizer)
-        for kept in self.kept:
-            kept.grad *= MICRO_BATCHES / self.scale
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        with torch.no_grad():
+            loss, scale = self.backward(), self.scaler.get_scale() * self.scale
+            zeros = sum((p.grad == 0).sum().item() for p in self.working)
             for kept, working in zip(self.kept, self.working, strict=True):
-                working.copy_(kept)
+                kept.grad = working.grad.to(kept.dtype)
+            self.scaler.unscale_(self.optimizer)
+            for kept in self.kept:
+                kept.grad *= MICRO_BATCHES / self.scale
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            with torch.no_grad():
+                for kept, working in zip(self.kept, self.working, strict=True):
+                    working.copy_(kept)
         skipped = self.scaler.get_scale() < scale if self.mix.scaled else False
         return Trained(loss.item(), scale, skipped, zeros / sum(p.numel() for p in self.working))
 
@@ -169,7 +168,8 @@ def _gradients_by_layer(after: int, seed: int) -> list[Tensor]:
 def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Comparison:
     """|g| · scale against the format's edges, beside what torch's cast makes of it; zeros are left out.
 
-    The numbers are taken in fp32. Exactly equal where the scale is a power of two, which rounds nothing within fp32's normal range.
+    The numbers are taken in fp32. Exactly equal where the scale is a power of two, which rounds nothing
+    within fp32's normal range.
 
     >>> fates(torch.tensor([1.0, 1e-6, 1e-9, 0.0]), "fp16").measured["to zero"]
     1
@@ -185,11 +185,7 @@ def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Compari
 def _by_edges(sizes: Float[Tensor, " n"], fmt: str, scale: Number) -> Ledger:
     edges = rounding.rounding_edges(fmt)
     scaled = sizes.double() * scale
-    to_zero = (scaled <= edges.zero_to).sum().item()
-    below_normal = (scaled < edges.normal_from).sum().item()
-    beyond = (scaled >= edges.beyond_from).sum().item()
-    counts = to_zero, below_normal - to_zero, len(sizes) - below_normal - beyond, beyond
-    return Ledger(dict(zip(rounding.FATES, counts, strict=True)), "numbers")
+    return _counted(scaled <= edges.zero_to, scaled < edges.normal_from, scaled >= edges.beyond_from)
 
 
 def _by_cast(sizes: Float[Tensor, " n"], fmt: str, scale: Number) -> Ledger:
@@ -200,10 +196,14 @@ def _by_cast(sizes: Float[Tensor, " n"], fmt: str, scale: Number) -> Ledger:
     cast = scaled.to(DTYPES[fmt]).double()
     # E4M3 has no infinity: the cast gives the largest number, or in an older torch NaN.
     short = scaled.double() - cast > floats.spacing(f.max, fmt) / 2
-    beyond = (~cast.isfinite() | short).sum().item()
-    to_zero = (cast == 0).sum().item()
-    subnormal = ((cast > 0) & (cast < f.smallest_normal)).sum().item()
-    counts = to_zero, subnormal, len(sizes) - to_zero - subnormal - beyond, beyond
+    return _counted(cast == 0, cast < f.smallest_normal, ~cast.isfinite() | short)
+
+
+def _counted(
+    zero: Bool[Tensor, " n"], below_normal: Bool[Tensor, " n"], beyond: Bool[Tensor, " n"]
+) -> Ledger:
+    to_zero, small, large = (each.sum().item() for each in (zero, below_normal, beyond))
+    counts = to_zero, small - to_zero, len(zero) - small - large, large
     return Ledger(dict(zip(rounding.FATES, counts, strict=True)), "numbers")
 
 

@@ -40,7 +40,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
 
 
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
-    """Learning rate: in `warmup` steps from 0 up to the peak in a line, then down to the floor on half a cosine.
+    """Learning rate: in `warmup` steps from 0 up to the peak in a line, then down to the floor on half a
+    cosine.
 
     >>> [round(warmup_cosine(step, 1.0, 4, 8), 2) for step in range(9)]
     [0.25, 0.5, 0.75, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]

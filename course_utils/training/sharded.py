@@ -1,7 +1,7 @@
 """A small run over several processes: its state in shards, saved by all of them and loaded by another number.
 
-`torch.distributed.checkpoint` writes a file for each process and a pickle, `.metadata`, which says what lies where.
-Loading a pickle can run code, so this is for folders that you trust; `checkpoints` never reads them.
+`torch.distributed.checkpoint` writes a file for each process and a pickle, `.metadata`, which says what lies
+where. Loading a pickle can run code, so this is for folders that you trust; `checkpoints` never reads them.
 """
 
 import hashlib
@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import torch
-import torch._dynamo  # which the first optimizer imports: once here, and not in every process that is forked
 import torch.distributed
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict
@@ -23,7 +22,11 @@ from torch.distributed.tensor import DTensor
 
 from course_utils import models
 from course_utils.measure import Step
-from course_utils.workers.process import Say
+from course_utils.measure.results import OnStep
+
+torch.optim.SGD(
+    [torch.zeros(1)]
+)  # imports torch's compiler: once here, and not in every process that is forked
 
 WIDTHS, STEPS, BATCH = (64, 128, 64), 3, 8
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"  # the interface's name
@@ -33,21 +36,23 @@ State = dict[str, object]
 Report = dict[str, int | str]
 
 
-def saved_and_loaded(say: Say, folder: str, save_by: int, load_by: Sequence[int]) -> dict[str, object]:
-    """Train over `save_by` processes and save; then load over as many as `load_by` says, the largest number first.
+def saved_and_loaded(on_step: OnStep, folder: str, save_by: int, load_by: Sequence[int]) -> dict[str, object]:
+    """Train over `save_by` processes and save; then load over as many as `load_by` says, the largest number
+    first.
 
-    For each number of processes, what every one of them reports: the bytes that it holds, and the whole state's
-    digest. Work for process.steps_of. One process is this one; more are started by what torchrun starts them with.
+    For each number of processes, what every one of them reports: the bytes that it holds, and the whole
+    state's digest. Work for process.steps_of. One process is this one; more are started by what torchrun
+    starts them with.
     """
     if not all(count >= 1 for count in (save_by, *load_by)):
         raise ValueError(
             f"A state is saved and loaded by 1 process or more; got {save_by} and {list(load_by)}."
         )
     torch.set_num_threads(1)  # a pool of threads would not be there in a process forked from this one
-    say(Step(0.3, f"{save_by} processes train, and save what each of them holds."))
+    on_step(Step(0.3, f"{save_by} processes train, and save what each of them holds."))
     reports: dict[str, object] = {f"saved by {save_by}": _launched(save_by, _train_and_save, folder)}
     for count in sorted(load_by, reverse=True):  # this process itself comes last, as it then has threads
-        say(Step(0.6, f"The same state is loaded by {count}."))
+        on_step(Step(0.6, f"The same state is loaded by {count}."))
         reports[f"loaded by {count}"] = [_load(folder)] if count == 1 else _launched(count, _load, folder)
     return reports
 
@@ -73,14 +78,17 @@ def held_bytes(state: State) -> int:
 
 
 def _launched(processes: int, work: Callable[[str], Report], folder: str) -> list[Report]:
-    here = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 2}
     config = LaunchConfig(
-        *(1, 1, processes),
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=2,
         local_addr="127.0.0.1",  # not the machine's own name, which without a network may be nobody's
         run_id=f"{work.__name__} {processes}",
         start_method=START,
         logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # or a folder would be left behind
-        **here,
     )
     reports = elastic_launch(config, _within_a_group)(work, folder)
     return [reports[rank] for rank in range(processes)]

@@ -3,10 +3,12 @@
 The process ends with its parent, or when nobody listens any more, and so do the processes that it has started.
 """
 
+import base64
 import importlib
-import json
+import inspect
 import math
 import os
+import pickle
 import selectors
 import signal
 import subprocess
@@ -16,44 +18,47 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TextIO
 
-from course_utils.measure import Step, memory_ran_out
+from course_utils.measure import Step, memory_ran_out, results
+from course_utils.measure.results import OnStep
 from course_utils.quantities import Number
 
-Say = Callable[[Step], None]
-_LISTEN_S = 0.1  # so soon a child that is no longer wanted ends
+Work = Callable[..., object] | str
+_WAIT_S = 0.1  # so soon a child that is no longer wanted ends
 
 
 def steps_of(
-    work: Callable[..., Mapping[str, object]] | str,
+    work: Work,
     order: Mapping[str, object],
     *,
     begun: Callable[[subprocess.Popen], None] = lambda process: None,
     at_most_s: Number = math.inf,
     slow_disk_s: Number = 0.0,
-) -> Generator[Step, None, dict[str, object]]:
-    """work(say, **order) in a process of its own: what it says, step by step, and in the end what it returns.
+) -> Generator[Step, None, object]:
+    """work(**order) in a process of its own: its steps as they come, and in the end what it returns.
 
-    `work` is a function of some module, or its name with the module's, if that is not to be imported here; order
-    and result are what JSON can hold. Whoever drops this generator kills the process. The work's ValueError or
-    RuntimeError comes out as a ValueError here. `begun` is told the process, to kill it for instance; after
-    `at_most_s` it ends by itself, whatever its parent does. With `slow_disk_s` each flush to the disk takes so
-    much longer: long enough to be killed in the middle of one.
+    `work` is a function of some module, or its name with the module's, if that is not to be imported here. It is a
+    generator of steps, or has a parameter `on_step` to be called with each. Order and result are what can be pickled.
+    Whoever drops this generator kills the process. The work's ValueError or RuntimeError comes out as a
+    ValueError here. `begun` is given the process, to kill it for instance; after `at_most_s` it ends by itself,
+    whatever its parent does. With `slow_disk_s` each flush to the disk takes so much longer: long enough to be
+    killed in the middle of one.
     """
-    with tempfile.TemporaryFile("w+") as complaints:
+    with tempfile.TemporaryFile("w+") as errors:
         name = work if isinstance(work, str) else f"{work.__module__}.{work.__name__}"
         limits = f"{at_most_s}", f"{slow_disk_s}"
         child = subprocess.Popen(
-            [sys.executable, "-m", "course_utils.workers.process", name, json.dumps(order), *limits],
+            [sys.executable, "-m", "course_utils.workers.process", name, _line(dict(order)), *limits],
             stdin=subprocess.PIPE,  # closed when we end, however that comes
             stdout=subprocess.PIPE,
-            stderr=complaints,
+            stderr=errors,
             start_new_session=True,  # so that all that it starts can be ended with it
         )
         try:
             begun(child)
-            return (yield from _heard_from(child, complaints))
+            return (yield from _steps_from(child, errors))
         finally:
             with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
                 os.killpg(child.pid, signal.SIGKILL)
@@ -62,55 +67,56 @@ def steps_of(
             child.stdout.close()
 
 
-def result_of(
-    work: Callable[..., Mapping[str, object]] | str,
-    order: Mapping[str, object],
-    *,
-    at_most_s: Number = math.inf,
-) -> dict[str, object]:
-    """What steps_of returns, without what it says on the way."""
-    steps = steps_of(work, order, at_most_s=at_most_s)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = math.inf) -> object:
+    """What steps_of returns, without the steps."""
+    return results.result_of(steps_of(work, order, at_most_s=at_most_s))
 
 
-def _heard_from(child: subprocess.Popen, complaints: TextIO) -> Generator[Step, None, dict[str, object]]:
+def _line(message: object) -> str:
+    return base64.b64encode(pickle.dumps(message)).decode()
+
+
+def _message(line: str | bytes) -> object:
+    return pickle.loads(base64.b64decode(line))
+
+
+def _steps_from(child: subprocess.Popen, errors: TextIO) -> Generator[Step, None, object]:
     yield (latest := Step(0, "Starting a process of its own, which can be killed."))
-    begun_line = b""
-    with selectors.DefaultSelector() as ear:
-        ear.register(child.stdout, selectors.EVENT_READ)
+    unfinished = b""
+    with selectors.DefaultSelector() as pipe:
+        pipe.register(child.stdout, selectors.EVENT_READ)
         while True:
-            ended = child.poll() is not None  # before it is listened to: what it said at last is still heard
-            if not ear.select(_LISTEN_S):
-                if not ended:
-                    yield Step(latest.fraction, latest.report)  # its numbers come once
-                    continue
-                heard = b""  # what it has started may live on, and hold the pipe
+            ended = child.poll() is not None  # looked at first: what it wrote at last is still read
+            if pipe.select(_WAIT_S):
+                read = os.read(child.stdout.fileno(), 2**16)  # readline would hide further lines from select
+            elif ended:
+                read = b""  # what it has started may live on, and hold the pipe
             else:
-                heard = os.read(child.stdout.fileno(), 2**16)  # readline would hide further lines from select
-            if not heard:
-                complaints.seek(0)
-                last_words = "".join(complaints.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
+                yield Step(latest.fraction, latest.report)  # its numbers come once
+                continue
+            if not read:
+                errors.seek(0)
+                last_words = "".join(errors.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
                 raise RuntimeError(f"The process ended early. {last_words}")
-            *lines, begun_line = (begun_line + heard).split(b"\n")
-            for said in map(json.loads, lines):
-                if "refusal" in said:
-                    raise ValueError(said["refusal"])
-                if "result" in said:
-                    return said["result"]
-                yield (latest := Step(**said))
+            *lines, unfinished = (unfinished + read).split(b"\n")
+            for kind, content in map(_message, lines):
+                if kind == "error":
+                    raise ValueError(content)
+                if kind == "result":
+                    return content
+                yield (latest := content)
+
+
+# What runs in the process.
 
 
 def _end_with_the_parent() -> None:
-    def listen() -> None:
+    def wait() -> None:
         while os.read(0, 1):  # not sys.stdin, whose lock would stay taken in a process that the work forks
             pass
         _end_all()
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _end_after(at_most_s: Number) -> None:
@@ -150,15 +156,22 @@ def _main(name: str, order: str, at_most_s: str, slow_disk_s: str) -> None:
     ours = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed, by libraries too, must not come between
 
-    def write(what: dict[str, object]) -> None:
-        print(json.dumps(what), file=ours, flush=True)
+    def write(kind: str, content: object) -> None:
+        print(_line((kind, content)), file=ours, flush=True)
 
     try:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
-        write({"result": work(lambda step: write(vars(step)), **json.loads(order))})
+        write("result", done_here(work, _message(order), partial(write, "step")))
     except (ValueError, RuntimeError, MemoryError) as error:
-        write({"refusal": memory_ran_out(error) or str(error)})
+        write("error", memory_ran_out(error) or str(error))
+
+
+def done_here(work: Callable[..., object], order: Mapping[str, object], on_step: OnStep) -> object:
+    """What the process does: the same work, in this one."""
+    if "on_step" in inspect.signature(work).parameters:
+        return work(on_step=on_step, **order)
+    return results.result_of(work(**order), on_step)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ import torch
 
 from course_utils import einsums, measure
 from course_utils.einsums import Einsum, Tree
-from course_utils.measure import Step, Timing
+from course_utils.measure import Step, Timing, private
 from course_utils.quantities import Number
-from course_utils.workers import process
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 BLOCK = 2**22
+_FIRST_CALL = Step(0, "The first call runs; nobody can tell how far it is.")
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
@@ -80,7 +80,7 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     x = _random((b, d), torch.float8_e4m3fn, device)
     w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
     one = torch.ones((), device=device)
-    return lambda: torch._scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    return lambda: private.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
 
 def einsum_call(
@@ -122,6 +122,15 @@ def _leaves(tree: Tree | list) -> set[int]:
     return {tree} if isinstance(tree, int) else set(itertools.chain(*map(_leaves, tree)))
 
 
+def timing_steps(
+    b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
+) -> Generator[Step, None, Timing]:
+    """The product's time, step by step: here, or in a process of its own by `process.steps_of`."""
+    yield _FIRST_CALL
+    call = matmul_call(b, d, k, dtype, device)
+    return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
+
+
 def einsum_timing_steps(
     pattern: str,
     sizes: Mapping[str, int],
@@ -131,53 +140,7 @@ def einsum_timing_steps(
     device: str = "cpu",
     at_most_s: Number = 2.0,
 ) -> Generator[Step, None, Timing]:
-    """The einsum's time, step by step, in this process."""
+    """The einsum's time, in the same ways."""
+    yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
-
-
-def einsum_timing_steps_in_process(**order: object) -> Generator[Step, None, Timing]:
-    """The same in a process of its own. Whoever drops this generator kills that process."""
-    return _timing((yield from process.steps_of(einsum_timed, order)))
-
-
-def timing_steps(
-    b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
-) -> Generator[Step, None, Timing]:
-    """The product's time, step by step, in this process."""
-    return (
-        yield from measure.timing_steps(
-            matmul_call(b, d, k, dtype, device), device=device, at_most_s=at_most_s
-        )
-    )
-
-
-def timing_steps_in_process(
-    b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
-) -> Generator[Step, None, Timing]:
-    """The same in a process of its own. Whoever drops this generator kills that process."""
-    order = {"b": b, "d": d, "k": k, "dtype": dtype, "device": device, "at_most_s": at_most_s}
-    return _timing((yield from process.steps_of(timed, order)))
-
-
-def timed(say: process.Say, **order: object) -> dict[str, object]:
-    """The product's timing as a dictionary, and its steps to whoever listens."""
-    return _told(say, timing_steps(**order))
-
-
-def einsum_timed(say: process.Say, **order: object) -> dict[str, object]:
-    """The einsum's timing as a dictionary, and its steps to whoever listens."""
-    return _told(say, einsum_timing_steps(**order))
-
-
-def _timing(told: Mapping[str, object]) -> Timing:
-    return Timing(**{**told, "samples": tuple(told["samples"])})
-
-
-def _told(say: process.Say, steps: Generator[Step, None, Timing]) -> dict[str, object]:
-    say(Step(0, "The first call runs; nobody can tell how far it is."))
-    while True:
-        try:
-            say(next(steps))
-        except StopIteration as end:
-            return vars(end.value)

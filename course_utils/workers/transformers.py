@@ -1,6 +1,9 @@
-"""A transformer's training step, counted with no memory behind it: here, or in a process that can be killed."""
+"""A transformer's training step, counted with no memory behind it: here, or in a process by `process.steps_of`.
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+In a thread it could not be stopped, and would hold this process up.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import torch
@@ -9,10 +12,11 @@ from torch.nn import functional
 
 from course_utils import measure, models, predict
 from course_utils.measure import Step
+from course_utils.measure.results import OnStep
 from course_utils.predict.training import recipe_named
 from course_utils.quantities import Ledger
-from course_utils.workers import process
 
+_BUILDING = Step(0, "Building the model without its memory.")
 _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "momentum": partial(torch.optim.SGD, momentum=0.9),
@@ -29,12 +33,10 @@ def held_bytes(
     batch: int,
     sequence: int,
     *,
-    say: process.Say = lambda step: None,
+    on_step: OnStep = lambda step: None,
     **ways: bool,
 ) -> Ledger:
-    """`predict.held_bytes` on one machine, counted: of one step with a cross-entropy, on fake tensors.
-
-    It is what torch would hold, and none of it is allocated. The ways are fused, fused_norm and recompute.
+    """`predict.held_bytes` on one machine, counted on fake tensors; `ways` are fused, fused_norm and recompute.
 
     >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
                   bytes
@@ -45,6 +47,7 @@ def held_bytes(
     activations   3,592
     total        19,800
     """
+    on_step(_BUILDING)
     kind = recipe_named(recipe)
     make = _OPTIMIZERS[recipe.split(",")[0].split()[-1]]
     dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
@@ -55,7 +58,7 @@ def held_bytes(
         made = models.Transformer(**vars(shape), **ways, dtype=dtype)
         for p in made.parameters():
             p.grad_dtype = gradients
-        _report_layers(made, say, of=(half, 2))
+        _report_layers(made, on_step, of=(half, 2))
         targets[:] = [torch.zeros(batch * sequence, dtype=torch.int64)]
         return made
 
@@ -71,20 +74,12 @@ def held_bytes(
     found = measure.account(partial(model, 0), tokens, loss=loss, optimizer=optimizer).bytes
     peak = measure.step_peak_bytes(partial(model, 1), tokens, loss=loss)
     master = getattr(optimizers[0], "master", [])
-    second = measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
-    return Ledger(
-        {
-            "parameters": found["parameters"],
-            "gradients": found["gradients"] + second,
-            "optimizer": found["optimizer"],
-            "master": measure.storage_bytes(master),
-            "activations": peak,
-        },
-        unit="bytes",
-    )
+    held = {part: found[part] for part in ("parameters", "gradients", "optimizer")}
+    held["gradients"] += measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
+    return Ledger({**held, "master": measure.storage_bytes(master), "activations": peak}, unit="bytes")
 
 
-def step_flops(shape: predict.Transformer, sequence: int, *, say: process.Say = lambda step: None) -> Ledger:
+def step_flops(shape: predict.Transformer, sequence: int, *, on_step: OnStep = lambda step: None) -> Ledger:
     """Forward and backward FLOPs of one step on one sequence, as the counter sees them on fake tensors.
 
     >>> step_flops(predict.Transformer(1, 8, 2, 11, 4), 4)
@@ -93,54 +88,26 @@ def step_flops(shape: predict.Transformer, sequence: int, *, say: process.Say = 
     backward  14,720
     total     22,080
     """
+    on_step(_BUILDING)
     sizes = vars(shape) | {"context": max(shape.context, sequence)}
 
     def model() -> models.Transformer:
         made = models.Transformer(**sizes, dtype=torch.bfloat16)
-        _report_layers(made, say)
+        _report_layers(made, on_step)
         return made
 
     return measure.account(model, partial(torch.zeros, 1, sequence, dtype=torch.int64)).flops
 
 
-def _report_layers(model: models.Transformer, say: process.Say, *, of: tuple[int, int] = (0, 1)) -> None:
-    """Say each layer that is done, forward and backward, in the first or a later one of so many steps."""
+def _report_layers(model: models.Transformer, on_step: OnStep, *, of: tuple[int, int] = (0, 1)) -> None:
+    """Report each layer that is done, forward and backward, in the first or a later one of so many steps."""
     layers, (step, steps) = len(model.blocks), of
 
-    def tell(way: str, done: int, before: int, *_: object) -> None:
+    def report(way: str, done: int, before: int, *_: object) -> None:
         fraction = (before + done) / (2 * layers + 1)
-        say(Step((step + fraction) / steps, f"{way}, {done} of {layers} layers."))
+        on_step(Step((step + fraction) / steps, f"{way}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):
-        block.register_forward_hook(partial(tell, "Forward", number + 1, 0))
+        block.register_forward_hook(partial(report, "Forward", number + 1, 0))
         weight = block.norm1.weight  # the last of its layer on the way back
-        weight.register_post_accumulate_grad_hook(partial(tell, "Backward", layers - number, layers))
-
-
-def held_bytes_in_process(
-    shape: predict.Transformer, recipe: str, batch: int, sequence: int, **ways: bool
-) -> Generator[Step, None, Ledger]:
-    """The same in a process of its own. Whoever drops this generator kills that process.
-
-    In a thread it could not be stopped, would hold this process up, and would count in modules that run beside it.
-    """
-    order = {"shape": vars(shape), "recipe": recipe, "batch": batch, "sequence": sequence, **ways}
-    return Ledger((yield from process.steps_of(counted, order)), unit="bytes")
-
-
-def counted(say: process.Say, *, shape: dict[str, object], **order: object) -> dict[str, object]:
-    """held_bytes as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
-    say(Step(0, "Building the model without its memory."))
-    return dict(held_bytes(predict.Transformer(**shape), say=say, **order))
-
-
-def step_flops_in_process(shape: predict.Transformer, sequence: int) -> Generator[Step, None, Ledger]:
-    """The same in a process of its own. Whoever drops this generator kills that process."""
-    order = {"shape": vars(shape), "sequence": sequence}
-    return Ledger((yield from process.steps_of(counted_flops, order)), unit="FLOPs")
-
-
-def counted_flops(say: process.Say, *, shape: dict[str, object], sequence: int) -> dict[str, object]:
-    """step_flops as a dictionary, from a shape as a dictionary, with its steps to whoever listens."""
-    say(Step(0, "Building the model without its memory."))
-    return dict(step_flops(predict.Transformer(**shape), sequence, say=say))
+        weight.register_post_accumulate_grad_hook(partial(report, "Backward", layers - number, layers))

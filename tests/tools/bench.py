@@ -8,13 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import nbformat
-
 from tests import browser
 from tests.tools import bench_gpu
 from tests.tools.bench_timing import timing_methods
 from tests.tools.latency import HEAD, Slider, latency, row, targets_of
-from tests.tools.outputs import normalise
 
 BASELINE = """
 import matplotlib.pyplot as plt
@@ -35,16 +32,8 @@ LABS = ("float", "optimizer", "recompute")
 def slider_to_picture() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.ipynb"
-        sources = [
-            BASELINE.strip(),
-            "from course_utils import labs",
-            *(f"labs.{name}_lab()" for name in LABS),
-        ]
-        cells = [nbformat.v4.new_code_cell(source) for source in sources]
-        notebook = nbformat.v4.new_notebook(cells=cells)
-        normalise(notebook)
-        nbformat.write(notebook, path)
+        sources = [BASELINE.strip(), browser.IMPORT, *(f"labs.{name}_lab()" for name in LABS)]
+        path = browser.notebook_of(Path(folder) / "bench.ipynb", sources)
         with browser.opened(path, height=1600) as page:
             browser.run_all(page, path)
             usual = page.locator(".widget-interact")

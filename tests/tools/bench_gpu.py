@@ -6,12 +6,13 @@ in seconds, beside the largest rate that a search over shapes finds in a minute,
 "maximum achievable matmul FLOPS" does it.
 """
 
-import argparse
 import itertools
+import math
 import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -26,8 +27,10 @@ SIZES = (1024, 2048, 4096, 8192, 16_384)
 SIDES = (1024, 2048, 3072, 4096, 5120, 6144, 8192, 10_240, 12_288, 16_384, 20_480)
 REPEATS = 5
 LONGEST_CALL_S = 0.3  # of a product that is timed in every way, every time
+SEARCH_S = 30  # for each dtype
 SWEEP_BYTES = 256 * 2**20
 Call = Callable[[], object]
+Shape = tuple[int, int, int]
 
 
 def samples(call: Call, device: str, count: int) -> list[float]:
@@ -53,28 +56,15 @@ def samples(call: Call, device: str, count: int) -> list[float]:
 # Timers.
 
 
-def ours(call: Call, device: str) -> float:
-    """The seconds that `time_call` gives."""
-    return measure.time_call(call, device=device, at_most_s=0.5).seconds
-
-
-def a_loop(call: Call, device: str) -> float:
-    """The median of 30 calls, after 5 that do not count."""
-    samples(call, device, 5)
-    return statistics.median(samples(call, device, 30))
-
-
 def methods(device: str) -> dict[str, Callable[[Call], float]]:
-    """Ways of timing by name; Triton's if it is there."""
-    found = {"time_call": lambda call: ours(call, device)}
+    """Ways of timing by name: ours, Triton's if it is there, and the median of 30 calls after 5 that do not count."""
+    found = {"time_call": lambda call: measure.time_call(call, device=device, at_most_s=0.5).seconds}
     if torch.device(device).type == "cuda":
-        try:
+        with suppress(ImportError):
             from triton.testing import do_bench
-        except ImportError:
-            pass
-        else:
+
             found["do_bench"] = lambda call: do_bench(call, return_mode="median") / 1000
-    return found | {"events": lambda call: a_loop(call, device)}
+    return found | {"events": lambda call: statistics.median(samples(call, device, 35)[5:])}
 
 
 def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = REPEATS) -> Table:
@@ -92,16 +82,16 @@ def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: in
                 for name, way in ways.items():
                     seconds[name].append(way(call))
         except (ValueError, RuntimeError) as error:
-            rows.append([f"{n:,}", dtype, f"none: {str(error).splitlines()[0]}"])
-            rows[-1] += [""] * (len(rows[0]) - len(rows[-1]))
+            none = [f"{n:,}", dtype, f"none: {str(error).splitlines()[0]}"]
+            rows.append(none + [""] * (len(rows[0]) - len(none)))
             continue
         typical = {name: statistics.median(taken) for name, taken in seconds.items()}
-        told = [
+        shown = [
             words
             for name, taken in seconds.items()
             for words in (rate_text(2 * n**3 / typical[name]), f"{max(taken) / min(taken) - 1:.2%}")
         ]
-        rows.append([f"{n:,}", dtype, *told, f"{min(typical.values()) / typical['time_call']:.4f}"])
+        rows.append([f"{n:,}", dtype, *shown, f"{min(typical.values()) / typical['time_call']:.4f}"])
     return Table(rows)
 
 
@@ -110,14 +100,16 @@ def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: in
 
 @dataclass(frozen=True)
 class Found:
-    """The shape with the largest rate, and its rates: of the fastest call, in the mean, in the median."""
+    """The shape with the largest rate, the seconds of its calls, and how many shapes were tried."""
 
-    shape: tuple[int, int, int]
-    largest: float
-    mean: float
-    median: float
+    shape: Shape
+    seconds: list[float]
     tried: int
     spent_s: float
+
+    def rate(self, of: Callable[[list[float]], float]) -> float:
+        """FLOP/s of the fastest call, or in the mean, or in the median."""
+        return 2 * math.prod(self.shape) / of(self.seconds)
 
 
 def search(dtype: str, device: str, sides: Sequence[int], at_most_s: float) -> Found | None:
@@ -125,41 +117,30 @@ def search(dtype: str, device: str, sides: Sequence[int], at_most_s: float) -> F
     begun = time.monotonic()
     shapes = list(itertools.product(sides, repeat=3))
     random.Random(0).shuffle(shapes)
-    rates: dict[tuple[int, int, int], float] = {}
+    first: dict[Shape, list[float]] = {}
     for shape in shapes:
         if time.monotonic() - begun > 0.8 * at_most_s:
             break
-        if taken := _seconds(shape, dtype, device, 10):
-            rates[shape] = _flops(shape) / statistics.median(taken)
-    finals = {}
-    for shape in sorted(rates, key=rates.get, reverse=True)[:5]:
-        if taken := _seconds(shape, dtype, device, 50):
-            finals[shape] = taken
+        first[shape] = _seconds(shape, dtype, device, 10)
+    first = {shape: seconds for shape, seconds in first.items() if seconds}
+    finals = {shape: _seconds(shape, dtype, device, 50) for shape in _by_rate(first)[:5]}
+    finals = {shape: seconds for shape, seconds in finals.items() if seconds}
     if not finals:
         return None
-    best = min(finals, key=lambda shape: statistics.median(finals[shape]) / _flops(shape))
-    flops, taken = _flops(best), finals[best]
-    return Found(
-        best,
-        largest=flops / min(taken),
-        mean=flops / statistics.mean(taken),
-        median=flops / statistics.median(taken),
-        tried=len(rates),
-        spent_s=time.monotonic() - begun,
-    )
+    best = _by_rate(finals)[0]
+    return Found(best, finals[best], tried=len(first), spent_s=time.monotonic() - begun)
 
 
-def _flops(shape: tuple[int, int, int]) -> int:
-    b, d, k = shape
-    return 2 * b * d * k
+def _by_rate(seconds: dict[Shape, list[float]]) -> list[Shape]:
+    """The fastest first."""
+    return sorted(seconds, key=lambda shape: statistics.median(seconds[shape]) / math.prod(shape))
 
 
-def _seconds(shape: tuple[int, int, int], dtype: str, device: str, count: int) -> list[float]:
+def _seconds(shape: Shape, dtype: str, device: str, count: int) -> list[float]:
     """Nothing if it cannot be had: no such units, or too little memory."""
     try:
         call = products.matmul_call(*shape, dtype, device)
-        samples(call, device, 3)
-        return samples(call, device, count)
+        return samples(call, device, 3 + count)[3:]
     except (ValueError, RuntimeError):
         return []
 
@@ -168,7 +149,7 @@ def ceilings(device: str, dtypes: Sequence[str], sides: Sequence[int], at_most_s
     """`this_machine()`'s ceiling beside the search's, and what each took; `at_most_s` is for each dtype."""
     begun = time.monotonic()
     machine = at_hand.this_machine.__wrapped__()  # measured now, and not remembered
-    all_s = time.monotonic() - begun
+    took = f"took {seconds_text(time.monotonic() - begun)}"
     head = [
         machine.name,
         "this_machine()",
@@ -183,35 +164,31 @@ def ceilings(device: str, dtypes: Sequence[str], sides: Sequence[int], at_most_s
     rows = [head]
     for dtype in dtypes:
         reached, found = machine.achieved_flop_per_sec.get(dtype), search(dtype, device, sides, at_most_s)
-        if reached is None or found is None:
-            rows.append([dtype, *["none here"] + [""] * (len(head) - 2)])
-            continue
-        rows.append(
-            [
+        row = [dtype, "none here"]
+        if reached and found:
+            rates = [found.rate(of) for of in (statistics.median, statistics.mean, min)]
+            shape, share = " × ".join(map(str, found.shape)), f"{reached / rates[0]:.4f}"
+            row = [
                 dtype,
-                rate_text(reached),
-                *map(rate_text, (found.median, found.mean, found.largest)),
-                " × ".join(map(str, found.shape)),
-                f"{reached / found.median:.4f}",
+                *map(rate_text, (reached, *rates)),
+                shape,
+                share,
                 f"{found.tried:,}",
                 seconds_text(found.spent_s),
             ]
-        )
-    rows.append(["all dtypes", f"took {seconds_text(all_s)}", *[""] * (len(head) - 2)])
-    return Table(rows)
+        rows.append(row)
+    return Table([row + [""] * (len(head) - len(row)) for row in [*rows, ["all dtypes", took]]])
 
 
-def report(seconds: float = 300) -> None:
+def report() -> None:
     """Print both tables, or why there are none."""
     if not torch.cuda.is_available():
         print("There is no NVIDIA GPU here, so our timer is not held against others on one.")
         return
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}\n", flush=True)
     print(timers("cuda", DTYPES, SIZES), "\n", flush=True)
-    print(ceilings("cuda", DTYPES, SIDES, at_most_s=seconds / 2 / len(DTYPES)), flush=True)
+    print(ceilings("cuda", DTYPES, SIDES, at_most_s=SEARCH_S), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Our timer and our ceiling beside others', on this GPU.")
-    parser.add_argument("--seconds", type=float, default=300, help="about so long for all of it")
-    report(parser.parse_args().seconds)
+    report()

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -27,11 +27,8 @@ TEXTS = (*NOTEBOOKS, *PAGES)
 
 TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "%": 1e-2}
 TIMES |= {prefix: 1000.0 ** (n + 1) for n, prefix in enumerate("kMGTPEZY")}
-TIMES |= {f"{prefix}i": 1024.0 ** (n + 1) for n, prefix in enumerate("KMGT")} | {
-    "m": 1e-3,
-    "µ": 1e-6,
-    "n": 1e-9,
-}
+TIMES |= {f"{prefix}i": 1024.0 ** (n + 1) for n, prefix in enumerate("KMGT")}
+TIMES |= {prefix: 1e-3 ** (n + 1) for n, prefix in enumerate("mµn")}
 # A number as people and as Python write it, and what stands behind it and makes it larger or smaller.
 NUMBER = re.compile(
     r"(?<![\w.^/,])(?<![A-Za-z]-)"
@@ -39,14 +36,14 @@ NUMBER = re.compile(
     r"(?:\s?(?:\^|\*\*)\s?\(?(?P<power>-?\d+)(?!\w|\.\d)\)?|\s?×\s?10\^(?P<ten>-?\d+))?"
     r"(?![\w^]|\.\d)(?:[\s-]{0,2}(?P<times>%|(?:thousand|million|billion|trillion)\b|(?:[KMGT]i|[kMGTPEZYmµn])(?=B\b|B/|FLOP|s\b)))?"
 )
-SUM = re.compile(r"((?:[\d,.]+ [+·×] )+[\d,.]+) = ([\d,.]*\d)")
 LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
-# What is no claim: solutions, code, formulas, headings, what a picture shows, where to read on, how long it takes, names and years.
+# What is no claim: solutions, code, formulas, headings, what a picture shows, where to read on, how long it takes, the
+# lines of code that another test counts, names and years.
 NO_CLAIM = re.compile(
     r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>]*>|^#.*?$|!\[[^\]]*\]\([^)]*\)|\]\([^)\s]*\)"
     r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|[Ee]xercises? \d|^\d\. |\*\*\d · "
     r"|^\*(?:easy|medium|hard), \d+ minutes\.\*|It takes about [^.]*\.[^.]*?further reading take \d+ minutes more\.|It takes about [^.]*\."
-    r"|^\| \d \| .*?$|^- \*\*\d+ minutes:\*\*|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
+    r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
     r"|(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section) ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b|CC BY 4\.0|\b(?:19|20)\d\d\b",
     re.DOTALL | re.MULTILINE,
 )
@@ -66,7 +63,7 @@ class Number:
         return any(math.isclose(ours, theirs, rel_tol=1e-9) for ours in self.values for theirs in said)
 
     @property
-    def is_telling(self) -> bool:
+    def is_distinctive(self) -> bool:
         """Whether it is found again by what it is, and not by where it stands, as a 2 or a 16 would be."""
         return max(self.values) >= 1000 or self.values[0] % 1 > 0 or self.digits >= 3
 
@@ -83,12 +80,10 @@ def numbers(text: str) -> Iterator[tuple[int, Number]]:
         if found["power"]:
             value **= max(-300.0, min(300.0, float(found["power"]))) if value <= 10 else 1
         values = (value, value * TIMES[found["times"]]) if found["times"] else (value,)
-        digits = (
-            15
-            if found["power"] or (value < 10 and value.is_integer() and not found["times"])
-            else len(plain.replace(".", "").lstrip("0"))
-        )
-        yield found.start(), Number(found[0].strip(), values, max(1, digits))
+        digits = max(1, len(plain.replace(".", "").lstrip("0")))
+        if found["power"] or (value < 10 and value.is_integer() and not found["times"]):
+            digits = 15  # it is meant exactly
+        yield found.start(), Number(found[0].strip(), values, digits)
 
 
 @dataclass(frozen=True)
@@ -118,29 +113,43 @@ class Source:
 
 def claims(path: Path, notebook: nbformat.NotebookNode | None = None) -> list[Claim]:
     """Every number in the prose of a notebook or a page."""
-    if path.suffix == ".ipynb":
-        return list(_of_notebook(path, notebook or read(path)))
-    return list(_of_page(path))
+    passages = _of_notebook(notebook or read(path)) if path.suffix == ".ipynb" else _of_page(path)
+    return [
+        Claim(place, begin, number.text, sentence, _held(path, number, sentence, paragraph, beside))
+        for place, text, beside in passages
+        for begin, number, sentence, paragraph in _numbers_in(text)
+    ]
 
 
-def _of_notebook(path: Path, notebook: nbformat.NotebookNode) -> Iterator[Claim]:
+# Sources, the nearest first, and whether each is near enough for a number like 2 or 16.
+Beside = list[tuple[Source, bool]]
+
+
+def _of_notebook(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str, Beside]]:
     sources, section, last = _sources(notebook), 0, len(notebook.cells) - 1
     for at, cell in enumerate(notebook.cells):
-        if cell.cell_type != "markdown":
-            continue
-        before, section = section, section + bool(re.search("^## ", cell.source, re.MULTILINE))
-        everywhere = at in (0, last) or "## Explore" in cell.source
-        nearest = sorted(sources, key=lambda source: abs(source.at - at))
-        for begin, number, sentence, paragraph in _numbers_in(cell.source):
-            beside = (s for s in nearest if everywhere or number.is_telling or s.section in (before, section))
-            held_by = _held(path, number, sentence, paragraph, beside)
-            yield Claim(cell.id, begin, number.text, sentence, held_by)
+        if cell.cell_type == "markdown":
+            before, section = section, section + _begins_section(cell)
+            everywhere = at in (0, last) or "## Explore" in cell.source
+            nearest = sorted(sources, key=lambda source: abs(source.at - at))
+            yield cell.id, cell.source, [(s, everywhere or s.section in (before, section)) for s in nearest]
+
+
+def _of_page(path: Path) -> Iterator[tuple[str, str, Beside]]:
+    for part in re.split(r"^(?=#+ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        heading = re.sub(r"<[^>]*>", "", part.partition("\n")[0]).strip("# ")
+        about = re.match(r"(\d) · ", heading)  # a section of INSTRUCTORS.md is about a notebook
+        yield heading, part, [(s, True) for s in _sources_of(NOTEBOOKS[int(about[1]) - 1])] if about else []
+
+
+def _begins_section(cell: nbformat.NotebookNode) -> bool:
+    return cell.cell_type == "markdown" and bool(re.search("^## ", cell.source, re.MULTILINE))
 
 
 def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
     section, found = 0, []
     for at, cell in enumerate(notebook.cells):
-        section += cell.cell_type == "markdown" and bool(re.search("^## ", cell.source, re.MULTILINE))
+        section += _begins_section(cell)
         if cell.cell_type == "code":
             differs_each_run = "nbval-ignore-output" in cell.metadata.get("tags", ())
             outputs = () if differs_each_run else cell.outputs
@@ -158,38 +167,22 @@ def _sources_of(path: Path) -> list[Source]:
     return _sources(read(path))
 
 
-def _of_page(path: Path) -> Iterator[Claim]:
-    for part in re.split(r"^(?=#+ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
-        heading = re.sub(r"<[^>]*>", "", part.partition("\n")[0]).strip("# ")
-        about = re.match(r"(\d) · ", heading)  # a section of INSTRUCTORS.md is about a notebook
-        beside = _sources_of(NOTEBOOKS[int(about[1]) - 1]) if about else ()
-        for begin, number, sentence, paragraph in _numbers_in(part):
-            held_by = _held(path, number, sentence, paragraph, beside)
-            yield Claim(heading, begin, number.text, sentence, held_by)
-
-
 def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
     """Every number that claims something: where it begins, itself, its sentence, its paragraph."""
     plain = NO_CLAIM.sub(lambda apart: re.sub(r"[^\n]", " ", apart[0]), text).replace("[", " ")
     paragraphs = [0, *(found.end() for found in re.finditer(r"\n\s*\n|\n(?=- |\| |\d\. )", text)), len(text)]
     for begin, end in pairwise(paragraphs):
-        sentences = [
-            begin,
-            *(begin + found.end() for found in re.finditer(r"[.?!:;] ", text[begin:end])),
-            end,
-        ]
+        ends = (begin + found.end() for found in re.finditer(r"[.?!:;] ", text[begin:end]))
+        sentences = [begin, *ends, end]
         for at, number in numbers(plain[begin:end]):
             left, right = next((a, b) for a, b in pairwise(sentences) if a <= begin + at < b)
             yield begin + at, number, unlinked(" ".join(text[left:right].split())), text[begin:end]
 
 
-def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Iterable[Source]) -> str | None:
-    for source in beside:
-        if source.says(number):
+def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Beside) -> str | None:
+    for source, is_near in beside:
+        if (is_near or number.is_distinctive) and source.says(number):
             return source.name
-    for terms, total in SUM.findall(sentence):
-        if total.replace(",", "") in number.text.replace(",", "") and _comes_to(terms, total):
-            return "arithmetic"
     for other in NOTEBOOKS:
         named = rf"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*\[?{int(other.stem[:2])}\b"
         if other != path and re.search(named, paragraph):
@@ -198,34 +191,16 @@ def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Ite
                     return f"{other.stem}, {source.name}"
     if link := LINK.search(paragraph):
         return link[1]
-    return next(
-        (f"reason: {why}" for why in reasons() if reasons()[why].covers(path, number, sentence)), None
-    )
-
-
-def _comes_to(terms: str, total: str) -> bool:
-    return math.isclose(
-        eval(re.sub("[·×]", "*", terms.replace(",", ""))), float(total.replace(",", "")), rel_tol=0.01
-    )
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why some numbers need no cell and no citation: in which text, and some words of their sentences."""
-
-    why: str
-    where: Mapping[str, Sequence[str]]
-
-    def covers(self, path: Path, number: Number, sentence: str) -> bool:
-        """Whether the number stands in one of the sentences."""
-        return any(words in sentence for words in self.where.get(path.stem, ()))
+    for name, reason in reasons().items():
+        if any(words in sentence for words in reason.get(path.stem, ())):
+            return f"reason: {name}"
+    return None
 
 
 @cache
-def reasons() -> dict[str, Reason]:
-    """The list of reasons."""
-    listed = tomllib.loads((FOLDER / "reasons.toml").read_text(encoding="utf-8"))
-    return {name: Reason(entry.pop("why"), entry) for name, entry in listed.items()}
+def reasons() -> dict[str, dict]:
+    """Each `why` some numbers need no cell and no citation; and of the texts in which they stand, words beside them."""
+    return tomllib.loads((FOLDER / "reasons.toml").read_text(encoding="utf-8"))
 
 
 def written(found: Sequence[Claim]) -> str:
@@ -244,17 +219,16 @@ def file_of(path: Path) -> Path:
     return FOLDER / f"{path.stem}.txt"
 
 
-def main(say: Callable[[str], object] = print) -> int:
+def main() -> int:
     """`make claims`."""
-    loose = 0
+    loose = []
     for path in TEXTS:
         found = claims(path)
         file_of(path).write_text(written(found), encoding="utf-8")
-        for claim in found:
-            if claim.held_by is None:
-                loose += 1
-                say(f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}")
-    say(f"{loose} numbers are held by nothing." if loose else "Every number is held by something.")
+        loose += [(path, claim) for claim in found if claim.held_by is None]
+    for path, claim in loose:
+        print(f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}")
+    print(f"{len(loose)} numbers are held by nothing." if loose else "Every number is held by something.")
     return 1 if loose else 0
 
 

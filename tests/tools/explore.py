@@ -13,8 +13,6 @@ import time
 
 from tests import ROOT
 
-SHOWN = ("Falsifying example", "FAILED", "ERROR", "E   ", "@reproduce_failure", "You can reproduce")
-
 
 def explored(seed: int, chosen: list[str]) -> tuple[bool, str]:
     """Whether all property tests held with that seed, and what pytest said."""
@@ -32,14 +30,12 @@ def main() -> int:
         "--minutes", type=float, default=10, help="how long; a round that was begun is finished"
     )
     parser.add_argument("--seed", type=int, help="of the first round, to draw what an earlier one drew")
-    parser.add_argument("chosen", nargs="*", help="what else pytest is told, such as -k layout")
-    options, more = parser.parse_known_args()
-    end, seed, failures, rounds = time.monotonic() + 60 * options.minutes, options.seed, 0, 0
-    if seed is None:
-        seed = random.SystemRandom().randrange(2**32)
+    options, more = parser.parse_known_args()  # the rest is pytest's, such as -k layout
+    end, failures, rounds = time.monotonic() + 60 * options.minutes, 0, 0
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     while not rounds or time.monotonic() < end:
         begun = time.monotonic()
-        held, said = explored(seed, options.chosen + more)
+        held, said = explored(seed, more)
         failures, rounds = failures + (not held), rounds + 1
         counts = [line for line in said.splitlines() if re.search(r"\d+ (passed|failed|error)", line)]
         summary = counts[-1] if counts else "nothing was counted"

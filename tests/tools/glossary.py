@@ -4,9 +4,7 @@
 at its first use in running text.
 """
 
-import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import nbformat
 
 from tests import NOTEBOOKS, ROOT
+from tests.notebooks import rewrite
 
 GLOSSARY = ROOT / "notebooks" / "GLOSSARY.md"
 ENTRY = re.compile(r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE)
@@ -89,21 +88,9 @@ def link(path: Path) -> bool:
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     for cell, text in zip(prose, linked([cell.source for cell in prose]), strict=True):
         cell.source = text
-    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
-    if after == before:
-        return False
-    beside = path.with_suffix(".tmp")
-    beside.write_text(after, encoding="utf-8")
-    os.replace(beside, path)
-    return True
-
-
-def main() -> int:
-    """`make glossary`."""
-    for path in NOTEBOOKS:
-        print(path.name, "linked anew" if link(path) else "unchanged")
-    return 0
+    return rewrite(path, notebook)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for path in NOTEBOOKS:
+        print(path.name, "linked anew" if link(path) else "unchanged")

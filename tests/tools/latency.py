@@ -1,10 +1,9 @@
 """How soon a lab answers, in a real JupyterLab and a real browser: from the movement to the painted picture.
 
 `make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
-event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, or the
-mouse that drags it a few pixels, each in turn over all sliders that the lab shows; a lab without sliders is pointed
-at. Then one slider is dragged to and fro for a second. Other work only ever makes a lab slower, so that
-of some such rounds the quietest counts.
+event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, each in turn
+over all sliders that the lab shows, or on the picture of a lab without sliders. Then each is dragged to and fro for a
+second. Other work only ever makes a lab slower, so that of some such rounds the quietest counts.
 """
 
 import argparse
@@ -14,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
@@ -31,9 +30,9 @@ DRAG_STEPS = 60  # in a second: as often as a screen is drawn
 REST_MS = 40  # between two movements, for what the kernel still has to say
 # A picture is whatever changes at the place; it counts once the frame after the change is painted.
 WATCH = """(place) => {
-  const seen = { moved: 0, released: 0, changes: [], pictures: [], heard: () => {} };
+  const seen = { moved: 0, released: 0, pictures: [], heard: () => {} };
   const note = (name) => (event) => { seen[name] = event.timeStamp; };
-  for (const kind of ["keydown", "pointermove"]) window.addEventListener(kind, note("moved"), true);
+  window.addEventListener("keydown", note("moved"), true);
   window.addEventListener("pointerup", note("released"), true);
   const painted = new MessageChannel();
   painted.port1.onmessage = () => { seen.pictures.push(performance.now()); seen.heard(); };
@@ -42,7 +41,6 @@ WATCH = """(place) => {
   const watching = new MutationObserver((changes) => {
     if (waiting || !changes.some((change) => [...change.addedNodes].some(isPicture))) return;
     waiting = true;
-    seen.changes.push(performance.now());
     requestAnimationFrame(() => { waiting = false; painted.port2.postMessage(""); });
   });
   watching.observe(place, { childList: true, subtree: true });
@@ -52,13 +50,13 @@ ANSWER = """async () => {
   const seen = window.courseSeen;
   const soon = new Promise((heard) => { seen.heard = heard; });
   if (!seen.pictures.length) await Promise.race([soon, new Promise((done) => setTimeout(done, 2000))]);
-  return { moved: seen.moved, change: seen.changes[0], picture: seen.pictures[0] };
+  return seen.pictures.length ? (seen.pictures[0] - seen.moved) / 1000 : null;
 }"""
-FORGET = "() => { window.courseSeen.changes.length = window.courseSeen.pictures.length = 0; }"
+FORGET = "() => { window.courseSeen.pictures.length = 0; }"
 # What a slider's handle says of itself; an end is where no key leads further.
 VALUE = """(handle) => {
   const [now, least, most] = ["now", "min", "max"].map((name) => Number(handle.getAttribute(`aria-value${name}`)));
-  return { now: handle.getAttribute("aria-valuetext"), atLeast: now <= least, atMost: now >= most, half: now < (least + most) / 2 };
+  return { atLeast: now <= least, atMost: now >= most, below: now < (least + most) / 2 };
 }"""
 
 CENTRES = """(parts) => parts.map((part) => {
@@ -69,10 +67,9 @@ CENTRES = """(parts) => parts.map((part) => {
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds from a movement to its painted picture, and of these from the change to the paint; and the drags."""
+    """Seconds from a movement to its painted picture; and the drags."""
 
     answers_s: Sequence[float]
-    paints_s: Sequence[float]
     unanswered: int
     pictures: float  # in a drag, on average
     behind_s: float  # the last picture, after the pointer is up; of the worst drag
@@ -88,11 +85,12 @@ class Slider:
 
     def __init__(self, handle: Locator) -> None:
         self.handle, self.page = handle, handle.page
-        self.forwards = handle.evaluate(VALUE)["half"]
+        self.forwards = handle.evaluate(VALUE)["below"]
 
     def key(self) -> None:
         """One step by an arrow key."""
-        self._turn()
+        says = self.handle.evaluate(VALUE)
+        self.forwards = says["atLeast"] or (self.forwards and not says["atMost"])
         self.handle.focus()
         self.page.keyboard.press("ArrowRight" if self.forwards else "ArrowLeft")
 
@@ -103,23 +101,9 @@ class Slider:
         self.page.mouse.move(self.x, self.y)
         self.page.mouse.down()
 
-    def pull(self) -> None:
-        """As far as it takes until the slider says another value."""
-        self._turn()
-        before = self.handle.evaluate(VALUE)["now"]
-        for _ in range(100):
-            self.x += 2 if self.forwards else -2
-            self.page.mouse.move(self.x, self.y)
-            if self.handle.evaluate(VALUE)["now"] != before:
-                return
-
     def swing(self, share: float) -> None:
         """That share of a drag to and fro."""
         self.page.mouse.move(self.x + 40 * sin(2 * pi * share) * (1 if self.forwards else -1), self.y)
-
-    def _turn(self) -> None:
-        says = self.handle.evaluate(VALUE)
-        self.forwards = says["atLeast"] or (self.forwards and not says["atMost"])
 
 
 class Points:
@@ -127,77 +111,61 @@ class Points:
 
     def __init__(self, lab: Locator) -> None:
         self.lab, self.page = lab, lab.page
-        self.centres = lab.locator("[data-point]").evaluate_all(CENTRES)
         self.at, self.way = 0, 1
 
     def key(self) -> None:
         """On to the part beside it, by an arrow key."""
+        if not 0 <= self.at + self.way < 8:
+            self.way = -self.way
+        self.at += self.way
         self.lab.locator("[data-point][tabindex='0']").focus()
-        self.page.keyboard.press("ArrowRight" if self._next() == 1 else "ArrowLeft")
+        self.page.keyboard.press("ArrowRight" if self.way == 1 else "ArrowLeft")
 
     def hold(self) -> None:
-        """Nothing is held where one points."""
-
-    def pull(self) -> None:
-        """On to the next part with the mouse."""
-        self._next()
-        self.page.mouse.move(*self.centres[self.at])
+        """Where the parts are; a picture is not held to be pointed at."""
+        self.centres = self.lab.locator("[data-point]").evaluate_all(CENTRES)
 
     def swing(self, share: float) -> None:
         """That share of the way over a row of parts and back."""
         self.page.mouse.move(*self.centres[round((len(self.centres) - 1) * abs(sin(2 * pi * share)))])
 
-    def _next(self) -> int:
-        if not 0 <= self.at + self.way < 8:
-            self.way = -self.way
-        self.at += self.way
-        return self.way
 
-
-HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'painting':>10}{'pictures in a drag':>20}{'last after it':>15}"
+HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last after it':>15}"
 
 
 def row(name: str, one: Latency) -> str:
     """A line of the table."""
-    times = one.median_s, max(one.answers_s), statistics.median(one.paints_s)
     lost = f"   {one.unanswered} movements changed no picture" if one.unanswered else ""
     return (
-        f"{name:<12}{''.join(f'{seconds_text(s):>10}' for s in times)}"
+        f"{name:<12}{seconds_text(one.median_s):>10}{seconds_text(max(one.answers_s)):>10}"
         f"{one.pictures:>20.0f}{seconds_text(one.behind_s):>15}{lost}"
     )
 
 
 def latency(place: Locator, targets: Sequence[Slider | Points], movements: int = MOVEMENTS) -> Latency:
-    """Keys and mouse in turn, on one target after the other; then a drag of a second on each."""
+    """Keys on one target after the other, and a drag of a second on each."""
     page = place.page
     place.evaluate(WATCH)
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
-    targets = [target for target in targets if any(answer(page, target.key)["picture"] for _ in range(4))]
-    seen, drags = [], []
-    each = -(-movements // (2 * len(targets)))
-    for target in targets:
-        seen += [answer(page, target.key) for _ in range(each)]
-        target.hold()
-        seen += [answer(page, target.pull) for _ in range(each)]
-        page.mouse.up()
-        drags.append(drag(page, target))
-    answered = [one for one in seen if one["picture"]]
+    targets = [target for target in targets if any(answer_s(page, target) for _ in range(4))]
+    drags = [drag(page, target) for target in targets]
+    seen = [answer_s(page, target) for target in targets for _ in range(-(-movements // len(targets)))]
+    answers_s = [seconds for seconds in seen if seconds is not None]
     return Latency(
-        [(one["picture"] - one["moved"]) / 1000 for one in answered],
-        [(one["picture"] - one["change"]) / 1000 for one in answered],
-        len(seen) - len(answered),
+        answers_s,
+        len(seen) - len(answers_s),
         statistics.mean(pictures for pictures, _ in drags),
         max(behind for _, behind in drags),
     )
 
 
-def answer(page: Page, move: Callable[[], None]) -> dict[str, float]:
-    """When the page felt the movement, changed the picture, and painted it."""
+def answer_s(page: Page, target: Slider | Points) -> float | None:
+    """From when the page felt a movement to when it had painted the picture; None if that stayed as it was."""
     page.evaluate(FORGET)
-    move()
-    times = page.evaluate(ANSWER)
+    target.key()
+    seconds = page.evaluate(ANSWER)
     page.wait_for_timeout(REST_MS)
-    return times
+    return seconds
 
 
 def drag(page: Page, target: Slider | Points) -> tuple[int, float]:

@@ -4,7 +4,6 @@ Only outputs are written; every cell's source stays as it is, and a notebook who
 as it is altogether. What would differ from run to run without meaning anything is made the same.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,25 +13,20 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from course_utils.desk import copies
 from tests import ROOT
+from tests.notebooks import rewrite
 
 
 def run(notebook: nbformat.NotebookNode) -> None:
     """Execute all cells in a fresh kernel, in place."""
-    folder = {"metadata": {"path": str(ROOT / "notebooks")}}
-    NotebookClient(
-        notebook, timeout=120, kernel_name="python3", record_timing=False, resources=folder
-    ).execute()
+    options = {"timeout": 120, "kernel_name": "python3", "record_timing": False}
+    NotebookClient(notebook, resources={"metadata": {"path": str(ROOT / "notebooks")}}, **options).execute()
     normalise(notebook)
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:
     """Take out what differs from run to run and machine to machine."""
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-    )
+    python = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook.metadata = nbformat.from_dict({"kernelspec": python, "language_info": {"name": "python"}})
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
             widget = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
@@ -43,18 +37,8 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
 def store(path: Path) -> bool:
     """Run one notebook and store its outputs; whether the file changed."""
     notebook = nbformat.read(path, as_version=4)
-    before = path.read_text(encoding="utf-8")
     run(notebook)
-    after = nbformat.writes(notebook) + "\n"
-    if after == before:
-        return False
-    beside = path.with_suffix(".tmp")
-    try:
-        beside.write_text(after, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)  # what a full disk has left of it
-    return True
+    return rewrite(path, notebook)
 
 
 def main(names: list[str]) -> int:

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course_utils.machines import MACHINES, Machine, Recording, recorded
-from course_utils.machines.recorded import SetApart, Size, Source
+from course_utils.machines import MACHINES, Machine, Recording, Size, recorded
+from course_utils.machines.recorded import SetApart, Source
 from course_utils.quantities import Number, rate_text
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
-NVIDIAS_F32, AMDS_F32 = (
-    "tf32",
-    "xf32",
-)  # what a compiler most likely makes of "f32": its best rates are above fp32's peak
+# What a compiler most likely makes of "f32": its best rates are above fp32's peak.
+NVIDIAS_F32, AMDS_F32 = "tf32", "xf32"
 OPENXLA = {"bf16": "bf16", "fp8 E4M3": "fp8"}
 DEEPBENCH = {"fp32": "fp32", "fp16 (fp32 sums, tensor cores)": "fp16"}
 UNEXPLAINED = (
@@ -80,25 +78,18 @@ def recording_of(taken: Taken, published: dict) -> Recording:
     for theirs, rows in published["products"].items():
         seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
         ours = taken.f32 if theirs.startswith("f32 ") else (OPENXLA | DEEPBENCH)[theirs]
-        if ours is None:
-            set_apart.append(SetApart("f32", UNEXPLAINED, seconds))
-            continue
-        if (taken.gpu, ours) == ("MI300X", "fp8"):
-            set_apart.append(SetApart(ours, NOT_THERE, seconds))
+        if ours is None or (taken.gpu, ours) == ("MI300X", "fp8"):
+            set_apart.append(SetApart(ours or "f32", NOT_THERE if ours else UNEXPLAINED, seconds))
             continue
         for limit, why in _suspicions(sheet, ours, seconds):
             apart = {size: s for size, s in seconds.items() if _rate(size, s) > limit}
             set_apart.append(SetApart(ours, why, apart))
             seconds = {size: s for size, s in seconds.items() if size not in apart}
         used[ours] = seconds
-    not_said = "; ".join(
-        filter(
-            None, (published.get("not said"), taken.also_not_said, "software versions; when it was measured")
-        )
-    )
+    silences = published.get("not said"), taken.also_not_said, "software versions; when it was measured"
     best = {dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()}
     return Recording(
-        replace(
+        machine=replace(
             sheet,
             achieved_flop_per_sec=best,
             achieved_source=f"the largest rate in {taken.by}'s table that is not in doubt",
@@ -106,8 +97,13 @@ def recording_of(taken: Taken, published: dict) -> Recording:
         taken=taken.published,
         software=_software(published.get("machine")),
         seconds_by_size=used,
-        spread=None,
-        source=Source(taken.by, published["source"], published["licence"], published["method"], not_said),
+        source=Source(
+            taken.by,
+            published["source"],
+            published["licence"],
+            published["method"],
+            "; ".join(filter(None, silences)),
+        ),
         set_apart=tuple(set_apart),
     )
 
@@ -127,21 +123,15 @@ def _suspicions(sheet: Machine, dtype: str, seconds: dict[Size, Number]) -> Iter
     if max(_rate(size, s) for size, s in seconds.items()) > peak:
         yield peak, f"above the dense peak of the data sheet, {rate_text(peak)}"
         if found:
-            yield (
-                found,
-                f"in the same table and above all that a search found on such a GPU, {rate_text(found)}",
-            )
+            where = "in the same table and above all that a search found on such a GPU"
+            yield found, f"{where}, {rate_text(found)}"
 
 
 def _software(machine: dict | None) -> str:
     if not machine:
         return "not said"
-    names = {
-        "CUDA": "CUDA Version",
-        "cuDNN": "Cudnn Version",
-        "driver": "Nvidia Driver",
-        "Linux": "Linux Kernel Version",
-    }
+    names = {"CUDA": "CUDA Version", "cuDNN": "Cudnn Version"}
+    names |= {"driver": "Nvidia Driver", "Linux": "Linux Kernel Version"}
     return ", ".join(f"{ours} {machine[theirs]}" for ours, theirs in names.items())
 
 

@@ -72,11 +72,8 @@ def _text(value: object) -> str:
 
 def stored_text(cell: dict) -> str:
     """What the notebook has of it: streams and plain text, in order."""
-    found = []
-    for output in cell["outputs"]:
-        text = output.get("text") or output.get("data", {}).get("text/plain", "")
-        found.append("".join(text))
-    return "".join(found)
+    texts = (output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"])
+    return "".join("".join(text) for text in texts)
 
 
 def outcomes(path: Path) -> Iterator[Outcome]:
@@ -93,17 +90,11 @@ def outcomes(path: Path) -> Iterator[Outcome]:
         except Exception as error:
             failure = traceback.format_exception_only(error)[-1].strip()
         tags = cell["metadata"].get("tags", [])
-        yield Outcome(
-            cell["id"],
-            time.perf_counter() - begun,
-            here,
-            stored_text(cell),
-            "nbval-ignore-output" in tags,
-            failure,
-        )
+        took, may_differ = time.perf_counter() - begun, "nbval-ignore-output" in tags
+        yield Outcome(cell["id"], took, here, stored_text(cell), may_differ, failure)
 
 
-def told(outcome: Outcome) -> str:
+def words_on(outcome: Outcome) -> str:
     """What there is to say of a cell; nothing if it shows what is stored, and soon."""
     words = f" took {outcome.seconds:.1f} s" if outcome.seconds > SLOW_S else ""
     if outcome.failure:
@@ -126,7 +117,7 @@ def one(path: Path) -> int:
     for outcome in outcomes(path):
         cells += 1
         bad += bool(outcome.failure) or not (outcome.same or outcome.may_differ)
-        if words := told(outcome):
+        if words := words_on(outcome):
             print(words, flush=True)
     print(f"{path.name}: {cells} cells, {bad} failed or differ.", flush=True)
     return bad

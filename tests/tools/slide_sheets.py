@@ -11,24 +11,22 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from course_utils.room.slides.__main__ import FOLDER
 from tests import NOTEBOOKS
-from tests.browser import CHROMIUM_ARGUMENTS, browser_path
+from tests.browser import chromium
 
 SIZES = [(1280, 720), (1920, 1080)]
 COLUMNS, ROWS, TILE = 3, 4, (640, 360)
 
 
 @contextmanager
-def blank_page() -> Iterator[Page]:
-    """A page in a browser that reaches nothing but files."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=CHROMIUM_ARGUMENTS)
-        context = browser.new_context(offline=True)
-        yield context.new_page()
-        browser.close()
+def blank_page(browser: Browser) -> Iterator[Page]:
+    """A page that reaches nothing but files."""
+    context = browser.new_context(offline=True)
+    yield context.new_page()
+    context.close()
 
 
 def open_deck(page: Page, deck: Path, size: tuple[int, int] = SIZES[0]) -> int:
@@ -63,7 +61,7 @@ def main(folder: str, *names: str) -> None:
     """Photograph the decks."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    with blank_page() as page:
+    with chromium() as browser, blank_page(browser) as page:
         for path in NOTEBOOKS:
             if names and path.name not in names:
                 continue

@@ -22,16 +22,8 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 from tests import ROOT
 
 # torch._dynamo: the first optimizer imports it, and the first count of FLOPs.
-IMPORTED = ("torch", "torch._dynamo", "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot")
-IMPORTED += (
-    "matplotlib_inline.backend_inline",
-    "ipywidgets",
-    "anywidget",
-    "PIL.Image",
-    "resvg_py",
-    "ml_dtypes",
-)
-IMPORTED += ("einops", "jaxtyping", "beartype", "opt_einsum", "psutil")
+IMPORTED = """torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel matplotlib.pyplot ipywidgets anywidget
+matplotlib_inline.backend_inline PIL.Image resvg_py ml_dtypes einops jaxtyping beartype opt_einsum psutil"""
 
 
 def pytest_configure() -> None:
@@ -79,7 +71,7 @@ class WarmProvisioner(LocalProvisioner):
 
 def _fork_on_demand() -> None:
     """A kernel for each line that comes in, until there are no more."""
-    for name in IMPORTED:
+    for name in IMPORTED.split():
         importlib.import_module(name)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them

@@ -1,16 +1,16 @@
-"""What was handed in for each exercise beside its solution: right in another way, and wrong with the advice it gets."""
+"""What was handed in beside the solutions: right in another way, and wrong in one that the exercise does not list."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course_utils.checks.verdict import Verdict
+from course_utils.checks.judging.verdict import Verdict
 
 Check = Callable[[object], Verdict]
 
 
 @dataclass(frozen=True)
 class Tried:
-    """Answers to one exercise; each wrong one with telling words of the advice that fits it."""
+    """Answers to one exercise; each wrong one with telling words of what is said of it."""
 
-    right: list[object]
-    wrong: list[tuple[object, str]]
+    right: tuple[object, ...] = ()
+    wrong: tuple[tuple[object, str], ...] = ()

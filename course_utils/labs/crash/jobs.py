@@ -33,11 +33,11 @@ def uninterrupted() -> Story:
     before = tuple(range(plan.every, EXAMPLE_CRASH + 1, plan.every))
     after = tuple(range(before[-1] + plan.every, plan.steps + 1, plan.every))
     with measure.cpu_threads(1), _as_in_a_fresh_process():
-        run = long_run.the_run()
+        run = long_run.new_run()
         reference = tuple(run.losses(before[-1]))
         state = run.state()
         reference += tuple(run.losses(plan.steps))
-        again = long_run.the_run()
+        again = long_run.new_run()
         again.restore(state)
         resumed = Life(before[-1], tuple(again.losses(plan.steps)), after, end=DONE)
     killed = Life(0, reference[:EXAMPLE_CRASH], before, end=KILLED)
@@ -67,7 +67,7 @@ class Workshop:
         self.runs = self.killed = self.kill_when_saving = False
         weakref.finalize(self, _sweep, self.folder.parent, self.processes)  # at the latest
 
-    def at_once(self, plan: Plan, found: Story) -> Story:
+    def refresh(self, plan: Plan, found: Story) -> Story:
         """What became of the run so far; at first an example."""
         return self.story
 

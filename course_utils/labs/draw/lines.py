@@ -39,10 +39,10 @@ def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Poin
     return begun, end if last == 1 else (x + last * dx, y + last * dy)
 
 
-def apart(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
+def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
     """Without the points that lie on the one before them; the last one stays.
 
-    >>> apart([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
+    >>> simplified([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
     [(0, 0), (5, 0), (5.1, 0)]
     """
     kept = [places[0]]

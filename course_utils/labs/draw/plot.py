@@ -38,8 +38,8 @@ class Axis:
         if self.marks:
             return [mark for mark in self.marks if self.low <= mark <= self.high]
         if self.linear:
-            apart = next(n for n in _ROUND if self.high - self.low <= self.most_marks * n)
-            return list(range(apart * math.ceil(self.low / apart), math.floor(self.high) + 1, apart))
+            gap = next(n for n in _ROUND if self.high - self.low <= self.most_marks * n)
+            return list(range(gap * math.ceil(self.low / gap), math.floor(self.high) + 1, gap))
         low, high = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         step = max(1, math.ceil((high - low + 1) / self.most_marks))
         return [10.0**power for power in range(low, high + 1, step)]

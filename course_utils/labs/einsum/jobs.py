@@ -11,7 +11,7 @@ from course_utils.labs.einsum.asked import AGREEMENT, Asked, Found
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
-from course_utils.workers import products
+from course_utils.workers import process, products
 
 LOOPED_AT_ONCE, LOOPED_AT_MOST = 2_000, 2**20  # steps
 MOST_BYTES = 2**30  # that a timed product may need
@@ -23,7 +23,7 @@ LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order
 
 
-def at_once(asked: Asked, found: Found) -> Found:
+def refresh(asked: Asked, found: Found) -> Found:
     """Where they are quickly done, the loops beside torch.einsum."""
     if asked.einsum.steps(asked.size) > LOOPED_AT_ONCE:
         return found
@@ -96,12 +96,7 @@ def _too_much(asked: Asked, order: Order) -> str:
 def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
     """The order's timing, in a process of its own unless it is done in no time."""
     quick = order.flops <= QUICK_FLOPS and sum(map(math.prod, asked.shapes)) + order.largest <= QUICK_NUMBERS
-    steps = products.einsum_timing_steps if quick else products.einsum_timing_steps_in_process
-    return steps(
-        pattern=asked.einsum.pattern,
-        sizes=asked.size,
-        tree=order.tree,
-        dtype=asked.dtype,
-        device=machines.device(),
-        at_most_s=AT_MOST_S,
-    )
+    work = products.einsum_timing_steps
+    given = {"pattern": asked.einsum.pattern, "sizes": asked.size, "tree": order.tree, "dtype": asked.dtype}
+    given |= {"device": machines.device(), "at_most_s": AT_MOST_S}
+    return work(**given) if quick else process.steps_of(work, given)

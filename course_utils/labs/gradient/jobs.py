@@ -11,12 +11,12 @@ from course_utils.labs.gradient.asked import Asked
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import Ledger
-from course_utils.workers import transformers
+from course_utils.workers import process, transformers
 
 LONGEST_S = 120.0  # of a count
 
 
-def at_once(asked: Asked, found: Mapping[Asked, Ledger]) -> Mapping[Asked, Ledger]:
+def refresh(asked: Asked, found: Mapping[Asked, Ledger]) -> Mapping[Asked, Ledger]:
     """Count the layers."""
     if asked.what != "layers":
         return found
@@ -49,7 +49,8 @@ def count(asked: Asked, found: Mapping[Asked, Ledger]) -> Iterator[Progress]:
     """Count one step of the model without its memory, in a process that can be killed."""
     if asked.what != "transformer":
         raise ValueError("The layers are counted at every movement. Choose the transformer for this button.")
-    steps = transformers.step_flops_in_process(asked.transformer, asked.sequence)
+    order = {"shape": asked.transformer, "sequence": asked.sequence}
+    steps = process.steps_of(transformers.step_flops, order)
     counted = yield from as_progress(steps, at_most_s=LONGEST_S)
     change = Change(found=lambda known: {**known, asked: counted})
     yield Progress(1, f"Counted: {counted.total:,} FLOPs.", change)

@@ -161,7 +161,7 @@ class Product(Sized):
         recording, source = self.recording, self.recording.source
         seconds, verb = recording.seconds_by_size[self.dtype][size], "Recorded"
         verb += f" by {source.by}" if source else ""
-        return Run(self.where, *size, self.dtype, seconds, recording.spread, verb=verb)
+        return Run(self.where, *size, self.dtype, seconds, recording.median_spread, verb=verb)
 
 
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

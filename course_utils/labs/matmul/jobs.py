@@ -11,10 +11,10 @@ from course_utils.labs.lab import Change, Progress
 from course_utils.labs.matmul.asked import HERE, Found, Product, Run
 from course_utils.labs.matmul.picture import sizes_text
 from course_utils.quantities import Number, bytes_text, count_text, rate_text, seconds_text
-from course_utils.workers import products
+from course_utils.workers import process, products
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
-APART_FROM_S, APART_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
+IN_PROCESS_FROM_S, IN_PROCESS_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
 AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
 
 
@@ -41,7 +41,7 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
         return
     machine = found.machine(product.where)
     along = [product.with_size(name, 2**power) for power in range(21)]
-    along = [one for one in along if _fits(one) and not runs_apart(one, machine)]
+    along = [one for one in along if _fits(one) and not runs_in_process(one, machine)]
     if not along:
         raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
     for number, one in enumerate(along):
@@ -75,8 +75,10 @@ def _run(
         )
     machine, asked = found.machine(product.where), (*product.size, product.dtype)
     _check_that_it_can_run(product, machine)
-    time_it = products.timing_steps_in_process if runs_apart(product, machine) else products.timing_steps
-    steps = time_it(*asked, device=machines.device(), at_most_s=at_most_s)
+    order = dict(zip(("b", "d", "k", "dtype"), asked, strict=True))
+    order |= {"device": machines.device(), "at_most_s": at_most_s}
+    work, long = products.timing_steps, runs_in_process(product, machine)
+    steps = process.steps_of(work, order) if long else work(**order)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
     return Run(product.where, *asked, timing.seconds, timing.spread, timing.doubt)
 
@@ -88,9 +90,9 @@ def _at_worst_s(product: Product, machine: Machine) -> Number:
     return product.predicted_s(machine) * (10 if slow else 3)
 
 
-def runs_apart(product: Product, machine: Machine) -> bool:
+def runs_in_process(product: Product, machine: Machine) -> bool:
     """Whether it could take longer than a moment, in running or in filling its operands with numbers."""
-    return _at_worst_s(product, machine) > APART_FROM_S or product.nbytes > APART_FROM_BYTES
+    return _at_worst_s(product, machine) > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES
 
 
 def _fits(product: Product) -> bool:

@@ -102,10 +102,10 @@ def _why_nothing(product: Product) -> str:
 def _whose_times(product: Product) -> str:
     recording, source = product.recording, product.recording.source
     asked_as = {product.dtype, *(["f32"] if product.dtype in ("fp32", "tf32", "xf32") else [])}
-    apart = Counter()
+    counts = Counter()
     for one in recording.set_apart:
-        apart[one.dtype] += len(one.seconds_by_size) * (one.dtype in asked_as)
-    left_out = "".join(f" In doubt and left out: {n} in {dtype}." for dtype, n in apart.items() if n)
+        counts[one.dtype] += len(one.seconds_by_size) * (one.dtype in asked_as)
+    left_out = "".join(f" In doubt and left out: {n} in {dtype}." for dtype, n in counts.items() if n)
     return f"Recorded by {source.by}: {source.where}.{left_out}"
 
 

@@ -11,7 +11,7 @@ from course_utils.labs.memory.asked import Found, Run
 from course_utils.labs.memory.words import advice
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import bytes_text, seconds_text
-from course_utils.workers import transformers
+from course_utils.workers import process, transformers
 
 MOST_LAYERS, MOST_BYTES, LONGEST_S = 400, 2**60, 120.0  # of a count
 A_PROCESS_BYTES = 2**29  # that counts; no model makes it much larger
@@ -23,7 +23,8 @@ def count(run: Run, found: Found) -> Iterator[Progress]:
     _check_that_it_can_be_counted(plan)
     begun_s = time.monotonic()
     shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
-    steps = transformers.held_bytes_in_process(shape, plan.recipe, plan.batch, plan.sequence, **plan.ways)
+    order = {"shape": shape, "recipe": plan.recipe, "batch": plan.batch, "sequence": plan.sequence}
+    steps = process.steps_of(transformers.held_bytes, order | plan.ways)
     counted = yield from as_progress(steps, at_most_s=LONGEST_S)
     predicted, took = plan.alone.held, seconds_text(time.monotonic() - begun_s)
     alike = sum(counted[part] == predicted[part] for part in predicted)

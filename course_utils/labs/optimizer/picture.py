@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from course_utils.labs.draw.lettering import columns, fitted
-from course_utils.labs.draw.lines import apart, pieces_inside, thinned
+from course_utils.labs.draw.lines import pieces_inside, simplified, thinned
 from course_utils.labs.draw.plot import Axis, EndName, Plot, names_beside
 from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
@@ -48,7 +48,7 @@ def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterato
         (PATHS.left + SIDE * (x + EDGE) / (2 * EDGE), TOP + SIDE * (EDGE - y) / (2 * EDGE)) for x, y in points
     ]
     for piece in pieces_inside(places, PATHS.left, TOP, SIDE):
-        yield polyline(apart(piece, least), class_=class_)
+        yield polyline(simplified(piece, least), class_=class_)
 
 
 @lru_cache(maxsize=64)

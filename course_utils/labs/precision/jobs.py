@@ -32,7 +32,7 @@ def begin() -> Found:
     return Found({mix: tuple(step.loss for step in _steps(mix, 0)) for mix in TICKED})
 
 
-def at_once(asked: Scaling, found: Found) -> Found:
+def refresh(asked: Scaling, found: Found) -> Found:
     """With the gradients that are asked for."""
     with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
         return replace(found, gradients=_gradients(asked.power, asked.after, asked.layer))

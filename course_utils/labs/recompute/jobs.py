@@ -13,6 +13,7 @@ from course_utils.labs.lab import Change, Progress
 from course_utils.labs.recompute.asked import Cost, Found, Plan
 from course_utils.labs.recompute.words import again_text
 from course_utils.measure import Step
+from course_utils.measure.results import OnStep
 from course_utils.quantities import bytes_text, count_text, seconds_text
 from course_utils.workers import process
 
@@ -64,7 +65,7 @@ def check_that_it_can_run(plans: Sequence[Plan]) -> None:
 # What runs in the process.
 
 
-def counted(say: process.Say, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
+def counted(on_step: OnStep, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
     """Of each plan, all of the same blocks, a forward pass and a whole step, run and counted.
 
     >>> plan = Plan("MLP", layers=4, segment=2, batch=1, sequence=8, width=16)
@@ -75,7 +76,7 @@ def counted(say: process.Say, *, plans: Sequence[Mapping[str, object]]) -> dict[
     x = torch.randn(choices[0].batch, choices[0].sequence, choices[0].width).requires_grad_()
     blocks = blocks_of(choices[0])
     for number, plan in enumerate(choices):
-        say(Step(number / len(choices), f"{again_text(plan).capitalize()}: forward and backward."))
+        on_step(Step(number / len(choices), f"{again_text(plan).capitalize()}: forward and backward."))
         counts.append(_counts(plan, blocks, x))
         blocks.zero_grad()
         x.grad = None

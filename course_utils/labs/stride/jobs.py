@@ -11,7 +11,7 @@ from course_utils.chains import EXAMPLES, INDEX_EXAMPLE, Operation
 from course_utils.labs.stride.asked import MOST_DIMENSIONS, MOST_ELEMENTS, Chain, Tensor, Way
 
 
-def at_once(chain: Chain, found: object) -> Way:
+def refresh(chain: Chain, found: object) -> Way:
     """Every tensor on the way, and where torch's own pointer to the element stands."""
     tensors, refusal = applied(chain)
     end = tensors[-1]

@@ -1,4 +1,4 @@
-"""Whether a recording may be added: `python -m course_utils.machines.review FILE`, or `make recording FILE=...`."""
+"""Whether a recording may be added to the course's: `make recording FILE=...`."""
 
 import math
 import sys
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course_utils.datasheets import MACHINES
-from course_utils.machines import fields, recorded
-from course_utils.machines.recorded import Recording, Size
+from course_utils.machines import Recording, Size, recorded
 from course_utils.predict import DTYPE_BYTES
 from course_utils.quantities import Number, rate_text, seconds_text
 
@@ -17,30 +16,27 @@ WIDEST_SPREAD = 0.5  # that excuses a difference
 # On a CPU without units for it, fp16 was seen at 1.41 times that.
 OVER_A_MEASURED_PEAK = 1.5
 MOST_SAID = 20
+AGAIN = "Record again with this version."
 
 
-def review(path: Path) -> list[str]:
-    """A sentence on everything that speaks against adding the recording in that file; none, and it may be added."""
-    try:
-        wrong = list(fields.problems(recorded.json_in(path)))
-    except ValueError as error:
-        wrong = [str(error)]
-    if wrong:
-        return wrong
-    recording = recorded.read(path)
-    return [*_machine(recording), *_rates(recording), *_repeats(recording), *_twin(path, recording)]
+def review(path: Path) -> tuple[Recording | None, list[str]]:
+    """What is in that file, and a sentence on everything that speaks against adding it; none, and it may be added."""
+    recording, problems = recorded.looked_through(path)
+    if recording:
+        problems = [*_machine(recording), *_rates(recording), *_repeats(recording), *_twins(path, recording)]
+    return recording, problems
 
 
 def _machine(recording: Recording) -> Iterator[str]:
     machine, sheet = recording.machine, MACHINES.get(recording.machine.name)
     if sheet and not machine.has_data_sheet:
-        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.toml. Record again with this version."
+        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.toml. {AGAIN}"
     elif machine.has_data_sheet and not sheet:
         yield f"machine.name: no data sheet here is called {machine.name!r}. Add it to datasheets.toml, or set has_data_sheet to false."
     elif sheet:
         for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
             if getattr(machine, name) != getattr(sheet, name):
-                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. Record again with this version."
+                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. {AGAIN}"
 
 
 def _limits(recording: Recording) -> tuple[Number, str]:
@@ -52,58 +48,58 @@ def _limits(recording: Recording) -> tuple[Number, str]:
 
 def _rates(recording: Recording) -> Iterator[str]:
     factor, what = _limits(recording)
-    peaks = recording.machine.peak_flop_per_sec
+    limits = {dtype: factor * peak for dtype, peak in recording.machine.peak_flop_per_sec.items()}
     for dtype, seconds_by_size in recording.seconds_by_size.items():
         if dtype not in DTYPE_BYTES:
             yield f"products.{dtype}: no dtype is called that here; there are: {', '.join(DTYPE_BYTES)}."
-        elif dtype not in peaks:
+        elif dtype not in limits:
             yield f"products.{dtype}: machine.peak_flop_per_sec has no {dtype}, so its rates cannot be judged."
         else:
             for size, seconds in seconds_by_size.items():
-                rate, limit = 2 * math.prod(size) / seconds, factor * peaks[dtype]
-                if rate > limit:
+                rate = 2 * math.prod(size) / seconds
+                if rate > limits[dtype]:
                     yield (
-                        f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)} are {rate_text(rate)}, above "
-                        f"{what}, {rate_text(limit)}. Either the time is wrong or not all of the work was done."
+                        f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)} are {rate_text(rate)}, above {what}, "
+                        f"{rate_text(limits[dtype])}. Either the time is wrong or not all of the work was done."
                     )
     for one in recording.workloads:
-        if one.flops and one.dtype not in peaks:
+        if one.flops and one.dtype not in limits:
             yield f"workloads: machine.peak_flop_per_sec has no {one.dtype}, so {one.name} cannot be judged."
-        elif one.flops and one.flop_per_sec > factor * peaks[one.dtype]:
-            yield f"workloads: {one.name} at {rate_text(one.flop_per_sec)} is above {what}, {rate_text(factor * peaks[one.dtype])}."
+        elif one.flops and one.flop_per_sec > limits[one.dtype]:
+            yield f"workloads: {one.name} at {rate_text(one.flop_per_sec)} is above {what}, {rate_text(limits[one.dtype])}."
 
 
 def _repeats(recording: Recording) -> Iterator[str]:
     if recording.source:
         return  # others timed nothing twice, and that is among what is not said
-    for dtype in recording.seconds_by_size:
-        if dtype not in (one.dtype for one in recording.repeats):
-            yield f"repeats: no product in {dtype} was timed twice. Record again with this version."
+    repeated = {one.dtype for one in recording.repeats}
+    yield from (
+        f"repeats: no product in {dtype} was timed twice. {AGAIN}"
+        for dtype in recording.seconds_by_size
+        if dtype not in repeated
+    )
     for one in recording.repeats:
+        product, again = f"{_sizes(one.size)} in {one.dtype}", one.seconds
         first = recording.seconds_by_size.get(one.dtype, {}).get(one.size)
         if first is None:
-            yield f"repeats: {_sizes(one.size)} in {one.dtype} is not among the products."
+            yield f"repeats: {product} is not among the products."
             continue
-        ratio = max(first, one.seconds) / min(first, one.seconds)
-        allowed = 1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD))
+        ratio, allowed = (
+            max(first / again, again / first),
+            1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD)),
+        )
         if ratio > allowed:
             yield (
-                f"repeats: {_sizes(one.size)} in {one.dtype} took {seconds_text(first)} and later {seconds_text(one.seconds)}, "
-                f"{ratio:.2f} times apart where {allowed:.2f} is allowed. Something else ran; record again when it is quiet."
+                f"repeats: {product} took {seconds_text(first)} and later {seconds_text(again)}, {ratio:.2f} times apart "
+                f"where {allowed:.2f} is allowed. Something else ran; record again when it is quiet."
             )
 
 
-def _twin(path: Path, recording: Recording) -> Iterator[str]:
+def _twins(path: Path, recording: Recording) -> Iterator[str]:
     for other in sorted(recorded.FOLDER.glob("*.json")):
-        if other.resolve() != path.resolve() and _name(other) == recording.name:
+        there, _ = recorded.looked_through(other)
+        if there and there.name == recording.name and other.resolve() != path.resolve():
             yield f"machine.name: {other.name} is a recording of {recording.name} already. Replace that file if yours is better."
-
-
-def _name(path: Path) -> str:
-    try:
-        return recorded.read(path).name
-    except ValueError:
-        return ""
 
 
 def _sizes(size: Size) -> str:
@@ -116,12 +112,11 @@ def main(arguments: list[str]) -> int:
         print("Which recording? Say it so: make recording FILE=path/to/recording.json")
         return 2
     path = Path(arguments[0]).expanduser()
-    wrong = review(path)
-    if wrong:
-        more = [f"and {len(wrong) - MOST_SAID} more of the kind."] if len(wrong) > MOST_SAID else []
-        print(f"{path.name} may not be added:", *wrong[:MOST_SAID], *more, sep="\n- ")
+    recording, problems = review(path)
+    if problems:
+        more = [f"and {len(problems) - MOST_SAID} more of the kind."] if len(problems) > MOST_SAID else []
+        print(f"{path.name} may not be added:", *problems[:MOST_SAID], *more, sep="\n- ")
         return 1
-    recording = recorded.read(path)
     number, (_, what) = sum(map(len, recording.seconds_by_size.values())), _limits(recording)
     repeats = ", and each that was timed twice took as long both times" if recording.repeats else ""
     print(f"{path.name} may be added: {recording.name}, {number} products, none above {what}{repeats}.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from course_utils.checks.agreement import agree, is_number, near, plain
+from course_utils.checks.judging.agreement import agree, is_number, near, plain
 from course_utils.quantities import Number
 
 NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."

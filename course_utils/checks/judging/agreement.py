@@ -11,6 +11,8 @@ from course_utils.quantities import Number
 
 def agree(a: object, b: object, tolerance: Number) -> bool:
     """The same, or within that share of each other, part by part."""
+    if type(a) is type(b) is float and a == b != 0:  # quickly, where there are 131,072 of them
+        return True
     if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
         a = list(a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

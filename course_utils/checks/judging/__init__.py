@@ -1,0 +1,9 @@
+"""How an answer comes to its verdict.
+
+`exercises` has the decorators that make a check of an exercise, and goes through its answers; `agreement` says when two
+answers are the same; `sentences` puts into words what came; `verdict` is what a cell shows.
+"""
+
+from course_utils.checks.judging.exercises import Answers, call, function, objection, outcome, value
+
+__all__ = ["Answers", "call", "function", "objection", "outcome", "value"]

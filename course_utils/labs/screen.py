@@ -1,0 +1,51 @@
+"""What a lab shows in Jupyter: a picture and its meaning, a mistake, and what a job reports."""
+
+from pathlib import Path
+from string import Template
+
+import anywidget
+import traitlets
+
+from course_utils.figures import COLOURS
+from course_utils.labs.draw import still
+from course_utils.labs.lab import View
+from course_utils.quantities import Number
+
+MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
+_HERE = Path(__file__).parent
+
+
+class Screen(anywidget.AnyWidget):
+    """The part of the panel that is ours to draw: see screen.js."""
+
+    # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
+    _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
+    _css = still.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(COLOURS)
+
+    name = traitlets.Unicode().tag(sync=True)
+    svg = traitlets.Unicode().tag(sync=True)
+    meaning = traitlets.Unicode().tag(sync=True)
+    mistake = traitlets.Unicode().tag(sync=True)
+    table = traitlets.List().tag(sync=True)
+    report = traitlets.Unicode().tag(sync=True)
+    failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
+    progress = traitlets.Float(-1.0).tag(sync=True)
+
+    def show(self, view: View) -> None:
+        """A view in place of the former one, or of a mistake."""
+        with self.hold_sync():
+            self.svg, self.meaning, self.mistake = view.picture, view.meaning, ""
+            self.table = [list(row) for row in view.table]
+
+    def show_report(self, words: str, *, failed: bool = False, progress: Number = -1) -> None:
+        """What a job says, and how far it is."""
+        with self.hold_sync():
+            self.report, self.failed, self.progress = words, failed, progress
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong: a ValueError is the reader's mistake and says so itself."""
+    if isinstance(error, ValueError):
+        words = str(error)
+        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
+    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

@@ -1,0 +1,52 @@
+"""A lab in a test: what its picture is made of, and its jobs, run to their end."""
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from course_utils import measure
+from course_utils.labs.lab import View
+from course_utils.labs.panel import Panel
+from course_utils.workers import process
+from tests.words import words
+
+
+def text_of(view: View) -> str:
+    """All that it says: the words of its picture, and what it means."""
+    words = ["".join(node.itertext()) for node in ElementTree.fromstring(view.picture)]
+    return " ".join([*words, view.meaning])
+
+
+def nodes(svg: str, tag: str, class_: str) -> list[ElementTree.Element]:
+    """The shapes of that kind and class."""
+    found = ElementTree.fromstring(svg).iter()
+    return [node for node in found if node.tag.endswith(tag) and node.get("class") == class_]
+
+
+def lines(svg: str, class_: str) -> list[list[tuple[float, float]]]:
+    """The points of each line of that class."""
+    found = [node.get("points").split() for node in nodes(svg, "polyline", class_)]
+    return [[tuple(map(float, point.split(","))) for point in line] for line in found]
+
+
+def run(lab: Panel, job: str) -> str:
+    """Its report, when it has ended; if it failed, with its exception."""
+    with measure.cpu_threads(1):  # its products are small, and a second one may be waiting for its core
+        lab.start(job)
+        lab.wait()
+    return lab.screen.report
+
+
+def steps_here(work: object, order: dict[str, object], **limits: object) -> Iterator[object]:
+    """As `process.steps_of`, though in this process, which has imported torch already."""
+    said = []
+    result = process.done_here(work, order, said.append)
+    yield from said
+    return result
+
+
+def answers(lab: Panel, preset: str = "", **moved: object) -> str:
+    """All that it says after these presses and movements."""
+    if preset:
+        lab.preset(preset)
+    lab.set(**moved)
+    return f"{lab.screen.meaning} {words(lab)}"

@@ -1,0 +1,50 @@
+"""What torch keeps to itself is named in one module, and was read in the version that is installed."""
+
+import ast
+
+import torch
+
+from course_utils.measure import private
+from tests import ROOT
+
+HERE = ROOT / "course_utils" / "measure" / "private.py"
+
+
+def private_names(path):
+    """Names with one underscore in front that no file of the course defines, and modules of that kind that are imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            origin = f"{getattr(node, 'module', None) or ''}."
+            names = [part for alias in node.names for part in f"{origin}{alias.name}".split(".")]
+            yield from (name for name in names if name.startswith("_") and name != "__future__")
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+            yield node.attr
+
+
+def defined(path):
+    """What this file itself calls so: functions, classes, variables and attributes."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def test_no_other_module_names_what_torch_keeps_to_itself():
+    paths = sorted((ROOT / "course_utils").rglob("*.py"))
+    ours = {name for path in paths for name in defined(path)}
+    pythons = {"_exit"}  # os._exit
+    named = {path: set(private_names(path)) - ours - pythons for path in paths}
+    assert named.pop(HERE) >= {"_subclasses", "_python_dispatch", "_top_saved_tensors_default_hooks"}
+    assert {name: found for name, found in named.items() if found} == {}
+    assert not any("_should_skip_dynamo" in defined(path) for path in paths if path != HERE)
+
+
+def test_what_torch_keeps_to_itself_was_read_in_the_version_that_is_installed():
+    installed = torch.__version__.split("+")[0]
+    assert installed == private.READ_IN, (
+        f"course_utils/measure/private.py was read in torch {private.READ_IN}, and {installed} is installed: read these "
+        "names again in its source, and in the list of its operations what counting._PRODUCT refuses; then "
+        "change READ_IN."
+    )

@@ -1,0 +1,128 @@
+"""How notebooks are run: compared, stored, timed, and in kernels that are forked."""
+
+import errno
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import nbformat
+import psutil
+import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.provisioning import KernelProvisionerFactory
+from nbclient.exceptions import CellExecutionError
+
+from tests import NOTEBOOKS, ROOT
+from tests.tools import outputs, seconds
+from tests.tools.warm import WarmProvisioner, pytest_configure
+from tests.waiting import has_ended, wait_until
+
+
+def notebook_of(path: Path, *sources: str) -> Path:
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path):
+    """As `make test` compares them, and as `make outputs` has stored them."""
+    right, wrong = tmp_path / "right.ipynb", tmp_path / "wrong.ipynb"
+    notebook_of(right, "my_guess = 128  # the reader's own answer\nmy_guess", "object()")
+    sources = [cell.source for cell in nbformat.read(right, as_version=4).cells]
+    assert outputs.store(right)
+    stored = nbformat.read(right, as_version=4)
+    assert [cell.source for cell in stored.cells] == sources
+    assert stored.cells[0].outputs[0].data["text/plain"] == "128"
+    wrong.write_text(right.read_text().replace('"128"', '"129"'))
+    run = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p", "no:cacheprovider", "-n0", "--tb=no"]
+    said = subprocess.run([*run, right, wrong], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert "1 failed, 3 passed" in said
+
+
+def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_was(tmp_path):
+    path = notebook_of(tmp_path / "counting.ipynb", "1 + 1")
+    assert [outputs.store(path), outputs.store(path)] == [True, False]
+    path.write_text(path.read_text().replace("1 + 1", "1 / 0"))
+    before = path.read_bytes()
+    with pytest.raises(CellExecutionError):
+        outputs.store(path)
+    assert path.read_bytes() == before
+
+
+def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch, capsys):
+    no_room = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(Path, "write_text", mock.Mock(side_effect=no_room))
+    monkeypatch.setattr(outputs, "run", lambda notebook: notebook.cells.clear())
+    assert outputs.main([NOTEBOOKS[0].name]) == 1
+    assert f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
+
+
+def test_a_notebooks_seconds_are_its_kernels_and_its_cells_the_slowest_first():
+    stopwatch = seconds.Stopwatch()
+    for path in NOTEBOOKS:
+        took = [("setup", 0, 1.0), *(("call", cell, 0.25 * cell) for cell in range(5)), ("teardown", 4, 0.5)]
+        for when, cell, duration in took:
+            node = f"notebooks/{path.name}::Cell {cell}"
+            stopwatch.pytest_runtest_logreport(SimpleNamespace(nodeid=node, when=when, duration=duration))
+    lines = seconds.table(stopwatch)
+    assert len(lines) == 4 * len(NOTEBOOKS)
+    assert lines[0].strip() == f"4.0 s  {NOTEBOOKS[0].name}, of which its kernel 1.5 s"
+    assert [line.split()[:4] for line in lines[1:4]] == [
+        [f"{0.25 * cell:.2f}", "s", "cell", f"{cell}:"] for cell in (4, 3, 2)
+    ]
+
+
+def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsys):
+    monkeypatch.setattr(pytest, "main", lambda *_, **__: print("Cell 3 differs") or 1)
+    assert seconds.main([]) == 1
+    assert capsys.readouterr().out == "Cell 3 differs\n\n"
+
+
+# Kernels that are forked: each as fresh as one that is started.
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
+    """Two of them, as in `make seconds`; the process that forks them ends with the test."""
+    factory = KernelProvisionerFactory.instance()
+    monkeypatch.setattr(factory, "provisioners", dict(factory.provisioners))
+    monkeypatch.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
+    pytest_configure()
+    pair = [start_new_kernel(kernel_name="python3", cwd=str(tmp_path)) for _ in range(2)]
+    yield pair
+    for manager, client in pair:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    source, WarmProvisioner._source = WarmProvisioner._source, None
+    source.communicate()
+
+
+def said(client: object, code: str) -> str:
+    """What a kernel prints, or of its error."""
+    shown: list[str] = []
+
+    def hear(message: dict) -> None:
+        shown.extend(str(message["content"][key]) for key in ("text", "evalue") if key in message["content"])
+
+    client.execute_interactive(code, timeout=60, output_hook=hear)
+    return "".join(shown).strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_neighbour(kernels, tmp_path):
+    (manager, one), (_, other) = kernels
+    modules = "'torch' in sys.modules, any(name.startswith('course_utils') for name in sys.modules)"
+    assert said(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1") == f"True False {tmp_path}"
+    assert said(other, "print(mine)") == "name 'mine' is not defined"
+    pids = [int(said(client, "import os; print(os.getpid())")) for client in (one, other)]
+    assert pids == [manager.provisioner.pid for manager, _ in kernels]
+    assert pids[0] != pids[1]
+    # What it starts is waited for, and ends with it.
+    assert said(one, "import subprocess; print(subprocess.run(['false']).returncode)") == "1"
+    child = int(said(one, "child = subprocess.Popen(['sleep', '600']); print(child.pid)"))
+    assert psutil.pid_exists(child)
+    manager.shutdown_kernel(now=True)
+    wait_until(lambda: has_ended(child), "what it started has ended")
