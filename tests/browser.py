@@ -31,6 +31,9 @@ ASK_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.session
 HAS_KERNEL = (
     "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 )
+ASKED_OR_CONNECTED = (
+    f"() => document.querySelector('dialog.jp-Dialog') ? 'asked' : ({HAS_KERNEL})() ? 'connected' : null"
+)
 NEXT_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
 VIEWPORT = {"width": 1280, "height": 1000}
@@ -65,7 +68,8 @@ def jupyterlab(folder: Path) -> Iterator[str]:
     """A JupyterLab over that folder with settings of its own; yields the address of a notebook in it, less its name."""
     options = [f"--ServerApp.root_dir={folder}", "--ip=127.0.0.1", EXPOSED, websocket.OPTION]
     with served(["-m", "jupyterlab", *options], folder) as (address, token):
-        yield f"{address}/lab/tree/{{}}?token={token}"
+        # A workspace for each notebook, or a page would open again what another one has open.
+        yield f"{address}/lab/workspaces/{{0.stem}}/tree/{{0.name}}?token={token}"
 
 
 @contextmanager
@@ -138,14 +142,10 @@ def open_page(browser: Browser, address: str, notebook: Path, **viewport: int) -
     page.set_default_timeout(120_000)
     page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
     start_kernel(address, notebook)
-    # Should JupyterLab ask for a kernel all the same, open the page again.
-    question, idle = page.locator("dialog.jp-Dialog"), page.locator(IDLE)
-    for _ in range(4):
-        page.goto(address.format(notebook.name))
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-        expect(question.or_(idle).first).to_be_visible()
-        if not question.count():
-            break
+    page.goto(address.format(notebook))
+    page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+    wait_for_its_kernel(page)
+    question = page.locator("dialog.jp-Dialog")
     page.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
     return page
 
@@ -223,23 +223,25 @@ def answer(question: Locator) -> None:
     question.first.locator(".jp-mod-accept").click()
 
 
-def wait_until_idle(page: Page) -> None:
-    """Until the page has its kernel. JupyterLab can lose it over its question for one: then the page is opened again."""
+def wait_for_its_kernel(page: Page) -> None:
+    """Until the page is connected to its kernel. If JupyterLab asks for one, or waits in vain, it is opened again.
+
+    What its toolbar shows is not enough: that is idle before there is a kernel, and who runs cells then gets another.
+    """
     for _ in range(6):
-        try:
-            page.wait_for_selector(IDLE, timeout=15_000)
-            return
-        except PlaywrightTimeoutError:
-            page.goto(page.url)
-            page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-    page.wait_for_selector(IDLE)
+        with suppress(PlaywrightTimeoutError):
+            if page.wait_for_function(ASKED_OR_CONNECTED, timeout=30_000).json_value() == "connected":
+                return
+        page.goto(page.url)
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+    page.wait_for_function(HAS_KERNEL)
 
 
 def run_all(page: Page, notebook: Path) -> nbformat.NotebookNode:
     """Run all cells, as from the menu, and save; the notebook as saved. Its copy must have no outputs yet."""
     started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
     while not started.count():
-        wait_until_idle(page)
+        wait_for_its_kernel(page)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='runmenu:run-all']").click()
         # A click before the kernel is ready can be lost, and one too many runs everything once more.

@@ -60,6 +60,7 @@ def test_clicking_a_bit_flips_it_and_changes_the_number(lab):
 def test_keyboard_reaches_and_flips_bits_and_jupyterlab_takes_no_key(page, lab):
     cells = page.locator(".jp-Cell").count()
     lab.locator("[data-key='bf16:15']").click()
+    expect(lab.locator("[data-key='bf16:15']")).to_have_attribute("aria-checked", "true")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")  # the same place in E4M3, whose exponent is narrower
     focused = page.locator(":focus")

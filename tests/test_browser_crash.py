@@ -20,7 +20,9 @@ RESTART = """async (name) => {
 
 @pytest.fixture
 def lab(labs_page: Page) -> Locator:
-    return browser.lab_of(labs_page, "crash")
+    lab = browser.lab_of(labs_page, "crash")
+    browser.press(lab, "all restored: same curve?")
+    return lab
 
 
 def meaning(lab: Locator) -> Locator:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from course_utils.desk import record
 from tests import NOTEBOOKS, ROOT
-from tests.browser import answer, run_all, served, skip_without_browser, start_kernel
+from tests.browser import EXPOSED, answer, run_all, served, skip_without_browser, start_kernel
 from tests.waiting import wait_until
 
 skip_without_browser()
@@ -67,7 +67,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
     mine = folder / "my_notebooks"
     mine.mkdir()
     (mine / "05_gradients.ipynb").write_text("<b>notes</b>")
-    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1"]
+    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1", EXPOSED]
     with served(make_lab, tmp_path, cwd=folder, PYTHONPATH=str(folder)) as (address, token):
         with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
             urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)

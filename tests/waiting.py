@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import psutil
@@ -17,6 +18,16 @@ def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) 
             raise TimeoutError(f"Waited {seconds} s until: {what}.")
         time.sleep(0.02)
     return value
+
+
+def workers(ended_within_s: float = 0) -> list[psutil.Process]:
+    """The course's processes that this one has started, and that live on after so many seconds."""
+    started = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # gone meanwhile
+            if "course_utils.workers.process" in child.cmdline():
+                started.append(child)
+    return psutil.wait_procs(started, ended_within_s)[1]
 
 
 def has_ended(pid: int) -> bool:

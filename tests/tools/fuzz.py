@@ -21,7 +21,6 @@ from functools import partial
 
 import comm
 import ipywidgets as widgets
-import psutil
 from jupyter_client.session import json_packer
 from traitlets import TraitError
 from traitlets import log as traitlets_log
@@ -120,7 +119,7 @@ def end(panel: Panel, preset: str) -> None:
     for one in buttons(panel):
         assert one.disabled == (one.description == "Stop"), f"{one.description} stays as it was"
     panel.close()
-    _, left = psutil.wait_procs(psutil.Process().children(recursive=True), PATIENCE_S / 2)
+    left = workers(ended_within_s=PATIENCE_S / 2)
     assert not left, f"processes are left: {left}"
 
 
@@ -221,7 +220,7 @@ def play(lab: str, moves_of: Callable[[dict], Iterable[str]]) -> tuple[list[str]
             wrong = error
             names["panel"].close()
             rest(names["panel"], PATIENCE_S)
-            for process in psutil.Process().children(recursive=True):
+            for process in workers():
                 process.kill()
     widgets.Widget.close_all()  # where a cell was run again, its former panel is still on the page
     return done, wrong or next(iter(failures), None)
