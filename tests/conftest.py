@@ -54,19 +54,7 @@ def seeded() -> Iterator[None]:
     torch.set_rng_state(state[2])
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file goes to one worker, as a notebook is one kernel, and what needs the browser to one; what is long is first."""
-
-    def place(item: pytest.Item) -> tuple[bool, bool]:
-        return "chromium" not in getattr(item, "fixturenames", ()), item.path.suffix != ".ipynb"
-
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.name if place(item)[0] else "browser"))
-    items.sort(key=place)
-
-
-# One browser, one JupyterLab and one kernel with all labs for all tests: to start them takes long.
+# One browser, one JupyterLab and one kernel with all labs for the tests of a worker: to start them takes long.
 
 IMPORTS = """from course_utils import figures, floats, labs
 from course_utils.checks.judging.verdict import NOT_ATTEMPTED, Verdict

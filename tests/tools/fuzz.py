@@ -28,6 +28,7 @@ from traitlets import log as traitlets_log
 from course_utils import labs
 from course_utils.labs.panel import Panel
 from tests.hostile import HOSTILE, Reader, button, buttons
+from tests.waiting import workers
 
 MOVES = 50  # on one panel
 OF_A_PICTURE = {
