@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 
-from course_utils.checks.judging.verdict import Verdict
 from tests import NOTEBOOKS
+
+if TYPE_CHECKING:  # or pytest, begun by `make seconds`, could not enforce its annotations
+    from course_utils.checks.judging.verdict import Verdict
 
 TITLE = re.compile(
     r"^### Exercise (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
@@ -42,13 +45,13 @@ class Exercise:
         return "def " in self.stub
 
     @functools.cached_property
-    def judge(self) -> Callable[[object], Verdict]:
+    def judge(self) -> "Callable[[object], Verdict]":
         """The check itself."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         return eval(self.check.partition("(")[0], names)
 
-    def verdict(self, answer: str) -> Verdict:
+    def verdict(self, answer: str) -> "Verdict":
         """What the check says of that answer, run as the reader would run it."""
         names: dict[str, object] = {}
         exec(self.imports, names)

@@ -75,6 +75,13 @@ def test_a_notebooks_seconds_are_its_kernels_and_its_cells_the_slowest_first():
     ]
 
 
+def test_what_is_imported_to_time_them_leaves_annotations_to_pytest():
+    """Where a part of the course is imported before pytest begins, jaxtyping refuses to."""
+    code = "import sys, tests.tools.seconds; print(*(name for name in sys.modules if name.startswith('course_utils.')))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
 def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsys):
     monkeypatch.setattr(pytest, "main", lambda *_, **__: print("Cell 3 differs") or 1)
     assert seconds.main([]) == 1
