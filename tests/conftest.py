@@ -95,11 +95,3 @@ def labs_page(chromium: Browser, jupyter: tuple[Path, str]) -> Page:
     page.folder, page.saved = folder, browser.run_all(page, path)
     expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
     return page
-
-
-@pytest.fixture
-def laptop(labs_page: Page) -> Iterator[Page]:
-    """That page on a laptop's screen."""
-    labs_page.set_viewport_size({"width": 1366, "height": 768})
-    yield labs_page
-    labs_page.set_viewport_size(browser.VIEWPORT)

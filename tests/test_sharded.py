@@ -77,6 +77,34 @@ def test_training_over_two_processes_is_training_on_both_of_their_batches(report
         torch.testing.assert_close(state["model"][name], weight, rtol=1e-4, atol=1e-6)
 
 
+def test_the_command_torchrun_saves_the_same(reports, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, pathlib, sys\nfrom course_utils.training import sharded\n"
+        "report = sharded._within_a_group(sharded._train_and_save, sys.argv[1])\n"
+        "pathlib.Path(sys.argv[1] + os.environ['RANK']).write_text(report['digest'])\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--local-addr=127.0.0.1",  # not the machine's own name, which may take long to look up
+        "--nproc-per-node=2",
+        "--max-restarts=2",
+    ]
+    subprocess.run(
+        [*command, str(script), str(tmp_path / "state")],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    digests = [(tmp_path / f"state{rank}").read_text() for rank in range(2)]
+    assert digests == [reports["saved by 2"][0]["digest"]] * 2
+
+
 class Payload:
     def __init__(self, trace: Path) -> None:
         self.trace = trace

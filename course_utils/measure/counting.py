@@ -44,14 +44,8 @@ class _FlopCounter(private.Mode):
         super().__init__()
         self.by_operation: Counter[str] = Counter()
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple = (),
-        kwargs: dict[str, object] | None = None,
-    ) -> object:
-        kwargs = kwargs or {}
+    def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
+        """The operation, or its parts if it has any, counted."""
         if func is not torch.ops.prim.device.default:
             with self:  # in inference mode an operation comes before it is taken into its parts
                 result = func.decompose(*args, **kwargs)

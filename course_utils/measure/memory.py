@@ -235,16 +235,11 @@ class _Allocations(private.Mode):
         super().__init__()
         self.held = _Held()
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple = (),
-        kwargs: dict[str, object] | None = None,
-    ) -> object:
+    def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
+        """The operation, whose new storages are added."""
         for tensor in _tensors_in(args, kwargs):
             self.held.add(tensor, was_there=True)
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         for tensor in _tensors_in(result):
             self.held.add(tensor)
         return result

@@ -4,6 +4,8 @@ No other module names anything of torch's that begins with an underscore. All of
 the version below; tests/test_private.py asks to read it again when there is another one.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -18,10 +20,19 @@ READ_IN = "2.13.0"
 
 
 class Mode(TorchDispatchMode):
-    """Sees every operation of torch that runs within, in `__torch_dispatch__`.
+    """Has `run(operation, args, kwargs)` in the place of every operation of torch within.
 
     torch documents the class, but not the module that it lies in: if it moves, import it from there.
     """
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        return self.run(func, args, kwargs or {})
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
