@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, register_random, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from playwright.sync_api import Browser, Page, expect
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from course_utils import labs, training
 from tests import ROOT, browser
@@ -54,7 +56,30 @@ def seeded() -> Iterator[None]:
     torch.set_rng_state(state[2])
 
 
-# One browser, one JupyterLab and one kernel with all labs for the tests of a worker: to start them takes long.
+# One browser, one JupyterLab and one kernel with all labs for the tests of a worker, and one worker for all of these
+# tests: to start them takes long. They come first, as they take longest.
+
+
+def _needs_browser(nodeid: str) -> bool:
+    return nodeid.startswith(("tests/test_browser", "tests/test_present"))
+
+
+class BrowserInOneWorker(LoadFileScheduling):
+    """A file's tests go to one worker, a notebook's too, which is one kernel; and so do all that need a browser."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "browser" if _needs_browser(nodeid) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BrowserInOneWorker:
+    """Begun by xdist, in place of what `--dist` names."""
+    return BrowserInOneWorker(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser first; else in the order of the files."""
+    items.sort(key=lambda item: not _needs_browser(item.nodeid))
+
 
 IMPORTS = """from course_utils import figures, floats, labs
 from course_utils.checks.judging.verdict import NOT_ATTEMPTED, Verdict
