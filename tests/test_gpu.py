@@ -3,7 +3,6 @@
 `make test` hides a GPU, since stored outputs come from a CPU, and so skips all of this.
 """
 
-import copy
 import dataclasses
 import subprocess
 import sys
@@ -11,12 +10,11 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional
 
 from course_utils import checkpoints, machines, measure, predict
 from course_utils.datasheets import sheet_of_card
-from course_utils.machines import at_hand, gpu_state, recorder, workloads
+from course_utils.machines import at_hand, recorder, workloads
 from course_utils.workers import products, transformers
 
 pytestmark = [
@@ -53,24 +51,12 @@ needs_fp8 = pytest.mark.skipif(not has((8, 9)), reason="No GPU with fp8 units is
 # Time.
 
 
-def test_calls_are_timed_by_the_gpus_own_events():
-    x = randn(512, 512)
-    seen = time_call(lambda: x @ x, at_most_s=0.5)
-    assert (seen.statistic, seen.clock) == ("typical", "device events")
-    assert len(seen.samples) >= 20
-
-
 def test_what_is_timed_is_the_work_and_not_its_launch():
     """A queue of work that the GPU is known to take 2^26 cycles for; launching it takes microseconds."""
     cycles = 2**26
     seen = time_call(lambda: torch.cuda._sleep(cycles), at_most_s=2)
+    assert (seen.statistic, seen.clock) == ("typical", "device events")
     assert cycles / 3e9 < seen.seconds < cycles / 1e8  # no clock is faster than 3 GHz, or slower than 0.1
-
-
-def test_eight_times_the_flops_take_more_than_four_times_as_long():
-    calls = (products.matmul_call(n, n, n, "fp32", "cuda") for n in (2048, 4096))
-    small, large = (time_call(call).seconds for call in calls)
-    assert large > 4 * small
 
 
 def test_nothing_is_faster_than_the_data_sheet():
@@ -135,10 +121,8 @@ def test_what_training_holds_between_two_steps_is_the_recipes_bytes():
 
 
 def test_a_model_that_is_counted_without_memory_takes_none_of_the_gpus():
-    before, asked = (
-        torch.cuda.memory_allocated(),
-        (predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4),
-    )
+    before = torch.cuda.memory_allocated()
+    asked = predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4
     assert transformers.held_bytes(*asked) == predict.held_bytes(*asked)
     assert torch.cuda.memory_allocated() == before
 
@@ -148,13 +132,6 @@ def test_a_model_that_is_counted_without_memory_takes_none_of_the_gpus():
 
 def too_large():
     return empty(torch.cuda.get_device_properties("cuda").total_memory * 2, dtype=torch.uint8)
-
-
-def test_torchs_words_on_memory_that_ran_out_are_understood():
-    with pytest.raises(torch.OutOfMemoryError) as caught:
-        too_large()
-    assert "could not be had" in measure.memory_ran_out(caught.value)
-    assert ones(1).sum() == 1  # and the GPU works on
 
 
 def test_a_workload_that_runs_out_of_memory_is_left_out_and_gives_its_memory_back():
@@ -219,53 +196,12 @@ def test_autocast_casts_on_a_gpu_what_notebook_7_says_by_the_documentation(dtype
     assert found == dict.fromkeys(in_16_bits, dtype) | dict.fromkeys(in_fp32, torch.float32)
 
 
-def test_torchs_gradscaler_is_loss_scaling_by_hand():
-    """Scale, unscale, skip a step whose gradients are not finite, halve; after two good steps double."""
-    torch.manual_seed(1)
-    theirs = nn.Linear(16, 16, device="cuda")
-    ours = copy.deepcopy(theirs)
-    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (theirs, ours)]
-    scaler = torch.amp.GradScaler("cuda", init_scale=2.0**10, growth_interval=2)
-    scale, good = 2.0**10, 0
-    for step in range(7):
-        x = randn(4, 16) * (float("inf") if step == 3 else 1)
-        scaler.scale(theirs(x).square().mean()).backward()
-        scaler.step(optimizers[0])
-        scaler.update()
-        (ours(x).square().mean() * scale).backward()
-        if all(p.grad.isfinite().all() for p in ours.parameters()):
-            for p in ours.parameters():
-                p.grad /= scale
-            optimizers[1].step()
-            good += 1
-        else:
-            scale, good = scale / 2, 0
-        if good == 2:
-            scale, good = scale * 2, 0
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        assert scaler.get_scale() == scale, step
-        for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-            assert torch.equal(p, q)
-
-
 @needs_tf32
 def test_tf32_is_switched_on_for_the_product_alone():
     before = torch.backends.cuda.matmul.allow_tf32
     for dtype in ("tf32", "fp32"):
         assert products.matmul_call(256, 256, 256, dtype, "cuda")().dtype == torch.float32
         assert torch.backends.cuda.matmul.allow_tf32 == before
-
-
-@needs_fp8
-def test_fp8_products_are_those_of_the_rounded_operands_times_their_scales():
-    x, w = (randn(64, 64).to(torch.float8_e4m3fn) for _ in range(2))
-    one, two, eighth = (torch.tensor(s, device="cuda") for s in (1.0, 2.0, 0.125))
-    multiply = partial(torch._scaled_mm, x, w.t(), out_dtype=torch.float32)
-    found = multiply(scale_a=one, scale_b=one)
-    exact = x.double() @ w.double().t()  # every number of fp8 is one of fp64
-    assert (found.double() - exact).abs().max() <= 2**-9 * exact.abs().max()
-    assert torch.equal(multiply(scale_a=two, scale_b=eighth), found / 4)
 
 
 @needs_fp8
@@ -352,19 +288,11 @@ def test_this_machine_is_the_gpu_with_its_data_sheet_if_there_is_one():
     assert here.name == (sheet.name if sheet else name)
 
 
-def test_the_gpus_state_can_be_read():
-    found = gpu_state.gpu_state(lambda: None)
-    if not found:
-        pytest.skip("nvidia-smi tells nothing here.")
-    assert found.get("temperature_c", 20) < 120
-    assert found.get("power_w", 1) > 0
-
-
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_every_workload_runs_on_the_gpu(dtype):
     shape = predict.Transformer(1, 64, 2, 211, 64)
     tiny = workloads.Scale(
-        2**12, 16, 64, heads=2, attended=64, batch=2, sequence=64, shape=shape, model="tiny"
+        (16,), 2**12, 16, 64, heads=2, attended=64, batch=2, sequence=64, shape=shape, model="tiny"
     )
     for job in workloads.jobs("cuda", dtype, tiny):
         assert recorder.timed(job, "cuda", at_most_s=0.3).seconds > 0, job.workload.name

@@ -1,7 +1,6 @@
-"""What a machine is called, what state its GPU is in, and products that run in a process of their own."""
+"""What a machine is called, what it is found to reach, and products that run in a process of their own."""
 
 import re
-import time
 import types
 
 import psutil
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from course_utils import datasheets, machines, measure
 from course_utils.datasheets import MACHINES, sheet_of_card
-from course_utils.machines import at_hand, gpu_state
+from course_utils.machines import at_hand
 from course_utils.measure import Timing
 from course_utils.measure.results import result_of
 from course_utils.workers import process, products
@@ -50,7 +49,7 @@ def test_a_call_is_one_product_of_the_sizes_and_the_dtype_asked_for(b, d, k, dty
     [
         ("int8", "cpu", "No product in 'int8' here. There are: fp64, fp32, tf32, bf16, fp16, fp8."),
         ("tf32", "cpu", "tf32 is a way in which NVIDIA's tensor cores multiply; this device has none."),
-        ("fp8", "cpu", "This device has no units for fp8 products; an H100, an L4 or an RTX 4090 has."),
+        ("fp8", "cpu", "This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."),
         ("fp64", "mps", "Apple's GPUs have no fp64."),
     ],
 )
@@ -64,10 +63,29 @@ def test_operands_are_random_and_a_large_one_is_a_block_again_and_again(monkeypa
     monkeypatch.setattr(products, "BLOCK", 8)
     numbers = products._random((5, 4), torch.float32, "cpu")
     assert numbers.shape == (5, 4)
-    flat = numbers.flatten()
-    assert len(set(flat[:8].tolist())) == 8
-    assert torch.equal(flat[8:16], flat[:8])
-    assert torch.equal(flat[16:], flat[:4])
+    first, again, rest = numbers.flatten().split(8)
+    assert len(set(first.tolist())) == 8
+    assert torch.equal(again, first)
+    assert torch.equal(rest, first[:4])
+
+
+@pytest.mark.parametrize(
+    ("capability", "hip", "has"),
+    [
+        ((7, 5), None, []),  # T4
+        ((8, 0), None, ["tf32"]),  # A100
+        ((8, 9), None, ["tf32", "fp8"]),  # L4
+        ((9, 4), "6.2", []),  # MI300X, whose numbers mean something else
+    ],
+)
+def test_tf32_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capability, hip, has):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    assert products._is_nvidia("cuda", (8, 0)) == ("tf32" in has)
+    assert products._is_nvidia("cuda", (8, 9)) == ("fp8" in has)
+    for dtype in {"tf32", "fp8"} - set(has):
+        with pytest.raises(ValueError, match=r"this device has none|no units for NVIDIA's fp8"):
+            products.matmul_call(16, 16, 16, dtype, "cuda")
 
 
 # A process of its own.
@@ -183,26 +201,19 @@ def test_the_device_is_one_that_torch_can_use():
 @pytest.mark.parametrize(
     ("flags", "units"),
     [
-        ("avx", " with AVX"),
         ("avx avx2", " with AVX2"),
-        ("avx avx2 avx512f", " with AVX-512"),
-        ("avx avx2 avx512f avx512_bf16", " with AVX-512, bf16"),
         ("avx2 avx512f avx512_bf16 avx512_fp16 amx_bf16", " with AVX-512, AMX bf16, bf16, fp16"),
         ("avx_ne_convert avx2 avx512_bf16", " with AVX2, bf16"),
+        ("asimd asimdhp", " with NEON, fp16"),
         ("sse", ""),
     ],
 )
-def test_a_cpu_is_called_by_its_model_and_the_units_that_it_multiplies_with(flags, units):
+def test_a_cpu_is_called_by_its_model_and_the_units_that_it_multiplies_with(flags, units, monkeypatch):
     core = f"processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu {flags}\n\n"
     assert at_hand.cpu_name(2 * core) == f"one core of AMD EPYC{units}"
-
-
-def test_a_cpu_that_says_less_still_has_a_name(monkeypatch):
-    assert at_hand.cpu_name("Features : fp asimd bf16").endswith(" with NEON, bf16")
-    monkeypatch.setattr(at_hand, "_model_of_a_mac", lambda: "Apple M2 Pro")
-    assert at_hand.cpu_name("") == "one core of Apple M2 Pro"
-    monkeypatch.setattr(at_hand, "_model_of_a_mac", lambda: "")
-    assert at_hand.cpu_name("") == f"one core of {at_hand.platform.machine()}"
+    for model, name in (("Apple M2 Pro", "Apple M2 Pro"), ("", at_hand.platform.machine())):
+        monkeypatch.setattr(at_hand, "_model_of_a_mac", lambda model=model: model)
+        assert at_hand.cpu_name(f"Features : fp {flags}") == f"one core of {name}{units}"
 
 
 @pytest.fixture
@@ -251,96 +262,3 @@ def test_a_gpu_with_a_sheet_has_its_peaks_and_what_was_measured(planted, monkeyp
     )
     assert here.achieved_flop_per_sec == pytest.approx({"fp32": 1e12, "bf16": 1e9})
     assert (here.achieved_bytes_per_sec, here.has_data_sheet) == (3e12, True)
-
-
-# The state of a GPU.
-
-PRINTED = "683.71, 700.00, 1755, 1980, 2619, 61\n"
-STATE = {
-    "power_w": 683.71,
-    "power_limit_w": 700,
-    "sm_clock_mhz": 1755,
-    "sm_clock_max_mhz": 1980,
-    "memory_clock_mhz": 2619,
-    "temperature_c": 61,
-}
-
-
-@pytest.mark.parametrize(
-    ("printed", "read"),
-    [
-        (PRINTED, STATE),
-        (PRINTED + "75, 700, 345, 1980, 2619, 33", STATE),  # of two GPUs
-        (
-            "[N/A], [Not Supported], 1755, [Unknown Error], 2619, 61",
-            {k: STATE[k] for k in list(STATE)[2::2]} | {"temperature_c": 61},
-        ),
-        ("No devices were found\n", {}),
-        ("", {}),
-    ],
-)
-def test_what_nvidia_smi_prints_becomes_numbers_and_what_it_does_not_know_is_left_out(printed, read):
-    assert gpu_state.parsed(printed) == read
-
-
-@pytest.fixture
-def nvidia_smi(tmp_path, monkeypatch):
-    """A program of that name that notes what it was asked, and a torch.cuda that has a GPU."""
-
-    def put(behaviour):
-        path = tmp_path / "nvidia-smi"
-        path.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n{behaviour}\n')
-        path.chmod(0o755)
-
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    gpu = {
-        "is_available": lambda: True,
-        "current_device": lambda: 0,
-        "get_device_properties": lambda _: types.SimpleNamespace(uuid="1234"),
-        "synchronize": lambda: None,
-    }
-    for name, value in gpu.items():
-        monkeypatch.setattr(torch.cuda, name, value)
-    return put
-
-
-def test_a_gpus_state_is_read_while_it_works_and_of_the_very_gpu_that_torch_uses(nvidia_smi, tmp_path):
-    asked, worked_on = tmp_path / "asked", tmp_path / "worked_on"
-    nvidia_smi(f"until [ -e {worked_on} ]; do sleep 0.01; done; echo '{PRINTED}'")
-    seen = []
-
-    def work():
-        seen.append(asked.exists())
-        if seen[-1]:
-            worked_on.touch()
-        time.sleep(0.01)
-
-    assert gpu_state.gpu_state(work) == STATE  # it answers only if there is work meanwhile
-    assert not seen[0], "first it works, so that clocks have risen"
-    query, form, which = asked.read_text().split()  # it reads, and sets nothing
-    assert query.startswith("--query-gpu=power.draw,power.limit,")
-    assert (form, which) == ("--format=csv,noheader,nounits", "--id=GPU-1234")
-
-
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        f"echo '{PRINTED}'; exit 15",
-        "echo Failed to initialize NVML; exit 9",
-        "echo Not a field",
-        "exec sleep 60",
-    ],
-)
-def test_where_the_state_cannot_be_read_there_is_none(nvidia_smi, monkeypatch, behaviour):
-    monkeypatch.setattr(gpu_state, "_LONGEST_S", 0.2)
-    nvidia_smi(behaviour)
-    assert gpu_state.gpu_state() == {}
-
-
-def test_without_nvidia_smi_or_without_a_gpu_there_is_no_state(nvidia_smi, tmp_path, monkeypatch):
-    nvidia_smi(f"echo '{PRINTED}'")
-    with monkeypatch.context() as patch:
-        patch.setattr(torch.cuda, "is_available", lambda: False)
-        assert gpu_state.gpu_state() == {}
-    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert gpu_state.gpu_state() == {}

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 
 import pytest
 import torch
@@ -67,24 +66,23 @@ def step_of(blocks, x, segment):
 # The prediction is the measurement.
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(
     st.sampled_from(KINDS),
-    *(st.integers(1, 4), st.integers(1, 3), st.integers(1, 9)),
-    *(st.booleans(), st.booleans()),
+    *(st.integers(1, 3), st.integers(1, 3), st.integers(1, 9)),
+    st.booleans(),
     st.sampled_from(["fp32", "bf16"]),
     st.data(),
 )
 def test_bytes_flops_and_parameters_of_every_segment_are_those_that_torch_counts(
-    kind, layers, batch, sequence, early_stop, input_grad, dtype, data
+    kind, layers, batch, sequence, early_stop, dtype, data
 ):
     segment = data.draw(st.integers(0, layers))
     blocks = blocks_of(kind, layers, dtype=measure.DTYPES[dtype])
     stack = stack_of(kind, layers, batch, sequence, dtype=dtype)
-    x = torch.randn(batch, sequence, 8, dtype=measure.DTYPES[dtype], requires_grad=input_grad)
+    x = torch.randn(batch, sequence, 8, dtype=measure.DTYPES[dtype], requires_grad=True)
     found = measured(blocks, x, segment, early_stop=early_stop)
-    # Plain data save the first product of its input's gradient, and no bytes.
-    assert found == predicted(stack, segment, early_stop=early_stop, input_grad=input_grad)
+    assert found == predicted(stack, segment, early_stop=early_stop)
     assert layers * stack.parameters == sum(p.numel() for p in blocks.parameters())
 
 
@@ -122,15 +120,7 @@ def test_recomputed_attention_keeps_no_bit_of_its_gradients_from_being_the_same(
     assert all(map(torch.equal, gradients(models.attention), gradients(models.recomputed_attention)))
 
 
-# The numbers that the notebook tells.
-
-
-def test_eight_blocks_cost_eight_sixths_and_with_early_stop_from_seven_on():
-    stack = predict.mlp_stack(8, batch=32, width=64)
-    for segment in (1, 2, 4, 8):
-        assert stack.flops_ratio(segment, early_stop=False) == pytest.approx(8 / 6, rel=1e-12)
-        assert stack.flops_ratio(segment) == pytest.approx((6 + 2 - 1 / segment) / 6, rel=1e-12)
-    assert stack.flops_ratio(0) == 1
+# What follows from it.
 
 
 def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
@@ -143,36 +133,14 @@ def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
         if segment <= layers:
             for make, block in ((predict.linear_stack, 1), (predict.mlp_stack, 9)):
                 assert make(layers, 1, 1).peak_bytes(segment).total == 4 * slow(layers, segment, block)
-    assert predict.mlp_stack(6, 1, 1).segments(4) == [4, 2]
 
 
-@given(st.integers(1, 400))
-def test_the_square_root_is_the_best_length_only_of_blocks_that_keep_their_input_alone(layers):
-    linear, mlp = predict.linear_stack(layers, 1, 1), predict.mlp_stack(layers, 1, 1)
-    assert linear.root_segment == pytest.approx(math.sqrt(layers))
-    assert mlp.root_segment == pytest.approx(math.sqrt(layers / 9))
-    for stack in (linear, mlp):
-        # On the smooth curve nothing is better; the whole lengths around it are as good as any that divide L.
-        i, b, root = stack.input_bytes, stack.block_bytes, stack.root_segment
-        smooth = (layers / root - 1) * i + root * b
-        assert all((layers / s - 1) * i + s * b >= smooth - 1e-6 for s in range(1, layers + 1))
-
-
-def test_the_best_segments_of_sixteen_blocks():
-    linear, mlp = predict.linear_stack(16, 1, 1), predict.mlp_stack(16, 32, 64)
-    assert mlp.best_segment == 1
-    assert linear.root_segment == 4
-    # Where a length does not divide 16, the last segment is short, and the one before it peaks with an input less.
-    assert linear.best_segments == [3, 4, 5, 6]
-    assert linear.best_segment == 3  # with early stop, the more segments, the more last products are left out
-    assert predict.mlp_stack(1, 32, 64).best_segment == 0  # it helps nothing
-
-
-@pytest.mark.parametrize("layers", [2, 3, 4, 5, 7, 12])
+@pytest.mark.parametrize("layers", [2, 5, 12])
 def test_of_equal_peaks_the_best_is_the_cheapest(layers):
     stack = predict.linear_stack(layers, 1, 1)
     costs = {s: (stack.peak_bytes(s).total, stack.step_flops(s).total) for s in range(layers + 1)}
     assert costs[stack.best_segment] == min(costs.values())
+    assert predict.mlp_stack(1, 32, 64).best_segment == AGAIN.best_segment == 0  # it helps nothing
 
 
 # What runs.
@@ -297,7 +265,6 @@ AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
         (lambda: STACK.peak_bytes(5), r"^A segment has at most all 4 blocks, and 0 .* got 5\.$"),
         (lambda: STACK.kept_bytes(-1), r"^segment is a size, a whole number from 0 up; got -1\.$"),
         (lambda: predict.linear_stack(0, 1, 1), r"^A stack has at least one block; got 0 layers\.$"),
-        (lambda: predict.mlp_stack(1, 1, 1, dtype="fp12"), r"^There is no dtype 'fp12' here"),
         (
             lambda: step_of(blocks_of("MLP", 2), torch.ones(1, 8), -1),
             r"^A segment is a number of blocks, or 0",
@@ -312,7 +279,3 @@ AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
 def test_what_cannot_be_raises_a_sentence(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         wrong()
-
-
-def test_where_scores_are_computed_again_no_segment_is_best():
-    assert AGAIN.best_segments == [0]

@@ -7,7 +7,7 @@ import re
 import statistics
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils import predict
@@ -89,8 +89,6 @@ class Recording:
     taken: str  # the day; of what others measured, that of the table
     software: str
     median_spread: Number | None = None  # over all products; None where nobody said
-    state: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)  # power, clocks; when, then what
-    left_out: tuple[str, ...] = ()  # a sentence on each workload that is missing
     workloads: tuple[Workload, ...] = ()
     repeats: tuple[Repeat, ...] = ()
     set_apart: tuple[SetApart, ...] = ()
@@ -216,41 +214,17 @@ def recordings() -> dict[str, Recording]:
 
 def read(path: Path) -> Recording:
     """The recording in that file, or a sentence on the first field that is wrong."""
-    recording, problems = looked_through(path)
-    if problems:
-        raise ValueError(problems[0])
-    return recording
-
-
-def looked_through(path: Path) -> tuple[Recording | None, list[str]]:
-    """The recording in that file, and a sentence on everything in it that is wrong; with one, None."""
     try:
-        return schema.decoded(Recording, json.loads(path.read_text(encoding="utf-8-sig")))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        return None, [f"it cannot be opened ({error.strerror})."]
+        raise ValueError(f"it cannot be opened ({error.strerror}).") from None
     except (ValueError, RecursionError) as error:
-        return None, [f"it is no JSON ({str(error)[:80]})."]
+        raise ValueError(f"it is no JSON ({str(error)[:80]}).") from None
+    return schema.decoded(Recording, data)
 
 
 def text_of(recording: Recording) -> str:
-    """The recording as JSON, a product or a workload a line."""
-    data = schema.encoded(recording)
-    tables = [f' "{dtype}": {_laid_out(rows, 2)}' for dtype, rows in data.pop("products").items()]
-    parts = []
-    for name, part in data.items():
-        text = json.dumps(part, indent=1, ensure_ascii=False).replace("\n", "\n ")
-        parts.append(f' "{name}": {_laid_out(part, 2) if isinstance(part, list) else text}')
-    parts.append(' "products": {\n' + ",\n".join(tables) + "\n }")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _laid_out(part: object, indent: int) -> str:
-    """JSON with an entry of a list a line, but for sizes and rows, which stay together, and so does an object."""
-    if isinstance(part, dict):
-        named = (f"{json.dumps(name)}: {_laid_out(inner, indent)}" for name, inner in part.items())
-        return f"{{{', '.join(named)}}}"
-    if not isinstance(part, list) or not part or isinstance(part[0], int):
-        return json.dumps(part, ensure_ascii=False)
-    begun = "\n" + " " * indent
-    entries = f",{begun}".join(_laid_out(entry, indent + 1) for entry in part)
-    return f"[{begun}{entries}\n{' ' * (indent - 1)}]"
+    """The recording as JSON, a product a line."""
+    text = json.dumps(schema.encoded(recording), indent=1, ensure_ascii=False)
+    numbers = r"\[\n([^][{}\"]+)\n *\]"  # within a text there is no new line
+    return re.sub(numbers, lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"

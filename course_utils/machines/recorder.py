@@ -6,7 +6,6 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,41 +14,32 @@ import torch
 from course_utils import measure
 from course_utils.datasheets import Machine
 from course_utils.machines import at_hand, recorded, workloads
-from course_utils.machines.gpu_state import gpu_state
 from course_utils.machines.recorded import Recording, Repeat, Workload
 from course_utils.machines.schema import Size
-from course_utils.machines.workloads import Job
+from course_utils.machines.workloads import Job, Scale
 from course_utils.measure import Timing
 from course_utils.quantities import Number, bytes_text, rate_text, seconds_text
 from course_utils.workers import products
 
-SIDES = {"cpu": (1, 16, 64, 256, 1024, 4096), "gpu": (1, 16, 64, 256, 1024, 4096, 16_384)}
-SCALES = {"cpu": workloads.CPU, "gpu": workloads.GPU}
 ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_S = 150  # of these
-_LONGEST_S = {"a product": 2.0, "a workload": 10.0}
-_WORTH_COLLECTING_BYTES = 2**27
+LONGEST_PRODUCT_S, LONGEST_WORKLOAD_S = 2.0, 10.0
 _REPEATED = (1024, 1024, 1024)
 
 
 def record() -> Path:
     """Measure workloads, and a grid of products by dtype, on this machine; returns the file."""
     begun, where = time.monotonic(), at_hand.device()
-    state = {"at rest": gpu_state()}
     machine = at_hand.this_machine()
     rates = (f"{dtype} {rate_text(rate)}" for dtype, rate in machine.achieved_flop_per_sec.items())
     print(f"{machine.name}: {', '.join(rates)}")
-    if state["at rest"]:
-        state["in a long product"] = gpu_state(_longest_product(machine, where))
-    done, left_out = _workloads(machine, where, begun + WORKLOADS_S)
+    done = _workloads(machine, where, begun + WORKLOADS_S)
     seconds_by_size, spreads = _products(machine, where, begun + ALL_S)
     found = Recording(
         machine=machine,
         taken=time.strftime("%Y-%m-%d"),
         software=f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}",
         median_spread=_digits(statistics.median(spreads), 3),
-        state={when: read for when, read in state.items() if read},
-        left_out=tuple(left_out),
         workloads=tuple(done),
         seconds_by_size=seconds_by_size,
     )
@@ -62,17 +52,12 @@ def record() -> Path:
     return path
 
 
-def _scale(where: str) -> str:
-    return "cpu" if where == "cpu" else "gpu"
+def _scale(where: str) -> Scale:
+    return workloads.CPU if where == "cpu" else workloads.GPU
 
 
 def _digits(number: Number, digits: int) -> float:
     return float(f"{number:.{digits}g}")
-
-
-def _longest_product(machine: Machine, where: str) -> Callable[[], object]:
-    dtype = max(machine.achieved_flop_per_sec, key=machine.achieved_flop_per_sec.get)
-    return products.matmul_call(8192, 8192, 8192, dtype, where)
 
 
 def _seconds(timing: Timing) -> dict[str, float]:
@@ -89,21 +74,20 @@ def working_dtype(machine: Machine) -> str:
     return "bf16" if reached.get("bf16", 0) > reached.get("fp32", 0) else "fp32"
 
 
-def _workloads(machine: Machine, where: str, deadline: Number) -> tuple[list[Workload], list[str]]:
-    done, left_out = [], []
-    jobs = workloads.jobs(where, working_dtype(machine), SCALES[_scale(where)])
+def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]:
+    done = []
+    jobs = workloads.jobs(where, working_dtype(machine), _scale(where))
     for number, job in enumerate(jobs):
         left_s, asked = deadline - time.monotonic(), job.workload
         try:
             predicted_s = asked.flops / machine.achieved_flop_per_sec.get(asked.dtype, math.inf)
-            if 4 * predicted_s > left_s:  # warm-up, two samples, and once to see its peak
+            if 0 < left_s < 4 * predicted_s:  # warm-up, two samples, and once to see its peak
                 raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
             done.append(timed(job, where, at_most_s=left_s / (len(jobs) - number)))
             print(f"{asked.name}: {seconds_text(done[-1].seconds)}")
         except ValueError as refusal:
-            left_out.append(f"{asked.name}: {refusal}")
-            print(left_out[-1])
-    return done, left_out
+            print(f"{asked.name} is left out: {refusal}")
+    return done
 
 
 def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
@@ -114,11 +98,12 @@ def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
     if at_most_s <= 0:
         raise ValueError("no time was left for it.")
     try:
-        return _timed(job, where, min(at_most_s, _LONGEST_S["a workload"]))
+        return _timed(job, where, min(at_most_s, LONGEST_WORKLOAD_S))
     except RuntimeError as error:  # in a torch that lacks a kernel, or short of memory after all
         why = measure.memory_ran_out(error) or str(error).splitlines()[0]
-    finally:
-        _let_go(job, where)
+    finally:  # what it held is for the next one, in whatever sizes that asks for
+        gc.collect()
+        torch.cuda.empty_cache()
     raise ValueError(why)  # here, where the error and what it held are gone
 
 
@@ -127,14 +112,6 @@ def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
     timing = measure.time_call(call, device=where, at_most_s=at_most_s)
     peak = measure.peak_bytes(call, device=where) if job.workload.predicted_peak_bytes else 0
     return replace(job.workload, **_seconds(timing), peak_bytes=peak)
-
-
-def _let_go(job: Job, where: str) -> None:
-    """What the workload held is for the next one, in whatever sizes it asks for."""
-    if job.needs_bytes > _WORTH_COLLECTING_BYTES:
-        gc.collect()
-    if torch.device(where).type == "cuda":
-        torch.cuda.empty_cache()
 
 
 # Products.
@@ -146,12 +123,12 @@ def _products(
     """Small products first, dtype by dtype, so that a slow machine leaves out the large ones."""
     seconds_by_size: dict[str, dict[Size, Number]] = {}
     spreads = []
-    grid = sorted(itertools.product(SIDES[_scale(where)], repeat=3), key=math.prod)
+    grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
     wanted = list(itertools.product(grid, machine.achieved_flop_per_sec))
     for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
         left_s = deadline - time.monotonic()
-        if predicted_s > _LONGEST_S["a product"] or 3 * predicted_s > left_s:
+        if predicted_s > LONGEST_PRODUCT_S or 3 * predicted_s > left_s:
             continue
         timing = _product(size, dtype, where, max(3 * predicted_s, left_s / (len(wanted) - number)))
         if timing:

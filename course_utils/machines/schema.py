@@ -1,11 +1,10 @@
-"""Frozen dataclasses as JSON: their annotations say what a file may hold, when it is read and when it is written.
+"""Frozen dataclasses as JSON: their annotations say what a file may hold.
 
-A mapping by size stands there as a list of rows, [B, D, K, seconds].
+A mapping by size stands there as a list of rows, [B, D, K, seconds]. What a file has beyond the fields is left alone, so
+that files of another version of the course can be read.
 """
 
 import datetime
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import reduce
@@ -13,33 +12,20 @@ from operator import or_
 from types import NoneType
 from typing import get_args, get_origin, get_type_hints
 
-from course_utils.quantities import Number
-
 Size = tuple[int, int, int]  # (B, D, K)
-Path = tuple[str | int, ...]  # to a value: the names of fields, and places in lists
 NAMES_IN_FILES = {"seconds_by_size": "products"}
 SHOWN = 60  # characters of a wrong value
-# What a number may be, by its field's name and else by its type: what is beyond would be of no machine of today.
-RANGES = {
-    "seconds": (1e-9, 1e6, "a time in seconds, between a nanosecond and 10^6 s"),
-    "spread": (0, 1e18, "a number from 0 up"),
-    "median_spread": (0, 1e18, "a number from 0 up"),
-    "state": (-1e18, 1e18, "a number, and between -10^18 and 10^18"),
-    "side": (1, 2**40, "a whole number from 1 to 2^40"),
-    int: (1, 1e24, "a whole number from 1 up"),
-    Number: (1e-18, 1e18, "a number above 0, and at most 10^18"),
-}
 LENGTHS = {"name": 60, "by": 60, "dtype": 60}  # of texts, in characters; all others may be longer
 LONGEST = 500
-_SIZE = "[B, D, K], three whole sizes from 1 to 2^40"
-_ROW = "[B, D, K, seconds], three whole sizes from 1 to 2^40 and a time between a nanosecond and 10^6 s"
+LEAST, MOST = 1e-18, 1e24  # beyond these is no quantity of a machine of today
+MAY_BE_0 = ("spread", "median_spread")
 
 
 def encoded(value: object) -> object:
     """The value as JSON has it; a count that is 0 by default stands there only if it is another."""
     if is_dataclass(value):
         found = {one: getattr(value, one.name) for one in fields(value)}
-        return {_name(one): encoded(inner) for one, inner in found.items() if inner or one.default != 0}
+        return {name_of(one): encoded(inner) for one, inner in found.items() if inner or one.default != 0}
     if isinstance(value, Mapping):
         if any(isinstance(key, tuple) for key in value):
             return [[*size, seconds] for size, seconds in value.items()]
@@ -47,85 +33,67 @@ def encoded(value: object) -> object:
     return [encoded(inner) for inner in value] if isinstance(value, tuple) else value
 
 
-def decoded(kind: type, data: object) -> tuple[object, list[str]]:
-    """That dataclass out of JSON, and a sentence on every field that is missing, foreign or wrong; with one, None."""
-    reader = _Reader()
-    return reader.read(kind, data, ()), reader.problems
+def decoded(kind: object, data: object, path: str = "") -> object:
+    """The data as that kind, which is an annotation; a ValueError names the first field that is missing or wrong."""
+    if is_dataclass(kind):
+        return _object(kind, data, path)
+    if get_origin(kind) is Mapping:
+        key, inner = get_args(kind)
+        return _rows(inner, data, path) if key == Size else _mapping(inner, data, path)
+    if get_origin(kind) is tuple:
+        return _list(get_args(kind), data, path)
+    _check(*_value(kind, data, path.rpartition(".")[2]), data, path)
+    return data
 
 
-class _Reader:
-    """Builds what annotations ask for, and keeps a sentence on everything else that it meets."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.defaults: dict[Path, str] = {}  # what a field may also be
-
-    def read(self, kind: object, data: object, path: Path) -> object:
-        """The data as that kind, which is an annotation."""
-        if is_dataclass(kind):
-            return self._object(kind, data, path)
-        if get_origin(kind) is Mapping:
-            key, inner = get_args(kind)
-            return self._rows(data, path) if key == Size else self._mapping(inner, data, path)
-        if kind == Size:
-            return tuple(data) if self._check(_is_row(data, 3), _SIZE, data, path) else None
-        if get_origin(kind) is tuple:
-            return self._list(get_args(kind)[0], data, path)
-        return data if self._check(*_value(kind, data, path), data, path) else None
-
-    def _check(self, right: object, allowed: str, data: object, path: Path) -> bool:
-        if not right:
-            default = f", or {self.defaults[path]}" if path in self.defaults else ""
-            self.problems.append(f"{_text(path) or 'a recording'} is {allowed}{default}; got {_short(data)}.")
-        return bool(right)
-
-    def _object(self, kind: type, data: object, path: Path) -> object:
-        hints, known = get_type_hints(kind), {_name(one): one for one in fields(kind)}
-        allowed = f"an object with the fields {', '.join(known)}"
-        if not self._check(isinstance(data, dict), allowed, data, path):
-            return None
-        values = {}
-        for name, one in known.items():
-            place, default = (*path, name), _default(one)
-            if not default:  # so that "nothing" is no problem where something would have to be right
-                self.defaults[place] = json.dumps(encoded(default))
-            if name not in data:
-                self.problems += [f"the field {_text(place)} is missing."] if default is MISSING else []
-            elif json.dumps(data[name]) != self.defaults.get(place):
-                values[one.name] = self.read(_without_none(hints[one.name]), data[name], place)
-        self.problems += [
-            f"the field {_text((*path, name))} is none of a recording's; there are: {', '.join(known)}."
-            for name in data
-            if name not in known
-        ]
-        return None if self.problems else kind(**values)
-
-    def _mapping(self, kind: object, data: object, path: Path) -> dict[str, object]:
-        if not self._check(data and isinstance(data, dict), "an object with something in it", data, path):
-            return {}
-        return {name: self.read(kind, inner, (*path, name)) for name, inner in data.items()}
-
-    def _list(self, kind: object, data: object, path: Path) -> tuple[object, ...]:
-        if not self._check(data and isinstance(data, list), "a list with something in it", data, path):
-            return ()
-        return tuple(self.read(kind, inner, (*path, place)) for place, inner in enumerate(data))
-
-    def _rows(self, data: object, path: Path) -> dict[Size, Number]:
-        if not self._check(data and isinstance(data, list), "a list of rows, at least one", data, path):
-            return {}
-        right = [self._check(_is_row(row, 4), _ROW, row, (*path, place)) for place, row in enumerate(data)]
-        rows = [(tuple(row[:3]), row[3]) for row, is_row in zip(data, right, strict=True) if is_row]
-        for size, times in Counter(size for size, _ in rows).items():
-            if times > 1:
-                self.problems.append(f"{_text(path)} has {' × '.join(map(str, size))} {times} times.")
-        return dict(rows)
+def _check(right: object, allowed: str, data: object, path: str) -> None:
+    if not right:
+        said = repr(data)
+        raise ValueError(
+            f"{path or 'a recording'} is {allowed}; got {said[:SHOWN]}{'…' * (len(said) > SHOWN)}."
+        )
 
 
-def _name(one: Field) -> str:
+def _object(kind: type, data: object, path: str) -> object:
+    hints, known = get_type_hints(kind), {name_of(one): one for one in fields(kind)}
+    _check(isinstance(data, dict), f"an object with the fields {', '.join(known)}", data, path)
+    values = {}
+    for name, one in known.items():
+        place, default = f"{path}.{name}".removeprefix("."), default_of(one)
+        if name not in data and default is MISSING:
+            raise ValueError(f"the field {place} is missing.")
+        if name in data and data[name] != encoded(default):
+            values[one.name] = decoded(_without_none(hints[one.name]), data[name], place)
+    return kind(**values)
+
+
+def _mapping(kind: object, data: object, path: str) -> dict[str, object]:
+    _check(isinstance(data, dict) and data, "an object with something in it", data, path)
+    return {name: decoded(kind, inner, f"{path}.{name[:SHOWN]}") for name, inner in data.items()}
+
+
+def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, ...]:
+    _check(isinstance(data, list) and data, "a list with something in it", data, path)
+    if kinds[-1] is ...:
+        kinds = kinds[:1] * len(data)
+    _check(len(data) == len(kinds), f"a list of {len(kinds)}", data, path)
+    return tuple(decoded(*pair, f"{path}[{n}]") for n, pair in enumerate(zip(kinds, data, strict=True)))
+
+
+def _rows(kind: object, data: object, path: str) -> dict[Size, object]:
+    rows = _list((tuple[*get_args(Size), kind], ...), data, path)
+    found = {row[:3]: row[3] for row in rows}
+    _check(len(found) == len(rows), "a list of rows, each of another size", data, path)
+    return found
+
+
+def name_of(one: Field) -> str:
+    """What a field is called in files."""
     return NAMES_IN_FILES.get(one.name, one.name)
 
 
-def _default(one: Field) -> object:
+def default_of(one: Field) -> object:
+    """What a field is if a file does not have it; MISSING if it has to be there."""
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
@@ -135,19 +103,19 @@ def _without_none(kind: object) -> object:
     return reduce(or_, (one for one in kinds if one is not NoneType)) if NoneType in kinds else kind
 
 
-def _value(kind: object, data: object, path: Path) -> tuple[bool, str]:
+def _value(kind: object, data: object, name: str) -> tuple[object, str]:
     """Whether it is such a value, and what would be."""
     if kind is bool:
         return isinstance(data, bool), "true or false"
-    if path[-1] == "taken":
+    if kind is str and name == "taken":
         return _is_date(data), "a date, such as 2026-11-22"
     if kind is str:
-        longest = LENGTHS.get(path[-1], LONGEST)
+        longest = LENGTHS.get(name, LONGEST)
         is_text = isinstance(data, str) and data.isprintable() and data.strip() and len(data) <= longest
-        return bool(is_text), f"a text of one line and at most {longest} characters"
-    plain = int if kind is int else Number
-    low, high, allowed = RANGES[next((name for name in reversed(path) if name in RANGES), plain)]
-    return isinstance(data, kind) and not isinstance(data, bool) and low <= data <= high, allowed
+        return is_text, f"a text of one line and at most {longest} characters"
+    least, from_where = (0, "from 0 up") if name in MAY_BE_0 else (LEAST, "above 0")
+    is_number = isinstance(data, kind) and not isinstance(data, bool) and least <= data <= MOST
+    return is_number, f"a {'whole ' * (kind is int)}number {from_where}, and at most 10^24"
 
 
 def _is_date(data: object) -> bool:
@@ -155,24 +123,3 @@ def _is_date(data: object) -> bool:
         return str(datetime.date.fromisoformat(data)) == data
     except (TypeError, ValueError):
         return False
-
-
-def _is_row(data: object, length: int) -> bool:
-    """Three sides, and perhaps a time."""
-    if not isinstance(data, list) or len(data) != length:
-        return False
-    sides, times = data[:3], data[3:]
-    return all(_value(int, side, ("side",))[0] for side in sides) and all(
-        _value(Number, seconds, ("seconds",))[0] for seconds in times
-    )
-
-
-def _text(path: Path) -> str:
-    """Such as `workloads[0].seconds`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:SHOWN]}" for part in path)
-    return "".join(parts).removeprefix(".")
-
-
-def _short(value: object) -> str:
-    said = repr(value)
-    return said if len(said) <= SHOWN else f"{said[:SHOWN]}…"

@@ -4,7 +4,7 @@ The numbers are random, as in `products`, and each workload's tensors are made w
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,8 +23,9 @@ _HEAD = 64  # the width of attention's heads
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the workloads are: a CPU's core takes seconds for what a GPU does in milliseconds."""
+    """How large products and workloads are: a CPU's core takes seconds for what a GPU does in milliseconds."""
 
+    sides: tuple[int, ...]  # of the products
     numbers: int  # that are copied
     rows: int  # of a normalisation and a softmax
     columns: int
@@ -36,8 +37,9 @@ class Scale:
     model: str = "GPT-2 small"
 
 
-GPU = Scale(2**28, 16_384, 4096, heads=16, attended=4096, batch=16, sequence=1024)
-CPU = Scale(2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=1024)
+SIDES = 1, 16, 64, 256, 1024, 4096
+GPU = Scale((*SIDES, 16_384), 2**28, 16_384, 4096, heads=16, attended=4096, batch=16, sequence=1024)
+CPU = Scale(SIDES, 2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=1024)
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,7 @@ class Job:
 def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
     """Every workload, the small ones first; `dtype` is what products, attention and normalisations are done in."""
     return [
-        *_copies(device, scale),
-        *_around_the_products(device, dtype, scale),
-        *_attention(device, dtype, scale),
+        *_operations(device, dtype, scale),
         *(_optimizer(device, scale, way) for way in ("foreach", "fused")),
         *(_training_step(device, dtype, scale, recompute) for recompute in (False, True)),
     ]
@@ -66,87 +66,54 @@ def _job(
     return Job(Workload(name, sizes, dtype, math.nan, math.nan, **counts), make, needs)
 
 
-def _copies(device: str, scale: Scale) -> list[Job]:
-    def copy() -> Call:
-        source = torch.ones(scale.numbers, device=device)
-        target = source.clone()
-        return lambda: target.copy_(source)
-
-    def scale_in_place() -> Call:
-        x = torch.ones(scale.numbers, device=device)
-        return lambda: x.mul_(1.0)
-
-    one, sizes = _FP32_BYTES * scale.numbers, {"numbers": scale.numbers}
-    return [
-        _job("copy", sizes, "fp32", copy, 2 * one, bytes=2 * one),
-        _job("scale in place", sizes, "fp32", scale_in_place, one, bytes=2 * one),
-    ]
-
-
 def _call(
-    operation: Callable[..., Tensor], shapes: list[tuple[int, ...]], backward: bool, **kind: object
+    operation: Callable[..., Tensor], shapes: list[tuple[int, ...]], backward: bool = False, **kind: object
 ) -> Call:
     """The operation on random operands; with the gradients of all of them, if backward. Its result is like the first."""
     operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
     if not backward:
-        return lambda: operation(*operands)
+        return partial(operation, *operands)
     gradient = torch.randn_like(operands[0])
     return lambda: torch.autograd.grad(operation(*operands), operands, gradient)
 
 
-def _around_the_products(device: str, dtype: str, scale: Scale) -> list[Job]:
-    rows, columns, vocabulary = scale.rows, scale.columns, scale.shape.vocabulary
-    tokens = scale.batch * scale.sequence
-    kind = {"device": device, "dtype": measure.DTYPES[dtype]}
+def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
+    """Copies, what is around the products, and attention."""
+    in_fp32 = partial(_call, device=device, dtype=torch.float32)
+    call = partial(_call, device=device, dtype=measure.DTYPES[dtype])
+
+    n, sizes, moved = scale.numbers, {"numbers": scale.numbers}, 2 * _FP32_BYTES * scale.numbers
+    yield _job("copy", sizes, "fp32", partial(in_fp32, Tensor.copy_, [(n,)] * 2), moved, bytes=moved)
+    in_place = partial(in_fp32, partial(Tensor.mul_, other=1.0), [(n,)])
+    yield _job("scale in place", sizes, "fp32", in_place, moved, bytes=moved)
 
     def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return functional.layer_norm(x, (columns,), weight, bias)
 
-    def softmax(x: Tensor) -> Tensor:
-        return torch.softmax(x, -1)
+    rows, columns = matrix = scale.rows, scale.columns
+    sizes, one = {"rows": rows, "columns": columns}, predict.tensor_bytes(matrix, dtype)
+    name, normalise = "LayerNorm, forward", partial(call, layer_norm, [matrix, (columns,), (columns,)])
+    yield _job(name, sizes, dtype, normalise, 3 * one, bytes=2 * one)
+    both = partial(normalise, backward=True)  # forward x to y; backward x and y's gradient to x's
+    yield _job(f"{name} + backward", sizes, dtype, both, 5 * one, bytes=5 * one)
+    weigh = partial(call, partial(torch.softmax, dim=-1), [matrix])
+    yield _job("softmax", sizes, dtype, weigh, 3 * one, bytes=2 * one)
 
-    def cross_entropy() -> Call:
-        logits = torch.randn(tokens, vocabulary, device=device)
-        targets = torch.randint(vocabulary, (tokens,), device=device)
-        return lambda: functional.cross_entropy(logits, targets)
+    tokens, vocabulary = logits = scale.batch * scale.sequence, scale.shape.vocabulary
+    sizes, one = {"tokens": tokens, "vocabulary": vocabulary}, predict.tensor_bytes(logits, "fp32")
+    loss = partial(functional.cross_entropy, target=torch.randint(vocabulary, (tokens,), device=device))
+    # A kernel need only read; torch also writes every logarithm.
+    yield _job("cross-entropy", sizes, "fp32", partial(in_fp32, loss, [logits]), 3 * one, bytes=one)
 
-    normalise = partial(_call, layer_norm, [(rows, columns), (columns,), (columns,)], **kind)
-    weigh = partial(_call, softmax, [(rows, columns)], backward=False, **kind)
-    sizes, one = {"rows": rows, "columns": columns}, predict.tensor_bytes((rows, columns), dtype)
-    logits_sizes = {"tokens": tokens, "vocabulary": vocabulary}
-    logits = predict.tensor_bytes((tokens, vocabulary), "fp32")
-    forward, both = partial(normalise, backward=False), partial(normalise, backward=True)
-    return [
-        _job("LayerNorm, forward", sizes, dtype, forward, 3 * one, bytes=2 * one),
-        # Forward x to y; backward x and y's gradient to x's.
-        _job("LayerNorm, forward + backward", sizes, dtype, both, 5 * one, bytes=5 * one),
-        _job("softmax", sizes, dtype, weigh, 3 * one, bytes=2 * one),
-        # A kernel need only read; torch also writes every logarithm.
-        _job("cross-entropy", logits_sizes, "fp32", cross_entropy, 3 * logits, bytes=logits),
-    ]
-
-
-def _attention(device: str, dtype: str, scale: Scale) -> list[Job]:
-    shape = batch, heads, s, width = min(scale.batch, 4), scale.heads, scale.attended, _HEAD
-    one, product = predict.tensor_bytes(shape, dtype), 2 * batch * heads * s * s * width
-    kind = {"device": device, "dtype": measure.DTYPES[dtype]}
-    attend = partial(_call, functional.scaled_dot_product_attention, [shape] * 3, **kind)
-    forward, both = partial(attend, backward=False), partial(attend, backward=True)
+    head = batch, heads, s, width = min(scale.batch, 4), scale.heads, scale.attended, _HEAD
     sizes = {"batch": batch, "heads": heads, "sequence": s, "width of a head": width}
-    name = "fused attention, forward"
-    return [
-        _job(name, sizes, dtype, forward, 6 * one, flops=2 * product, bytes=4 * one),
-        # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
-        _job(
-            f"{name} + backward",
-            sizes,
-            dtype,
-            both,
-            16 * one,
-            flops=(2 + 5) * product,
-            bytes=(4 + 5 + 3) * one,
-        ),
-    ]
+    one, product = predict.tensor_bytes(head, dtype), 2 * batch * heads * s * s * width
+    name, attention = "fused attention, forward", functional.scaled_dot_product_attention
+    attend = partial(call, attention, [head] * 3)
+    yield _job(name, sizes, dtype, attend, 6 * one, flops=2 * product, bytes=4 * one)
+    # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
+    counts = {"flops": (2 + 5) * product, "bytes": (4 + 5 + 3) * one}
+    yield _job(f"{name} + backward", sizes, dtype, partial(attend, backward=True), 16 * one, **counts)
 
 
 def _optimizer(device: str, scale: Scale, way: str) -> Job:

@@ -14,6 +14,8 @@ import torch
 from course_utils.measure.results import Step
 from course_utils.quantities import Number
 
+_WAITING = "Waiting: another process is measuring on this device, and two would time each other."
+
 
 @contextmanager
 def lock_file(device: str) -> Iterator[int | None]:
@@ -37,20 +39,11 @@ def wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Ste
     while lock is not None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             now = time.perf_counter()
             if now >= deadline:
                 return False
-            holder = os.pread(lock, 20, 0).decode(errors="replace")
-            holder = holder if holder.isdecimal() else "unknown"
-            yield Step(
-                (now - begun) / (deadline - begun),
-                f"Waiting: process {holder} is measuring on this device, and two would time each other.",
-            )
+            yield Step((now - begun) / (deadline - begun), _WAITING)
             time.sleep(min(0.05, max(0.0, deadline - now)))
-        else:
-            with contextlib.suppress(OSError):  # on a full disk the others wait for a number unknown to them
-                os.ftruncate(lock, 0)
-                os.pwrite(lock, str(os.getpid()).encode(), 0)
-            return True
     return True

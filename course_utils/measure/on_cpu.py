@@ -31,8 +31,8 @@ def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Generator[Step, None, Timing]:
     """From `begun` until they agree, or until the deadline."""
-    on_one_thread = torch.device(device).type == "cpu" and torch.get_num_threads() == 1
-    synchronize = torch.accelerator.synchronize if torch.device(device).type != "cpu" else lambda: None
+    on_a_cpu = torch.device(device).type == "cpu"
+    synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
     latest = _sample(fn, 1, synchronize)  # cold: counts only if there is no time for another
     if time.perf_counter() < deadline:
@@ -52,7 +52,7 @@ def samples(
             f"{len(taken)} samples, the best {seconds_text(fastest[0])}",
         )
     kept = taken or [latest]
-    by_wall = not on_one_thread or all(sample.waits for sample in kept)
+    by_wall = not on_a_cpu or all(sample.waits for sample in kept)
     return Timing(
         samples=tuple(sample.wall_s if by_wall else sample.cpu_s for sample in kept),
         statistic="best",
@@ -131,23 +131,18 @@ def _waits() -> Number:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
-_asked: dict[object, int] = {}  # how many threads there were, and then what each that is within asked for
+_before: list[int] = []  # how many threads there were, by who asks
 _asking = threading.Lock()
 
 
 @contextmanager
 def cpu_threads(number: int) -> Iterator[None]:
     """torch runs on so many threads within, and on as many as before when the last that asked is done."""
-    request = object()
     with _asking:
-        _asked.setdefault("before", torch.get_num_threads())
-        _asked[request] = number
+        _before.append(torch.get_num_threads())
         torch.set_num_threads(number)
     try:
         yield
     finally:
         with _asking:
-            del _asked[request]
-            torch.set_num_threads([*_asked.values()][-1])
-            if len(_asked) == 1:
-                _asked.clear()
+            torch.set_num_threads(_before.pop())

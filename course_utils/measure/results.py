@@ -63,19 +63,20 @@ class Timing:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing was seen that would make the time doubtful."""
-        return self.converged and not self.disturbance
+        """Whether nothing makes the time doubtful."""
+        return not self.doubt
 
     @property
     def doubt(self) -> str:
         """What makes the time doubtful, if anything does."""
-        if self.quiet:
-            return ""
-        few = "only one sample" if len(self.samples) == 1 else f"only {len(self.samples)} samples"
-        return self.disturbance or (few if len(self.samples) < 3 else "the samples do not agree")
+        if self.disturbance or self.converged:
+            return self.disturbance
+        if len(self.samples) >= 3:
+            return "the samples do not agree"
+        return f"only {len(self.samples)} samples" if len(self.samples) > 1 else "only one sample"
 
     def __repr__(self) -> str:
-        doubt = "" if self.quiet else f"; {self.doubt}"
+        doubt = f"; {self.doubt}" if self.doubt else ""
         return (
             f"{seconds_text(self.seconds)} ({self.statistic} of {len(self.samples)} samples, {self.clock}, "
             f"spread {self.spread:.1%}{doubt})"

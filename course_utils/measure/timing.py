@@ -14,19 +14,17 @@ from course_utils.measure.results import Step, Timing, result_of
 from course_utils.quantities import Number
 
 
-def time_call(
-    fn: Callable[[], object], *, device: str = "cpu", threads: int = 1, at_most_s: Number = 2.0
-) -> Timing:
+def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
     """Seconds of one call of fn.
 
-    `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread, unless you ask for
-    more. One measurement at a time on each device: a second one, in whatever process, waits its turn.
+    `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread. One measurement at a time
+    on each device: a second one, in whatever process, waits its turn.
     """
-    return result_of(timing_steps(fn, device=device, threads=threads, at_most_s=at_most_s))
+    return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 
 
 def timing_steps(
-    fn: Callable[[], object], *, device: str = "cpu", threads: int = 1, at_most_s: Number = 2.0
+    fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Generator[Step, None, Timing]:
     """time_call, one sample after another: between two steps it can be shown, or dropped."""
     if not at_most_s > 0:
@@ -36,7 +34,7 @@ def timing_steps(
     on_a_gpu = torch.device(device).type == "cuda"
     with lock_file(device) as lock:
         alone = yield from wait_for(lock, begun, deadline)
-        with cpu_threads(threads), torch.cuda.device(device) if on_a_gpu else nullcontext():
+        with cpu_threads(1), torch.cuda.device(device) if on_a_gpu else nullcontext():
             timing = yield from (on_gpu if on_a_gpu else on_cpu).samples(fn, device, begun, deadline)
     if not alone:
         return replace(timing, disturbance="another measurement held this device all the time")

@@ -30,8 +30,6 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         return _tf32_call(b, d, k, device)
     if dtype == "fp8":
         return _fp8_call(b, d, k, device)
-    if dtype == "fp64" and torch.device(device).type == "mps":
-        raise ValueError("Apple's GPUs have no fp64.")
     kind = measure.DTYPES[dtype]
     x, w = _random((b, d), kind, device), _random((d, k), kind, device)
     out = torch.empty(b, k, device=device, dtype=kind)
@@ -40,6 +38,8 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
 
 def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
     """Normally distributed numbers; in a large tensor one random block again and again, as drawing takes long."""
+    if dtype == torch.float64 and torch.device(device).type == "mps":
+        raise ValueError("Apple's GPUs have no fp64.")
     numbers = torch.empty(math.prod(shape), dtype=dtype, device=device)
     block = torch.randn(min(len(numbers), BLOCK), device=device).to(dtype)
     for part in numbers.split(BLOCK):
@@ -71,10 +71,8 @@ def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
 
 
 def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
-    if torch.device(device).type == "cuda" and torch.version.hip:
-        raise ValueError("AMD's GPUs have fp8 formats of their own, and this product is in NVIDIA's.")
     if not _is_nvidia(device, (8, 9)):
-        raise ValueError("This device has no units for fp8 products; an H100, an L4 or an RTX 4090 has.")
+        raise ValueError("This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has.")
     if b % 16 or d % 16 or k % 16:
         raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")
     x = _random((b, d), torch.float8_e4m3fn, device)
@@ -87,8 +85,6 @@ def einsum_call(
     pattern: str, sizes: Mapping[str, int], tree: Tree | list, dtype: str, device: str = "cpu"
 ) -> Callable[[], object]:
     """An einsum of normally distributed numbers, multiplied in pairs as the tree says, as a call without arguments."""
-    if dtype == "fp64" and torch.device(device).type == "mps":
-        raise ValueError("Apple's GPUs have no fp64.")
     einsum, kind = einsums.parsed(pattern), measure.DTYPES[dtype]
     operands = [_random([sizes[name] for name in names], kind, device) for names in einsum.operands]
     return lambda: product_in_order(einsum, tree, operands)

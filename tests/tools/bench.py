@@ -11,7 +11,7 @@ from pathlib import Path
 from tests import browser
 from tests.tools import bench_gpu
 from tests.tools.bench_timing import timing_methods
-from tests.tools.latency import HEAD, Slider, latency, row, targets_of
+from tests.tools.latency import HEAD, Slider, latency, row, sliders_of
 
 BASELINE = """
 import matplotlib.pyplot as plt
@@ -40,7 +40,7 @@ def slider_to_picture() -> None:
             rows = {"interact": latency(usual, [Slider(usual.locator(".noUi-handle"))])}
             for name in LABS:
                 lab = browser.lab_of(page, name)
-                rows[f"{name} lab"] = latency(lab.locator(".course-picture"), targets_of(lab))
+                rows[f"{name} lab"] = latency(lab.locator(".course-picture"), sliders_of(lab))
     print(HEAD)
     for name, one in rows.items():
         print(row(name, one))

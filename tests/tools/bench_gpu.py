@@ -13,7 +13,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import torch
 
@@ -25,7 +24,6 @@ from course_utils.workers import products
 DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)
 SIDES = (1024, 2048, 3072, 4096, 5120, 6144, 8192, 10_240, 12_288, 16_384, 20_480)
-REPEATS = 5
 LONGEST_CALL_S = 0.3  # of a product that is timed in every way, every time
 SEARCH_S = 30  # for each dtype
 SWEEP_BYTES = 256 * 2**20
@@ -67,7 +65,7 @@ def methods(device: str) -> dict[str, Callable[[Call], float]]:
     return found | {"events": lambda call: statistics.median(samples(call, device, 35)[5:])}
 
 
-def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = REPEATS) -> Table:
+def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = 5) -> Table:
     """Square products: the median rate of each method, its spread (max / min - 1), and ours beside the best of them."""
     ways = methods(device)
     rows = [["n × n × n", "dtype", *(word for way in ways for word in (way, "spread")), "ours / best"]]
@@ -77,107 +75,61 @@ def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: in
             once = min(samples(call, device, 2))
             if once > LONGEST_CALL_S:
                 raise ValueError(f"a call takes {seconds_text(once)}")
-            seconds = {name: [] for name in ways}
-            for _ in range(repeats):  # in turn, so that a clock that moves moves all of them
-                for name, way in ways.items():
-                    seconds[name].append(way(call))
+            # In turn, so that a clock that moves moves all of them.
+            rounds = [[way(call) for way in ways.values()] for _ in range(repeats)]
         except (ValueError, RuntimeError) as error:
             none = [f"{n:,}", dtype, f"none: {str(error).splitlines()[0]}"]
             rows.append(none + [""] * (len(rows[0]) - len(none)))
             continue
-        typical = {name: statistics.median(taken) for name, taken in seconds.items()}
-        shown = [
-            words
-            for name, taken in seconds.items()
-            for words in (rate_text(2 * n**3 / typical[name]), f"{max(taken) / min(taken) - 1:.2%}")
-        ]
-        rows.append([f"{n:,}", dtype, *shown, f"{min(typical.values()) / typical['time_call']:.4f}"])
+        row, typical = [f"{n:,}", dtype], []
+        for taken in zip(*rounds, strict=True):
+            typical.append(statistics.median(taken))
+            row += [rate_text(2 * n**3 / typical[-1]), f"{max(taken) / min(taken) - 1:.2%}"]
+        rows.append([*row, f"{min(typical) / typical[0]:.4f}"])
     return Table(rows)
 
 
 # Ceilings.
 
 
-@dataclass(frozen=True)
-class Found:
-    """The shape with the largest rate, the seconds of its calls, and how many shapes were tried."""
+def search(
+    dtype: str, device: str, sides: Sequence[int], at_most_s: float
+) -> tuple[Shape, float, int] | None:
+    """The best shape, its median rate, and how many were tried; None if none runs.
 
-    shape: Shape
-    seconds: list[float]
-    tried: int
-    spent_s: float
-
-    def rate(self, of: Callable[[list[float]], float]) -> float:
-        """FLOP/s of the fastest call, or in the mean, or in the median."""
-        return 2 * math.prod(self.shape) / of(self.seconds)
-
-
-def search(dtype: str, device: str, sides: Sequence[int], at_most_s: float) -> Found | None:
-    """Every shape in a drawn order until time is up, 10 calls each, the best 5 once more with 50; None if none runs."""
-    begun = time.monotonic()
+    Every shape in a drawn order until time is up, 10 calls each, and the best 5 once more with 50.
+    """
+    deadline, rates = time.monotonic() + 0.8 * at_most_s, {}
     shapes = list(itertools.product(sides, repeat=3))
     random.Random(0).shuffle(shapes)
-    first: dict[Shape, list[float]] = {}
     for shape in shapes:
-        if time.monotonic() - begun > 0.8 * at_most_s:
+        if time.monotonic() > deadline:
             break
-        first[shape] = _seconds(shape, dtype, device, 10)
-    first = {shape: seconds for shape, seconds in first.items() if seconds}
-    finals = {shape: _seconds(shape, dtype, device, 50) for shape in _by_rate(first)[:5]}
-    finals = {shape: seconds for shape, seconds in finals.items() if seconds}
-    if not finals:
-        return None
-    best = _by_rate(finals)[0]
-    return Found(best, finals[best], tried=len(first), spent_s=time.monotonic() - begun)
+        with suppress(ValueError, RuntimeError):  # no such units, or too little memory
+            rates[shape] = _rate(shape, dtype, device, 10)
+    finals = {shape: _rate(shape, dtype, device, 50) for shape in sorted(rates, key=rates.get)[-5:]}
+    best = max(finals, key=finals.get, default=None)
+    return best and (best, finals[best], len(rates))
 
 
-def _by_rate(seconds: dict[Shape, list[float]]) -> list[Shape]:
-    """The fastest first."""
-    return sorted(seconds, key=lambda shape: statistics.median(seconds[shape]) / math.prod(shape))
-
-
-def _seconds(shape: Shape, dtype: str, device: str, count: int) -> list[float]:
-    """Nothing if it cannot be had: no such units, or too little memory."""
-    try:
-        call = products.matmul_call(*shape, dtype, device)
-        return samples(call, device, 3 + count)[3:]
-    except (ValueError, RuntimeError):
-        return []
+def _rate(shape: Shape, dtype: str, device: str, count: int) -> float:
+    call = products.matmul_call(*shape, dtype, device)
+    return 2 * math.prod(shape) / statistics.median(samples(call, device, 3 + count)[3:])
 
 
 def ceilings(device: str, dtypes: Sequence[str], sides: Sequence[int], at_most_s: float) -> Table:
-    """`this_machine()`'s ceiling beside the search's, and what each took; `at_most_s` is for each dtype."""
-    begun = time.monotonic()
+    """`this_machine()`'s ceiling beside the search's; `at_most_s` is for each dtype."""
     machine = at_hand.this_machine.__wrapped__()  # measured now, and not remembered
-    took = f"took {seconds_text(time.monotonic() - begun)}"
-    head = [
-        machine.name,
-        "this_machine()",
-        "search: median",
-        "mean",
-        "max",
-        "at",
-        "ours / search",
-        "shapes",
-        "took",
-    ]
-    rows = [head]
+    rows = [[machine.name, "this_machine()", "search", "at", "ours / search", "shapes"]]
     for dtype in dtypes:
-        reached, found = machine.achieved_flop_per_sec.get(dtype), search(dtype, device, sides, at_most_s)
-        row = [dtype, "none here"]
-        if reached and found:
-            rates = [found.rate(of) for of in (statistics.median, statistics.mean, min)]
-            shape, share = " × ".join(map(str, found.shape)), f"{reached / rates[0]:.4f}"
-            row = [
-                dtype,
-                *map(rate_text, (reached, *rates)),
-                shape,
-                share,
-                f"{found.tried:,}",
-                seconds_text(found.spent_s),
-            ]
+        ours, found = machine.achieved_flop_per_sec.get(dtype), search(dtype, device, sides, at_most_s)
+        row = [dtype, "none here", "", "", "", ""]
+        if ours and found:
+            shape, rate, tried = found
+            at = " × ".join(map(str, shape))
+            row = [dtype, rate_text(ours), rate_text(rate), at, f"{ours / rate:.4f}", f"{tried:,}"]
         rows.append(row)
-    return Table([row + [""] * (len(head) - len(row)) for row in [*rows, ["all dtypes", took]]])
+    return Table(rows)
 
 
 def report() -> None:

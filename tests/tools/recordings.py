@@ -88,22 +88,14 @@ def recording_of(taken: Taken, published: dict) -> Recording:
         used[ours] = seconds
     silences = published.get("not said"), taken.also_not_said, "software versions; when it was measured"
     best = {dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()}
+    found = f"the largest rate in {taken.by}'s table that is not in doubt"
+    by_them = [published[name] for name in ("source", "licence", "method")]
     return Recording(
-        machine=replace(
-            sheet,
-            achieved_flop_per_sec=best,
-            achieved_source=f"the largest rate in {taken.by}'s table that is not in doubt",
-        ),
+        machine=replace(sheet, achieved_flop_per_sec=best, achieved_source=found),
         taken=taken.published,
         software=_software(published.get("machine")),
         seconds_by_size=used,
-        source=Source(
-            taken.by,
-            published["source"],
-            published["licence"],
-            published["method"],
-            "; ".join(filter(None, silences)),
-        ),
+        source=Source(taken.by, *by_them, "; ".join(filter(None, silences))),
         set_apart=tuple(set_apart),
     )
 
@@ -138,13 +130,14 @@ def _software(machine: dict | None) -> str:
 def main() -> None:
     """Write all of them, and say what was taken and what was not."""
     for name, text in built().items():
-        path = recorded.FOLDER / name
-        path.write_text(text, encoding="utf-8")
-        recording = recorded.read(path)
+        (recorded.FOLDER / name).write_text(text, encoding="utf-8")
+        recording = recorded.read(recorded.FOLDER / name)
         taken = ", ".join(f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items())
-        print(f"{name}: {taken}.")
-        for doubt in recording.set_apart:
-            print(f"  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}.")
+        doubts = "".join(
+            f"\n  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}."
+            for doubt in recording.set_apart
+        )
+        print(f"{name}: {taken}.{doubts}")
 
 
 if __name__ == "__main__":

@@ -19,24 +19,19 @@ MOST_SAID = 20
 AGAIN = "Record again with this version."
 
 
-def review(path: Path) -> tuple[Recording | None, list[str]]:
-    """What is in that file, and a sentence on everything that speaks against adding it; none, and it may be added."""
-    recording, problems = recorded.looked_through(path)
-    if recording:
-        problems = [*_machine(recording), *_rates(recording), *_repeats(recording), *_twins(path, recording)]
-    return recording, problems
+def problems_of(recording: Recording, path: Path) -> list[str]:
+    """A sentence on everything that speaks against adding it; none, and it may be added."""
+    return [*_machine(recording), *_rates(recording), *_repeats(recording), *_twins(path, recording)]
 
 
 def _machine(recording: Recording) -> Iterator[str]:
     machine, sheet = recording.machine, MACHINES.get(recording.machine.name)
-    if sheet and not machine.has_data_sheet:
-        yield f"machine.has_data_sheet: there is a data sheet of {machine.name} in datasheets.toml. {AGAIN}"
-    elif machine.has_data_sheet and not sheet:
-        yield f"machine.name: no data sheet here is called {machine.name!r}. Add it to datasheets.toml, or set has_data_sheet to false."
-    elif sheet:
-        for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
-            if getattr(machine, name) != getattr(sheet, name):
-                yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. {AGAIN}"
+    if machine.has_data_sheet != bool(sheet):
+        there = "a sheet" if sheet else "no sheet"
+        yield f"machine.has_data_sheet: in datasheets.toml is {there} of {machine.name}. Add it, or record again with this version."
+    for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
+        if sheet and getattr(machine, name) != getattr(sheet, name):
+            yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. {AGAIN}"
 
 
 def _limits(recording: Recording) -> tuple[Number, str]:
@@ -47,26 +42,23 @@ def _limits(recording: Recording) -> tuple[Number, str]:
 
 
 def _rates(recording: Recording) -> Iterator[str]:
-    factor, what = _limits(recording)
-    limits = {dtype: factor * peak for dtype, peak in recording.machine.peak_flop_per_sec.items()}
+    factor, peak = _limits(recording)
+    limits = {dtype: factor * rate for dtype, rate in recording.machine.peak_flop_per_sec.items()}
+    done = [
+        (f"workloads: {one.name}", one.dtype, one.flop_per_sec) for one in recording.workloads if one.flops
+    ]
     for dtype, seconds_by_size in recording.seconds_by_size.items():
         if dtype not in DTYPE_BYTES:
             yield f"products.{dtype}: no dtype is called that here; there are: {', '.join(DTYPE_BYTES)}."
-        elif dtype not in limits:
-            yield f"products.{dtype}: machine.peak_flop_per_sec has no {dtype}, so its rates cannot be judged."
-        else:
-            for size, seconds in seconds_by_size.items():
-                rate = 2 * math.prod(size) / seconds
-                if rate > limits[dtype]:
-                    yield (
-                        f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)} are {rate_text(rate)}, above {what}, "
-                        f"{rate_text(limits[dtype])}. Either the time is wrong or not all of the work was done."
-                    )
-    for one in recording.workloads:
-        if one.flops and one.dtype not in limits:
-            yield f"workloads: machine.peak_flop_per_sec has no {one.dtype}, so {one.name} cannot be judged."
-        elif one.flops and one.flop_per_sec > limits[one.dtype]:
-            yield f"workloads: {one.name} at {rate_text(one.flop_per_sec)} is above {what}, {rate_text(limits[one.dtype])}."
+        for size, seconds in seconds_by_size.items():
+            what = f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)}"
+            done.append((what, dtype, 2 * math.prod(size) / seconds))
+    for what, dtype, rate in done:
+        if dtype not in limits:
+            yield f"{what}: machine.peak_flop_per_sec has no {dtype}, so its rate cannot be judged."
+        elif rate > limits[dtype]:
+            above = f"{rate_text(rate)}, above {peak}, {rate_text(limits[dtype])}"
+            yield f"{what} is {above}. Either the time is wrong or not all of the work was done."
 
 
 def _repeats(recording: Recording) -> Iterator[str]:
@@ -84,10 +76,8 @@ def _repeats(recording: Recording) -> Iterator[str]:
         if first is None:
             yield f"repeats: {product} is not among the products."
             continue
-        ratio, allowed = (
-            max(first / again, again / first),
-            1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD)),
-        )
+        ratio = max(first / again, again / first)
+        allowed = 1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD))
         if ratio > allowed:
             yield (
                 f"repeats: {product} took {seconds_text(first)} and later {seconds_text(again)}, {ratio:.2f} times apart "
@@ -96,10 +86,9 @@ def _repeats(recording: Recording) -> Iterator[str]:
 
 
 def _twins(path: Path, recording: Recording) -> Iterator[str]:
-    for other in sorted(recorded.FOLDER.glob("*.json")):
-        there, _ = recorded.looked_through(other)
-        if there and there.name == recording.name and other.resolve() != path.resolve():
-            yield f"machine.name: {other.name} is a recording of {recording.name} already. Replace that file if yours is better."
+    other = recorded.FOLDER / recording.file_name
+    if other.exists() and other.resolve() != path.resolve():
+        yield f"machine.name: {other.name} is a recording of {recording.name} already. Replace that file if yours is better."
 
 
 def _sizes(size: Size) -> str:
@@ -112,7 +101,11 @@ def main(arguments: list[str]) -> int:
         print("Which recording? Say it so: make recording FILE=path/to/recording.json")
         return 2
     path = Path(arguments[0]).expanduser()
-    recording, problems = review(path)
+    try:
+        recording = recorded.read(path)
+        problems = problems_of(recording, path)
+    except ValueError as error:
+        problems = [str(error)]
     if problems:
         more = [f"and {len(problems) - MOST_SAID} more of the kind."] if len(problems) > MOST_SAID else []
         print(f"{path.name} may not be added:", *problems[:MOST_SAID], *more, sep="\n- ")
