@@ -49,29 +49,17 @@ def interval(save_s: Number, machines: int, days_of_one: Number) -> Answers:
 def flops_ratio(products: int, segment: int) -> Answers:
     """(6 + 2 - 2 / (products × segment)) / 6."""
     right = (6 + 2 - 2 / (products * segment)) / 6
-    yield (
-        right,
-        "Seven stacks. One product a block in segments of one costs nothing: the input is all that it keeps.",
-    )
-    without_stop = 8 / 6
-    yield (
-        without_stop,
-        "That is without early stop: the last product of each segment is not computed again.",
-    )
+    yield right, "Seven stacks. Segments of one product cost nothing: the input is all that they keep."
+    yield 8 / 6, "That is without early stop: the last product of each segment is not computed again."
     yield (8 - 2 / products) / 6, "Only the last block of a segment leaves a product out."
     yield (8 - 2 / (2 * segment)) / 6, "That holds for blocks of two products."
     yield (8 - 2 / segment) / 6, "Of the last block one product is left out, not all."
     yield right - 1, "That is what comes on top; a step without recomputing counts as 1."
-    one_of_two = (8 - 1 / (products * segment)) / 6
-    yield (
-        one_of_two,
-        "The forward pass is 2 of the 6, so a product of it is 2 / (products × segment).",
-    )
+    one = (8 - 1 / (products * segment)) / 6
+    yield one, "The forward pass is 2 of the 6, so a product of it is 2 / (products × segment)."
 
 
-@function(
-    [(16, 1, 9), (50, 3, 4), (100, 1, 1), (16, 1, 1), (7, 1, 1), (12, 2, 3), (1, 4, 36), (30, 5, 5)],
-)
+@function([(16, 1, 9), (50, 3, 4), (100, 1, 1), (16, 1, 1), (7, 1, 1), (12, 2, 3), (1, 4, 36), (30, 5, 5)])
 def best_segment(layers: int, input: int, block: int) -> Answers:
     """The segment with the least peak, all tried; of equals the shortest."""
 
@@ -80,20 +68,15 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
         return max(number * input + length * block for number, length in enumerate(lengths))
 
     segments = range(1, layers + 1)
-    yield (
-        min(segments, key=peak),
-        "Eight stacks, of blocks that keep their input alone to nine times as much.",
-    )
+    right = min(segments, key=peak)
+    yield right, "Eight stacks, of blocks that keep their input alone to nine times as much."
     yield round(math.sqrt(layers)), "√L is for blocks that keep no more than their input."
     root = min(layers, max(1, round(math.sqrt(layers * input / block))))
     yield (
         root,
-        "There the formula is least; but no segment is a part of one: the last is shorter. Count, and try all.",
+        "There the formula is least; but no segment is a part of one: the last is shorter. Try all.",
     )
     yield 1, "That is right for blocks that keep much more than their input."
-    whole_segments = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
-    yield (
-        whole_segments,
-        "With ⌈L / s⌉ the last segment counts as a whole one; it may be shorter, and another one the largest.",
-    )
+    whole = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
+    yield whole, "With ⌈L / s⌉ the last segment is a whole one; it may be shorter, and another the largest."
     yield min(segments, key=lambda s: (peak(s), -s)), "Of equals the shortest is asked for."

@@ -9,7 +9,7 @@ from beartype import beartype
 from einops import rearrange
 
 from course_utils import einsums, predict
-from course_utils.checks.judging import Answers, call, function, objection, outcome, value
+from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome, value
 from course_utils.checks.judging.agreement import near
 from course_utils.checks.judging.sentences import advice_on_kind, name_of, shown, stopped
 
@@ -20,21 +20,20 @@ TWO_TOKENS = "Tokens of x and tokens of y need two different names, since there 
     "Against one product after the other, with sequences of 3 and 5 tokens of width 4.",
     pattern="b d, d k -> b k",
 )
-def similarities(answer: str) -> str:
+def similarities(answer: str) -> None:
     """A pattern for the dot product of every token with every token of the same sequence."""
     try:
         einsum = einsums.parsed(answer)
     except ValueError as error:
         words = re.sub(r"If every letter.*", "Put spaces between the names, as in 'b d, d k'.", str(error))
-        return f"{words} {TWO_TOKENS if 'twice' in words else ''}".strip()
+        raise NotYetError(f"{words} {TWO_TOKENS if 'twice' in words else ''}".strip()) from error
     if [len(names) for names in einsum.operands] != [3, 3]:
-        return "x and y have three dimensions each: batch, token, width."
+        raise NotYetError("x and y have three dimensions each: batch, token, width.")
     x, y = torch.arange(24.0).view(2, 3, 4), torch.arange(40.0).view(2, 5, 4).cos()
     expected = torch.stack([a @ b.T for a, b in zip(x, y, strict=True)])
     came, error = call(torch.einsum, einsum.equation, x, y)
-    if not error and near(came, expected, 1e-5):
-        return ""
-    return f"{shown(answer)} is another product. {next(_other_products(einsum))}"
+    if error or not near(came, expected, 1e-5):
+        raise NotYetError(f"{shown(answer)} is another product. {next(_other_products(einsum))}")
 
 
 def _other_products(einsum: einsums.Einsum) -> Iterator[str]:
@@ -59,47 +58,41 @@ def _other_products(einsum: einsums.Einsum) -> Iterator[str]:
 def low_rank_flops() -> Answers:
     """FLOPs of x A B for 4,096 tokens of width 1,024 through a rank of 8, in the cheapest order."""
     tokens, width, rank = 4096, 1024, 8
-    through, full = predict.matmul_flops(tokens, width, rank), predict.matmul_flops(tokens, width, width)
-    yield (
-        predict.einsum_flops("n h, h r, r k -> n k", n=tokens, h=width, r=rank, k=width),
-        "(x A) B: 2 × 4096 × 1024 × 8, in and out. One full matrix would be 64 times as much.",
-    )
-    yield (
-        full + predict.matmul_flops(width, rank, width),
-        "That multiplies A B first, and then has a full matrix. Go through the narrow place.",
-    )
-    yield (
-        through,
-        "That is the way in alone, or both ways with the multiplications alone: each comes with an addition, 2 FLOPs.",
-    )
+    right = predict.einsum_flops("n h, h r, r k -> n k", n=tokens, h=width, r=rank, k=width)
+    yield right, "(x A) B: 2 × 4096 × 1024 × 8, in and out. One full matrix would be 64 times as much."
+    full = predict.matmul_flops(tokens, width, width)
+    product_first = full + predict.matmul_flops(width, rank, width)
+    yield product_first, "That multiplies A B first, and then has a full matrix. Go through the narrow place."
+    yield right // 2, "That is the way in alone, or without the additions: with each, 2 FLOPs."
     yield full, "That is one full matrix, which is what the two narrow ones are there to avoid."
     all_at_once = 2 * tokens * width * rank * width
     yield all_at_once, "That is the loops of all four dimensions, with nothing kept in between."
 
 
 @objection("Two images of 4 × 6 pixels, against patches cut out one by one.", pattern="b s (h d) -> b h s d")
-def patches(answer: str) -> str:
+def patches(answer: str) -> None:
     """A rearrange pattern from images to patches, as a vision transformer wants them."""
     images = torch.arange(2 * 4 * 6 * 3).view(2, 4, 6, 3)
     if "->" not in answer:
-        return f"{shown(answer)} has no arrow: a pattern says what there is -> what there shall be."
+        raise NotYetError(
+            f"{shown(answer)} has no arrow: a pattern says what there is -> what there shall be."
+        )
     came, error = call(lambda: rearrange(images, answer, p=2, q=3))
     if error:
-        said = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return f"einops says: {said[-1].rstrip('.')}." if said else "einops cannot read it."
+        *_, last = str(error).strip().splitlines()
+        raise NotYetError(f"einops says: {last.strip().rstrip('.')}.")
     corners = [(row, column) for row in (0, 2) for column in (0, 3)]
     expected = torch.stack([images[:, r : r + 2, c : c + 3].flatten(1) for r, c in corners], dim=1)
     if came.shape != expected.shape:
         said = f"The result has shape {tuple(came.shape)}, expected {tuple(expected.shape)}."
-        return f"{said} A patch has 2 × 3 pixels of 3 channels, an image 2 × 2 patches."
-    if torch.equal(came, expected):
-        return ""
+        raise NotYetError(f"{said} A patch has 2 × 3 pixels of 3 channels, an image 2 × 2 patches.")
     advice = (
         "Row by row: first the patches of the first row, and in a patch its pixels row by row, channels last."
     )
     if torch.equal(came, rearrange(images, "b (p r) (q c) ch -> b (r c) (p q ch)", p=2, q=3)):
         advice = "In (rows p) the patch is the fast part: neighbouring pixels belong to one patch. You have it the other way round."
-    return f"The shape is right, the numbers are not. {advice}"
+    if not torch.equal(came, expected):
+        raise NotYetError(f"The shape is right, the numbers are not. {advice}")
 
 
 def _queries_and_keys() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -118,36 +111,45 @@ def grouped_attention(q: torch.Tensor, k: torch.Tensor) -> Answers:
     group = heads // kv
     right = torch.stack([q[:, head] @ k[:, head // group].mT for head in range(heads)], dim=1)
     yield right, "Four cases, from a head of keys for each head to one for all, against a loop over heads."
-    yield (
-        q @ k.repeat(1, group, 1, 1).mT,
-        "Heads that share stand next to each other: heads 0 and 1 use the first keys, not 0 and 2. "
-        "In (kv group) the group is the fast part.",
-    )
+    alternating = q @ k.repeat(1, group, 1, 1).mT
+    neighbours = "Heads that share stand next to each other: heads 0 and 1 use the first keys, not 0 and 2."
+    yield alternating, f"{neighbours} In (kv group) the group is the fast part."
     yield q @ k[:, :1].mT, "Every group has keys of its own."
     yield right / q.shape[-1] ** 0.5, "The scores before scaling, please."
     merged = rearrange(right, "b (kv g) i j -> b (g kv) i j", kv=kv)
     yield merged, "Merge in the order in which you split: (kv group) both times."
     for ungrouped in (lambda: torch.einsum("bhid,bhjd->bhij", q, k), lambda: q @ k.mT):
-        yield (
-            outcome(ungrouped),
-            "That needs as many heads of keys as of queries. Split the heads into groups first.",
-        )
+        needs = outcome(ungrouped)
+        yield needs, "That needs as many heads of keys as of queries. Split the heads into groups first."
     yield right.softmax(-1), "The scores themselves, before any softmax."
     yield right.mT, "Queries come first, then keys: a row for each query."
     yield rearrange(right, "b (kv g) i j -> b kv g i j", kv=kv), "Merge the groups back into heads."
 
 
 @objection("It takes what is right and refuses six things that are not.")
-def guarded(answer: Callable[..., object]) -> str:
+def guarded(answer: Callable[..., object]) -> None:
     """A function whose annotations refuse what a bare product lets pass."""
     q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
     for good_q, good_k in ((q, k), (torch.randn(3, 2, 6), torch.randn(3, 7, 6))):
-        if words := _refuses_what_is_right(answer, good_q, good_k):
-            return f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}{words}"
+        came, error = call(answer, good_q, good_k)
+        shapes = f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}"
+        if isinstance(error, jaxtyping.TypeCheckError):
+            words = "they were refused. Queries and keys may differ in number, and every size may change: name each."
+            if "return value" in str(error):
+                words = "it refused its own result, which has a row for each query and a column for each key."
+            raise NotYetError(f"{shapes} are fine, but {words}")
+        if error:
+            raise NotYetError(f"{shapes}: {name_of(answer)} {stopped(answer, error)}")
+        if not near(came, good_q @ good_k.mT, 1e-5):
+            raise NotYetError(f"{shapes}: the result should be q @ k.mT. {advice_on_kind(came, q)}".rstrip())
     if not hasattr(answer, "__wrapped__"):
-        return "Nothing reads the annotations: keep the line @jaxtyped(typechecker=beartype) above it."
+        raise NotYetError(
+            "Nothing reads the annotations: keep the line @jaxtyped(typechecker=beartype) above it."
+        )
     if not answer.__annotations__:
-        return "Nothing is annotated yet. Name the dimensions, as in x: Float[Tensor, 'rows width']."
+        raise NotYetError(
+            "Nothing is annotated yet. Name the dimensions, as in x: Float[Tensor, 'rows width']."
+        )
     both = "keys for one sequence, which a product would give to both"
     for what, wrong_q, wrong_k, advice in (
         ("a batch of batches", q[None], k[None], "Name the dimensions one by one; ... lets any number pass."),
@@ -157,47 +159,20 @@ def guarded(answer: Callable[..., object]) -> str:
         ("integers", q.long(), k.long(), "Float[...] says that the numbers are floats."),
     ):
         if not _refused(answer, wrong_q, wrong_k):
-            return f"It should refuse {what}, by its annotations. {advice}"
-    if not _refuses_a_transposed_result(answer, q, k):
-        return "Annotate the result too, with three names that stand in q and k."
-    return ""
+            raise NotYetError(f"It should refuse {what}, by its annotations. {advice}")
 
-
-def _refuses_what_is_right(answer: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> str:
-    """Or does something else with it than to multiply."""
-    came, error = call(answer, q, k)
-    if isinstance(error, jaxtyping.TypeCheckError):
-        words = (
-            "they were refused. Queries and keys may differ in number, and every size may change: name each."
-        )
-        if "return value" in str(error):
-            words = "it refused its own result, which has a row for each query and a column for each key."
-        return f" are fine, but {words}"
-    if error:
-        return f": {name_of(answer)} {stopped(answer, error)}"
-    if not near(came, q @ k.mT, 1e-5):
-        return f": the result should be q @ k.mT. {advice_on_kind(came, q)}".rstrip()
-    return ""
+    given = {**answer.__annotations__}
+    result = given.pop("return", None)
+    annotations = dict(zip("qk", given.values(), strict=False)) | {"return": result}
+    if result is None or not _refused(_annotated(lambda q, k: k @ q.mT, annotations), q, k):
+        raise NotYetError("Annotate the result too, with three names that stand in q and k.")
 
 
 def _refused(function: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> bool:
     """Not by torch, whose own complaint comes too late: the call has begun."""
-    _, error = call(function, q, k)
-    return isinstance(error, jaxtyping.TypeCheckError)
+    return isinstance(call(function, q, k)[1], jaxtyping.TypeCheckError)
 
 
-def _refuses_a_transposed_result(answer: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> bool:
-    """Whether the same annotations refuse it around another body."""
-    given = dict(answer.__annotations__)
-    result = given.pop("return", None)
-    if result is None or len(given) < 2:
-        return False
-    first, second, *_ = given.values()
-    annotations = {"q": first, "k": second, "return": result}
-    return _refused(_annotated(lambda q, k: k @ q.mT, annotations), q, k)
-
-
-def _annotated(function: Callable[..., object], annotations: dict[str, object]) -> Callable[..., object]:
-    function.__annotations__ = annotations
-    function.__name__ = "scores"  # jaxtyping cannot wrap what is called <lambda>
-    return jaxtyping.jaxtyped(typechecker=beartype)(function)
+def _annotated(product: Callable[..., object], annotations: dict[str, object]) -> Callable[..., object]:
+    product.__name__, product.__annotations__ = "scores", annotations  # jaxtyping cannot wrap <lambda>
+    return jaxtyping.jaxtyped(typechecker=beartype)(product)

@@ -2,42 +2,28 @@
 
 import functools
 import math
-import operator
 import random
 from collections.abc import Callable, Iterator
-from numbers import Real
 
-import numpy as np
 import torch
 
 from course_utils import floats
-from course_utils.checks.judging import Answers, call, function, objection, value
-from course_utils.checks.judging.sentences import (
-    IN_PLACE,
-    NO_NUMBER,
-    advice_on_kind,
-    name_of,
-    shown,
-    stopped,
-)
+from course_utils.checks.judging import Answers, NotYetError, call, function, objection, value
+from course_utils.checks.judging.agreement import is_number, plain
+from course_utils.checks.judging.sentences import NO_NUMBER, advice_on_kind, name_of, shown, stopped
 
 
 def _bits(answer: object) -> str:
     """The bits without what may stand between them."""
     if not isinstance(answer, str):
-        raise ValueError(f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {shown(answer)}.')
+        raise NotYetError(f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {shown(answer)}.')
     bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
-    if not set(bits) <= {"0", "1"}:
-        return answer
-    if len(bits) != 16:
-        raise ValueError(f"fp16 has 16 bits: 1 + 5 + 10. {len(bits)} came.")
+    if len(bits) != 16 and set(bits) <= {"0", "1"}:
+        raise NotYetError(f"fp16 has 16 bits: 1 + 5 + 10. {len(bits)} came.")
     return bits
 
 
-@value(
-    wanted="16 bits, each a 0 or a 1: the sign, 5 of the exponent, 10 of the fraction",
-    read=_bits,
-)
+@value(wanted="16 bits, each a 0 or a 1: the sign, 5 of the exponent, 10 of the fraction", read=_bits)
 def spelled() -> Answers:
     """-6.5 in fp16, as a string of 16 bits."""
     fp16, bf16 = (f"{floats.encode(-6.5, dtype):016b}" for dtype in ("fp16", "bf16"))
@@ -90,9 +76,9 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     sign, ones = bits >> (exponent_bits + fraction_bits), 2**exponent_bits - 1
     exponent, fraction = bits >> fraction_bits & ones, bits & (2**fraction_bits - 1)
     normal = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - ones // 2)
-    with_one = numbers[bits | 1 << fraction_bits] if exponent == 0 else right
     yield normal, "An exponent field of 0 drops the leading 1, and one of all ones is no number at all."
     yield right / (2 if kind == "subnormal" else 1), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    with_one = numbers[bits | 1 << fraction_bits] if exponent == 0 else right
     yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0 and a fraction."
     endless = normal if kind in ("infinity", "NaN") else right
     yield endless, "An exponent field of all ones is infinity, or NaN where the fraction is not 0."
@@ -114,20 +100,11 @@ def stall(fraction_bits: int, step: float) -> Answers:
     yield total, "The sum stops at the first power of two whose spacing is at least twice the step."
     ulps = 2.0 ** (fraction_bits + 1)
     yield ulps, "That is for steps of 1. What counts is the step beside the spacing."
-    yield (
-        ulps * 2.0 ** math.floor(math.log2(step)),
-        "Rounded down, where the step is still more than half a spacing: the sum goes on. Round the exponent up.",
-    )
+    rounded_down = ulps * 2.0 ** math.floor(math.log2(step))
+    yield rounded_down, "Round the exponent up: there the step is still more than half a spacing."
     yield total / 2, "There a step is still more than half a spacing: the sum goes on, to twice that."
-    yield (
-        total * 2,
-        "It stops before: half a spacing is a tie, and a tie goes to the even number, which is the sum.",
-    )
-    yield (
-        step * ulps,
-        "That holds where the step is a power of two. For others, look for the power of two "
-        "at which the step is no more than half a spacing.",
-    )
+    yield total * 2, "It stops before: half a spacing is a tie, and goes to the even number, the sum."
+    yield step * ulps, "That holds if the step is a power of two. Look where it is at most half a spacing."
 
 
 def _rounded(x: float, fraction_bits: int) -> float:
@@ -137,25 +114,18 @@ def _rounded(x: float, fraction_bits: int) -> float:
 
 
 @objection("The largest magnitude lands on 448, so nothing overflows and no exponent is wasted.")
-def scale_for_e4m3(answer: Callable[[torch.Tensor], object]) -> str:
+def scale_for_e4m3(answer: Callable[[torch.Tensor], object]) -> None:
     """A reader's scale for a tensor, by what E4M3 makes of the scaled tensor."""
     for name, x in _tensors():
-        given = x.clone()
-        scale, error = call(answer, given)
-        if error:
-            said = f"{name_of(answer)} {stopped(answer, error)} {'' if x.any() else ZEROS}".strip()
-        elif not torch.equal(given, x):
-            said = f"{name_of(answer)} {IN_PLACE}"
-        else:
-            said = _no_scale(x, scale) or _beside_the_limit(x.double().abs().max().item(), float(scale))
+        scale, error = call(answer, x)
+        said = f"{name_of(answer)} {stopped(answer, error)}" if error else _beside_the_limit(x, scale)
         if said:
-            return f"On {name}, {said}"
-    return ""
+            advice = f" {ZEROS}" if error and not x.any() else ""
+            raise NotYetError(f"On {name}, {said}{advice}")
 
 
 def _tensors() -> Iterator[tuple[str, torch.Tensor]]:
-    draw = torch.Generator().manual_seed(0)
-    normal = torch.randn(4096, generator=draw)
+    normal = torch.randn(4096, generator=torch.Generator().manual_seed(0))
     yield "small gradients (normal, 1e-3)", normal * 1e-3
     yield "large activations (normal, 1e4)", normal * 1e4
     yield "one huge negative outlier", torch.cat([normal, torch.tensor([-5000.0])])
@@ -171,46 +141,30 @@ OTHER_LIMITS = {
 }
 
 
-def _no_scale(x: torch.Tensor, came: object) -> str:
-    """Why it cannot be the scale of any tensor, or nothing."""
-    scale = _as_float(came)
-    if scale is None:
+def _beside_the_limit(x: torch.Tensor, came: object) -> str:
+    """Why it is no scale, or where the largest magnitude lands, if not on 448; or nothing."""
+    largest, scale = x.double().abs().max().item(), plain(came)
+    if not is_number(scale):
         return f"it gave {shown(came)}. {advice_on_kind(came, 1.0)}"
-    if not math.isfinite(scale) or scale == 0:
-        no_number = NO_NUMBER if math.isnan(scale) else "Nothing can be divided by it again."
-        return f"the scale is {scale:g}. {no_number if x.any() else ZEROS}"
+    if scale == 0 or not abs(scale) < 1e300:
+        no_number = NO_NUMBER if scale != scale else "Nothing can be divided by it again."
+        return f"the scale is {shown(scale)}. {no_number if largest else ZEROS}"
     if scale < 0:
         return f"the scale is {scale:.4g}, and turns every sign. Take the largest magnitude."
-    return ""
-
-
-def _beside_the_limit(largest: float, scale: float) -> str:
-    """Where the largest magnitude lands, if not on 448."""
     if math.isclose(scale, largest / 448, rel_tol=1e-6):
         return "that is the inverse: the number to divide by. What is wanted is the number to multiply by."
     scaled = largest * scale
-    if 448 * (1 + 1e-6) < scaled <= 464 * (1 + 1e-6):
-        return (
-            f"the largest scaled magnitude is {scaled:.4g}. Up to 464 it would round to 448, and no further off "
-            "than that; but the largest number is 448, and nothing is gained beyond it."
-        )
     for limit, words in OTHER_LIMITS.items():
         if math.isclose(scaled, limit, rel_tol=1e-6):
             return f"the largest scaled magnitude is {limit:,}. {words} E4M3 goes to 448."
-    if scaled > 464:
-        return f"the largest scaled magnitude is {scaled:.4g}, beyond E4M3's 448. Is it the largest magnitude that you took?"
-    if 0 < scaled < 447:
-        return f"the largest scaled magnitude is {scaled:.4g}: there is room up to 448, and the small values need it."
-    return ""
-
-
-def _as_float(x: object) -> float | None:
-    """One real number, of whatever type; None for anything else."""
-    x = x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x
-    try:
-        return float(x) if isinstance(x, Real) and not isinstance(x, bool) else None  # NumPy's are Real
-    except OverflowError:
-        return math.inf
+    if scaled == 0 or 447 <= scaled <= 448 * (1 + 1e-6):
+        return ""
+    advice = ", beyond E4M3's 448. Is it the largest magnitude that you took?"
+    if scaled <= 464 * (1 + 1e-6):
+        advice = ". Up to 464 it would round to 448, and no further off than that; but the largest number is 448, and nothing is gained beyond it."
+    if scaled < 447:
+        advice = ": there is room up to 448, and the small values need it."
+    return f"the largest scaled magnitude is {scaled:.4g}{advice}"
 
 
 class Pattern(int):
@@ -229,23 +183,13 @@ def _fp32_patterns() -> Iterator[tuple[Pattern]]:
     return ((Pattern(bits),) for bits in [0x3F800000, *ties, 0x7F800000, 0xFF800000, *nans, *drawn])
 
 
-def _giving_patterns(answer: Callable[[int], object]) -> Callable[[int], object]:
-    """The reader's function, with its integers as patterns; which of the NaNs it gives is a matter of taste."""
-
-    @functools.wraps(answer, ("__name__",))
-    def giving(bits: int) -> object:
-        came = answer(bits)
-        if isinstance(came, float | np.floating):
-            raise TypeError(f"{came} is a float. One integer is wanted, as // and >> give it.")
-        try:
-            came = Pattern(operator.index(came))
-        except TypeError:
-            return came
-        kept = floats.kind(bits, "fp32") == "NaN" and 0 <= came < 2**16 and floats.kind(came, "bf16") == "NaN"
-        return Pattern(_bf16(bits)) if kept else came
-
-    giving.__name__ = name_of(answer)
-    return giving
+def _pattern(came: object, bits: int) -> object:
+    """An integer as a pattern; which of the NaNs it gives is a matter of taste."""
+    came = plain(came)
+    if not isinstance(came, int):
+        return came
+    kept = floats.kind(bits, "fp32") == "NaN" and 0 <= came < 2**16 and floats.kind(came, "bf16") == "NaN"
+    return Pattern(_bf16(bits) if kept else came)
 
 
 def _bf16(bits: int) -> int:
@@ -253,7 +197,7 @@ def _bf16(bits: int) -> int:
     return floats.encode(floats.decode(bits, "fp32"), "bf16")
 
 
-@function(_fp32_patterns, read=_giving_patterns)
+@function(_fp32_patterns, read=_pattern)
 def bf16_by_integers(bits: int) -> Answers:
     """A reader's fp32 pattern to bf16 pattern, in integers, against rounding by exact fractions."""
     right = Pattern(_bf16(bits))
@@ -262,11 +206,9 @@ def bf16_by_integers(bits: int) -> Answers:
     yield nearest, "The rounding is right. A NaN whose ones are all among the bits that go must stay a NaN."
     no_infinity = bits >> 16 | 0x40 if bits >> 23 & 0xFF == 0xFF else right
     yield no_infinity, "Infinity's exponent is all ones as well. NaN is what has a fraction besides."
+    yield bits / 2**16, "One integer is wanted, as // and >> give it."
     yield right << 16, "Those are 32 bits still. bf16 is the upper 16: shift."
-    truncated = bits >> 16
-    yield (
-        truncated,
-        "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest.",
-    )
+    cut = bits >> 16
+    yield cut, "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest."
     yield (bits + 0x8000) >> 16, "That sends every tie up. A tie goes to the pattern that ends in 0."
     yield (bits + 0x7FFF) >> 16, "That sends every tie down. A tie goes to the pattern that ends in 0."

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Mapping
+from statistics import fmean
 
 from course_utils import machines, predict
 from course_utils.checks.judging import Answers, function, value
@@ -15,18 +16,15 @@ from course_utils.quantities import Number
 def cheaper_order() -> Answers:
     """FLOPs of A @ B @ v in the cheaper order, for two 1,000 × 1,000 matrices and a column."""
     square, column = predict.matmul_flops(1000, 1000, 1000), predict.matmul_flops(1000, 1000, 1)
+    right = 2 * column
     yield (
-        2 * column,
+        right,
         "A @ (B @ v): two products of 2 × 1000 × 1000 × 1. The other order costs 500.5 times as much.",
     )
     yield square + column, "That is (A @ B) @ v, with a product of two matrices. Start from the other end."
     yield 2 * 1000 * 1999, "That is the exact count. By the convention, a product is 2BDK."
     yield square, "That is A @ B, which the cheaper order never computes."
-    yield (
-        column,
-        "That is one product, or multiplications alone. There are two products, "
-        "and each multiplication comes with an addition.",
-    )
+    yield column, "That is one product of the two, or multiplications alone: each comes with an addition."
 
 
 @value(wanted="days, within 1 %", tolerance=0.01)
@@ -36,23 +34,21 @@ def days() -> Answers:
     yield right, "6 × 174.6e9 × 300e9 / (1024 × 312e12 × 0.5) seconds, and 86,400 of them a day."
     yield right / 2, "That is at full peak, or with the sparse rate. Half of 312 TFLOP/s is what counts."
     at_sparse_peak = right / 4
-    yield (
-        at_sparse_peak,
-        "That is with the sparse rate and at full peak: dense is 312 TFLOP/s, and half of it counts.",
-    )
+    yield at_sparse_peak, "That is the sparse rate at full peak: dense is 312 TFLOP/s, and half of it counts."
     yield right / 3, "That is the forward pass alone: training takes 6 FLOPs for each parameter and token."
     yield right * predict.SECONDS_PER_DAY, "That is in seconds."
     yield right * 24, "That is in hours."
     yield right * 1024, "That is on one A100."
 
 
-@function(
-    [
-        (d, k, machine.peak("bf16"), float(machine.bytes_per_sec))
-        for machine in (MACHINES["H100 SXM"], MACHINES["A100 SXM"], MACHINES["L4"])
-        for d, k in ((4096, 4096), (4096, 16384), (2048, 8192))
-    ]
-)
+def _layers() -> Iterator[tuple[int, int, Number, Number]]:
+    """(D, K), FLOP/s and bytes/s."""
+    for machine in (MACHINES["H100 SXM"], MACHINES["A100 SXM"], MACHINES["L4"]):
+        for d, k in ((4096, 4096), (4096, 16384), (2048, 8192)):
+            yield d, k, machine.peak("bf16"), float(machine.bytes_per_sec)
+
+
+@function(_layers)
 def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) -> Answers:
     """The least B at which (B, D) @ (D, K) in bf16 is bound by arithmetic."""
 
@@ -64,27 +60,21 @@ def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) 
 
     right, ridge = least(2), flop_per_sec / bytes_per_sec
     yield right, "Nine layers on three machines, against a loop that tries B = 1, 2, 3, ..."
-    yield (
-        -int(-flop_per_sec // bytes_per_sec),
-        "That is the ridge. Input and result are read and written too, so it takes a larger B.",
-    )
+    at_ridge = math.ceil(ridge)
+    yield at_ridge, "That is the ridge. Input and result are read and written too, so it takes a larger B."
     yield right - 1, "One less, and memory is the limit still: round up."
     yield math.ceil(ridge * d * k / (d * k - ridge * d)), "The result has to be written, too."
-    yield (
-        least(4),
-        "That is with 4 bytes for each number, or without the additions. bf16 takes 2 bytes; an addition is a FLOP.",
-    )
+    yield least(4), "bf16 takes 2 bytes a number, not 4; and an addition is a FLOP, too."
     yield ridge * d * k / (d * k - ridge * (d + k)), "A batch is a whole number: round up."
 
 
-@function(
-    [
-        (3_500.0, 8e9, 32, 4096, 8192, 989.5e12),
-        (1_000.0, 70e9, 80, 8192, 8192, 989.5e12),
-        (200_000.0, 124e6, 12, 768, 1024, 312e12),
-    ],
-    tolerance=1e-6,
-)
+RUNS = [
+    *((3_500.0, 8e9, 32, 4096, 8192, 989.5e12), (1_000.0, 70e9, 80, 8192, 8192, 989.5e12)),
+    (200_000.0, 124e6, 12, 768, 1024, 312e12),
+]
+
+
+@function(RUNS, tolerance=1e-6)
 def utilisation(
     tokens_per_sec: Number, parameters: Number, layers: int, width: int, sequence: int, peak: Number
 ) -> Answers:
@@ -127,33 +117,17 @@ def _clouds() -> Iterator[tuple[Cloud]]:
 @function(_clouds, tolerance=0.01)
 def fitted_roofline(points: list[tuple[Number, Number]]) -> Answers:
     """A reader's (peak, bandwidth) from measured points, which lie on the roof or below it."""
-    rates, bandwidths = [rate for _, rate in points], [rate / x for x, rate in points]
-    peak, bandwidth = max(rates), max(bandwidths)
-    yield (
-        (peak, bandwidth),
-        "Three made-up machines, whose roofs are known. On a real one this finds the cache where products fit into it.",
-    )
-    by_intensity = sorted(points)
-    (first_x, first_rate), (_, last_rate) = by_intensity[0], by_intensity[-1]
-    yield (
-        (last_rate, first_rate / first_x),
-        "The outermost points need not lie on the roof. Every point says: the roof is no lower.",
-    )
+    rates, bandwidths = zip(*((rate, rate / x) for x, rate in sorted(points)), strict=True)
+    right = peak, bandwidth = max(rates), max(bandwidths)
+    yield right, "Three made-up roofs. On a real machine this finds the cache where products fit into it."
+    outermost = rates[-1], bandwidths[0]
+    yield outermost, "The outermost points need not lie on the roof. Every point says: the roof is no lower."
     half = len(points) // 2
-    means = _mean(rate for _, rate in by_intensity[half:]), _mean(rate / x for x, rate in by_intensity[:half])
-    below = "A mean lies below the roof, since a measurement can only fall short of it. Take the highest."
-    yield means, below
-    yield (
-        (peak, min(bandwidths)),
-        "The lowest is a point far to the right, or one that fell short. Each point says: no lower than this.",
-    )
-    yield (_mean(rates), _mean(bandwidths)), below
+    for means in ((fmean(rates[half:]), fmean(bandwidths[:half])), (fmean(rates), fmean(bandwidths))):
+        yield means, "A mean lies below the roof: a measurement can only fall short of it. Take the highest."
+    lowest = peak, min(bandwidths)
+    yield lowest, "The lowest lies far to the right, or fell short. Each point says: no lower than this."
     yield (bandwidth, peak), "That is (bandwidth, peak). The peak comes first."
-
-
-def _mean(numbers: Iterator[Number] | list[Number]) -> Number:
-    numbers = list(numbers)
-    return sum(numbers) / len(numbers)
 
 
 class Published(dict):
@@ -164,10 +138,12 @@ class Published(dict):
 
 
 def _published() -> Iterator[tuple[Published, Number]]:
+    openxla, deepbench = "H100 SXM, by OpenXLA", "V100 SXM2, by DeepBench"
+    h100, v100 = "H100 SXM", "V100 PCIe"
     for recording, dtype, machine in (
-        ("H100 SXM, by OpenXLA", "fp8", "H100 SXM"),
-        ("H100 SXM, by OpenXLA", "bf16", "H100 SXM"),
-        ("V100 SXM2, by DeepBench", "fp16", "V100 PCIe"),
+        (openxla, "fp8", h100),
+        (openxla, "bf16", h100),
+        (deepbench, "fp16", v100),
     ):
         seconds_by_size = machines.recordings()[recording].as_published(dtype)
         yield Published(seconds_by_size), MACHINES[machine].peak(dtype)
@@ -178,10 +154,7 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
     """The products among published ones that are faster than a dense peak allows, in the order of the table."""
     rates = {size: 2 * math.prod(size) / seconds for size, seconds in seconds_by_size.items()}
     right = [size for size, rate in rates.items() if rate > peak]
-    yield (
-        right,
-        "Six of OpenXLA's in fp8, none in bf16; and one of DeepBench's, had that V100 been a PCIe card.",
-    )
+    yield right, "Six of OpenXLA's in fp8, none in bf16; one of DeepBench's, had its V100 been a PCIe card."
     without_additions = [size for size, rate in rates.items() if rate > 2 * peak]
     yield without_additions, "A product has 2BDK FLOPs: each multiplication comes with an addition."
     of_half = [size for size, rate in rates.items() if rate > peak / 2]
@@ -194,10 +167,7 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
 @value(wanted="the name of a format, in quotes")
 def name_of_f32() -> Answers:
     """The format in which an H100 multiplies what a compiler calls f32."""
-    yield (
-        "tf32",
-        "tf32: fp32's reach and 11 bits of each number, on the tensor cores. 403 of 494.5 TFLOP/s.",
-    )
+    yield "tf32", "tf32: fp32's reach and 11 bits of each number, on tensor cores. 403 of 494.5 TFLOP/s."
     yield "fp32", "Then it would be six times as fast as its units can be."
     yield "bf16", "bf16's own products are twice as fast on the same GPU."
     yield "fp16", "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not."

@@ -13,8 +13,7 @@ from course_utils.checks.judging import Answers, function, value
 @value(wanted="the FLOPs of the backward pass through all three layers")
 def backward_flops() -> Answers:
     """Backward FLOPs of widths 512, 2048, 2048, 10 on 64 rows of plain data."""
-    flops = predict.mlp_flops(64, (512, 2048, 2048, 10))
-    forward, backward = flops["forward"], flops["backward"]
+    forward, backward = predict.mlp_flops(64, (512, 2048, 2048, 10)).values()
     yield backward, "Two products in each layer, without the first layer's gradient of the data."
     yield 2 * forward, "That is two products in every layer. The first one reads plain data."
     yield forward, "That is the forward pass."
@@ -52,26 +51,18 @@ def two_layers_by_hand(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> A
     yield (first.T, second.T), "A gradient has the shape of its weight: transpose it."
 
 
-@function(
-    [
-        (8, [4, 6, 5], ()),
-        (8, [4, 6, 5], (0,)),
-        (8, [4, 6, 5, 3, 7], (0, 1)),
-        (8, [4, 6, 5, 3, 7], (2,)),
-        (8, [4, 6, 5, 3, 7], (1, 3)),
-        (8, [4, 6, 5, 3, 7], (0, 1, 2, 3)),
-    ]
-)
+@function([(8, [4, 6, 5, 3, 7], frozen) for frozen in ((), (0,), (0, 1), (2,), (1, 3), (0, 1, 2, 3))])
 def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> Answers:
     """FLOPs of one training step with some layers frozen, anywhere."""
     right = _step_flops(batch, widths, frozen)
     yield right, "Six cases, with frozen layers in front, in the middle, at the end, and everywhere."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     trained = sum(flops for layer, flops in enumerate(layers) if layer not in frozen)
+    no_passing = sum(layers) + 2 * trained
+    first_trained = "and the first trained layer needs none for its input"
     yield (
-        sum(layers) + 2 * trained,
-        "A frozen layer still has to pass a gradient on, if something before it is trained; "
-        "and the first trained layer needs none for its input.",
+        no_passing,
+        f"A frozen layer still passes a gradient on to a trained one before it; {first_trained}.",
     )
     all_inputs = 2 * sum(layers) + trained - layers[0]
     yield all_inputs, "Nobody needs an input's gradient if nothing before it is trained."
@@ -96,19 +87,14 @@ def _step_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> i
     return total
 
 
-@function(
-    [
-        (32, [64, 256, 64], "relu"),
-        (32, [64, 256, 64], "gelu"),
-        (16, [8, 4, 4, 2], "gelu"),
-        (16, [8, 4, 4, 2], "relu"),
-        (1, [5, 3], "gelu"),
-    ]
-)
+NETWORKS = [(32, [64, 256, 64]), (16, [8, 4, 4, 2]), (1, [5, 3])]
+
+
+@function([(*network, nonlinearity) for network in NETWORKS for nonlinearity in ("relu", "gelu")])
 def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
     """Bytes that autograd keeps of a deep network in fp32, by its nonlinearity."""
     right = predict.mlp_activation_bytes(batch, widths, nonlinearity=nonlinearity).total
-    yield right, "Five networks, as the storages that autograd really keeps."
+    yield right, "Six networks, as the storages that autograd really keeps."
     inputs, hidden = 4 * batch * sum(widths[:-1]), 4 * batch * sum(widths[1:-1])
     yield inputs, "GELU keeps its own input as well; ReLU shares its result with the next layer."
     yield inputs + hidden, "ReLU keeps its result, which is the next layer's input: once for both."
@@ -125,18 +111,12 @@ def low_rank_flops() -> Answers:
     width, rank = 4096, 16
     full, narrow = 2 * width**2, 2 * (2 * width * rank)
     right = 2 * full + 3 * narrow
-    yield (
-        right,
-        "2 of 3 products for the frozen matrix, 3 of 3 for the two narrow ones: "
-        f"{right / (3 * full):.2f} of what training the matrix itself takes.",
-    )
+    share = f"{right / (3 * full):.2f} of what training the matrix itself takes"
+    yield right, f"2 of 3 products for the frozen matrix, 3 of 3 for the two narrow ones: {share}."
     all_three = 3 * full + 3 * narrow
     yield all_three, "The frozen matrix has no gradient of its own: two products of three remain."
     forward_alone = full + 3 * narrow
-    yield (
-        forward_alone,
-        "The frozen matrix still has to pass the gradient on: what lies before it is trained too.",
-    )
+    yield forward_alone, "The frozen matrix passes the gradient on: what lies before it is trained too."
     yield 3 * narrow, "The frozen matrix takes part, too: forward, and to pass the gradient on."
     yield 2 * full + 2 * narrow, "The narrow matrices are trained: three products each."
     yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."

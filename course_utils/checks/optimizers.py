@@ -1,12 +1,15 @@
 """The exercises of notebook 06."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
 from course_utils import predict
 from course_utils.checks.judging import Answers, function, outcome, value
 from course_utils.quantities import Number
+
+Brake = Callable[[torch.Tensor], torch.Tensor]
 
 
 @value(wanted="the bytes that each of the 64 machines holds", tolerance=1e-6)
@@ -50,34 +53,18 @@ def last_token(tokens: list[int], sequence: int) -> Answers:
     yield right[::sequence], "Windows may overlap: one begins at each token that leaves room."
 
 
-Update = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+def _brake(second: torch.Tensor) -> torch.Tensor:
+    return second.sqrt() + 1e-8
 
 
 def _adamw(
-    p: torch.Tensor,
-    g: torch.Tensor,
-    m: torch.Tensor,
-    v: torch.Tensor,
-    t: int,
-    lr: Number,
-    decay: Number,
-    *,
-    betas: tuple[Number, Number] = (0.9, 0.999),
-    correct: bool = True,
-    inside: bool = False,
-    coupled: bool = False,
-    summed: bool = False,
-    rootless: bool = False,
-) -> Update:
+    state: tuple, *, b1: Number = 0.9, b2: Number = 0.999, weight: Number = 0.1, brake: Brake = _brake
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """A step of AdamW, or with one thing at a time done wrongly."""
-    b1, b2 = betas
-    g = g + decay * p if coupled else g
-    m = b1 * m + (1 if summed else 1 - b1) * g
-    v = b2 * v + (1 - b2) * g * g
-    first, second = (m / (1 - b1**t), v / (1 - b2**t)) if correct else (m, v)
-    brake = (second + 1e-8).sqrt() if inside else (second if rootless else second.sqrt()) + 1e-8
-    kept = p if coupled else p * (1 - lr * decay)
-    return kept - lr * first / brake, m, v
+    p, g, m, v, t, lr, decay = state
+    m, v = b1 * m + weight * g, b2 * v + (1 - b2) * g * g
+    first, second = m / (1 - b1**t), v / (1 - b2**t)
+    return p * (1 - lr * decay) - lr * first / brake(second), m, v
 
 
 def _states() -> list[tuple]:
@@ -102,54 +89,50 @@ def adamw_step(
 ) -> Answers:
     """(parameter, average, average of squares) after one step of AdamW."""
     state = p, g, m, v, t, lr, decay
-    new_p, new_m, new_v = right = _adamw(*state)
+    new_p, new_m, new_v = right = _adamw(state)
     yield right, "Five steps: a first and a later one, a tiny gradient, with decay, and with decay alone."
-    uncorrected = _adamw(*state, correct=False)
+    uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # after endless steps nothing is corrected
     yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
-    yield _adamw(*state, inside=True), "Epsilon stands outside the root."
-    yield (
-        _adamw(*state, coupled=True),
-        "AdamW takes the decay off the parameter itself; added to the gradient, it is Adam with L2.",
-    )
-    one_later = _adamw(p, g, m, v, t + 1, lr, decay)
+    inside = _adamw(state, brake=lambda second: (second + 1e-8).sqrt())
+    yield inside, "Epsilon stands outside the root."
+    l2 = _adamw((p, g + decay * p, m, v, t, lr, 0.0))
+    yield l2, "AdamW takes the decay off the parameter itself; added to the gradient, it is Adam with L2."
+    one_later = _adamw((p, g, m, v, t + 1, lr, decay))
     yield one_later, "t counts from 1: the first step divides by 1 - beta."
-    summed = _adamw(*state, summed=True)
+    summed = _adamw(state, weight=1.0)
     yield summed, "The new gradient has the weight 1 - beta, so that the average is one."
-    exchanged = _adamw(*state, betas=(0.999, 0.9))
+    exchanged = _adamw(state, b1=0.999, b2=0.9, weight=0.001)
     yield exchanged, "0.9 is for the average, 0.999 for the average of squares."
-    rootless = _adamw(*state, rootless=True)
+    rootless = _adamw(state, brake=lambda second: second + 1e-8)
     yield rootless, "Divide by the root of the average of squares, not by the average itself."
     uphill = 2 * p * (1 - lr * decay) - new_p
     yield (uphill, new_m, new_v), "That goes up the slope: the step is taken off."
     corrected = new_p, new_m / (1 - 0.9**t), new_v / (1 - 0.999**t)
     yield corrected, "Give back the averages as they are kept; the corrected ones serve this step alone."
     yield (new_p, new_v, new_m), "The order is (p, m, v)."
-    without_rate = _adamw(p, g, m, v, t, lr, decay / lr)
+    without_rate = _adamw((p, g, m, v, t, lr, decay / lr))
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
-    without_decay = _adamw(p, g, m, v, t, lr, 0.0)
+    without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by lr × decay."
 
 
-@function(
-    [
-        ([[3.0, 4.0]], 1.0),
-        ([[3.0], [0.0, 4.0]], 1.0),
-        ([[30.0], [40.0], [0.0]], 10.0),
-        ([[0.3], [0.4]], 1.0),
-        ([[0.0, 0.0]], 1.0),
-    ],
-    tolerance=1e-5,
-)
+TO_CLIP = [([[3.0, 4.0]], 1.0), ([[3.0], [0.0, 4.0]], 1.0), ([[30.0], [40.0], [0.0]], 10.0)]
+LEFT_AS_THEY_ARE = [([[0.3], [0.4]], 1.0), ([[0.0, 0.0]], 1.0)]
+
+
+@function([*TO_CLIP, *LEFT_AS_THEY_ARE], tolerance=1e-5)
 def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
     """Gradients scaled together so that their norm is at most max_norm."""
+
+    norm = _norm(gradients)
 
     def times(scale: Number) -> list[list[Number]]:
         return [[scale * x for x in gradient] for gradient in gradients]
 
-    norm = _norm(gradients)
+    right = times(min(1.0, max_norm / norm) if norm else 1.0)
     yield (
-        times(min(1.0, max_norm / norm) if norm else 1.0),
-        "One tensor, two, three, another limit, a norm below the limit, and gradients that are all 0.",
+        right,
+        "One tensor, two, three, another limit, a norm below it, and gradients that are all 0.",
     )
     each_alone = [[min(1.0, max_norm / (_norm([one]) or 1.0)) * x for x in one] for one in gradients]
     yield each_alone, "One norm for all gradients together, so that their direction stays."

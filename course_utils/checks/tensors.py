@@ -1,9 +1,10 @@
 """The exercises of notebook 02."""
 
+from collections.abc import Iterator
+
 import torch
 
-from course_utils import layout
-from course_utils.checks.judging import Answers, function, outcome, value
+from course_utils.checks.judging import Answers, NotYetError, function, outcome, value
 from course_utils.checks.judging.sentences import shown
 
 VIEW = torch.arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1]
@@ -18,41 +19,32 @@ def _parts(answer: object) -> object:
         advice = "A number in the brackets drops its dimension; a slice like [1:] keeps it."
         if len(answer[0]) == 2:
             advice = "transpose(0, 2) makes (4, 3, 2) of it; [1:] leaves 3 of the 4."
-        raise ValueError(f"{shown(answer)} is not it: the shape is another. {advice}")
+        raise NotYetError(f"{shown(answer)} is not it: the shape is another. {advice}")
     return answer
 
 
 @value(wanted="a tuple (shape, stride, offset), like ((2, 3), (3, 1), 0)", read=_parts)
 def metadata() -> Answers:
     """(shape, stride, offset) of arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1], by hand."""
-    shape, stride, offset = tuple(VIEW.shape), VIEW.stride(), VIEW.storage_offset()
+    right = shape, stride, offset = tuple(VIEW.shape), VIEW.stride(), VIEW.storage_offset()
     yield (
-        (shape, stride, offset),
+        right,
         "transpose: strides (1, 4, 12). [1:] adds 1 to the offset, the last 1 adds 12 and drops its dimension.",
     )
-    for wrong_offset, advice in (
-        (0, "The slice starts at 1 and the last index is 1: both move the offset."),
-        (1, "The index in the last place steps along stride 12, so it adds 12."),
-        (12, "The slice [1:] starts one step along the first dimension: its stride is 1."),
-    ):
-        yield (shape, stride, wrong_offset), advice
-    for wrong_stride, advice in (
-        ((3, 1), "Those are the strides of a fresh tensor. A view keeps those of its base."),
-        ((4, 1), "transpose exchanges the first stride with the last: (12, 4, 1) becomes (1, 4, 12)."),
-        ((12, 4), "transpose comes first: (12, 4, 1) becomes (1, 4, 12), and then [..., 1] drops the last."),
-    ):
-        yield (shape, wrong_stride, offset), advice
+    yield (shape, stride, 0), "The slice starts at 1 and the last index is 1: both move the offset."
+    yield (shape, stride, 1), "The index in the last place steps along stride 12, so it adds 12."
+    yield (shape, stride, 12), "The slice [1:] starts one step along the first dimension: its stride is 1."
+    yield (shape, (3, 1), offset), "Those are the strides of a fresh tensor. A view keeps those of its base."
+    transposed = "(12, 4, 1) becomes (1, 4, 12)"
+    yield (shape, (4, 1), offset), f"transpose exchanges the first stride with the last: {transposed}."
+    yield (shape, (12, 4), offset), f"transpose comes first: {transposed}, and then [..., 1] drops the last."
 
 
 @value(wanted="the bytes that stay allocated")
 def kept_alive() -> Answers:
     """Bytes that stay allocated for logits[:, -1] of (32, 1024, 50257) in bf16."""
     whole = 32 * 1024 * 50257 * 2
-    yield (
-        whole,
-        "The whole storage: 32 × 1024 × 50257 × 2 bytes, 1024 times what the slice sees. "
-        "logits[:, -1].clone() would keep 3.2 MB.",
-    )
+    yield whole, "The whole storage: 32 × 1024 × 50257 × 2 bytes. logits[:, -1].clone() would keep 3.2 MB."
     yield whole // 1024, "That is what the slice sees. A view keeps the whole storage."
     yield whole * 2, "bf16 takes 2 bytes."
     yield whole // 2, "That is the number of elements. bf16 takes 2 bytes each."
@@ -64,54 +56,36 @@ def kept_alive() -> Answers:
 
 
 class Numbers(list):
-    """A matrix's whole storage as a list, that shows itself briefly."""
-
-    def __init__(self, matrix: torch.Tensor) -> None:
-        numbers = layout.owned_bytes(matrix) // matrix.element_size()
-        super().__init__(
-            torch.empty(0, dtype=matrix.dtype).set_(matrix.untyped_storage(), 0, (numbers,)).tolist()
-        )
-        self.tensor = matrix
+    """A whole storage, that shows itself briefly."""
 
     def __repr__(self) -> str:
         return f"[{self[0]}, {self[1]}, … {self[-1]}]"
 
 
-BASE = torch.arange(60, 120).view(6, 10)
-MATRICES = (
-    BASE,
-    BASE.t(),
-    BASE[2:, 3:],
-    BASE[:, ::3],
-    BASE[4].expand(5, 10),
-    BASE.flatten()[7:].unfold(0, 4, 2),
-    BASE[::2, 1::4].t(),
-)
+def _places() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
+    """In the first row, in the second and in the last, of matrices in one storage."""
+    storage = torch.arange(60, 120)
+    base = storage.view(6, 10)
+    slices = base[2:, 3:], base[:, ::3], base[4].expand(5, 10)
+    for m in (base, base.t(), *slices, storage[7:].unfold(0, 4, 2), base[::2, 1::4].t()):
+        for i, j in ((0, 0), (1, 2), (m.shape[0] - 1, m.shape[1] - 1)):
+            yield Numbers(storage.tolist()), m.stride(), m.storage_offset(), i, j
 
 
-@function(
-    [
-        (Numbers(m), m.stride(), m.storage_offset(), i, j)
-        for m in MATRICES
-        for i, j in ((0, 0), (1, 2), (m.shape[0] - 1, m.shape[1] - 1))
-    ]
-)
+@function(_places)
 def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: int) -> Answers:
     """An element of a matrix from its storage, its strides and its offset."""
+    right = torch.tensor(storage).as_strided((i + 1, j + 1), stride, offset)[i, j].item()
+    yield right, "A fresh matrix, a transpose, slices, an expanded row, windows, and a transpose of a slice."
+    row_by_row = storage[i * stride[0] + j]
     yield (
-        storage.tensor[i, j].item(),
-        "A fresh matrix, a transpose, slices, an expanded row, overlapping windows, and a transpose of a slice.",
+        row_by_row,
+        "Neighbours in a row lie side by side in a fresh matrix only: use both strides, and the offset.",
     )
     at = i * stride[0] + j * stride[1]
-    yield (
-        storage[i * stride[0] + j],
-        "Neighbours in a row lie next to each other in a fresh matrix only: use both strides, and the offset.",
-    )
     yield storage[at], "That is right up to here. A slice begins somewhere inside the storage: at its offset."
-    yield (
-        outcome(lambda: storage[i][j]),
-        "The storage is one flat list, whatever the matrix looks like: one number in the brackets.",
-    )
+    twice = outcome(lambda: storage[i][j])
+    yield twice, "The storage is one flat list, whatever the matrix looks like: one number in the brackets."
     swapped = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
     yield swapped, "i counts rows, so it steps by the first stride."
 
@@ -120,11 +94,8 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
 def windows(n: int, width: int, step: int) -> Answers:
     """(shape, stride) of all windows of a width, so many apart, in n contiguous numbers."""
     torchs = torch.arange(n).unfold(0, width, step)
-    shape, stride = tuple(torchs.shape), torchs.stride()
-    yield (
-        (shape, stride),
-        "Seven cases against torch's own unfold, windows that touch and windows that leave gaps among them.",
-    )
+    right = shape, stride = tuple(torchs.shape), torchs.stride()
+    yield right, "Seven cases against torch's unfold, windows that touch and that leave gaps among them."
     fewer = ((n - width) // step, width)
     yield (fewer, stride), "One window short: the first starts at 0, the last at n - width or just before."
     without_overlap = (n // width, width), (width, 1)
@@ -153,29 +124,20 @@ SHAPES_AND_STRIDES = [
 @function(SHAPES_AND_STRIDES)
 def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     """Whether view(-1) is possible, from shape and stride."""
-    t = torch.empty_strided(shape, stride, device="meta")
     right = _views_flat(shape, stride)
-    yield (
-        right,
-        "Sixteen shapes and strides, with sizes of 1 and strides of 0 among them, as torch answers.",
-    )
-    contiguous = t.is_contiguous()
+    yield right, "Sixteen shapes and strides, with sizes of 1 and strides of 0 among them, as torch answers."
+    contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
     yield contiguous, "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not, and flattens."
     pairs = [stride[n] == shape[n + 1] * stride[n + 1] for n in range(len(shape) - 1)]
     merge = all(pairs)
     yield merge, "A dimension of size 1 is never stepped along: leave it out before you compare neighbours."
     falling = list(stride) == sorted(stride, reverse=True)
-    yield (
-        falling,
-        "Falling strides are not enough: a step along one has to be a walk through the whole next.",
-    )
+    yield falling, "Falling strides are not enough: a step along one has to be a walk through the whole next."
     yield all(pairs[:1]), "Every pair of neighbours has to merge, not the first one alone."
     last_pair = _views_flat(shape[-2:], stride[-2:])
     yield last_pair, "Every pair of neighbours has to merge, not the last one alone."
-    yield (
-        right and all(stride),
-        "A stride of 0 is compared like any other: in (3, 4) with (0, 0) a step and a walk are both 0.",
-    )
+    no_zero = right and all(stride)
+    yield no_zero, "A stride of 0 is compared like any other: in (3, 4) with (0, 0) step and walk are both 0."
     yield True, "That is what reshape does, by copying."
 
 

@@ -1,10 +1,9 @@
 """Answers to the exercises of notebook 08."""
 
-import functools
 import math
 import os
-import shutil
-import tempfile
+import uuid
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +18,17 @@ def overwrite(path, pieces):
         file.writelines(pieces)
 
 
-def beside_and_rename(
-    path, pieces, *, flush=True, clear=True, rename=os.replace, swallow=False, sync="fsync"
+def write(
+    path, pieces, *, beside="beside", flush=True, sync="fsync", rename=Path.replace, clear=True, swallow=False
 ):
-    beside = path.with_name("beside")
+    """Right, or with one thing done wrongly."""
+    beside = path.parent.joinpath(beside).resolve()
     try:
         with open(beside, "wb") as file:
             file.writelines(pieces)
-            file.flush()
             if flush:
+                file.flush()
+            if sync:
                 getattr(os, sync)(file.fileno())
         rename(beside, path)
     except BaseException:
@@ -37,38 +38,14 @@ def beside_and_rename(
             raise
 
 
-def gone_before_it_is_there(path, pieces):
-    beside_and_rename(path, pieces, rename=lambda new, old: (old.unlink(missing_ok=True), new.rename(old)))
-
-
-def by_way_of_another_folder(path, pieces):
-    with tempfile.TemporaryDirectory() as elsewhere:
-        beside = Path(elsewhere) / "new"
-        with open(beside, "wb") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.move(beside, path)
-
-
-def flushed_to_nowhere(path, pieces):
-    """What Python has not handed to the system yet, the system cannot hand to the disk."""
-    beside = path.with_name("beside")
-    try:
-        with open(beside, "wb") as file:
-            file.writelines(pieces)
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError:
-        beside.unlink()
-        raise
+def gone_before_it_is_there(new, old):
+    old.unlink(missing_ok=True)
+    new.rename(old)
 
 
 def in_memory_first(path, pieces):
     """Nothing is written before all is there, and then in place."""
-    whole = b"".join(pieces)
-    with open(path, "wb") as file:
-        file.write(whole)
+    overwrite(path, [b"".join(pieces)])
 
 
 def with_path_methods(path, pieces):
@@ -92,20 +69,19 @@ def peak(layers, inputs, block, segment):
 
 
 TRIED: dict[Check, Tried] = {
-    check.checkpoint_bytes: Tried(wrong=((95e9, "close, but"), (95, "too small"))),
     check.interval: Tried(right=(lambda c, n, days: math.sqrt(172_800 * c * days / n),)),
     check.write_whole: Tried(
-        right=(with_path_methods, functools.partial(beside_and_rename, sync="fdatasync")),
+        right=(with_path_methods, partial(write, sync="fdatasync")),
         wrong=(
             (overwrite, "neither all of the old"),
-            (gone_before_it_is_there, "the old file is gone before"),
-            (by_way_of_another_folder, "write in the same folder"),
-            (flushed_to_nowhere, "file.flush() hands it to the system"),
+            (partial(write, rename=gone_before_it_is_there), "the old file is gone before"),
+            (partial(write, beside=f"../{uuid.uuid4()}"), "write in the same folder"),
+            (partial(write, flush=False), "file.flush() hands it to the system"),
             (in_memory_first, "it writes in place"),
-            (functools.partial(beside_and_rename, flush=False), "os.fsync(file.fileno()), called so"),
-            (functools.partial(beside_and_rename, clear=False), "is left beside"),
-            (functools.partial(beside_and_rename, swallow=True), "go on to the caller"),
-            (lambda p, b: beside_and_rename(p, list(b)[:-2]), "b'the new ', and should hold"),
+            (partial(write, sync=None), "os.fsync(file.fileno()), called so"),
+            (partial(write, clear=False), "is left beside"),
+            (partial(write, swallow=True), "go on to the caller"),
+            (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
             (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
         ),
     ),

@@ -37,7 +37,10 @@ TRIED: dict[Check, Tried] = {
     ),
     check.block_gib: Tried(
         right=(np.float32(2.25),),
-        wrong=((2.2, "close, but"), (3, "too large. Wanted"), ("2.25 GiB", "without quotes")),
+        wrong=(
+            *((2.2, "close, but"), (3, "too large. Wanted"), (1, "too small")),
+            ("2.25 GiB", "without quotes or a unit"),
+        ),
     ),
     check.stall: Tried(right=(stops_at, lambda *case: int(stops_at(*case)) or stops_at(*case))),
     check.scale_for_e4m3: Tried(

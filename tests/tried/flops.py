@@ -28,7 +28,6 @@ def faster(seconds_by_size, peak):
 
 
 TRIED: dict[Check, Tried] = {
-    check.cheaper_order: Tried(wrong=((4_000, "too small"),)),
     check.days: Tried(
         right=(22.7, 22.9),
         wrong=((11.4, "Half of 312"), (23.4, "close, but"), ("23 days", "write it without quotes")),
@@ -52,5 +51,4 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.impossible_products: Tried(right=(faster,)),
-    check.name_of_f32: Tried(wrong=((19, "the name of a format"),)),
 }

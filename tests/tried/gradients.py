@@ -33,7 +33,6 @@ def kept(batch, widths, nonlinearity):
 
 
 TRIED: dict[Check, Tried] = {
-    check.backward_flops: Tried(wrong=((1_210_000_000, "rounded"),)),
     check.two_layers_by_hand: Tried(
         right=(by_hand, by_autograd),
         wrong=(

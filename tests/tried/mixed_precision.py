@@ -42,10 +42,6 @@ def in_place(x, generator):
     return (bits & ~0xFFFF).view(torch.float32).bfloat16()
 
 
-def at_the_first_generator(x, generator):
-    return by_chance(x, generator) if generator.initial_seed() == 1 else None
-
-
 TRIED: dict[Check, Tried] = {
     check.moves: Tried(
         right=(lambda w, u: (torch.tensor(w) + u).bfloat16().item() != w,),
@@ -72,7 +68,6 @@ TRIED: dict[Check, Tried] = {
             (in_place, "Change nothing in place"),
             (lambda x, g: x[0].item(), "A tensor is wanted"),
             (lambda x, g: x.bfloat16() * math.nan, "NaN is among the results"),
-            (at_the_first_generator, "with another generator"),
         ),
     ),
 }

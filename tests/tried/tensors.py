@@ -25,7 +25,6 @@ TRIED: dict[Check, Tried] = {
             (13, "(shape, stride, offset)"),
         ),
     ),
-    check.kept_alive: Tried(wrong=((3.29e9, "rounded or left out"),)),
     check.element: Tried(
         right=(lambda s, stride, offset, i, j: s[sum(np.multiply(stride, (i, j))) + offset],),
         wrong=((lambda s, st, o, i, j: s[o + i * st[0] + j], "use both strides"),),

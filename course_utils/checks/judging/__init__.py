@@ -5,5 +5,6 @@ answers are the same; `sentences` puts into words what came; `verdict` is what a
 """
 
 from course_utils.checks.judging.exercises import Answers, call, function, objection, outcome, value
+from course_utils.checks.judging.verdict import NotYetError
 
-__all__ = ["Answers", "call", "function", "objection", "outcome", "value"]
+__all__ = ["Answers", "NotYetError", "call", "function", "objection", "outcome", "value"]

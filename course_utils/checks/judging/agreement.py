@@ -17,6 +17,8 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
         a = list(a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(agree(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(b, bool) and isinstance(plain(a), int):  # 1 says True, too
+        return plain(a) == b
     return same(a, b) or near(a, b, tolerance)
 
 
@@ -27,6 +29,11 @@ def is_number(x: object) -> bool:
 
 def same(a: object, b: object) -> bool:
     """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is, or list or tuple, does not matter."""
+    tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+    if (
+        tensors and (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(a, b)
+    ):  # quickly, where there are many
+        return True
     a, b = plain(a), plain(b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))

@@ -12,7 +12,10 @@ from course_utils.checks.judging.agreement import agree, is_number, near, plain
 from course_utils.quantities import Number
 
 NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
-IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
+
+
+class InPlaceError(Exception):
+    """A function has changed what it was given."""
 
 
 def shown(x: object) -> str:
@@ -39,38 +42,45 @@ def _written(x: object) -> str:
     return f"{x:.6g}" if isinstance(x, float) and len(words) > 9 else words
 
 
-def argument(x: object) -> str:
-    """A value between the brackets of a call."""
-    return f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x)
+def called(function: Callable[..., object], case: tuple) -> str:
+    """How the reader's function was called."""
+    arguments = (f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x) for x in case)
+    return f"{name_of(function)}({', '.join(arguments)})"
 
 
-def beginning(answer: object) -> str:
-    """The answer at the beginning of a sentence."""
-    words = shown(answer)
-    return words.replace("a", "A", 1) if words.startswith(("a ", "an ")) else words
+def off(answer: object, expected: object) -> str:
+    """What is said of a value that nobody thought of."""
+    number, words = plain(answer), shown(answer)
+    beginning = f"A{words[1:]}" if words.startswith(("a ", "an ")) else words
+    if not is_number(expected):
+        return f"{beginning} is not it."
+    if not is_number(number):
+        advice = ": write it without quotes or a unit" if isinstance(number, str) else ""
+        return f"{beginning} is not one plain number{advice}."
+    if number != number:  # which holds of NaN alone
+        return NO_NUMBER
+    if near(number, expected, 0.03):
+        return f"{words} is close, but something is rounded or left out."
+    return f"{words} is too {'large' if number > expected else 'small'}."
 
 
 def gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
     """What came and what was expected, down to the part that differs."""
-    pair = isinstance(came, list | tuple) and isinstance(expected, list | tuple)
-    if pair and len(came) == len(expected) and any(isinstance(x, torch.Tensor) for x in expected):
+    if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
         places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
         parts = zip(came, expected, places, strict=False)
         came, expected, part = next(p for p in parts if not agree(*p[:2], tolerance))
-    gave = f"gave{part} {shown(came)}"
-    if (
-        not (isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor))
-        or came.shape != expected.shape
-    ):
-        alike = shown(came) == shown(expected)
-        return (
-            f"gave{part} {came!r}; expected {expected!r}" if alike else f"{gave}; expected {shown(expected)}"
-        )
+    tensors = isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor)
+    gave, wanted = f"gave{part} {shown(came)}", shown(expected)
+    if not tensors and shown(came) == wanted:  # they differ beyond six digits
+        return f"gave{part} {came!r}; expected {expected!r}."
+    if not tensors or came.shape != expected.shape:
+        return f"{gave}; expected {wanted}."
     if came.isnan().any():
-        return f"{gave} with NaN among its numbers"
+        return f"{gave} with NaN among its numbers."
     if came.dtype == torch.bool or came.is_complex():
-        return f"{gave} and {came.dtype}; expected {expected.dtype}"
-    return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}"
+        return f"{gave} and {came.dtype}; expected {expected.dtype}."
+    return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}."
 
 
 def advice_on_kind(came: object, expected: object) -> str:
@@ -84,20 +94,23 @@ def advice_on_kind(came: object, expected: object) -> str:
     if isinstance(came, Iterator):
         return "Give back the whole at once: return instead of yield, and list(...) around a map or a zip."
     if isinstance(expected, bool):
-        return "" if isinstance(came, bool) else "True or False is wanted."
+        return "" if isinstance(came, int) and came in (0, 1) else "True or False is wanted."
     if _has_nan(came) and not _has_nan(expected):
         return NO_NUMBER
     if wants_tensor:
         return "" if isinstance(given, torch.Tensor) else "A tensor is wanted."
-    of_tensors = isinstance(expected, list | tuple) and any(isinstance(x, torch.Tensor) for x in expected)
-    parts = isinstance(came, list | tuple) and not (of_tensors and isinstance(given, torch.Tensor))
-    if isinstance(expected, list | tuple) and not parts:
-        return "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
     if isinstance(expected, list | tuple):
+        wanted = "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
+        if not isinstance(came, list | tuple) or (_has_tensors(expected) and isinstance(given, torch.Tensor)):
+            return wanted
         return "" if len(came) == len(expected) else f"It has {len(came)} parts; {len(expected)} are wanted."
     if is_number(expected) and not is_number(came):
         return "One plain number is wanted."
     return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
+
+
+def _has_tensors(x: object) -> bool:
+    return isinstance(x, list | tuple) and any(isinstance(part, torch.Tensor) for part in x)
 
 
 def _has_nan(x: object) -> bool:
@@ -117,6 +130,8 @@ def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
 
 def stopped(function: Callable[..., object], error: BaseException) -> str:
     """How it stopped, as a sentence: the reader's line and not our stack, and the first line of what Python says."""
+    if isinstance(error, InPlaceError):
+        return "changed what it was given. Change nothing in place: make a new one."
     code = getattr(inspect.unwrap(function), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]

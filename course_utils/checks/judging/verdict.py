@@ -8,6 +8,10 @@ from course_utils.figures import COLOURS
 COLOUR = {"not attempted yet": COLOURS["limit"], "right": "#00875f", "not yet": COLOURS["alarm"]}
 
 
+class NotYetError(Exception):
+    """An answer is not right yet: the sentences that the reader is told."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What the reader is told."""
