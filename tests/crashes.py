@@ -5,15 +5,15 @@
 
 import itertools
 import json
-import mmap
+import multiprocessing
 import os
 import resource
 import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections import namedtuple
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -25,6 +25,7 @@ from course_utils.training import long_run
 ROOT = Path(__file__).parents[1]
 NUMBERS = 300_000  # of each of the two tensors that savers save: some milliseconds of writing
 Life = namedtuple("Life", "said killed phase")
+FORKING = multiprocessing.get_context("fork")
 
 
 class Nursery:
@@ -68,11 +69,10 @@ def save_steps(say, folder):
         say(step)
 
 
-def save_one_file(say, path, naively=False):
+def save_one_file(say, path):
     """Again and again to one path."""
-    first = 0 if naively or not Path(path).exists() else checkpoints.load(path)["step"] + 1
-    for step in itertools.count(first):
-        (overwrite if naively else checkpoints.save)(path, state_of(step))
+    for step in itertools.count(checkpoints.load(path)["step"] + 1 if Path(path).exists() else 0):
+        checkpoints.save(path, state_of(step))
         say(step)
 
 
@@ -92,14 +92,8 @@ def save_beside_another(say, folder):
     say(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 
 
-def overwrite(path, state):
-    """As one would without a thought for crashes."""
-    with Path(path).open("wb") as file:
-        contents.write(file, *contents.packed(state))
-
-
 def die_at(say, folder, step, event, naively=False):
-    """Save a step, and be killed just before the event-th call of the system or of a file's method."""
+    """Save a step, or naively overwrite it, and be killed just before the event-th call of the system or of a file."""
     events = itertools.count(1)
 
     def watch(_frame, kind, function):
@@ -111,7 +105,8 @@ def die_at(say, folder, step, event, naively=False):
     state = state_of(step)
     sys.setprofile(watch)
     if naively:
-        overwrite(Path(folder) / f"step-{step:08d}.ckpt", state)
+        with Path(folder, f"step-{step:08d}.ckpt").open("wb") as file:
+            contents.write(file, *contents.packed(state))
     else:
         checkpoints.save_step(folder, step, state, keep=1)
     sys.setprofile(None)
@@ -145,40 +140,28 @@ def main():
 
 
 def one_life(work, words, delay_s, order):
-    phase = mmap.mmap(-1, 16)  # both processes see it
-    ear, mouth = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(ear)
-        status = 1
-        try:
-            note_phases(phase)
-            globals()[work](lambda word: os.write(mouth, json.dumps(word).encode() + b"\n"), **order)
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    os.close(mouth)
-    said = b""
-    while words is None or said.count(b"\n") < words:
-        heard = os.read(ear, 2**16)
-        if not heard:
-            break
-        said += heard
-    else:
+    ear, mouth = FORKING.Pipe(duplex=False)
+    phase = FORKING.RawArray("c", 16)  # both processes see it
+    child = FORKING.Process(target=lived, args=(work, mouth.send, phase, order))
+    child.start()
+    mouth.close()
+    said = []
+    with suppress(EOFError):
+        while len(said) != words:
+            said.append(ear.recv())
         time.sleep(delay_s)
-        os.kill(child, signal.SIGKILL)
-    while heard := os.read(ear, 2**16):
-        said += heard
-    os.close(ear)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status not in (0, -signal.SIGKILL):
-        raise RuntimeError(f"{work} ended with status {status}.")
-    lines = said.splitlines()
-    return Life(
-        [json.loads(line) for line in lines], status != 0, phase[:].rstrip(b"\0").decode() or "beginning"
-    )
+        child.kill()
+        while True:
+            said.append(ear.recv())
+    child.join()
+    if child.exitcode not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"{work} ended with status {child.exitcode}.")
+    return Life(said, child.exitcode != 0, phase.value.decode() or "beginning")
+
+
+def lived(work, say, phase, order):
+    note_phases(phase)
+    globals()[work](say, **order)
 
 
 def note_phases(phase):
@@ -186,16 +169,16 @@ def note_phases(phase):
 
     def noted(function, name):
         def work(*given):
-            phase[:] = name.encode().ljust(16, b"\0")
+            phase.value = name
             result = function(*given)
-            phase[:] = b"elsewhere".ljust(16, b"\0")
+            phase.value = b"elsewhere"
             return result
 
         return work
 
-    contents.write = noted(contents.write, "writing")
-    os.fsync = noted(os.fsync, "flushing")
-    os.replace = noted(os.replace, "renaming")
+    contents.write = noted(contents.write, b"writing")
+    os.fsync = noted(os.fsync, b"flushing")
+    os.replace = noted(os.replace, b"renaming")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from course_utils import checkpoints, measure
 from course_utils.training import long_run
 from tests import crashes
 
-KILLS_OF_A_RUN, KILLS_OF_SAVERS = 40, 20
+KILLS_OF_A_RUN, KILLS_OF_SAVERS = 20, 12
 UNTIL, EVERY = 100, 1
 MOST_S = 0.010  # after its last word: about as long as a save or two steps take
 
@@ -96,22 +96,15 @@ def test_what_a_killed_saver_had_saved_is_there_and_whole(nursery, tmp_path, wor
         assert life.killed
         phases[life.phase] += 1
         last = max([last, *life.said])
-        if work == "save_steps":
-            found = checkpoints.newest(tmp_path)
-            if found is None:
-                assert last == -1
-                continue
-            assert found.passed_over == ()
-            step, state = found.step, found.state
-        elif not (tmp_path / "one.ckpt").exists():
-            assert last == -1
+        files = sorted(tmp_path.glob("*.ckpt"))
+        assert files or last == -1
+        for path in files:  # whole, each of them
+            state = checkpoints.load(path)
+            assert_good(state, state["step"])
+        if not files:
             continue
-        else:
-            state = checkpoints.load(tmp_path / "one.ckpt")
-            step = state["step"]
-        assert step in (last, last + 1)  # killed before it could say so
-        assert_good(state, step)
-        last = step
+        assert state["step"] in (last, last + 1)  # killed before it could say so
+        last = state["step"]
         assert len(temporary_files(tmp_path)) <= 1  # and the next save removes it
     assert last > 0
     print(f"\n{work}: {KILLS_OF_SAVERS} kills, while {dict(phases)}.")
@@ -159,15 +152,7 @@ def test_the_naive_way_does_lose_what_was_saved(nursery, tmp_path):
             continue
         lost += 1
     assert lost > 2
-    draw, torn, path = random.Random(2), 0, tmp_path / "one.ckpt"
-    for _ in range(20):
-        order = {"path": str(path), "naively": True}
-        nursery.live("save_one_file", words=1, delay_s=draw.uniform(0, MOST_S), **order)
-        try:
-            checkpoints.load(path)
-        except ValueError:
-            torn += 1
-    print(f"\nOverwriting in place: torn at {lost} of {events} calls, and by {torn} of 20 kills at random.")
+    print(f"\nOverwriting in place: torn at {lost} of {events} calls.")
 
 
 # Full disks.
@@ -181,7 +166,7 @@ def test_a_limit_on_files_stops_the_saves_and_not_the_run(nursery, whole, tmp_pa
     assert [said["saved"] for said in life.said if "saved" in said] == [10, 20, 50, 60]
     failures = {said["not_saved"]: said["report"] for said in life.said if "not_saved" in said}
     assert list(failures) == [30, 40]
-    why = r"The state was not saved: File too large\. There is still nothing at .*; make room"
+    why = r"The state is not safely saved: File too large\. There is still nothing at .*; make room"
     assert all(re.search(why, report) for report in failures.values())
     files = ["step-00000010.ckpt", "step-00000020.ckpt"]  # whole, and no half one beside them
     meanwhile = [said for said in life.said if "newest" in said]

@@ -1,6 +1,7 @@
 """How notebooks are run: compared, stored, timed, and in kernels that are forked."""
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from jupyter_client.provisioning import KernelProvisionerFactory
 from nbclient.exceptions import CellExecutionError
+from nbval.plugin import NbCellError
 
 from tests import NOTEBOOKS, ROOT
 from tests.tools import outputs, seconds
@@ -27,21 +29,50 @@ def notebook_of(path: Path, *sources: str) -> Path:
     return path
 
 
-def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path):
+@pytest.fixture(scope="module")
+def forking() -> Iterator[None]:
+    """Kernels that are forked, as in `make seconds`; the process that forks them ends with these tests."""
+    factory = KernelProvisionerFactory.instance()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(factory, "provisioners", dict(factory.provisioners))
+        patched.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
+        pytest_configure()
+        yield
+    source, WarmProvisioner._source = WarmProvisioner._source, None
+    if source:
+        source.communicate()
+
+
+def compared(path: Path, session: pytest.Session) -> str:
+    """What strict nbval says of its cells, with the options of this session: a dot for each that is as stored."""
+    (file,) = session.gethookproxy(path).pytest_collect_file(file_path=path, parent=session)
+    cells, said = list(file.collect()), ""
+    file.setup()
+    for cell in cells:
+        try:
+            cell.runtest()
+            said += "."
+        except NbCellError:
+            said += "F"
+    file.teardown()
+    return said
+
+
+@pytest.mark.usefixtures("forking")
+def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path, request):
     """As `make test` compares them, and as `make outputs` has stored them."""
-    right, wrong = tmp_path / "right.ipynb", tmp_path / "wrong.ipynb"
-    notebook_of(right, "my_guess = 128  # the reader's own answer\nmy_guess", "object()")
-    sources = [cell.source for cell in nbformat.read(right, as_version=4).cells]
-    assert outputs.store(right)
-    stored = nbformat.read(right, as_version=4)
+    sources = ["my_guess = 128  # the reader's own answer\nmy_guess", "object()", "3 * 5"]
+    path = notebook_of(tmp_path / "counting.ipynb", *sources)
+    assert outputs.store(path)
+    stored = nbformat.read(path, as_version=4)
     assert [cell.source for cell in stored.cells] == sources
-    assert stored.cells[0].outputs[0].data["text/plain"] == "128"
-    wrong.write_text(right.read_text().replace('"128"', '"129"'))
-    run = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p", "no:cacheprovider", "-n0", "--tb=no"]
-    said = subprocess.run([*run, right, wrong], cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    assert "1 failed, 3 passed" in said
+    assert [cell.outputs[0].data["text/plain"] for cell in stored.cells[::2]] == ["128", "15"]
+    assert compared(path, request.session) == "..."
+    path.write_text(path.read_text().replace('"15"', '"16"'))
+    assert compared(path, request.session) == "..F"
 
 
+@pytest.mark.usefixtures("forking")
 def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     path = notebook_of(tmp_path / "counting.ipynb", "1 + 1")
     assert [outputs.store(path), outputs.store(path)] == [True, False]
@@ -54,7 +85,7 @@ def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_w
 
 def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch, capsys):
     no_room = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr(Path, "write_text", mock.Mock(side_effect=no_room))
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=no_room))
     monkeypatch.setattr(outputs, "run", lambda notebook: notebook.cells.clear())
     assert outputs.main([NOTEBOOKS[0].name]) == 1
     assert f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
@@ -92,19 +123,13 @@ def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsy
 
 
 @pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
-    """Two of them, as in `make seconds`; the process that forks them ends with the test."""
-    factory = KernelProvisionerFactory.instance()
-    monkeypatch.setattr(factory, "provisioners", dict(factory.provisioners))
-    monkeypatch.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
-    pytest_configure()
+def kernels(forking: None, tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
+    """Two of them."""
     pair = [start_new_kernel(kernel_name="python3", cwd=str(tmp_path)) for _ in range(2)]
     yield pair
     for manager, client in pair:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
-    source, WarmProvisioner._source = WarmProvisioner._source, None
-    source.communicate()
 
 
 def said(client: object, code: str) -> str:

@@ -2,20 +2,16 @@
 
 import errno
 import fcntl
-import hashlib
 import os
-import platform
-import re
 import secrets
 import stat
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from course_utils.checkpoints import contents, fit
 
-_LEFTOVER = re.compile(r".+\.(?P<host>[0-9a-f]{8})-(?P<pid>\d{1,9})-[0-9a-f]{8}\.tmp")
-_HAS_NO_SUCH_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOTTY)
+_HALF_WRITTEN = f"*.{8 * '[0-9a-f]'}.tmp"
 
 
 def save(path: str | os.PathLike, state: object) -> None:
@@ -30,31 +26,26 @@ def save(path: str | os.PathLike, state: object) -> None:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is there already, and is no file; give the path of a file.")
-    temporary = target.with_name(f"{target.name}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         _remove_leftovers(target.parent)
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
-        with open(handle, "wb") as file:
-            if mode is not None:
-                os.chmod(temporary, mode)  # and what the umask took from it
+        with _new_and_locked(temporary) as file:
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             contents.write(file, header, tensors)
             file.flush()
-            _flush(handle)
-        os.replace(temporary, target)
-    except BaseException as failure:  # Ctrl-C too
+            _flush(file.fileno())
+            os.replace(temporary, target)
+        _flush_folder(target.parent)
+    except OSError as error:
+        before = f"What {target} holds is whole" if target.exists() else f"There is still nothing at {target}"
+        words = f"The state is not safely saved: {error.strerror or error}. {before}; make room, or take a"
+        raise OSError(
+            error.errno, f"{words} folder that is there and yours to write to, then save again."
+        ) from error
+    finally:  # after Ctrl-C, too
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if isinstance(failure, OSError):
-            raise _explained(failure, target) from failure
-        raise
-    try:
-        flush_folder(target.parent)
-    except OSError as failure:
-        words = (
-            f"The new state is in place at {target}, and may not survive a loss of power: {_why(failure)}."
-        )
-        raise OSError(failure.errno, f"{words} Save again, or somewhere else.") from failure
 
 
 def load(path: str | os.PathLike, *, like: object = None) -> object:
@@ -64,21 +55,15 @@ def load(path: str | os.PathLike, *, like: object = None) -> object:
     and an empty dict or list stands for any contents, as of an optimizer before its first step.
     """
     path = Path(path)
-    try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        words = f"There is no checkpoint at {path}; nothing was saved there."
-        raise FileNotFoundError(errno.ENOENT, words) from error
-    if not is_file:
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, f"There is no checkpoint at {path}; nothing was saved there.")
+    if not path.is_file():
         raise ValueError(f"{path} is no file; of a folder of steps, checkpoints.newest gives the newest.")
     with path.open("rb") as file:
         try:
             state = contents.read(file)
         except ValueError as reason:
             raise ValueError(f"{path} {reason}") from reason
-        except MemoryError as error:
-            words = f"{path} may be good, but there is no memory left for {str(error) or 'its header'}."
-            raise MemoryError(f"{words} Load it where there is more.") from error
     check_fit(path, state, like)
     return state
 
@@ -89,13 +74,13 @@ def check_fit(path: Path, state: object, like: object) -> None:
         raise ValueError(f"{path} holds another state: {difference}")
 
 
-def flush_folder(folder: Path) -> None:
-    """Make new names in it survive a loss of power, where the system can."""
+def _flush_folder(folder: Path) -> None:
+    """Make the new name in it survive a loss of power, where the system can."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         _flush(handle)
     except OSError as error:
-        if error.errno not in _HAS_NO_SUCH_FLUSH:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
         os.close(handle)
@@ -103,60 +88,26 @@ def flush_folder(folder: Path) -> None:
 
 def _flush(handle: int) -> None:
     """Onto the disk itself, which on macOS keeps some in a memory of its own unless it is told not to."""
-    if hasattr(fcntl, "F_FULLFSYNC"):
-        try:
-            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-            return
-        except OSError as error:
-            if error.errno not in _HAS_NO_SUCH_FLUSH:
-                raise
-    os.fsync(handle)
+    try:
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    except (AttributeError, OSError):  # another system, or a disk that cannot
+        os.fsync(handle)
+
+
+def _new_and_locked(path: Path) -> BinaryIO:
+    """A new file, locked while it is open: a lock ends with its process, however that ends."""
+    while True:
+        file = path.open("xb")
+        with suppress(OSError):  # a disk may have no locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():
+            return file
+        file.close()  # another process took it for a leftover, just before it was locked
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what processes of this host that are gone were writing; a living one's file is left alone."""
-    for path in folder.iterdir():
-        match = _LEFTOVER.fullmatch(path.name)
-        if match and match["host"] == _host() and not _is_alive(int(match["pid"])):
-            with suppress(OSError):  # another process may be clearing up too
-                path.unlink()
-
-
-@cache
-def _host() -> str:
-    """Eight letters for the machine, and the container on it: only among its processes is a number one process.
-
-    The id of a boot is not in it, so that what a loss of power left is removed after it.
-    """
-    names = [platform.node()]
-    with suppress(OSError):
-        names.append(Path("/etc/machine-id").read_text(encoding="utf-8"))
-    with suppress(OSError):
-        names.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)  # which only asks
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        pass
-    return True
-
-
-def _explained(error: OSError, target: Path) -> OSError:
-    """The same error, with what became of the checkpoint and what to do."""
-    before = f"What {target} holds is whole" if target.exists() else f"There is still nothing at {target}"
-    advice = {
-        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room, then save again"),
-        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder that you may write to"),
-    }.get(error.errno, "save again, or somewhere else")
-    if error.errno == errno.ENOENT and not target.parent.exists():
-        advice = "make the folder first"
-    return OSError(error.errno, f"The state was not saved: {_why(error)}. {before}; {advice}.")
-
-
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
+    """Remove what was half written by processes that are gone: what still is being written is locked."""
+    for path in folder.glob(_HALF_WRITTEN):
+        with suppress(OSError), path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()

@@ -1,6 +1,5 @@
 """A folder of steps, which keeps the last few and finds the newest good one."""
 
-import errno
 import os
 import re
 from contextlib import suppress
@@ -10,7 +9,6 @@ from pathlib import Path
 from course_utils.checkpoints import contents, files
 
 _STEP_FILE = r"step-(\d+)\.ckpt"
-_BAD_ON_THE_DISK = {errno.EIO, errno.EBADMSG, errno.ELOOP, getattr(errno, "EUCLEAN", errno.EIO)}
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,7 @@ def save_step(folder: str | os.PathLike, step: int, state: object, *, keep: int 
     if step < 0 or keep < 1:
         raise ValueError(f"Steps count from 0, and 1 or more are kept; got step {step} and keep {keep}.")
     folder = Path(folder)
-    new = [each for each in (folder, *folder.parents) if not each.is_dir()]
     folder.mkdir(parents=True, exist_ok=True)
-    for each in reversed(new):
-        files.flush_folder(each.parent)
     path = folder / f"step-{step:08d}.ckpt"
     files.save(path, state)
     good = [file for _, file in _steps(folder) if _is_full_length(file)]
@@ -49,51 +44,36 @@ def save_step(folder: str | os.PathLike, step: int, state: object, *, keep: int 
 def newest(folder: str | os.PathLike, *, like: object = None) -> Newest | None:
     """The good file with the highest step, or None where there are no files; what is torn or foreign is passed over.
 
-    So is what the disk fails to read. If none is good, or a good one does not fit `like`, or the memory, or may not
-    be read, that is an error: to begin anew, or to go on from an older one, would hide it.
+    If none is good, or a good one does not fit `like`, or the memory, or cannot be read, that is an error: to begin
+    anew, or to go on from an older one, would hide it.
     """
-    untried, passed_over, missed = _steps(Path(folder)), [], set()
-    while untried:
-        step, path = untried.pop(0)
+    passed_over = []
+    for step, path in _steps(Path(folder)):
         try:
             state = files.load(path)
-        except FileNotFoundError:
-            if path not in missed:  # another process has saved a newer one since, and removed this
-                missed.add(path)
-                untried, passed_over = _steps(Path(folder)), []
-                continue
-            reason = f"{path} is there in name only, as a link to a file that is gone."
+        except FileNotFoundError:  # another process has saved a newer one since, and removed this
+            return newest(folder, like=like)
         except ValueError as error:
-            reason = str(error)
-        except OSError as error:
-            if error.errno not in _BAD_ON_THE_DISK:
-                raise
-            reason = f"{path} cannot be read: {error.strerror}. Use an older one."
+            passed_over.append((path, str(error)))
         else:
             files.check_fit(path, state, like)
             return Newest(step, path, state, tuple(passed_over))
-        passed_over.append((path, reason))
     if passed_over:
-        raise ValueError(
-            f"{folder} has checkpoints, and none of them can be used. {passed_over[0][1]} To begin anew, take another folder."
-        )
+        words = f"{folder} has checkpoints, and none of them can be used. {passed_over[0][1]}"
+        raise ValueError(f"{words} To begin anew, take another folder.")
     return None
 
 
 def _steps(folder: Path) -> list[tuple[int, Path]]:
     """The files of steps, newest first."""
     entries = folder.iterdir() if folder.is_dir() else ()
-    found = [(int(match[1]), path) for path in entries if (match := re.fullmatch(_STEP_FILE, path.name))]
-    return sorted(found, reverse=True)
+    found = [(re.fullmatch(_STEP_FILE, path.name), path) for path in entries if path.is_file()]
+    return sorted(((int(match[1]), path) for match, path in found if match), reverse=True)
 
 
 def _is_full_length(path: Path) -> bool:
     """Whether it is ours and as long as it says: quick to see, where its checksum would need all to be read."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            contents.framed(file)
-    except (OSError, ValueError):
-        return False
-    return True
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        contents.framed(file)
+        return True
+    return False

@@ -22,7 +22,6 @@ ADDRESS = "/contents"
 ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 NEWS: list[str] = []  # what was said when this server started: the terminal has long scrolled on
-MARK = {"right": "✓", "tried": "…", "not attempted": "○"}
 
 
 class Contents(JupyterHandler):
@@ -104,17 +103,16 @@ def _exercises(path: Path) -> list[Exercise]:
 
 
 def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
-    status = {
-        "right": f"right since {done.first_right}",
-        "tried": f"tried {done.tries} time{'s' * (done.tries > 1)}",
-        "not attempted": "not attempted",
+    mark, words = {
+        "right": ("✓", f"right since {done.first_right}"),
+        "tried": ("…", f"tried {done.tries} time{'s' * (done.tries > 1)}"),
+        "not attempted": ("○", "not attempted"),
     }[done.status]
     label = f"Begin anew: exercise {each.number}, {each.title}"
     button = _button(form, "anew", f"{name} {each.number}", "Begin anew", label) if done.tries else ""
     return (
-        f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{MARK[done.status]}</span> '
-        f"{each.number} · {escape(each.title)} "
-        f'<span class="small">{status}</span> {button}</li>'
+        f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{mark}</span> '
+        f'{each.number} · {escape(each.title)} <span class="small">{words}</span> {button}</li>'
     )
 
 

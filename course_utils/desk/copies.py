@@ -8,23 +8,13 @@ to `earlier`.
 
 import os
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 
 from course_utils.desk import record
-from course_utils.desk.merge import merged, restored
-from course_utils.desk.notebooks import (
-    Notebook,
-    exercises,
-    parsed,
-    read,
-    source,
-    without_views,
-    write,
-    write_whole,
-)
+from course_utils.desk.merge import CONFLICT, merged, restored
+from course_utils.desk.notebooks import exercises, parsed, read, without_views, write, write_whole
 
 ROOT = Path(__file__).parents[2]
 COURSE, MINE = ROOT / "notebooks", ROOT / "my_notebooks"
@@ -101,9 +91,11 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     write(own, without_views(together))
     write_whole(taken, new)
     yield f"{name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
-    for id_ in conflicts:
-        where = f"  In {_place(together, id_)} both you and the course changed the same lines"
-        yield f"{where}: yours stay, the course's text stands below."
+    if conflicts:
+        yield (
+            f"  Where both you and the course changed the same lines ({len(conflicts)} of its cells), yours stay, and "
+            f'the course\'s text stands below: look for "{CONFLICT}".'
+        )
 
 
 def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
@@ -168,29 +160,12 @@ def chosen(names: Collection[str]) -> list[Path]:
 
 
 def keep_earlier(own: Path) -> Path:
-    """A copy of that notebook in `earlier`, named after this moment; what lies there is never written over."""
+    """A copy of that file in `earlier`, named after this moment; what lies there is never written over."""
+    contents = own.read_bytes()  # first: whoever changes it has kept it by then, and its name is taken
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)
     moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
-    for number in count(1):
-        kept = folder / f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}"
-        with suppress(FileExistsError):  # another `make lab` may keep one at this moment, too
-            kept.touch(exist_ok=False)
-            break
-    try:
-        write_whole(kept, own.read_bytes())
-    except OSError:
-        kept.unlink()
-        raise
+    names = (f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}" for number in count(1))
+    kept = next(folder / name for name in names if not (folder / name).exists())
+    write_whole(kept, contents)
     return kept
-
-
-def _place(notebook: Notebook, id_: str) -> str:
-    """The heading that a cell stands under."""
-    under = "the beginning"
-    for cell in notebook["cells"]:
-        lines = source(cell).splitlines() if cell["cell_type"] == "markdown" else []
-        under = next((line.lstrip("# ") for line in lines if line.startswith("#")), under)
-        if cell["id"] == id_:
-            return f'"{under}"'
-    return under

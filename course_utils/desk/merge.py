@@ -13,6 +13,8 @@ from difflib import SequenceMatcher
 
 from course_utils.desk.notebooks import WIDGET, Cell, Notebook, source
 
+CONFLICT = "The course has changed this cell, and so have you."
+
 
 def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, list[str]]:
     """The reader's notebook brought up to date, and the ids of the cells where both had changed the same lines."""
@@ -129,9 +131,6 @@ def _note(theirs: Cell) -> Cell:
     text = source(theirs)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     language = "python" if theirs["cell_type"] == "code" else "markdown"
-    words = (
-        "**The course has changed this cell, and so have you.** Yours stands above. The course's new text:"
-        f"\n\n{fence}{language}\n{text}\n{fence}"
-    )
+    words = f"**{CONFLICT}** Yours stands above. The course's new text:\n\n{fence}{language}\n{text}\n{fence}"
     digest = hashlib.sha256(f"{theirs['id']} {text}".encode()).hexdigest()[:12]
     return {"cell_type": "markdown", "id": f"new-{digest}", "metadata": {}, "source": words.splitlines(True)}

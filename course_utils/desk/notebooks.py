@@ -25,24 +25,20 @@ class Exercise:
 
 
 def read(path: Path) -> Notebook:
-    """The notebook in that file; ValueError if its cells cannot be told apart."""
+    """The notebook in that file."""
     return parsed(path.read_bytes())
 
 
 def parsed(contents: bytes) -> Notebook:
-    """The notebook that a file of these contents holds."""
+    """The notebook that a file of these contents holds; ValueError if its cells cannot be told apart."""
     try:
         notebook = json.loads(contents)
-    except (ValueError, RecursionError) as error:
-        raise ValueError("it cannot be read as a notebook") from error
-    try:
-        sound = all(map(_is_sound, notebook["cells"]))
-    except (AttributeError, KeyError, TypeError):
-        sound = False
-    if not sound:
-        raise ValueError("it is no notebook whose cells have ids")
-    if len({cell["id"] for cell in notebook["cells"]}) < len(notebook["cells"]):
-        raise ValueError("two of its cells have the same id")
+        cells = notebook["cells"]
+        is_sound = all(map(_is_sound, cells)) and len({cell["id"] for cell in cells}) == len(cells)
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+        is_sound = False
+    if not is_sound:
+        raise ValueError("it cannot be read as a notebook whose cells have ids, each its own")
     return notebook
 
 
@@ -77,11 +73,10 @@ def source(cell: Cell) -> str:
 
 def without_views(notebook: Notebook) -> Notebook:
     """The same without its labs' live views, whose kernels are gone: what is left of each is its picture."""
-    cells = []
-    for cell in notebook["cells"]:
-        if cell.get("outputs"):
-            cell = {**cell, "outputs": [_without_view(output) for output in cell["outputs"]]}
-        cells.append(cell)
+    cells = [
+        {**cell, "outputs": list(map(_without_view, cell["outputs"]))} if cell.get("outputs") else cell
+        for cell in notebook["cells"]
+    ]
     return {**notebook, "cells": cells}
 
 

@@ -4,8 +4,8 @@ Lines are only ever added, each in one piece, so several kernels can write at on
 a line is passed over.
 """
 
-import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -31,16 +31,9 @@ class Done:
 def note(folder: Path, check: str, said: str) -> None:
     """Add a line on that exercise; where none can be written, leave it."""
     line = f"{date.today().isoformat()} {check} {said}\n".encode()
-    try:
-        file = os.open(folder / RECORD, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    except OSError:  # a full disk, a folder that is read-only: no answer is judged otherwise for that
-        return
-    try:
-        os.write(file, line)
-    except OSError:
-        pass
-    finally:
-        os.close(file)
+    # On a full disk, or in a folder that is read-only, no answer is judged otherwise.
+    with suppress(OSError), (folder / RECORD).open("ab", buffering=0) as file:
+        file.write(line)
 
 
 def done(folder: Path) -> dict[str, Done]:

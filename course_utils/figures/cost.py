@@ -33,8 +33,7 @@ def recompute_frontier(
     blue = COLOURS["predicted"]
     with axes_with(title, "FLOPs of a step, without recomputing = 1", "most bytes kept at one time") as axes:
         costs, most_bytes = zip(*sorted(predicted.values()), strict=True)
-        axes.plot(costs, most_bytes, color=blue, linewidth=1)
-        axes.plot(costs, most_bytes, "o", color=blue, markersize=11)
+        axes.plot(costs, most_bytes, "o-", color=blue, linewidth=1, markersize=11)
         measured_dots(axes, measured.values(), 5)
         for segment, (x, y) in predicted.items():
             words, offset = (f"s = {segment}", (9, -14)) if segment else ("everything kept", (9, 4))

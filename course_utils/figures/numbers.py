@@ -45,8 +45,7 @@ def running_sums(
         for name, ceiling in ceilings.items():
             last_count, last_sum = counts[name][-1], sums[name][-1]
             axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
-            axes.plot(counts[name], sums[name], color=orange)
-            axes.plot(last_count, last_sum, "o", color=orange)
+            axes.plot(counts[name], sums[name], "o-", markevery=[-1], color=orange)
             label(axes, f"predicted for {name}: {ceiling:,.0f}", 0.15, ceiling, blue, (0, 5))
             label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
         ticks = [2**k for k in range(0, 25, 4)]

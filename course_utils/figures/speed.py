@@ -32,9 +32,8 @@ def roofline(
                 label(axes, name, x, y, orange, (-10, 1 if rank % 2 else -12), ha="right")
             else:
                 label(axes, name, x, y, orange, (8, -14))
-        axes.set_xlim(low, high)
         rates = [y for _, y in points] + [peak for peak, _ in roofs.values()]
-        axes.set_ylim(min(rates) / 2, max(rates) * 3)
+        axes.set(xlim=(low, high), ylim=(min(rates) / 2, max(rates) * 3))
         axes.yaxis.set_major_formatter(lambda rate, _: rate_text(rate))
         key(axes, "predicted: the roof", "measured")
     return axes.figure
@@ -49,8 +48,7 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
         measured_dots(axes, enumerate(microseconds), 4, alpha=0.75)
         level(axes, f"best: {best:.4g}", len(microseconds), best, (4, -16))
         level(axes, f"mean: {mean:.4g}", len(microseconds), mean, (4, 6))
-        axes.set_xlim(-1, len(microseconds) * 1.2)
-        axes.set_ylim(best * 0.9, max(mean * 1.2, best * 1.3))
+        axes.set(xlim=(-1, len(microseconds) * 1.2), ylim=(best * 0.9, max(mean * 1.2, best * 1.3)))
     return axes.figure
 
 

@@ -47,15 +47,12 @@ class DescribedFigure(Figure):
 class _Canvas(FigureCanvasAgg):
     """What IPython has a figure's PNG from."""
 
-    def print_png(
-        self, filename_or_obj: object, *, metadata: dict[str, str] | None = None, **_: object
-    ) -> None:
+    def print_png(self, filename_or_obj: object, **_: object) -> None:
         """In our size and colours, whatever is asked for, and with the figure's words."""
         full = io.BytesIO()
         super().print_png(full)
-        words = {"Description": self.figure.words, **(metadata or {})}
         with open_file_cm(filename_or_obj, "wb") as file:
-            file.write(in_few_colours(full.getvalue(), words))
+            file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
 
 
 @contextmanager
