@@ -4,9 +4,12 @@ import random
 
 import ipywidgets as widgets
 
+from course_utils.labs import fields
+from course_utils.labs.fields import LARGEST, Field, Said
 from course_utils.labs.lab import Lab
 from course_utils.labs.panel import Panel
 
+SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
 FILE = "was_here"  # which no lab writes
 STUFF = "0123456789 .,-+^*:()[]{}<>=>&'\"\\/_abcdehijkxBDK→×"
 # Nonsense, and what would leave a trace if it were run, as Python says it. No tuples: ipywidgets' message for one fails.
@@ -19,6 +22,27 @@ HOSTILE = (
     *(f"'../{FILE}'", "'../../x'", "'{0.__class__}'", "0", "-1", "1", "2**20", "2**63", "10**400", "-(10**400)"),
     *("0.5", "1e308", "-1e-320", "nan", "inf", "None", "True", "False", "[]", "{}", "{'b': 2}", "b'x'"),
 )  # fmt: skip
+
+
+def legal(field: Field, draw: random.Random, so_far: Said) -> object:
+    """A legal answer to a question, in view of those that were drawn before it."""
+    match field:
+        case fields.Size():
+            return draw.choice(SIZES)
+        case fields.Sizes():  # small ones: their product is what costs
+            return {name: draw.choice(SIZES[:5]) for name in field.names(so_far)}
+        case fields.Choice():
+            return draw.choice(list(field.options.values()))
+        case fields.Several():
+            some = draw.sample(list(field.options), draw.randrange(1, len(field.options) + 1))
+            return tuple(name for name in field.options if name in some)
+        case fields.Whole():
+            return draw.randrange(field.least, field.end(so_far) + 1, field.step)
+        case fields.Tick():
+            return draw.random() < 0.5
+        case fields.Typed():
+            return draw.choice(list(field.examples))
+    raise TypeError(f"No answer is known to a {type(field).__name__}.")
 
 
 class Reader:
@@ -34,7 +58,7 @@ class Reader:
             return repr(self.nearly(str(so_far[name])))
         if kind == "legal":
             try:
-                return repr(self.lab.fields[name].sample(self.draw, so_far))
+                return repr(legal(self.lab.fields[name], self.draw, so_far))
             except ValueError:  # another answer is nonsense, and says what this one may be
                 pass
         return self.draw.choice(HOSTILE)

@@ -25,24 +25,11 @@ def draw(n: int) -> View:
     return View(svg.picture(10, 10, svg.text(0, 9, str(n))), f"n is {n}")
 
 
-def small_lab(
-    show: Callable[[int], View] = draw,
-    *,
-    jobs: Mapping[str, Callable] | None = None,
-    actions: Mapping[str, Callable] | None = None,
-    presets: Mapping[str, Mapping[str, object]] | None = None,
-) -> Panel:
-    """Shown by `show(n)`; its jobs and actions take n alone, too."""
-    return Panel(
-        Lab(
-            "Small lab",
-            Small,
-            lambda asked, found: show(asked.n),
-            presets=presets or {},
-            jobs={label: _of_n(job) for label, job in (jobs or {}).items()},
-            actions={label: _of_n(action) for label, action in (actions or {}).items()},
-        )
-    )
+def small_lab(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Panel:
+    """Shown by `show(n)`; its jobs and actions take n alone, too; or it has presets."""
+    for kind in named.keys() - {"presets"}:
+        named[kind] = {label: _of_n(work) for label, work in named[kind].items()}
+    return Panel(Lab("Small lab", Small, lambda asked, found: show(asked.n), **named))
 
 
 def _of_n(work: Callable) -> Callable:

@@ -1,8 +1,6 @@
 """A quick share of `make fuzz`, and that it finds what it is there to find."""
 
-import random
 from dataclasses import dataclass
-from functools import partial
 
 import pytest
 
@@ -23,8 +21,7 @@ def _wired(monkeypatch):
 
 
 def test_no_lab_dies_under_some_moves_in_any_order():
-    failures = fuzz.fuzz(labs.__all__, tries=6 * len(labs.__all__), seed=0, moves_each=6)
-    assert failures == {}
+    assert fuzz.fuzz(labs.__all__, tries=6 * len(labs.__all__), seed=0, moves_each=6) is None
 
 
 @dataclass(frozen=True)
@@ -64,17 +61,6 @@ def no_sentence(words):
 )
 def test_a_fault_is_found_and_told_in_few_moves(monkeypatch, fault, said):
     monkeypatch.setattr(labs, "faulty_lab", faulty_lab(fault), raising=False)
-    failures = fuzz.fuzz(["faulty_lab"], tries=300, seed=0)
-    moves, error = min(failures.values(), key=lambda failure: len(failure[0]))
+    _, moves, error = fuzz.fuzz(["faulty_lab"], tries=300, seed=0)
     assert said in str(error)
     assert len(moves) <= 3
-
-
-def test_the_same_seed_draws_the_same_moves():
-    drawn = {"lab": "stride_lab", "count": 40}
-    first, second = (
-        fuzz.play("stride_lab", partial(fuzz.drawn_moves, draw=random.Random("seed"), **drawn))[0]
-        for _ in range(2)
-    )
-    assert first == second
-    assert len(first) == 41

@@ -52,51 +52,21 @@ def test_every_preset_asks_about_the_number_that_it_brings():
 
 
 NUMBERS = {
-    "0.15625": Fraction(5, 32),
-    "1e-8": Fraction(1, 10**8),
-    ".5": Fraction(1, 2),
-    "7.": 7,
-    "1e400": 10**400,
-}
-NUMBERS |= {
-    "2^-24": Fraction(1, 2**24),
-    "-3 * 2^-20": Fraction(-3, 2**20),
-    "-2^3": -8,
-    "−inf": -math.inf,
-    "-0": 0,
-}
+    "0.15625": Fraction(5, 32), "1e-8": Fraction(1, 10**8), ".5": Fraction(1, 2), "7.": 7, "1e400": 10**400,
+    "2^-24": Fraction(1, 2**24), "-3 * 2^-20": Fraction(-3, 2**20), "-2^3": -8, "−inf": -math.inf, "-0": 0,
+}  # fmt: skip
+NO_NUMBERS = ("", "abc", "1e", "1_000", "٣", "0x10", "1e99999", "2^2^2", "__import__('os')", "fp16 0xzz")
 
 
-def test_numbers_are_taken_as_people_write_them_and_exactly():
+def test_numbers_are_taken_as_people_write_them_and_exactly_and_what_is_none_gets_a_sentence():
     assert {words: Cast(number=words).x for words in NUMBERS} == NUMBERS
-    for words in NUMBERS:
-        assert view(Cast(number=words), None).meaning.startswith(f"The number {words} is")
     assert math.copysign(1, Cast(number="-0").x) == -1
     assert math.isnan(Cast(number="NaN").x)
-
-
-NO_NUMBERS = (
-    "",
-    " ",
-    "abc",
-    "1e",
-    "--1",
-    "1_000",
-    "٣",
-    "0x10",
-    "1e99999",
-    "2^2^2",
-    "__import__('os')",
-    "fp16 0xzz",
-)
-
-
-def test_what_is_no_number_gets_a_sentence():
     for words in NO_NUMBERS:
         with pytest.raises(
-            ValueError, match=rf"“{re.escape(words.strip())}” is not a number yet\. .*like fp16 0x3c01\."
+            ValueError, match=rf"^“{re.escape(words)}” is not a number yet\. .*like fp16 0x3c01\."
         ):
-            Cast(number=words)
+            Cast(number=f" {words}")
     with pytest.raises(ValueError, match=r"That is 61 characters long; 60 are enough for any number here\."):
         Cast(number="9" * 61)
 

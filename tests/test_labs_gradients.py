@@ -76,12 +76,10 @@ def test_the_products_drawn_are_those_that_autograd_needs_and_the_count_agrees(
 def test_the_curve_is_one_less_a_third_of_a_layer_and_the_layers_at_hand_lie_on_it():
     drawn = view(Asked(**PRESETS["what do plain data save?"]), {}).picture
     (curve,) = lines(drawn, "line predicted")
-    expected = [LAYERS.at(n, 1 - 1 / (3 * n)) for n in range(1, 17)]
-    assert [y for _, y in curve] == pytest.approx(
-        [LAYERS.bottom - LAYERS.height * (1 - 1 / (3 * n)) / 1.1 for n in range(1, 17)], abs=0.1
-    )
+    ys = [LAYERS.bottom - LAYERS.height * (1 - 1 / (3 * n)) / 1.1 for n in range(1, 17)]
+    assert [y for _, y in curve] == pytest.approx(ys, abs=0.1)
     (ring,) = nodes(drawn, "circle", "ring")
-    assert (float(ring.get("cx")), float(ring.get("cy"))) == pytest.approx(expected[3], abs=0.1)
+    assert (float(ring.get("cx")), float(ring.get("cy"))) == pytest.approx((LAYERS.x(4), ys[3]), abs=0.1)
 
 
 @pytest.mark.parametrize("model", predict.MODELS)
@@ -120,13 +118,18 @@ def test_a_click_on_a_layer_freezes_it_and_another_one_thaws_it(lab):
     for layer, frozen in (("2", "2"), ("0", "0 2"), ("2", "0")):
         lab.pick(layer)
         assert lab.values["frozen"] == frozen
+        on = [
+            node.get("data-key")
+            for node in nodes(lab.screen.svg, "g", "one")
+            if node.get("aria-checked") == "true"
+        ]
+        assert on == frozen.split()
 
 
 def test_only_the_controls_of_what_is_counted_are_shown(lab):
-    for what, hidden in (("transformer", "depth"), ("layers", "sequence")):
+    for what, hidden, there in (("transformer", "depth", "sequence"), ("layers", "sequence", "depth")):
         lab.set(what=what)
-        shown = {name: control.layout.display for name, control in lab.controls.items()}
-        assert (shown[hidden], shown[{"depth": "sequence", "sequence": "depth"}[hidden]]) == ("none", "")
+        assert [lab.controls[name].layout.display for name in (hidden, there)] == ["none", ""]
 
 
 @pytest.mark.parametrize("typed", ["first", "0; 1", "-1", "１", "0" * 61, "__import__('os')", "1e3", "<b>"])

@@ -15,7 +15,7 @@ from course_utils.figures import COLOURS
 from course_utils.labs.draw import lines as shapes
 from course_utils.labs.draw import still
 from course_utils.labs.optimizer import jobs
-from course_utils.labs.optimizer.asked import LEAST, LINEAR, PRESETS, RATES, Race
+from course_utils.labs.optimizer.asked import LINEAR, PRESETS, RATES, Race
 from course_utils.labs.optimizer.jobs import torchs_points
 from course_utils.labs.optimizer.picture import PLOT_LEFT
 from course_utils.labs.optimizer.words import meaning, why_it_diverges
@@ -109,11 +109,11 @@ def test_divergence_is_named_just_past_the_limit_and_not_before_it(surface, stee
     assert beyond[-1] > beyond[0] or surface == "saddle"
 
 
-@pytest.mark.parametrize("surface", ["ravine", "saddle"])
-def test_whom_noise_or_a_curvature_elsewhere_has_carried_off_is_said_to_have_left(surface):
-    chosen = {"steepness": 0, "momentum": 0.99, "lr": 3.9, "noise": 3.0, "steps": 300}
-    race = race_of(racing=("momentum",), surface=surface, **chosen)
-    assert re.fullmatch(r"momentum left for good after \d+ steps?\.", why_it_diverges(race, "momentum"))
+def test_whom_noise_or_a_curvature_elsewhere_has_carried_off_is_said_to_have_left():
+    for surface in ("ravine", "saddle"):
+        chosen = {"steepness": 0, "momentum": 0.99, "lr": 3.9, "noise": 3.0, "steps": 300}
+        race = race_of(racing=("momentum",), surface=surface, **chosen)
+        assert re.fullmatch(r"momentum left for good after \d+ steps?\.", why_it_diverges(race, "momentum"))
 
 
 @pytest.mark.parametrize(("decay", "mu"), [(0.0, 0.5), (0.01, 0.9)])
@@ -163,43 +163,39 @@ def test_what_the_presets_say_can_be_seen_in_the_numbers():
     def runs(label, **changes):
         return Race(**PRESETS[label] | changes).descents
 
-    overshoot = [x for x, _ in runs("who overshoots?")["momentum"].points]
-    assert max(overshoot) == pytest.approx(0.57, abs=0.005)
-    assert max(x for x, _ in runs("who overshoots?")["SGD"].points) < 0
+    overshoot = runs("who overshoots?")
+    assert max(x for x, _ in overshoot["momentum"].points) == pytest.approx(0.57, abs=0.005)
+    assert max(x for x, _ in overshoot["SGD"].points) < 0
     tired = runs("who tires?")["AdaGrad"]
     assert tired.lengths[-1] / tired.lengths[0] == pytest.approx(0.034, abs=0.0005)
     assert math.hypot(*tired.points[-1]) == pytest.approx(0.69, abs=0.005)
     turned, straight = runs("who minds a turn?"), runs("who minds a turn?", surface="ravine")
     for name, times in (("SGD", 1), ("momentum", 1), ("AdaGrad", 0.6), ("Adam", 9.16e5)):
         assert turned[name].losses[-1] / straight[name].losses[-1] == pytest.approx(times, rel=0.01)
-    decayed = runs("who decays?")["AdamW"].points
-    assert [decayed[t][1] for t in (70, 200)] == pytest.approx([(1 - 0.003) ** 70, (1 - 0.003) ** 200])
-    at_70 = f"(1 - lr·wd)^70 = {0.997**70:.4g}, measured {decayed[70][1]:.4g}"
+    decayed = runs("who decays?")["AdamW"].points[70][1]
+    at_70 = f"(1 - lr·wd)^70 = {0.997**70:.4g}, measured {decayed:.4g}"
+    assert decayed == pytest.approx(0.997**70)
     assert at_70 in meaning(Race(**PRESETS["who decays?"] | {"step": 70}))
-    on_the_ridge = runs("who leaves?")["SGD"].points
-    assert abs(on_the_ridge[130][1]) <= 0.5 < abs(on_the_ridge[131][1])
+    ridge = [abs(y) > 0.5 for _, y in runs("who leaves?")["SGD"].points]
+    assert ridge.index(True) == Race(**PRESETS["who leaves?"]).leaves_the_saddle("SGD") == 131
     adagrad = runs("who settles?")["AdaGrad"].losses[150:]
     assert sum(adagrad) / len(adagrad) < Race(**PRESETS["who settles?"]).measured_floor("SGD")
 
 
-@pytest.mark.parametrize(
-    ("asked", "not_said"),
-    [
-        (
-            {"racing": ("SGD", "AdaGrad"), "lr": 0.0205, "noise": 0.3},
-            "in the long run",
-        ),  # SGD is held nowhere
-        ({"racing": ("AdaGrad",), "lr": 0.018, "steps": 300, "step": 4}, "tires"),  # half a step
-        ({"racing": ALL, "lr": 0.3, "steepness": 1000}, "Adam diverges"),
-        *(
-            ({"racing": ("AdaGrad",), "steepness": 0, "lr": lr, "steps": 300, "step": step}, "tires")
-            for lr, step in product((1.0, 1.5, 1.6), (10, 33, 300))  # who has arrived
-        ),
-    ],
-    ids=str,
-)
+NOT_SO = [
+    ({"racing": ("AdaGrad",), "lr": 0.018, "steps": 300, "step": 4}, "tires"),  # half a step
+    ({"racing": ALL, "lr": 0.3, "steepness": 1000}, "adam diverges"),
+    ({"racing": ("Adam",), "noise": 0.3}, "in the long run"),
+    ({"racing": ("Adam", "AdamW"), "steepness": 0, "noise": 0.3, "weight_decay": 0.1}, "only decay"),
+    ({"racing": ("Adam", "AdamW"), "steepness": 3, "weight_decay": 0.1}, "only decay"),
+]
+for rate, at in product((1.0, 1.5, 1.6), (10, 33, 300)):  # who has arrived
+    NOT_SO.append(({"racing": ("AdaGrad",), "steepness": 0, "lr": rate, "steps": 300, "step": at}, "tires"))
+
+
+@pytest.mark.parametrize(("asked", "not_said"), NOT_SO, ids=str)
 def test_what_is_not_so_is_not_said(asked, not_said):
-    assert not_said.lower() not in meaning(race_of(**asked)).lower()
+    assert not_said not in meaning(race_of(**asked)).lower()
 
 
 def test_nobody_gets_a_sentence():
@@ -219,7 +215,6 @@ def test_the_flat_direction_is_no_way_to_go():
     assert place == (0, 1)
     assert [SURFACES["ravine"](steepness).distance(*place) for steepness in (0, 3)] == [0, 1]
     assert SURFACES["turned ravine"](0).distance(-1, 1) == pytest.approx(0)
-    assert SURFACES["saddle"](0).distance(5, 0.75) == 0.25
 
 
 # What is drawn.
@@ -260,7 +255,6 @@ def test_looking_at_another_step_moves_the_points_and_not_the_curves(lab):
 def test_a_curve_ends_where_it_leaves_the_plot(lab):
     lab.preset("who tires?")
     assert max(curve(lab, "adagrad"))[0] > max(curve(lab, "rmsprop"))[0]
-    assert Race(**PRESETS["who tires?"]).descents["RMSProp"].losses[-1] < LEAST
 
 
 def test_who_leaves_is_marked_at_the_edge_and_its_curve_ends_with_a_cross(lab):
@@ -320,8 +314,7 @@ corners = st.lists(st.tuples(st.floats(-50, 150), st.floats(-50, 150)), min_size
 @given(corners)
 def test_what_is_drawn_of_a_line_is_what_lies_in_the_frame(line):
     pieces = shapes.pieces_inside(line, 0, 0, 100)
-    for piece in pieces:
-        assert all(-1e-9 <= x <= 100 + 1e-9 and -1e-9 <= y <= 100 + 1e-9 for x, y in piece)
+    assert all(-1e-9 <= part <= 100 + 1e-9 for piece in pieces for place in piece for part in place)
     long = sum(math.dist(a, b) for piece in pieces for a, b in pairwise(piece))
     # An independent measure: how much of each stretch of the line is inside, by walking it.
     shares = np.linspace(0, 1, 2001)[:, None]

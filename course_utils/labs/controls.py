@@ -1,8 +1,8 @@
 """A widget for each kind of field."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 
 import ipywidgets as widgets
 import traitlets
@@ -27,9 +27,9 @@ def control_of(field: Field) -> widgets.Widget:
             return SizesControl(field.default)
         case fields.Several():
             return SeveralControl(field.label, field.options, field.default)
-        case fields.Among():
-            sliding = _described(field, field.width_px)
-            return widgets.SelectionSlider(options=list(field.options.items()), **sliding)
+        case fields.Choice() if field.slider_px:
+            options, sliding = list(field.options.items()), _described(field, field.slider_px)
+            return widgets.SelectionSlider(options=options, **sliding)
         case fields.Choice() if field.menu:
             width = LETTER_PX * len(field.label) + (LETTER_PX - 1) * max(map(len, field.options)) + 40
             return widgets.Dropdown(options=list(field.options.items()), **_described(field, width))
@@ -37,9 +37,8 @@ def control_of(field: Field) -> widgets.Widget:
             buttons = _described(field, 0, button_width="auto")
             return widgets.ToggleButtons(options=list(field.options.items()), **buttons)
         case fields.Whole():
-            # Beyond its value, so that it does not stand at the end before the end is known.
-            most = field.end({}) if not callable(field.most) else max(field.default, field.least) + 1
-            limits = {"min": field.least, "max": most, "step": field.step}
+            # Beyond its value, so that it does not stand at the end before `follow` knows the end.
+            limits = {"min": field.least, "max": field.default + 1, "step": field.step}
             return widgets.IntSlider(**limits, **_described(field, field.width_px))
         case fields.Tick():
             return _tick(field.label, field.default)
@@ -50,10 +49,8 @@ def control_of(field: Field) -> widgets.Widget:
 
 def follow(control: widgets.Widget, field: Field, said: Said) -> None:
     """What a control shows in view of the other answers: itself, its end, its names."""
-    display = "" if field.asked(said) else "none"
-    if control.layout.display != display:
-        control.layout.display = display
-    if isinstance(field, fields.Whole) and callable(field.most) and control.max != field.end(said):
+    control.layout.display = "" if field.asked(said) else "none"
+    if isinstance(field, fields.Whole):
         at_the_end, control.max = control.value == control.max, field.end(said)
         if at_the_end:
             control.value = control.max
@@ -72,8 +69,9 @@ def _tick(label: str, value: bool) -> widgets.Checkbox:
     return widgets.Checkbox(value, description=label, indent=False, layout=widgets.Layout(width="auto"))
 
 
-def _steps(size: Number) -> int:
-    return round(math.log2(size) / STEP)
+def _on_slider(size: Number) -> Number:
+    """The slider's nearest step."""
+    return 2 ** (STEP * round(math.log2(size) / STEP))
 
 
 class TypedSize(widgets.Text):
@@ -82,21 +80,7 @@ class TypedSize(widgets.Text):
     value = traitlets.CUnicode().tag(sync=True)
 
 
-class _Parts(widgets.HBox):
-    """Parts that set a value together, and follow it; while they follow, they do not set it."""
-
-    _syncing = False
-
-    @contextmanager
-    def _sync(self) -> Iterator[None]:
-        self._syncing = True
-        try:
-            yield
-        finally:
-            self._syncing = False
-
-
-class SizeControl(_Parts):
+class SizeControl(widgets.HBox):
     """A logarithmic slider and a field beside it; `value` is the number, or whatever was typed.
 
     The slider stands on one of its steps, next to a number that was typed: in the page it would go there by itself,
@@ -108,7 +92,7 @@ class SizeControl(_Parts):
     def __init__(self, name: str, value: int, *, name_px: int = 0, slider_px: int = 170) -> None:
         name_px = name_px or LETTER_PX * len(name) + 12
         self._slider = widgets.FloatLogSlider(
-            2 ** (STEP * _steps(value)),
+            _on_slider(value),
             base=2,
             min=0,
             max=20,
@@ -134,44 +118,36 @@ class SizeControl(_Parts):
         self._slider.description = name
         self._field.tooltip = f"{name}, typed"
 
-    def _dragged(self, change: dict[str, object]) -> None:
-        if self._syncing or not math.isfinite(self._slider.value):  # ipywidgets lets a NaN pass
-            return
-        if self._slider_steps() != self._steps_of_value():
-            self.value = round(self._slider.value)
+    # Either moves the other by the value, and no further: then both are where it is.
 
-    def _typed(self, change: dict[str, object]) -> None:
-        if not self._syncing:
+    def _dragged(self, _: object) -> None:
+        dragged = self._slider.value
+        if math.isfinite(dragged) and _on_slider(dragged) != self._place():  # ipywidgets lets a NaN pass
+            self.value = round(dragged)
+
+    def _typed(self, _: object) -> None:
+        if self._field.value != str(self.value):
             self.value = self._field.value
 
-    def _show(self, change: dict[str, object]) -> None:
-        """Move slider and field to where the value is, without being moved by them."""
-        with self._sync():
-            if self._field.value != str(self.value):
-                self._field.value = str(self.value)
-            steps = self._steps_of_value()
-            if steps not in (None, self._slider_steps()):
-                self._slider.value = 2 ** (STEP * steps)
+    def _show(self, _: object) -> None:
+        self._field.value = str(self.value)
+        self._slider.value = self._place() or self._slider.value
 
-    def _slider_steps(self) -> int | None:
-        return _steps(self._slider.value) if math.isfinite(self._slider.value) else None
-
-    def _steps_of_value(self) -> int | None:
-        try:
-            return _steps(size_of(self.name, self.value))
-        except ValueError:
-            return None  # the lab says so; the slider stays
+    def _place(self) -> Number | None:
+        """Where on the slider the value is; what is no size has none, and the slider stays."""
+        with suppress(ValueError):  # the lab says so
+            return _on_slider(size_of(self.name, self.value))
 
 
-class SizesControl(_Parts):
+class SizesControl(widgets.HBox):
     """A size for each of some names, which may change; `value` remembers the sizes of names that have gone."""
 
     value = traitlets.Dict(traitlets.Union([traitlets.Int(), traitlets.Unicode()]))
-    most_names = fields.MOST_NAMES
 
     def __init__(self, value: dict[str, int]) -> None:
         self._sizes = [
-            SizeControl("", fields.NEW_NAMES_SIZE, name_px=64, slider_px=145) for _ in range(self.most_names)
+            SizeControl("", fields.NEW_NAMES_SIZE, name_px=64, slider_px=145)
+            for _ in range(fields.MOST_NAMES)
         ]
         self._names: Sequence[str] = ()
         for control in self._sizes:
@@ -181,26 +157,27 @@ class SizesControl(_Parts):
 
     def show_names(self, names: Sequence[str]) -> None:
         """Show these, and hide the rest."""
-        self._names = names[: self.most_names]
+        self._names = names
         self._follow(None)
 
     def _follow(self, _: object) -> None:
-        with self._sync():
-            for place, control in enumerate(self._sizes):
-                used = place < len(self._names)
-                control.layout.display = "" if used else "none"
-                if used:
-                    control.name = self._names[place]
-                    control.value = self.value.get(control.name, fields.NEW_NAMES_SIZE)
+        for place, control in enumerate(self._sizes):
+            used = place < len(self._names)
+            control.layout.display = "" if used else "none"
+            if used:
+                control.name = self._names[place]
+                control.value = self._size(control.name)
 
     def _moved(self, change: dict[str, object]) -> None:
-        if not self._syncing:
-            gone = [(name, size) for name, size in self.value.items() if name not in self._names]
-            shown = {name: self.value[name] for name in self._names if name in self.value}
-            self.value = dict(gone[-50:]) | shown | {change["owner"].name: change["new"]}
+        name = change["owner"].name
+        if self._size(name) != change["new"]:  # by the reader, then
+            self.value = self.value | {name: change["new"]}
+
+    def _size(self, name: str) -> int | str:
+        return self.value.get(name, fields.NEW_NAMES_SIZE)
 
 
-class SeveralControl(_Parts):
+class SeveralControl(widgets.HBox):
     """A tick for each of a few; `value` names those that are ticked, in order."""
 
     value = traitlets.Tuple()
@@ -214,11 +191,10 @@ class SeveralControl(_Parts):
         self.value = tuple(value)
         self.observe(self._show, names="value")
 
-    def _ticked(self, _: object) -> None:
-        if not self._syncing:
+    def _ticked(self, change: dict[str, object]) -> None:
+        if change["new"] != (change["owner"].description in self.value):  # by the reader, then
             self.value = tuple(name for name, one in self._ticks.items() if one.value)
 
-    def _show(self, change: Mapping[str, object]) -> None:
-        with self._sync():
-            for name, one in self._ticks.items():
-                one.value = name in change["new"]
+    def _show(self, _: object) -> None:
+        for name, one in self._ticks.items():
+            one.value = name in self.value

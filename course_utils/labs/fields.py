@@ -7,14 +7,14 @@ A field is made with the function of its kind, as the default of a dataclass's f
 """
 
 import dataclasses
-import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from course_utils.quantities import Number
+
 LARGEST = 2**20  # size
-DRAWN_SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)
 NEW_NAMES_SIZE = 4
 MOST_NAMES = 8  # that Sizes has sliders for
 Said = Mapping[str, object]  # what the controls say, by name
@@ -51,13 +51,7 @@ class Field:
 
     def read(self, said: object) -> object:
         """The answer, or a sentence on what it can be."""
-        if said is None:
-            raise ValueError(f"Nothing is chosen for {self.label}.")
         return said
-
-    def sample(self, draw: random.Random, so_far: Said) -> object:
-        """A legal answer, drawn for a test, in view of those that were drawn before it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +65,6 @@ class Size(Field):
         """As a number."""
         return size_of(self.label, said)
 
-    def sample(self, draw: random.Random, so_far: Said) -> int:
-        """Small and large, even and odd."""
-        return draw.choice(DRAWN_SIZES)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Field):
@@ -82,38 +72,23 @@ class Sizes(Field):
 
     names: Callable[[Said], Sequence[str]]
 
-    def read(self, said: object) -> dict[str, object]:
-        """As they were said: only who knows the names knows which of them count."""
-        return dict(super().read(said))
-
-    def sample(self, draw: random.Random, so_far: Said) -> dict[str, int]:
-        """Small ones: their product is what costs."""
-        return {name: draw.choice(DRAWN_SIZES[:5]) for name in self.names(so_far)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Field):
-    """One of a few, each a button, or of more with long names in a menu; `options` are the values by their names."""
+    """One of a few, each a button, or of more with long names in a menu, or in order on a slider.
+
+    `options` are the values by their names.
+    """
 
     options: Mapping[str, object]
     menu: bool = False
+    slider_px: int = 0
 
     def read(self, said: object) -> object:
         """One of them."""
-        if super().read(said) not in self.options.values():
-            raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {str(said)[:40]}.")
+        if said not in self.options.values():
+            raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {said!s:.40}.")
         return said
-
-    def sample(self, draw: random.Random, so_far: Said) -> object:
-        """Any of them."""
-        return draw.choice(list(self.options.values()))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Among(Choice):
-    """One of many values in order, on a slider."""
-
-    width_px: int = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,18 +99,9 @@ class Several(Field):
 
     def read(self, said: object) -> tuple[str, ...]:
         """In the order of the options."""
-        ticked = tuple(super().read(said))
-        strangers = [name for name in ticked if name not in self.options]
-        if strangers:
-            raise ValueError(
-                f"There is no {str(strangers[0])[:40]} here. There are: {', '.join(self.options)}."
-            )
-        return tuple(name for name in self.options if name in ticked)
-
-    def sample(self, draw: random.Random, so_far: Said) -> tuple[str, ...]:
-        """At least one."""
-        chosen = draw.sample(list(self.options), draw.randrange(1, len(self.options) + 1))
-        return tuple(name for name in self.options if name in chosen)
+        if strangers := [name for name in said if name not in self.options]:
+            raise ValueError(f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}.")
+        return tuple(name for name in self.options if name in said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,28 +113,14 @@ class Whole(Field):
     step: int = 1
     width_px: int = 300
 
-    def read(self, said: object) -> int:
-        """As a number; where it ends is for those who know the other answers."""
-        if not isinstance(super().read(said), int) or said < self.least:
-            raise ValueError(f"{self.label} is a whole number from {self.least} on; not {str(said)[:40]}.")
-        return said
-
     def end(self, said: Said) -> int:
         """The largest that can be chosen."""
         return self.most(said) if callable(self.most) else self.most
-
-    def sample(self, draw: random.Random, so_far: Said) -> int:
-        """Within its ends."""
-        return draw.randrange(self.least, self.end(so_far) + 1, self.step)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Field):
     """Yes or no."""
-
-    def sample(self, draw: random.Random, so_far: Said) -> bool:
-        """Either."""
-        return draw.random() < 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,10 +130,6 @@ class Typed(Field):
     examples: Sequence[str]
     placeholder: str = ""
     width_px: int = 200
-
-    def sample(self, draw: random.Random, so_far: Said) -> str:
-        """One of the examples."""
-        return draw.choice(list(self.examples))
 
 
 # Each returns a dataclass's field, and says Any of it, as dataclasses.field does.
@@ -193,9 +141,7 @@ def said_is(name: str, answer: object) -> Callable[[Said], bool]:
 
 
 def _asks(one: Field) -> object:
-    if isinstance(one.default, dict):
-        return dataclasses.field(default_factory=lambda: dict(one.default), metadata={"field": one})
-    return dataclasses.field(default=one.default, metadata={"field": one})
+    return dataclasses.field(default_factory=lambda: one.default, metadata={"field": one})
 
 
 def size(label: str, default: int, **options: object) -> Any:
@@ -210,12 +156,13 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
 
 def choice(label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object) -> Any:
     """One of a few."""
-    return _asks(Choice(label=label, options=_named(options), default=default, **more))
+    named = options if isinstance(options, Mapping) else {str(one): one for one in options}
+    return _asks(Choice(label=label, options=named, default=default, **more))
 
 
-def among(label: str, options: Sequence[object], default: object, **more: object) -> Any:
-    """One of many numbers in order."""
-    return _asks(Among(label=label, options={f"{n:g}": n for n in options}, default=default, **more))
+def among(label: str, options: Sequence[Number], default: Number, *, width_px: int) -> Any:
+    """One of many numbers in order, on a slider."""
+    return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px)
 
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
@@ -236,7 +183,3 @@ def tick(label: str, default: bool, **more: object) -> Any:
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:
     """Words."""
     return _asks(Typed(label=label, default=default, examples=tuple(examples), **more))
-
-
-def _named(options: Sequence[str] | Mapping[str, object]) -> dict[str, object]:
-    return dict(options) if isinstance(options, Mapping) else {str(one): one for one in options}

@@ -23,7 +23,6 @@ from course_utils.quantities import Number
 END_AT_MOST_S = 5.0  # that a job is given to end, before what it works with is taken away
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
-_WRAP = {"flex_flow": "row wrap", "align_items": "center"}
 
 
 class Panel(widgets.VBox):
@@ -44,7 +43,6 @@ class Panel(widgets.VBox):
         self._workshop = lab.workshop()
         self.found = getattr(self._workshop, "begin", lambda: lab.found)()
         self._refresh = getattr(self._workshop, "refresh", lambda asked, found: found)
-        self._jobs, self._actions = map(self._work, (lab.jobs, lab.actions))
 
         self._follow()
         self._first = self.values
@@ -62,26 +60,24 @@ class Panel(widgets.VBox):
             former.retire()
         Panel._latest[lab.name] = self
 
-    def _work(self, named: Mapping[str, str | Callable]) -> dict[str, Callable]:
-        return {
-            label: getattr(self._workshop, one) if isinstance(one, str) else one
-            for label, one in named.items()
-        }
+    def _work(self, label: str, among: Mapping[str, str | Callable], what: str) -> Callable:
+        work = _named(label, among, what)
+        return getattr(self._workshop, work) if isinstance(work, str) else work
 
     # How it looks.
 
     def _rows(self) -> list[widgets.Widget]:
         """What is asked, what can be tried, what can be done."""
-        asked = [[self.controls[name] for name in row] for row in self.lab.rows or [self.controls]]
+        rows = self.lab.rows or [self.controls]
+        asked = [_row("course-controls", [self.controls[name] for name in row]) for row in rows]
         tried = [self._button(label, partial(self.preset, label)) for label in self.lab.presets]
-        jobs = [self._button(label, partial(self.start, label)) for label in self._jobs]
-        self._job_buttons = jobs
-        actions = [self._button(label, partial(self.act, label)) for label in self._actions]
-        done = [*jobs, *([self._stop_button] if jobs else []), *actions]
+        jobs = [self._button(label, partial(self.start, label)) for label in self.lab.jobs]
+        actions = [self._button(label, partial(self.act, label)) for label in self.lab.actions]
+        done = [*jobs, self._stop_button, *actions] if jobs else actions
         if jobs:
-            done[0].button_style = "primary"  # what is mainly done
-        below = _row("course-below", [_row("course-presets", tried), _row("course-work", done)])
-        return [*filter(None, [*(_row("course-controls", row) for row in asked), below])]
+            jobs[0].button_style = "primary"  # what is mainly done
+        self._job_buttons = jobs
+        return [*asked, _row("course-below", [_row("course-presets", tried), _row("course-work", done)])]
 
     def _button(self, label: str, action: Callable[[], None]) -> widgets.Button:
         button = widgets.Button(description=label, layout=widgets.Layout(width="auto"))
@@ -120,13 +116,15 @@ class Panel(widgets.VBox):
         """Do what the button of that name does."""
         with self._lock, self._mistakes_are_shown():
             asked = self._asked()
-            self._apply(_named(label, self._actions, "action")(asked, self._refresh(asked, self.found)))
+            action = self._work(label, self.lab.actions, "action")
+            self._apply(action(asked, self._refresh(asked, self.found)))
 
     def start(self, label: str) -> None:
         """Start a job; one at a time. Returns at once."""
         with self._lock, self._mistakes_are_shown():
             if not self._runner.busy:
-                self._runner.start(_named(label, self._jobs, "job")(self._asked(), self.found))
+                job = self._work(label, self.lab.jobs, "job")
+                self._runner.start(job(self._asked(), self.found))
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
@@ -135,11 +133,6 @@ class Panel(widgets.VBox):
     def wait(self, timeout_s: Number = 60) -> None:
         """Until the job has ended; if it failed, with its exception."""
         self._runner.wait(timeout_s)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a job runs."""
-        return self._runner.busy
 
     def retire(self) -> None:
         """Another of its name takes its place: its work ends, and what that worked with goes."""
@@ -150,11 +143,7 @@ class Panel(widgets.VBox):
             self._workshop.close()
 
     def close(self) -> None:
-        """Stop the job, and take the panel and its controls off the page."""
-        self.stop()
-        for part in (*self.children, self._stop_button):  # which not every lab shows
-            _close(part)
-        self.layout.close()
+        """Take the panel off the page, and end its work."""
         super().close()
         self.retire()
 
@@ -183,20 +172,16 @@ class Panel(widgets.VBox):
     def _move(self, values: Mapping[str, object]) -> None:
         for name in values:
             _named(name, self.controls, "control")
-        before, self._moving = self.values, True
+        self._moving = True
         try:
             for name in self.controls:  # in their order: where one ends depends on those before it
                 if name in values:
                     self.controls[name].value = values[name]
                     self._follow()
+            self._follow()  # what the reader has moved, too
         except traitlets.TraitError as error:
-            for control, old in before.items():
-                self.controls[control].value = old
-                self._follow()
             why = f"{error}".rstrip(".")
             raise ValueError(f"{name} cannot be {reprlib.repr(values[name])}. {why}.") from error
-        else:
-            self._follow()  # what the reader has moved, too
         finally:
             self._moving = False
 
@@ -240,22 +225,10 @@ class Panel(widgets.VBox):
         return bundle, {"image/png": {"alt": words}}
 
 
-def _row(kind: str, parts: Sequence[widgets.Widget | None]) -> widgets.HBox | None:
-    parts = [*filter(None, parts)]
-    if not parts:
-        return None
-    box = widgets.HBox(parts, layout=widgets.Layout(**_WRAP))
+def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
+    box = widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
     box.add_class(kind)
     return box
-
-
-def _close(widget: widgets.Widget) -> None:
-    for part in getattr(widget, "children", ()):
-        _close(part)
-    for part in (widget.layout, getattr(widget, "style", None)):  # ipywidgets keeps what is not closed
-        if part is not None:
-            part.close()
-    widget.close()
 
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:

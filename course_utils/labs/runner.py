@@ -94,9 +94,7 @@ class Runner:
             with suppress(Exception):  # which stands on the screen
                 self._redraw(Change())
             if self._error is not None:
-                words = sentence(self._error)
-                said_already = words == self._screen.mistake
-                self._screen.show_report("" if said_already else words, failed=True)
+                self._screen.show_report(sentence(self._error), failed=True)
             self._screen.progress = -1
             self._set_busy(False)
 

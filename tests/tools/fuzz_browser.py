@@ -19,10 +19,7 @@ from tests.hostile import FILE, Reader
 from tests.waiting import wait_until
 
 MOVES = 10  # at one lab, before the next one's turn
-CONTROLS = ", ".join(
-    f"{kind}:visible"
-    for kind in ("button.widget-button", "button.widget-toggle-button", "input[type=checkbox]")
-)
+CONTROLS = ":is(button.widget-button, button.widget-toggle-button, input[type=checkbox]):visible"
 FIELDS = "input[type=text]:visible, .widget-readout[contenteditable=true]:visible"
 KEYS = ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", "Tab", "Space", "Enter", "d", "b", "Escape")  # fmt: skip
 
@@ -69,15 +66,8 @@ class Hand:
 
     def move(self) -> None:
         """One of them; if the lab has nothing for it, the next one."""
-        kinds = {
-            self._press: 30,
-            self._type: 22,
-            self._drag: 16,
-            self._click_picture: 10,
-            self._key: 16,
-            self.run_again: 1,
-        }
-        first = self.draw.choices(list(kinds), list(kinds.values()))[0]
+        kinds = [self._press, self._type, self._drag, self._click_picture, self._key, self.run_again]
+        (first,) = self.draw.choices(kinds, (30, 22, 16, 10, 16, 1))
         any(move() for move in (first, self._press))
 
     def _press(self) -> bool:
@@ -171,16 +161,13 @@ class Room:
         self.page, self.folder = page, folder
         self.errors: list[str] = []  # that the page tells of itself
         page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
-        page.on(
-            "dialog",
-            lambda asked: asked.type == "beforeunload" or self.errors.append(f"a dialog: {asked.message}"),
-        )
+        page.on("dialog", lambda asked: asked.type == "beforeunload" or self._hear("error", asked.message))
         page.on("console", lambda said: self._hear(said.type, said.text))
         self.cells, self.files = self._cells(), self._files()
 
     def _hear(self, kind: str, words: str) -> None:
         if kind == "error" and not words.startswith(("Failed to load resource", "WebSocket connection")):
-            self.errors.append(f"in the console: {words}")
+            self.errors.append(f"in the console, or in a dialog: {words}")
 
     def _cells(self) -> int:
         return self.page.locator(".jp-Cell").count()
@@ -218,9 +205,7 @@ class Room:
         """Stop what runs; then two presets show two states, neither of them a mistake."""
         stop = lab.get_by_role("button", name="Stop", exact=True)
         if stop.count():
-            stop.evaluate(
-                "(button) => button.click()"
-            )  # the page's own: nothing, if work has ended by itself
+            stop.evaluate("(button) => button.click()")  # the page's: nothing, if work has ended by itself
             expect(stop).to_be_disabled()
         presets, shown = lab.locator(".course-controls + .widget-hbox .widget-button"), []
         for preset in presets.all()[:2]:

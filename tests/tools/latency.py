@@ -2,8 +2,8 @@
 
 `make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
 event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, each in turn
-over all sliders that the lab shows, or on the picture of a lab without sliders. Then each is dragged to and fro for a
-second. Other work only ever makes a lab slower, so that of some such rounds the quietest counts.
+over all sliders that the lab shows; a lab that has none is left out. Then each is dragged to and fro for a second.
+Other work only ever makes a lab slower, so that of some such rounds the quietest counts.
 """
 
 import argparse
@@ -59,18 +59,12 @@ VALUE = """(handle) => {
   return { atLeast: now <= least, atMost: now >= most, below: now < (least + most) / 2 };
 }"""
 
-CENTRES = """(parts) => parts.map((part) => {
-  const box = part.getBoundingClientRect();
-  return [box.left + box.width / 2, box.top + box.height / 2];
-})"""
-
 
 @dataclass(frozen=True)
 class Latency:
     """Seconds from a movement to its painted picture; and the drags."""
 
     answers_s: Sequence[float]
-    unanswered: int
     pictures: float  # in a drag, on average
     behind_s: float  # the last picture, after the pointer is up; of the worst drag
 
@@ -106,78 +100,51 @@ class Slider:
         self.page.mouse.move(self.x + 40 * sin(2 * pi * share) * (1 if self.forwards else -1), self.y)
 
 
-class Points:
-    """The parts of a picture that answer when they are pointed at, one after the other, there and back."""
-
-    def __init__(self, lab: Locator) -> None:
-        self.lab, self.page = lab, lab.page
-        self.at, self.way = 0, 1
-
-    def key(self) -> None:
-        """On to the part beside it, by an arrow key."""
-        if not 0 <= self.at + self.way < 8:
-            self.way = -self.way
-        self.at += self.way
-        self.lab.locator("[data-point][tabindex='0']").focus()
-        self.page.keyboard.press("ArrowRight" if self.way == 1 else "ArrowLeft")
-
-    def hold(self) -> None:
-        """Where the parts are; a picture is not held to be pointed at."""
-        self.centres = self.lab.locator("[data-point]").evaluate_all(CENTRES)
-
-    def swing(self, share: float) -> None:
-        """That share of the way over a row of parts and back."""
-        self.page.mouse.move(*self.centres[round((len(self.centres) - 1) * abs(sin(2 * pi * share)))])
-
-
 HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last after it':>15}"
 
 
 def row(name: str, one: Latency) -> str:
     """A line of the table."""
-    lost = f"   {one.unanswered} movements changed no picture" if one.unanswered else ""
     return (
         f"{name:<12}{seconds_text(one.median_s):>10}{seconds_text(max(one.answers_s)):>10}"
-        f"{one.pictures:>20.0f}{seconds_text(one.behind_s):>15}{lost}"
+        f"{one.pictures:>20.0f}{seconds_text(one.behind_s):>15}"
     )
 
 
-def latency(place: Locator, targets: Sequence[Slider | Points], movements: int = MOVEMENTS) -> Latency:
-    """Keys on one target after the other, and a drag of a second on each."""
+def latency(place: Locator, sliders: Sequence[Slider], movements: int = MOVEMENTS) -> Latency:
+    """Keys on one slider after the other, and a drag of a second on each."""
     page = place.page
     place.evaluate(WATCH)
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
-    targets = [target for target in targets if any(answer_s(page, target) for _ in range(4))]
-    drags = [drag(page, target) for target in targets]
-    seen = [answer_s(page, target) for target in targets for _ in range(-(-movements // len(targets)))]
-    answers_s = [seconds for seconds in seen if seconds is not None]
+    sliders = [slider for slider in sliders if any(answer_s(page, slider) for _ in range(4))]
+    drags = [drag(page, slider) for slider in sliders]
+    seen = (answer_s(page, slider) for slider in sliders for _ in range(-(-movements // len(sliders))))
     return Latency(
-        answers_s,
-        len(seen) - len(answers_s),
+        [seconds for seconds in seen if seconds is not None],
         statistics.mean(pictures for pictures, _ in drags),
         max(behind for _, behind in drags),
     )
 
 
-def answer_s(page: Page, target: Slider | Points) -> float | None:
+def answer_s(page: Page, slider: Slider) -> float | None:
     """From when the page felt a movement to when it had painted the picture; None if that stayed as it was."""
     page.evaluate(FORGET)
-    target.key()
+    slider.key()
     seconds = page.evaluate(ANSWER)
     page.wait_for_timeout(REST_MS)
     return seconds
 
 
-def drag(page: Page, target: Slider | Points) -> tuple[int, float]:
+def drag(page: Page, slider: Slider) -> tuple[int, float]:
     """How many pictures came while it moved, and how long after its end the last one."""
-    target.hold()
+    slider.hold()
     page.wait_for_timeout(200)
     page.evaluate(FORGET)
     begun = time.monotonic()
     for step in range(1, DRAG_STEPS + 1):
-        target.swing(step / DRAG_STEPS)
+        slider.swing(step / DRAG_STEPS)
         page.wait_for_timeout(max(0, 1000 * (begun + step / DRAG_STEPS - time.monotonic())))
-    target.swing(0.04)
+    slider.swing(0.04)
     page.mouse.up()
     page.wait_for_timeout(800)
     seen = page.evaluate("window.courseSeen")
@@ -185,9 +152,9 @@ def drag(page: Page, target: Slider | Points) -> tuple[int, float]:
     return len(during), max(0, max(seen["pictures"], default=0) - seen["released"]) / 1000
 
 
-def targets_of(lab: Locator) -> list[Slider | Points]:
-    """Every slider that the lab shows, or else its picture."""
-    return [Slider(handle) for handle in lab.locator(".noUi-handle:visible").all()] or [Points(lab)]
+def sliders_of(lab: Locator) -> list[Slider]:
+    """Every one that the lab shows."""
+    return [Slider(handle) for handle in lab.locator(".noUi-handle:visible").all()]
 
 
 def main() -> None:
@@ -206,8 +173,9 @@ def main() -> None:
         print(HEAD)
         for name in names:
             lab = browser.lab_of(page, name)
-            rounds = [latency(lab.locator(".course-picture"), targets_of(lab)) for _ in range(asked.times)]
-            print(row(name, min(rounds, key=lambda one: one.median_s)), flush=True)
+            if sliders := sliders_of(lab):
+                rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(asked.times)]
+                print(row(name, min(rounds, key=lambda one: one.median_s)), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ After two minutes the reader has seen a process killed and its run resumed on th
 counted the steps that were done twice, and watched the curve depart when a part of the state was left out.
 """
 
-from course_utils.labs.crash.asked import PARTS, PRESETS, Life, Plan, Story
+from course_utils.labs.crash.asked import PARTS, PRESETS, Plan
 from course_utils.labs.crash.picture import view
 from course_utils.labs.lab import Lab
 
@@ -15,6 +15,5 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Train": "train", "Resume": "resume"},
     actions={"Kill it": "kill", "Kill it while it saves": "kill_while_it_saves"},
-    found=Story(Plan().steps, (Life(),)),
     rows=(("every", "steps", "pause_ms"), PARTS),
 )

@@ -10,9 +10,9 @@ PRESETS = {
     "all restored: same curve?": dict.fromkeys(PARTS, True),
     "weights alone: same curve?": dict.fromkeys(PARTS, False) | {"model": True},
 }
-RUNS, DONE, STOPPED, ENDED = "now", "complete", "stopped", "ended"
-KILLED, KILLED_SAVING = "killed", "killed in a save"
-CRASHES = (KILLED, KILLED_SAVING, STOPPED, ENDED)  # after which somebody may resume
+MOST_STEPS = 120
+RUNS, DONE, ENDED, KILLED, KILLED_SAVING = "now", "complete", "ended", "killed", "killed in a save"
+CRASHES = (KILLED, KILLED_SAVING, ENDED)  # after which somebody may resume
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Plan:
     """Of the next process: how often it saves, how far it goes and how fast, and what it restores if it resumes."""
 
     every: int = whole("save every … steps", 10, 1, 40, width_px=284)
-    steps: int = whole("steps", 120, 20, 120, step=10, width_px=284)
+    steps: int = whole("steps", MOST_STEPS, 20, MOST_STEPS, step=10, width_px=284)
     pause_ms: int = whole("pause a step, ms", 80, 10, 250, step=10, width_px=284)
     model: bool = tick("restore model", True)
     optimizer: bool = tick("restore optimizer", True)
@@ -63,7 +63,7 @@ class Story:
     lives: tuple[Life, ...]
     whole: tuple[int, ...] = ()  # the steps of the checkpoints
     unfinished: int | None = None  # the step of a file that was being written when its process was killed
-    reference: tuple[Number, ...] = ()  # the losses of the same run, never killed; none without a kernel
+    reference: tuple[Number, ...] = ()  # the losses of the same run, never killed
     example: bool = False  # made without a process
 
     @property
@@ -72,15 +72,15 @@ class Story:
         return self.lives[-1]
 
     @property
-    def newest(self) -> int | None:
-        """The step of the newest checkpoint."""
-        return max(self.whole, default=None)
+    def newest(self) -> int:
+        """The step of the newest checkpoint; 0 for none."""
+        return max(self.whole, default=0)
 
     @property
     def crash(self) -> tuple[Life, int] | None:
-        """The latest life that ended before its time, and the step of the newest checkpoint then; 0 for none."""
+        """The latest life that ended before its time, and the step of the newest checkpoint then."""
         if self.now.end in CRASHES:
-            return self.now, self.newest or 0
+            return self.now, self.newest
         return (self.lives[-2], self.now.first) if len(self.lives) > 1 else None
 
     def kept(self, n: int) -> int:
@@ -91,4 +91,4 @@ class Story:
     def gaps(self) -> dict[int, Number]:
         """How far each loss of the latest life is from that of the same step in the reference."""
         pairs = zip(self.now.losses, self.reference[self.now.first :], strict=False)
-        return {step: 0 if a == b else abs(a - b) for step, (a, b) in enumerate(pairs, self.now.first + 1)}
+        return {step: abs(a - b) for step, (a, b) in enumerate(pairs, self.now.first + 1)}

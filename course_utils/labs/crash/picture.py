@@ -1,9 +1,8 @@
 """What the crash lab draws: an account, the losses beside those of a run never killed, and a bar for each process."""
 
-import math
 from collections.abc import Iterator
 
-from course_utils.labs.crash.asked import CRASHES, Plan, Story
+from course_utils.labs.crash.asked import CRASHES, MOST_STEPS, Plan, Story
 from course_utils.labs.crash.words import account, meaning, next_process
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.plot import Axis, Plot
@@ -22,7 +21,7 @@ KEY = {"predicted": "wide: never killed", "measured": "narrow: this run", "lost"
 
 def view(plan: Plan, story: Story) -> View:
     """The account, the curves, the processes and the folder."""
-    plot = _plot(plan, story)
+    plot = _plot(story)
     drawn = [
         columns(list(account(plan, story)), 0, 16, WIDTH, ("", "formula", "measured-words"), step=20),
         fitted(0, 99, next_process(plan), WIDTH),
@@ -34,11 +33,9 @@ def view(plan: Plan, story: Story) -> View:
     return View(picture(WIDTH, HEIGHT, *drawn), meaning(plan, story))
 
 
-def _plot(plan: Plan, story: Story) -> Plot:
-    steps = max(plan.steps, story.steps, *(life.last for life in story.lives))
-    losses = [*story.reference[:steps], *(loss for life in story.lives for loss in life.losses)]
-    seen = [loss for loss in losses if loss > 0 and math.isfinite(loss)] or [1.0]
-    axes = Axis(0, steps, linear=True), Axis(min(seen) / 1.1, max(seen) * 1.1, marks=LOSSES)
+def _plot(story: Story) -> Plot:
+    losses = [*story.reference, *(loss for life in story.lives for loss in life.losses)]
+    axes = Axis(0, MOST_STEPS, linear=True), Axis(min(losses) / 1.1, max(losses) * 1.1, marks=LOSSES)
     return Plot(LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT, *axes)
 
 
@@ -55,7 +52,7 @@ def _key() -> Iterator[str]:
 def _curves(plot: Plot, story: Story) -> Iterator[str]:
     """A life's losses go on from that of its checkpoint, and are pale where lost; dots and X stand on them."""
     yield plot.frame()
-    yield plot.line(enumerate(story.reference[: plot.x_axis.high], 1), "line predicted under")
+    yield plot.line(enumerate(story.reference, 1), "line predicted under")
     known: dict[int, Number] = {}
     for n, life in enumerate(story.lives):
         losses, kept = {step: known[step] for step in {life.first} & set(known)} | life.by_step, story.kept(n)

@@ -18,16 +18,13 @@ WITHOUT: Mapping[str, str] = {
 def meaning(plan: Plan, story: Story) -> str:
     """What the latest crash has cost, where the run is now, whether its losses are the same, and what comes next."""
     life = story.now
-    if not story.reference:
-        return "Nothing has run: a process that can be killed needs a kernel."
     if story.example and plan.left_out:
         return "Not tried yet, as in this example all was restored. Press Train, Kill it and Resume."
     if life.end in CRASHES:
         saved = (
             f"step {story.newest} is saved. Press Resume" if story.newest else "no step is saved. Press Train"
         )
-        where = f"after step {life.last}" if life.losses else "before it made a step"
-        return f"{life.end.capitalize()} {where}, and {saved}."
+        return f"{life.end.capitalize()} after step {life.last}, and {saved}."
     if not life.losses:
         return "A new process starts."
     begun = "An example, made without a process. " * story.example

@@ -53,19 +53,13 @@ def columns(
 
     Of a row's baseline, y is the first; `classes` are those of the columns, the head's is "faint".
     """
-    styled = [["faint"] * len(classes), *[classes] * (len(rows) - 1)]
-    widths = [
-        max(width_of(cells[n], style[n]) for cells, style in zip(rows, styled, strict=True))
-        for n in range(len(classes))
-    ]
-    starts = [sum(widths[:n]) + gap * n for n in range(len(classes))]
-    cells = [
-        text(start, step * row, cell, class_=class_)
-        for row, (said, style) in enumerate(zip(rows, styled, strict=True))
-        for start, cell, class_ in zip(starts, said, style, strict=True)
-        if cell
-    ]
-    return scaled(x, y, (right - x) / (starts[-1] + widths[-1]), *cells)
+    placed, start = [], 0
+    for cells, class_ in zip(zip(*rows, strict=True), classes, strict=True):
+        styles = ["faint", *[class_] * (len(rows) - 1)]
+        placed += zip(range(len(rows)), [start] * len(rows), cells, styles, strict=True)
+        start += max(map(width_of, cells, styles)) + gap
+    drawn = [text(at, step * row, cell, class_=style) for row, at, cell, style in sorted(placed) if cell]
+    return scaled(x, y, (right - x) / (start - gap), *drawn)
 
 
 def account(

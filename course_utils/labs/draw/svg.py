@@ -35,24 +35,10 @@ def rect(x: Number, y: Number, width: Number, height: Number, **attributes: obje
     return element("rect", **size, rx=2, **attributes)
 
 
-def button(*children: str, key: str, row: str, label: str, on: bool) -> str:
-    """A part of the picture that can be clicked, or reached by the arrow keys and pressed."""
-    return element(
-        "g",
-        *children,
-        class_="one" if on else "zero",
-        role="switch",
-        aria_checked=str(on).lower(),
-        aria_label=label,
-        data_key=key,
-        data_row=row,
-    )
-
-
-def point(*children: str, key: str, row: str, label: str) -> str:
-    """A part of the picture that answers when it is pointed at, by the mouse or by the arrow keys."""
-    names = {"aria_label": label, "data_key": key, "data_row": row, "data_point": ""}
-    return element("g", *children, role="button", **names)
+def button(*children: str, key: str, row: str, label: str, **attributes: object) -> str:
+    """A part of the picture that the mouse and the arrow keys reach; with `data_point`, it answers as it is reached."""
+    names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
+    return element("g", *children, **names | attributes)
 
 
 def polyline(points: Iterable[tuple[Number, Number]], **attributes: object) -> str:

@@ -10,8 +10,7 @@ from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, s
 from course_utils.quantities import Number
 
 MOST_OPERANDS = 5
-AGREEMENT = "agreement"  # under which the found says whether torch agrees with the loops, where that is known
-Found = Mapping[object, Number | str]  # besides, the seconds that orders took, by `Asked.key`
+Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`
 
 
 def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:

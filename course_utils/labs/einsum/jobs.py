@@ -1,34 +1,24 @@
 """The loops beside torch.einsum, and timing: in this process what is quick, and apart what is not."""
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 
 import torch
 
 from course_utils import einsums, machines, measure
 from course_utils.einsums import Order
-from course_utils.labs.einsum.asked import AGREEMENT, Asked, Found
+from course_utils.labs.einsum.asked import Asked, Found
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
 from course_utils.workers import process, products
 
-LOOPED_AT_ONCE, LOOPED_AT_MOST = 2_000, 2**20  # steps
+LOOPED_AT_MOST = 2**20  # steps
 MOST_BYTES = 2**30  # that a timed product may need
-# Of one call. Without units for bf16, a CPU is slow in it.
-MOST_FLOPS = {"fp32": 2**35, "fp64": 2**34, "bf16": 2**32}
-MOST_FLOPS_OF_A_GPU = 2**43
+MOST_FLOPS, MOST_FLOPS_OF_A_GPU = 2**35, 2**43  # of one call
 QUICK_FLOPS, QUICK_NUMBERS = 2**24, 2**18  # up to which a product is timed in this very process
 LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order
-
-
-def refresh(asked: Asked, found: Found) -> Found:
-    """Where they are quickly done, the loops beside torch.einsum."""
-    if asked.einsum.steps(asked.size) > LOOPED_AT_ONCE:
-        return found
-    *_, end = check(asked, found)
-    return {**found, AGREEMENT: end.report}
 
 
 def check(asked: Asked, found: Found) -> Iterator[Progress]:
@@ -56,46 +46,44 @@ def time_it(asked: Asked, found: Found) -> Iterator[Progress]:
     able = [order for order in asked.orders if not _too_much(asked, order)]
     if not able:
         raise ValueError(f"This is not timed: {_too_much(asked, asked.orders[0])}. Take smaller sizes.")
-    orders, timings = [able[0], *([able[-1]] if able[-1].flops > able[0].flops else [])], []
+    first, last = able[0], able[-1]
+    orders = [first, last] if last.flops > first.flops else [first]
+    seconds, said, doubts = {}, [], []
     for number, order in enumerate(orders):
-        begun, share = number / len(orders), 1 / len(orders)
-        timing = yield from as_progress(_steps(asked, order), at_most_s=LONGEST_S, begun=begun, share=share)
-        timings.append(timing)
-        new = {asked.key(order): timing.seconds}
-        kept = Change(found=lambda found, new=new: {**found, **new})
-        yield Progress(begun + 0.99 * share, f"{order.text} is done.", kept)
-    yield Progress(1, _findings(orders, timings))
-
-
-def _findings(orders: Sequence[Order], timings: Sequence[measure.Timing]) -> str:
-    pairs = zip(orders, timings, strict=True)
-    said = [f"{order.text} {seconds_text(timing.seconds)}" for order, timing in pairs]
+        place = {"begun": number / len(orders), "share": 1 / len(orders)}
+        timing = yield from as_progress(_steps(asked, order), at_most_s=LONGEST_S, **place)
+        seconds[asked.key(order)] = timing.seconds
+        said.append(f"{order.text} {seconds_text(timing.seconds)}")
+        doubts += [f" Take it as an upper bound: {timing.doubt}."] if timing.doubt else []
+        yield Progress(0.99, f"{order.text} is done.", Change(found=lambda known: {**known, **seconds}))
     if len(orders) > 1:
-        longer, dearer = timings[1].seconds / timings[0].seconds, orders[1].flops / orders[0].flops
-        said.append(f"{times_text(longer)} as long; by FLOPs it would be {times_text(dearer)}")
-    doubts = [timing.doubt for timing in timings if timing.doubt]
-    doubt = f" Take it as an upper bound: {doubts[0]}." if doubts else ""
-    return f"Measured: {', '.join(said)}.{doubt}"
+        longer = seconds[asked.key(last)] / seconds[asked.key(first)]
+        dearer = times_text(last.flops / first.flops)
+        said.append(f"{times_text(longer)} as long; by FLOPs it would be {dearer}")
+    yield Progress(1, f"Measured: {', '.join(said)}.{''.join(doubts[:1])}")
+
+
+def _numbers(asked: Asked, order: Order) -> int:
+    """In the operands and the largest product."""
+    return sum(map(math.prod, asked.shapes[:-1])) + order.largest
 
 
 def _too_much(asked: Asked, order: Order) -> str:
     """Why this order is not timed; nothing if it can be."""
-    *operands, result = map(math.prod, asked.shapes)
-    between = order.largest if len(operands) > 2 else 0
     # A product may put its operands in another order first, and so hold each twice.
-    held = (2 * sum(operands) + result + 2 * between) * measure.DTYPES[asked.dtype].itemsize
+    held = 2 * _numbers(asked, order) * measure.DTYPES[asked.dtype].itemsize
     most = min(MOST_BYTES, measure.free_bytes(machines.device()) // 2)
     if held > most:
         return f"it may need {bytes_text(held)}, and this lab takes at most {bytes_text(most)}"
-    limit = MOST_FLOPS[asked.dtype] if machines.device() == "cpu" else MOST_FLOPS_OF_A_GPU
+    limit = MOST_FLOPS if machines.device() == "cpu" else MOST_FLOPS_OF_A_GPU
     if order.flops > limit:
-        return f"it takes {flops_text(order.flops)}, and this lab at most {flops_text(limit)} in {asked.dtype} here"
+        return f"it takes {flops_text(order.flops)}, and this lab at most {flops_text(limit)} here"
     return ""
 
 
 def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
     """The order's timing, in a process of its own unless it is done in no time."""
-    quick = order.flops <= QUICK_FLOPS and sum(map(math.prod, asked.shapes)) + order.largest <= QUICK_NUMBERS
+    quick = order.flops <= QUICK_FLOPS and _numbers(asked, order) <= QUICK_NUMBERS
     work = products.einsum_timing_steps
     given = {"pattern": asked.einsum.pattern, "sizes": asked.size, "tree": order.tree, "dtype": asked.dtype}
     given |= {"device": machines.device(), "at_most_s": AT_MOST_S}

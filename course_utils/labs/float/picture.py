@@ -61,7 +61,9 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
             key=f"{stored.fmt}:{place}",
             row=stored.fmt,
             label=f"{NAMES[stored.fmt]} {field} bit, {worth}",
-            on=bool(on),
+            class_="one" if on else "zero",
+            role="switch",
+            aria_checked="true" if on else "false",
         )
 
 

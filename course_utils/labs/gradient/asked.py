@@ -62,11 +62,6 @@ class Asked:
         """Of all layers."""
         return sum(d * k for d, k in pairwise(self.widths))
 
-    @property
-    def transformer(self) -> predict.Transformer:
-        """The model of that name."""
-        return predict.MODELS[self.model]
-
 
 def frozen_or_not(key: str, asked: Asked) -> dict[str, str]:
     """The controls after a click on a layer."""

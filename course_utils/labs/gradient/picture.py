@@ -59,9 +59,8 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
         fitted(0, y + 66, total, WORDS_WIDTH, "formula"),
         *_by_depth(asked.depth, share, counted and counted.total / rule),
     ]
-    return View(
-        picture(WIDTH, max(y + 74, 250), *drawn), _layers_meaning(asked, predicted.total, share, missing)
-    )
+    meaning = _layers_meaning(asked, predicted.total, share, missing)
+    return View(picture(WIDTH, max(y + 74, 250), *drawn), meaning)
 
 
 def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str]:
@@ -73,7 +72,8 @@ def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str
         name = f"{layer}: {shape}{' frozen' if frozen else ''}"
         words = fitted(6, y + row / 2 + 2, name, BARS - 16, "small strong" if frozen else "small")
         label = f"layer {layer}, {shape}, frozen"
-        yield button(box, words, key=str(layer), row=str(layer), label=label, on=frozen)
+        look = {"class_": "one" if frozen else "zero", "aria_checked": str(frozen).lower()}
+        yield button(box, words, key=str(layer), row=str(layer), label=label, role="switch", **look)
         x, one = BARS, BAR * ledger["forward"] / longest
         for part, class_ in PARTS.items():
             yield rect(x, y, max(1, one - 3), row - 4, class_=class_ if ledger[part] else "missing")
@@ -92,19 +92,20 @@ def _by_depth(depth: int, predicted: Number, counted: Number | None) -> Iterator
 
 
 def _layers_meaning(asked: Asked, total: int, share: Number, missing: int) -> str:
-    cost = f"{count_text(total, 'FLOP')}, "
-    if not missing:
-        return (
-            f"{cost}exactly 6BP: the data need a gradient too, so every layer has all three products, "
+    if asked.frozen_layers:
+        why = (
+            f". Frozen: {len(asked.frozen_layers)} of {count_text(asked.depth, 'layer')}. {missing} of {3 * asked.depth} "
+            "products fall away. An input's gradient is needed only if something before it needs one."
+        )
+    elif missing:
+        why = ". One product is not needed: the first layer reads plain data, which takes no gradient."
+    else:
+        why = (
+            ": the data need a gradient too, so every layer has all three products, "
             "2 FLOPs forward and 4 backward for each weight and data point."
         )
-    cost += f"{number_text(share, 4)} of 6BP."
-    if not asked.frozen_layers:
-        return f"{cost} One product is not needed: the first layer reads plain data, which takes no gradient."
-    return (
-        f"{cost} Frozen: {len(asked.frozen_layers)} of {count_text(asked.depth, 'layer')}. {missing} of {3 * asked.depth} "
-        "products fall away. An input's gradient is needed only if something before it needs one."
-    )
+    of_the_rule = f"{number_text(share, 4)} of" if missing else "exactly"
+    return f"{count_text(total, 'FLOP')}, {of_the_rule} 6BP{why}"
 
 
 # The transformer.
@@ -112,7 +113,7 @@ def _layers_meaning(asked: Asked, total: int, share: Number, missing: int) -> st
 
 def _transformer(asked: Asked, counted: Ledger | None) -> View:
     """Matrices, attention and output in one training step on one sequence, and what 6PN says of it."""
-    model, s = asked.transformer, asked.sequence
+    model, s = predict.MODELS[asked.model], asked.sequence
     lengths = [2**power for power in range(21)]
     shares = [(n, model.attention_share(n)) for n in lengths]
     even, rule = model.even_sequence, 6 * model.parameters

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from operator import methodcaller
 
 from course_utils import machines, measure
 from course_utils.datasheets import Machine
@@ -16,6 +15,7 @@ from course_utils.workers import process, products
 LONGEST_S = 60.0  # what may take longer is predicted, not run
 IN_PROCESS_FROM_S, IN_PROCESS_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
 AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
+AT_WORST = 5  # times what is predicted: CPUs multiply some shapes and dtypes at a fraction of their peak
 
 
 def begin() -> Found:
@@ -35,19 +35,18 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
     """Time the product along one size, as far as each takes less than a moment."""
     name = product.sweep
     if product.recording:
-        along = product.recorded_along(name)
-        said = f"{count_text(len(along), 'product')} recorded along {name}, at {along[0].others(name)}."
+        others = product.nearest_recorded().product.others(name)
+        along = [run for run in product.recorded.values() if run.product.others(name) == others]
+        said = f"{count_text(len(along), 'product')} recorded along {name}, at {others}."
         yield Progress(1, said, _kept(*along))
         return
     machine = found.machine(product.where)
-    along = [product.with_size(name, 2**power) for power in range(21)]
-    along = [one for one in along if _fits(one) and not runs_in_process(one, machine)]
+    along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
     if not along:
         raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
     for number, one in enumerate(along):
-        said, fraction = f"{name} = {one.side(name):,}", number / len(along)
-        run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=fraction, share=0, prefix=f"{said}: ")
-        yield Progress(fraction, f"{said} is done.", _kept(run))
+        run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=number / len(along), share=0)
+        yield Progress(number / len(along), f"{' × '.join(map(str, one.size))} is done.", _kept(run))
     yield Progress(1, f"{len(along)} products along {name}.")
 
 
@@ -57,7 +56,8 @@ def clear(product: Product, found: Found) -> Change:
 
 
 def _kept(*runs: Run) -> Change:
-    return Change(found=methodcaller("with_runs", *runs))
+    """Some runs more; what was recorded is the same each time."""
+    return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))
 
 
 # One product.
@@ -73,26 +73,20 @@ def _run(
         raise ValueError(
             f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
         )
-    machine, asked = found.machine(product.where), (*product.size, product.dtype)
+    machine = found.machine(product.where)
     _check_that_it_can_run(product, machine)
-    order = dict(zip(("b", "d", "k", "dtype"), asked, strict=True))
+    order = {name: getattr(product, name) for name in ("b", "d", "k", "dtype")}
     order |= {"device": machines.device(), "at_most_s": at_most_s}
     work, long = products.timing_steps, runs_in_process(product, machine)
     steps = process.steps_of(work, order) if long else work(**order)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
-    return Run(product.where, *asked, timing.seconds, timing.spread, timing.doubt)
-
-
-def _at_worst_s(product: Product, machine: Machine) -> Number:
-    """With a margin: CPUs multiply some shapes at a fraction of their peak, and without units for a dtype at a tenth."""
-    peak, fp32 = machine.peak(product.dtype), machine.peak_flop_per_sec.get("fp32", 0)
-    slow = machines.device() == "cpu" and peak < fp32 / 2
-    return product.predicted_s(machine) * (10 if slow else 3)
+    return Run(product, timing.seconds, timing.doubt)
 
 
 def runs_in_process(product: Product, machine: Machine) -> bool:
     """Whether it could take longer than a moment, in running or in filling its operands with numbers."""
-    return _at_worst_s(product, machine) > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES
+    at_worst_s = AT_WORST * product.predicted_s(machine)
+    return at_worst_s > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES
 
 
 def _fits(product: Product) -> bool:
@@ -105,9 +99,9 @@ def _check_that_it_can_run(product: Product, machine: Machine) -> None:
     if not _fits(product):
         needed, free = bytes_text(product.nbytes), bytes_text(measure.free_bytes(machines.device()))
         raise ValueError(f"Not run: it needs {needed}, and {free} are free. Make it smaller.")
-    at_worst_s = _at_worst_s(product, machine)
-    if at_worst_s > LONGEST_S:
+    predicted_s = product.predicted_s(machine)
+    if AT_WORST * predicted_s > LONGEST_S:
         raise ValueError(
-            f"Not run: one product is predicted to take {seconds_text(product.predicted_s(machine))} at the machine's "
-            f"peak and could take {seconds_text(at_worst_s)}. This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
+            f"Not run: one product is predicted to take {seconds_text(predicted_s)} at the machine's peak and could "
+            f"take {AT_WORST} times that. This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
         )

@@ -15,6 +15,7 @@ MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
 STAGES = {f"{stage}": stage for stage in range(4)}
 Found = Mapping[tuple, Ledger]  # the bytes of each step that was counted, by what they depend on
 SIZES = ("layers", "width", "heads", "vocabulary")
+CHOSEN = ("recipe", "batch", "sequence", "machines", "stage", "fused", "fused_norm", "recompute")
 SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
 
@@ -80,6 +81,5 @@ class Run:
             shape = replace(SMALL, context=self.positions, **sizes)
         else:
             shape = replace(LARGE, kv_heads=self.kv_heads, feed_forward=self.feed_forward, **sizes)
-        ways = {name: getattr(self, name) for name in ("stage", "fused", "fused_norm", "recompute")}
-        asked = self.recipe, self.batch, self.sequence, self.machine, self.machines
-        return TrainingPlan(shape, *asked, **ways)
+        chosen = {name: getattr(self, name) for name in CHOSEN}
+        return TrainingPlan(shape, machine_name=self.machine, **chosen)

@@ -36,51 +36,51 @@ def view(run: Run, found: Found) -> View:
 
 def _bar(plan: TrainingPlan, full: Number) -> Iterator[str]:
     """What each machine holds, and where its memory ends."""
-    limit, end = (LEFT + LENGTH * nbytes / full for nbytes in (plan.machine.bytes, plan.held.total))
+    limit = LEFT + LENGTH * plan.machine.bytes / full
     known = {shape: name for name, shape in predict.MODELS.items()}
     name = known.get(plan.shape, "A model of these sizes")
     yield fitted(0, 16, f"{name}: {plan.shape.parameters:,} parameters", WIDTH, "strong large")
     yield fitted(0, BAR + 17, f"{plan.machines:,} × {plan.machine_name}", LEFT - 8, "strong")
     yield text(0, BAR + 34, "each holds", class_="faint")
     yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="room")
-    yield _stacked(plan.held, BAR, BAR_HEIGHT, full)
+    yield from _stacked(plan.held, BAR, BAR_HEIGHT, full)
     said = f"{short(plan.machine.bytes)}: the data sheet's memory, GB = 10^9"
     yield text(limit, BAR - 11, said, class_="end small" if limit > LEFT + LENGTH / 2 else "small")
-    if not plan.fits:
-        yield polyline([(limit, BAR - 4), (end, BAR - 4)], class_="over")
     yield polyline([(limit, BAR - 8), (limit, BAR + BAR_HEIGHT + 3)], class_="line")
     yield fitted(RIGHT, BAR + 17, short(plan.held.total), WIDTH, "strong large")
     yield fitted(RIGHT, BAR + 36, verdict(plan), WIDTH, "formula" if plan.fits else "alarm")
 
 
-def _stacked(held: Mapping[str, Number], top: Number, height: Number, full: Number) -> str:
-    """The parts side by side, as long as they have bytes; beyond the bars' length it is cut off."""
-    parts, begin = [], 0
+def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:
+    """Each part with its two ends: as far apart as it has bytes, one behind the other."""
+    begin = LEFT
     for part, nbytes in held.items():
-        x, end = (min(LENGTH, LENGTH * n / full) for n in (begin, begin + nbytes))
-        if end > x:
-            edge = "part " if end - x > 5 else ""
-            parts.append(rect(LEFT + x, top, end - x, height, class_=f"{edge}{part}"))
-        begin += nbytes
-    if begin > full:
-        x = LEFT + LENGTH - 12
+        yield part, begin, begin + LENGTH * nbytes / full
+        begin += LENGTH * nbytes / full
+
+
+def _stacked(held: Mapping[str, Number], top: Number, height: Number, full: Number) -> Iterator[str]:
+    """The parts side by side; beyond the bars' length they are cut off."""
+    right = LEFT + LENGTH
+    for part, begin, end in _spans(held, full):
+        if min(end, right) > begin:
+            yield rect(begin, top, min(end, right) - begin, height, class_=f"part {part}")
+    if end > right:
+        x = right - 12
         edge = [(x + 6, top - 2), (x, top + height / 2), (x + 6, top + height + 2)]
-        parts.append(polyline(edge, class_="cut"))
-    return "".join(parts)
+        yield polyline(edge, class_="cut")
 
 
 def _names(held: Mapping[str, int], full: Number) -> Iterator[str]:
     """What each colour is, with its bytes, and a thin line from each part of the bar to its name."""
-    step, top, begin = WIDTH / len(held), BAR + BAR_HEIGHT, 0
-    for place, (part, nbytes) in enumerate(held.items()):
+    step, top = WIDTH / len(held), BAR + BAR_HEIGHT
+    for place, (part, begin, end) in enumerate(_spans(held, full)):
         x, y = 1 + place * step, top + 34
-        middle = LEFT + LENGTH * (begin + nbytes / 2) / full
-        begin += nbytes
-        if nbytes:
-            yield polyline([(middle, top + 2), (x + 9, y - 14)], class_="leader")
+        if end > begin:
+            yield polyline([((begin + end) / 2, top + 2), (x + 9, y - 14)], class_="leader")
         yield rect(x, y - 13, 18, 18, class_=f"part {part}")
         yield text(x + 26, y + 1, part, class_="strong")
-        yield fitted(x + 26, y + 19, short(nbytes) if nbytes else "none", x + step - 8)
+        yield fitted(x + 26, y + 19, short(held[part]), x + step - 8)
 
 
 def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
         class_ = "small strong" if stage == plan.stage else "small"
         most = predict.largest_model(plan.machine, plan.machines, plan.recipe, stage=stage)
         yield text(0, y + 13, f"{stage} · {split}", class_=class_)
-        yield _stacked(other.held, y, 16, full)
+        yield from _stacked(other.held, y, 16, full)
         yield fitted(RIGHT, y + 13, f"{short(other.held.total)}, {verdict(other)}", WIDTH - 160, class_)
         yield text(WIDTH, y + 13, f"{most / 1e9:,.1f} billion", class_=f"end {class_}")
     limit = LEFT + LENGTH * plan.machine.bytes / full

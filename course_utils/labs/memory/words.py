@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from course_utils import predict
-from course_utils.labs.fields import LARGEST
 from course_utils.predict import TrainingPlan
 from course_utils.predict.fitting import Changes
 from course_utils.predict.training import STEP_COUNTER_BYTES
@@ -24,17 +23,15 @@ def meaning(plan: TrainingPlan) -> str:
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
         return f"Does not fit: {who} would hold {total} and has {memory}. {advice(plan)}"
-    most = predict.largest_batch(plan)
-    batch = f"A batch of up to {most:,} fits" if most < LARGEST else f"A batch of {most:,} fits, too"
-    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}."
+    batch = f"A batch of up to {predict.largest_batch(plan):,} fits."
+    return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}"
 
 
 def advice(plan: TrainingPlan) -> str:
     """The fewest changes with which it would fit."""
     found = predict.remedies(plan)
     if not found:
-        longest = predict.longest_sequence(plan)
-        end = f"at most {count_text(longest, 'token')} would" if longest else "not even one token would"
+        end = f"at most {count_text(predict.longest_sequence(plan), 'token')} would"
         return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; {end}."
     shown = found[: max(1, MOST_CHANGES - len(found[0]))]
     return f"It would with {'; or with '.join(map(changes_text, shown))}."
@@ -104,9 +101,8 @@ def _activations_formula(plan: TrainingPlan) -> str:
 def table(plan: TrainingPlan, counted: Ledger | None) -> list[list[str]]:
     """Every byte: on each machine, and on one machine alone predicted beside counted; and what autograd keeps."""
     here, alone = plan.held, plan.alone.held
-    sides = [here, alone, *([counted] if counted else [])]
-    rows = [[part, *(f"{side[part]:,}" for side in sides)] for part in here]
-    rows.append(["total", *(f"{side.total:,}" for side in sides)])
-    kept = [[f"kept by autograd: {item}", f"{n:,}", f"{n:,}"] for item, n in plan.kept.items() if n]
+    rows = [(part, n, alone[part], counted and counted[part]) for part, n in here.items()]
+    rows.append(("total", here.total, alone.total, counted and counted.total))
+    rows += [(f"kept by autograd: {item}", n, n, None) for item, n in plan.kept.items() if n]
     head = ["bytes", "on each machine", "on one alone, predicted", "on one alone, counted"]
-    return [row + [""] * (len(head) - len(row)) for row in [head, *rows, *kept]]
+    return [head, *([part, *("" if n is None else f"{n:,}" for n in sides)] for part, *sides in rows)]

@@ -88,6 +88,11 @@ class Race:
         """Of those that race, who divides the gradient by its size."""
         return [name for name in self.racing if name not in LINEAR]
 
+    @property
+    def only_decay_along_y(self) -> bool:
+        """Whether nothing but weight decay pulls along y, which begins at 1."""
+        return self.surface == "ravine" and not self.steepness and self.weight_decay > 0
+
     def momentum_of(self, name: str) -> Number:
         """μ, which for SGD is 0."""
         return self.momentum if name == "momentum" else 0.0
@@ -110,22 +115,21 @@ class Race:
 
     def predicted_loss(self, name: str, step: int) -> Number:
         """On a parabola without noise."""
-        start, mu, decay = self.ground.along(*self.ground.start), self.momentum_of(name), self.weight_decay
-        curvatures = self.bare_curvatures
-        return predict.parabola_loss(step, self.lr, curvatures, start, momentum=mu, weight_decay=decay)
+        start = self.ground.along(*self.ground.start)
+        return predict.parabola_loss(step, self.lr, self.bare_curvatures, start, **self._pulls(name))
 
     def predicted_floor(self, name: str) -> Number:
         """The loss at which noise holds it on a parabola."""
-        mu, decay = self.momentum_of(name), self.weight_decay
-        return predict.noise_floor(self.lr, self.bare_curvatures, self.noise, momentum=mu, weight_decay=decay)
+        return predict.noise_floor(self.lr, self.bare_curvatures, self.noise, **self._pulls(name))
+
+    def _pulls(self, name: str) -> dict[str, Number]:
+        return {"momentum": self.momentum_of(name), "weight_decay": self.weight_decay}
 
     def measured_floor(self, name: str) -> Number:
-        """The mean loss of the second half, over ten seeds; beyond all bounds, if one left for good."""
+        """The mean loss of the second half, over ten seeds; beyond all bounds, if one left for good before."""
         pushes = [noise(self.noise, self.steps, seed) for seed in range(SEEDS)]
         runs = [descent(name, self.ground, self.settings, one) for one in pushes]
-        if any(len(run.lengths) < self.steps for run in runs):
-            return math.inf
-        return fmean(loss for run in runs for loss in run.losses[self.steps // 2 :])
+        return fmean(loss for run in runs for loss in run.losses[self.steps // 2 :] or [math.inf])
 
     def predicted_to_leave(self, name: str) -> int | None:
         """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""

@@ -9,7 +9,6 @@ import torch
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.optimizer.asked import Race
 from course_utils.predict.descents import Point, Settings, noise
-from course_utils.quantities import Number
 
 FRAMES, FRAME_S = 60, 0.05
 Maker = Callable[[Sequence[torch.Tensor], Settings], torch.optim.Optimizer]
@@ -23,15 +22,11 @@ def race(asked: Race, found: object) -> Iterator[Progress]:
         time.sleep(FRAME_S)
 
 
-def _sgd(p: Sequence[torch.Tensor], s: Settings, momentum: Number = 0.0) -> torch.optim.Optimizer:
-    return torch.optim.SGD(p, lr=s.lr, momentum=momentum, weight_decay=s.weight_decay)
-
-
 TORCH: Mapping[str, Maker] = {
-    "SGD": _sgd,
-    "momentum": lambda p, s: _sgd(p, s, s.momentum),
-    "AdaGrad": lambda p, s: torch.optim.Adagrad(p, lr=s.lr, weight_decay=s.weight_decay),
-    "RMSProp": lambda p, s: torch.optim.RMSprop(p, lr=s.lr, alpha=s.beta2, weight_decay=s.weight_decay),
+    "SGD": lambda p, s: torch.optim.SGD(p, s.lr, weight_decay=s.weight_decay),
+    "momentum": lambda p, s: torch.optim.SGD(p, s.lr, s.momentum, weight_decay=s.weight_decay),
+    "AdaGrad": lambda p, s: torch.optim.Adagrad(p, s.lr, weight_decay=s.weight_decay),
+    "RMSProp": lambda p, s: torch.optim.RMSprop(p, s.lr, s.beta2, weight_decay=s.weight_decay),
     "Adam": lambda p, s: torch.optim.Adam(p, s.lr, (s.momentum, s.beta2), weight_decay=s.weight_decay),
     "AdamW": lambda p, s: torch.optim.AdamW(p, s.lr, (s.momentum, s.beta2), weight_decay=s.weight_decay),
 }
@@ -50,13 +45,11 @@ def torchs_points(asked: Race, name: str) -> Iterator[Point]:
 
 def check(asked: Race, found: object) -> Iterator[Progress]:
     """Let torch.optim take the same steps, and compare every coordinate at every step."""
-    apart, steps = {}, 0
+    apart = {}
     for name, run in asked.descents.items():
         yield Progress(len(apart) / len(asked.racing), f"{name}: {asked.steps} steps.")
         pairs = zip(chain(*run.points[1:]), chain.from_iterable(torchs_points(asked, name)), strict=False)
         apart[name] = max((abs(ours - theirs) / max(1.0, abs(theirs)) for ours, theirs in pairs), default=0.0)
-        steps += len(run.lengths)
+    steps, worst = sum(len(run.lengths) for run in asked.descents.values()), max(apart, key=apart.__getitem__)
     said = f"torch.optim took the same {steps:,} steps ({', '.join(apart)})"
-    worst = max(apart, key=apart.__getitem__)
-    difference = f"the largest difference in a coordinate is {apart[worst]:.1e}, {worst}'s"
-    yield Progress(1, f"{said}: {difference}.")
+    yield Progress(1, f"{said}: the largest difference in a coordinate is {apart[worst]:.1e}, {worst}'s.")

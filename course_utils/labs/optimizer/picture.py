@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
 
 from course_utils.labs.draw.lettering import columns, fitted
 from course_utils.labs.draw.lines import pieces_inside, simplified, thinned
@@ -105,7 +104,8 @@ def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]
     yield polyline([(plot.x(race.step), plot.top), (plot.x(race.step), plot.bottom)], class_="leader")
     names = []
     for name, values in curves.items():
-        yield from _curve(plot, values, f"line {name.lower()}")
+        points = [list(values.items())[n] for n in thinned(list(values.values()))]
+        yield plot.line([point for point in points if point[1] >= plot.y_axis.low], f"line {name.lower()}")
         if race.step in values:
             yield dot(*plot.at(race.step, values[race.step]), 4, class_=name.lower())
         last, gone = max(values), max(values) < race.steps
@@ -113,15 +113,6 @@ def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]
         said = (f"{name} at {last}", "small alarm") if gone else (name, "small")
         names.append(EndName(plot.at(race.steps, values[last]), said[0], name.lower(), said[1]))
     yield from names_beside(names, plot.right + 12, WIDTH, plot.top + 6, plot.bottom + 4)
-
-
-def _curve(plot: Plot, values: Mapping[int, Number], class_: str) -> Iterator[str]:
-    """What lies below the axis is left out."""
-    points = list(values.items())
-    kept = [points[n] for n in thinned(list(values.values()))]
-    for above, piece in groupby(kept, lambda point: point[1] >= plot.y_axis.low):
-        if above:
-            yield plot.line(piece, class_)
 
 
 def _predictions(race: Race, plot: Plot) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What there is to say of a race: who leads, who diverges and why, what is special about it, and what was predicted."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from course_utils import predict
@@ -12,7 +12,7 @@ from course_utils.quantities import Number, count_text, listed
 def meaning(race: Race) -> str:
     """Who leads, and who diverges and why; or where nobody does, what is special about this race."""
     reasons = [why for name in race.racing if (why := why_it_diverges(race, name))]
-    said = [_leading(race), *(reasons[:2] or [_special(race)])]
+    said = [_leading(race), *(reasons[:2] or [next(_special(race), "")])]
     return " ".join(f"{words[0].upper()}{words[1:]}" for words in said if words)
 
 
@@ -31,82 +31,60 @@ def _leading(race: Race) -> str:
     losses = {n: run.losses[race.step] for n, run in race.descents.items() if race.step < len(run.losses)}
     if not losses:
         return "Nobody is left."
-    if not race.step:
-        return "Nobody has moved yet."
     least = min(losses.values())
     best = [name for name, loss in losses.items() if loss == least]
     who = f"{listed(best)} {'has' if len(best) == 1 else 'have'}"
     return f"After {count_text(race.step, 'step')} {who} the least loss, {least:.3g}."
 
 
-# What is special, where nobody diverges.
-
-
-def _special(race: Race) -> str:
+def _special(race: Race) -> Iterator[str]:
+    """What is special where nobody diverges, the most special first."""
     if not race.ground.quadratic:
-        return _leaving(race)
+        left = {name: race.leaves_the_saddle(name) for name in race.racing}
+        order = sorted(left, key=lambda name: left[name] or math.inf)
+        yield f"off the saddle: {', '.join(f'{name} {_at(left[name], race.steps)}' for name in order)}."
+        return
+    points = {name: run.points[: race.step + 1] for name, run in race.descents.items()}
     if race.noise:
-        return _averaging(race)
-    said = (what(race) for what in (_decaying, _turning, _overshooting, _tiring))
-    return next(filter(None, said), "")
+        yield from _averaging(race)
+    elif race.only_decay_along_y and {"Adam", "AdamW"} <= points.keys():
+        adam, adamw = points["Adam"][-1][1], points["AdamW"][-1][1]
+        kept = (1 - race.lr * race.weight_decay) ** race.step
+        said = f"AdamW keeps (1 - lr·wd)^{race.step} = {kept:.4g}, measured {adamw:.4g}; Adam"
+        why = "it divides the decay by its size, like any gradient"
+        yield f"along y only decay pulls: {said} keeps {abs(adam):.2g}: {why}."
+    if race.surface == "turned ravine":
+        yield from _turning(race)
+    past = max((race.ground.along(*point)[0] for point in points.get("momentum", ())), default=0)
+    if past >= 0.05:
+        yield f"momentum has run {past:.2g} past the minimum."
+    if "AdaGrad" in points and race.step:
+        lengths, left = race.descents["AdaGrad"].lengths, race.ground.distance(*points["AdaGrad"][-1])
+        share = lengths[race.step - 1] / lengths[0]
+        if share < 0.1 and left > 0.2:
+            said = f"step {race.step} is {share:.2g} of its first, and the minimum {left:.2g} away"
+            yield f"AdaGrad tires: {said}."
 
 
-def _leaving(race: Race) -> str:
-    left = {name: race.leaves_the_saddle(name) for name in race.racing}
-    order = sorted(left, key=lambda name: left[name] or math.inf)
-    return f"off the saddle: {', '.join(f'{name} {_at(left[name], race.steps)}' for name in order)}."
-
-
-def _averaging(race: Race) -> str:
-    said, floors = [], {name: race.predicted_floor(name) for name in race.linear}
-    held = [f"{name} at {floor:.3g}" for name, floor in floors.items() if floor < math.inf]
-    if held:
-        why = ", which sums gradients and averages none" * bool(race.momentum and len(held) == 2)
-        said.append(f"noise holds the loss of {listed(held)}{why}")
+def _averaging(race: Race) -> Iterator[str]:
+    held = [f"{name} at {race.predicted_floor(name):.3g}" for name in race.linear]
+    said = [f"noise holds the loss of {listed(held)}"] if held else []
+    if race.momentum and len(held) == 2:
+        said = [f"{said[0]}, which sums gradients and averages none"]
     if "AdaGrad" in race.racing:
         said.append("noise holds AdaGrad nowhere: its steps get ever shorter")
-    return f"in the long run {'; '.join(said)}." if said else ""
+    if said:
+        yield f"in the long run {'; '.join(said)}."
 
 
-def _decaying(race: Race) -> str:
-    """Where nothing but weight decay pulls along y, which begins at 1."""
-    alone = race.weight_decay and race.surface == "ravine" and not race.steepness
-    if not (alone and {"Adam", "AdamW"} <= set(race.racing)):
-        return ""
-    adam, adamw = (race.descents[name].points[race.step][1] for name in ("Adam", "AdamW"))
-    kept = f"(1 - lr·wd)^{race.step} = {(1 - race.lr * race.weight_decay) ** race.step:.4g}, measured {adamw:.4g}"
-    why = "it divides the decay by its size, like any gradient"
-    return f"along y only decay pulls: AdamW keeps {kept}; Adam keeps {abs(adam):.2g}: {why}."
-
-
-def _turning(race: Race) -> str:
-    if race.surface != "turned ravine":
-        return ""
-    times = {}
-    for name, run in replace(race, surface="ravine").descents.items():
-        straight = run.losses[run.at(race.step)]
-        times |= {name: race.descents[name].losses[race.step] / straight} if straight > LEAST else {}
-    said = ", ".join(f"{name}'s by {ratio:.3g}" for name, ratio in times.items())
-    return f"the turn multiplies the loss: {said}." if said else ""
-
-
-def _overshooting(race: Race) -> str:
-    if "momentum" not in race.racing:
-        return ""
-    way = race.descents["momentum"].points[: race.step + 1]
-    past = max(race.ground.along(*point)[0] for point in way)
-    return f"momentum has run {past:.2g} past the minimum." if past >= 0.05 else ""
-
-
-def _tiring(race: Race) -> str:
-    """Steps that have become a tenth of the first while there is still somewhere to go."""
-    if "AdaGrad" not in race.racing or not race.step:
-        return ""
-    run = race.descents["AdaGrad"]
-    share, left = run.lengths[race.step - 1] / run.lengths[0], race.ground.distance(*run.points[race.step])
-    if share > 0.1 or left < 0.2:
-        return ""
-    return f"AdaGrad tires: step {race.step} is {share:.2g} of its first, and the minimum {left:.2g} away."
+def _turning(race: Race) -> Iterator[str]:
+    straight = replace(race, surface="ravine").descents
+    said = []
+    for name, run in straight.items():
+        turned, plain = (one.losses[run.at(race.step)] for one in (race.descents[name], run))
+        said += [f"{name}'s by {turned / plain:.3g}"] if plain > LEAST else []
+    if said:
+        yield f"the turn multiplies the loss: {', '.join(said)}."
 
 
 # In numbers.
@@ -153,8 +131,7 @@ def _compared(race: Race, name: str) -> Sequence[str]:
         leaves = race.leaves_the_saddle(name)
         return _at(race.predicted_to_leave(name), LONGEST), _at(leaves, race.steps)
     if race.noise:
-        floors = race.predicted_floor(name), race.measured_floor(name)
-        return [f"{floor:.3g}" if floor < math.inf else "none" for floor in floors]
+        return [f"{floor:.3g}" for floor in (race.predicted_floor(name), race.measured_floor(name))]
     losses = race.descents[name].losses
     measured = f"{losses[race.step]:.4g}" if race.step < len(losses) else "gone"
     return f"{race.predicted_loss(name, race.step):.4g}", measured

@@ -11,7 +11,9 @@ FORMATS = ("fp32", "bf16", "fp16", "e5m2", "e4m3")
 AFTER = (0, 50, 100, 200)
 LAYERS = {"all": 0, "1": 1, "2": 2, "3": 3}
 MOST = 40  # the largest power of two
-CONSTANT, SCALER = "fp16 × the scale", "fp16, GradScaler"  # the two mixes that the slider's scale is for
+CONSTANT, SCALER = "fp16 × the scale", "fp16, GradScaler"
+# Those that the slider's scale is for, and their names in `training`.
+SCALED = {CONSTANT: "fp16 autocast", SCALER: "fp16 autocast, scaled"}
 MIXES = ("fp32", "bf16 autocast", CONSTANT, SCALER, "bf16 alone", "bf16 + fp32 master")
 TICKED = ("fp32", CONSTANT, "bf16 alone")
 STEPS = 200  # of a training

@@ -5,31 +5,18 @@ from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.labs.lab import Change, Progress
-from course_utils.labs.precision.asked import (
-    BIN,
-    CONSTANT,
-    FORMATS,
-    MIXES,
-    SCALER,
-    STEPS,
-    TICKED,
-    Found,
-    Gradients,
-    Scaling,
-)
+from course_utils.labs.precision.asked import BIN, FORMATS, MIXES, SCALED, STEPS, Found, Gradients, Scaling
 from course_utils.measure import cpu_threads
 from course_utils.quantities import Number, count_text
 from course_utils.training import precision
 
 FRAME = 5  # steps between two pictures of a training
-_AS_TRAINED = {CONSTANT: "fp16 autocast", SCALER: "fp16 autocast, scaled"}
-_kept = lru_cache(maxsize=2048)
 
 
-@_kept
+@lru_cache(maxsize=1)
 def begin() -> Found:
     """What is shown before the reader has trained anything."""
-    return Found({mix: tuple(step.loss for step in _steps(mix, 0)) for mix in TICKED})
+    return Found({mix: tuple(step.loss for step in _steps(mix, 0)) for mix in Scaling().mixes})
 
 
 def refresh(asked: Scaling, found: Found) -> Found:
@@ -50,20 +37,18 @@ def train(asked: Scaling, found: Found) -> Iterator[Progress]:
         losses = {mix: (*losses[mix], step.loss) for mix, step in steps.items()}
         skipped += sum(step.skipped for step in steps.values())
         trained = Found(losses, asked.power)
-        seen = (
-            Change(found=lambda _, trained=trained: trained) if number == 1 or number % FRAME == 0 else None
-        )
+        seen = None if number % FRAME else Change(found=lambda _, trained=trained: trained)
         yield Progress(min(0.99, number / STEPS), f"Step {number} of {STEPS}.", seen)
-    scaler = f" GradScaler skipped {count_text(skipped, 'step')}." if SCALER in losses else ""
+    scaler = f" GradScaler skipped {count_text(skipped, 'step')}." if skipped else ""
     yield Progress(1, f"Trained {len(losses)} of {len(MIXES)} mixes.{scaler}")
 
 
 def _steps(mix: str, power: int) -> Iterator[precision.Trained]:
-    scale = 2.0**power if mix in (CONSTANT, SCALER) else None
-    return precision.losses(_AS_TRAINED.get(mix, mix), STEPS, scale=scale)
+    scale = 2.0**power if mix in SCALED else None
+    return precision.losses(SCALED.get(mix, mix), STEPS, scale=scale)
 
 
-@_kept
+@lru_cache(maxsize=2048)
 def _gradients(power: int, after: int, layer: int) -> Gradients:
     numbers = precision.gradients(after, layer=layer or None)
     powers = numbers[numbers != 0].abs().double().log2()

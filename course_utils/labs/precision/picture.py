@@ -30,16 +30,17 @@ CLASS_OF = dict(zip(MIXES, CLASSES, strict=True))
 def view(asked: Scaling, found: Found) -> View:
     """The account, the histogram over the formats, and the curves."""
     gradients = found.gradients
-    most = max(count for _, count in gradients.bins) if gradients else 1
+    most = max(count for _, count in gradients.bins)
     powers = Axis(LOWEST, HIGHEST, "", "2^{:g}".format, linear=True, marks=range(LOWEST, HIGHEST + 1, 8))
     plot = Plot(*HISTOGRAM, powers, Axis(0, 1.1 * most, linear=True, most_marks=3))
-    drawn = [plot.frame(), *_formats(asked, gradients, plot), *_curves(asked, found)]
-    if gradients:
-        drawn += [
-            columns(words.account(asked, gradients), 0, 14, LEFT_PART, COLUMNS, step=20),
-            fitted(0, 116, words.formula(asked, gradients), LEFT_PART, "small formula"),
-            *_histogram(asked, gradients, plot),
-        ]
+    drawn = [
+        plot.frame(),
+        *_formats(asked, gradients, plot),
+        *_curves(asked, found),
+        columns(words.account(asked, gradients), 0, 14, LEFT_PART, COLUMNS, step=20),
+        fitted(0, 116, words.formula(asked, gradients), LEFT_PART, "small formula"),
+        *_histogram(asked, gradients, plot),
+    ]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), words.meaning(asked, gradients))
 
 
@@ -67,7 +68,7 @@ def _outline(bins: Sequence[tuple[Number, int]]) -> list[Point]:
     return [(tops[0][0], 0), *tops, (tops[-1][0], 0)]
 
 
-def _formats(asked: Scaling, gradients: Gradients | None, plot: Plot) -> Iterator[str]:
+def _formats(asked: Scaling, gradients: Gradients, plot: Plot) -> Iterator[str]:
     """What each holds, how much of the gradients it loses, and where one fate ends and the next begins."""
     for edge in map(math.log2, predict.rounding_edges(asked.fmt)):
         if LOWEST < edge < HIGHEST:
@@ -82,10 +83,9 @@ def _formats(asked: Scaling, gradients: Gradients | None, plot: Plot) -> Iterato
         yield svg.rect(least, y, normal - least, BAR_HEIGHT, class_=f"fate-subnormal{focus}")
         reach = f"{words.size_text(f.smallest_subnormal)} to {words.size_text(f.max)}"
         yield svg.element("g", svg.text(normal + 8, y + 12, reach, class_="small"), class_="on-light")
-        if gradients:
-            counted = gradients.fates[name].measured
-            lost = words.share_text((counted[words.ZERO] + counted[words.BEYOND]) / counted.total)
-            yield svg.text(SHARES_AT, y + 12, lost, class_="small measured-words")
+        counted = gradients.fates[name].measured
+        lost = words.share_text((counted[words.ZERO] + counted[words.BEYOND]) / counted.total)
+        yield svg.text(SHARES_AT, y + 12, lost, class_="small measured-words")
 
 
 def _curves(asked: Scaling, found: Found) -> Iterator[str]:

@@ -33,35 +33,25 @@ def account(asked: Scaling, gradients: Gradients) -> list[list[str]]:
     f, edges, fates = floats.FORMATS[asked.fmt], predict.rounding_edges(asked.fmt), gradients.fates[asked.fmt]
     zero, normal = size_text(edges.zero_to), size_text(f.smallest_normal)
     beyond = f"{'from' if f.has_infinity else 'above'} {size_text(edges.beyond_from)}"
-    places = [f"up to {zero}", f"{zero} to {normal}", f"from {normal}", beyond]
     shares = predict.lognormal_fates(*gradients.fit, asked.fmt, 2.0**asked.power)
-    rows = [
-        [
-            _name(fate, f),
-            place,
-            _counted(fates.predicted, fate),
-            share_text(shares[fate]),
-            _counted(fates.measured, fate),
-        ]
-        for fate, place in zip(predict.FATES, places, strict=True)
+    columns = [
+        (f"in {f.label}", *(_name(fate, f) for fate in predict.FATES)),
+        (f"|g| × 2^{asked.power} is", f"up to {zero}", f"{zero} to {normal}", f"from {normal}", beyond),
+        ("predicted: edges", *_counted(fates.predicted)),
+        ("log-normal", *map(share_text, shares.values())),
+        ("counted: torch's cast", *_counted(fates.measured)),
     ]
-    head = [
-        f"in {f.label}",
-        f"|g| × 2^{asked.power} is",
-        "predicted: edges",
-        "log-normal",
-        "counted: torch's cast",
-    ]
-    return [head, *rows]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _name(fate: str, f: Format) -> str:
-    too_large = "to infinity" if f.has_infinity else f"to {f.max:g}"
-    return too_large if fate == BEYOND else fate
+    if fate != BEYOND:
+        return fate
+    return "to infinity" if f.has_infinity else f"to {f.max:g}"
 
 
-def _counted(counts: Ledger, fate: str) -> str:
-    return f"{counts[fate]:,} = {share_text(counts[fate] / counts.total)}" if counts[fate] else "0"
+def _counted(counts: Ledger) -> list[str]:
+    return [f"{count:,} = {share_text(count / counts.total)}" if count else "0" for count in counts.values()]
 
 
 def formula(asked: Scaling, gradients: Gradients) -> str:
@@ -74,11 +64,9 @@ def formula(asked: Scaling, gradients: Gradients) -> str:
     )
 
 
-def meaning(asked: Scaling, gradients: Gradients | None) -> str:
+def meaning(asked: Scaling, gradients: Gradients) -> str:
     """What the format loses, and the scales at which it loses nothing."""
     f = floats.FORMATS[asked.fmt]
-    if gradients is None:
-        return f"Which real gradients {f.label} loses, torch's cast says: that needs a kernel."
     counted = gradients.fates[asked.fmt].measured
     lost = [
         f"{share_text(counted[fate] / counted.total)} of these gradients {_name(fate, f)}"
@@ -97,11 +85,8 @@ def _lossless(fmt: str, smallest: Number, largest: Number) -> str:
     if 0 in powers:
         return "It needs no scale."
     if powers:
-        most = f" to scale 2^{powers[-1]}" if len(powers) > 1 else ""
-        return f"None is lost {'from' if most else 'at'} scale 2^{powers[0]}{most}."
-    span, reach = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
-    if span < reach:
-        return "No power of two loses none, though a scale between two of them would."
+        return f"None is lost from scale 2^{powers[0]} to scale 2^{powers[-1]}."
+    spans = f"{largest - smallest:.1f} powers of two, {floats.FORMATS[fmt].label}"
     return (
-        f"No scale loses none: they span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {reach:.1f}."
+        f"No power of two loses none: they span {spans} {math.log2(edges.beyond_from / edges.zero_to):.1f}."
     )

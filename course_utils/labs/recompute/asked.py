@@ -38,11 +38,8 @@ class Cost:
     flops: int
 
 
-_is_gpt = said_is("kind", "GPT")
-
-
 def _in_segments(said: Said) -> bool:
-    return not (_is_gpt(said) and said["scores_again"])
+    return said["kind"] != "GPT" or not said["scores_again"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Plan:
 
     kind: str = choice("blocks", KINDS, "MLP")
     layers: int = whole("blocks L", 16, 1, DEEPEST)
-    scores_again: bool = tick("only the scores again", False, when=_is_gpt)
+    scores_again: bool = tick("only the scores again", False, when=said_is("kind", "GPT"))
     segment: int = whole("segment s", 4, 0, lambda said: said["layers"], when=_in_segments)
     early_stop: bool = tick("early stop", True)
     batch: int = size("batch B", 4, slider_px=SLIDER_PX)
@@ -59,13 +56,9 @@ class Plan:
     width: int = size("width H", 64, slider_px=SLIDER_PX)
 
     def __post_init__(self) -> None:
-        """Scores again leave no segments; and no segment is longer than the stack."""
+        """Scores again leave no segments."""
         if self.scores_again:
             object.__setattr__(self, "segment", 0)
-        if self.segment > self.layers:
-            raise ValueError(
-                f"A segment has at most all {self.layers} blocks; got {self.segment}. Make segment s smaller."
-            )
 
     @property
     def all_kept(self) -> "Plan":
@@ -75,7 +68,7 @@ class Plan:
     @cached_property
     def stack(self) -> BlockStack:
         """What `predict` says of these blocks."""
-        if self.kind in ("x W", "MLP"):
+        if not self.kind.startswith("GPT"):
             make = predict.linear_stack if self.kind == "x W" else predict.mlp_stack
             return make(self.layers, self.batch * self.sequence, self.width)
         shape = predict.Transformer(self.layers, self.width, self.heads, 1, self.sequence)

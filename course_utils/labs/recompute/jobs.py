@@ -14,7 +14,7 @@ from course_utils.labs.recompute.asked import Cost, Found, Plan
 from course_utils.labs.recompute.words import again_text
 from course_utils.measure import Step
 from course_utils.measure.results import OnStep
-from course_utils.quantities import bytes_text, count_text, seconds_text
+from course_utils.quantities import bytes_text, seconds_text
 from course_utils.workers import process
 
 PATIENCE_S = 180.0  # twice what a measurement may be expected to take
@@ -54,8 +54,7 @@ def check_that_it_can_run(plans: Sequence[Plan]) -> None:
     need = A_PROCESS_BYTES + weights + max(cost.peak for cost in costs) + temporary
     free, why = measure.free_bytes("cpu"), ""
     if seconds > LONGEST_S:
-        what, longest = count_text(len(costs), "step"), seconds_text(LONGEST_S)
-        why = f"{what} could take {seconds_text(seconds)}, and this lab waits for {longest}"
+        why = f"it could take {seconds_text(seconds)}, and this lab waits for {LONGEST_S:.0f} s"
     elif need > free:
         why = f"it would hold up to {bytes_text(need)}, and {bytes_text(free)} are free"
     if why:
@@ -84,8 +83,8 @@ def counted(on_step: OnStep, *, plans: Sequence[Mapping[str, object]]) -> dict[s
 
 
 def _counts(plan: Plan, blocks: nn.ModuleList, x: torch.Tensor) -> dict[str, int]:
+    again = partial(models.recomputed_attention, early_stop=plan.early_stop)
     for block in blocks if plan.kind == "GPT" else ():
-        again = partial(models.recomputed_attention, early_stop=plan.early_stop)
         block.attention.mix = again if plan.scores_again else models.attention
     forward = partial(models.recomputed, blocks, x, plan.segment, early_stop=plan.early_stop)
     weights = list(blocks.parameters())

@@ -58,9 +58,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         """A sentence, if shape, chain or element are none."""
-        shape_of(self.shape)
-        chains.chain(self.operations)
-        index_of(self.element)
+        _ = self.sizes, self.links, index_of(self.element)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -87,17 +85,16 @@ class Tensor:
     operation: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int = 0
-    contiguous: bool = True
-    storage: str = "its own"  # or "shared", or "copied"
+    offset: int
+    contiguous: bool
+    storage: str  # "its own", "shared" or "copied"
 
     @cached_property
     def places(self) -> dict[tuple[int, ...], int]:
         """Where in the storage each element lies: at offset + Σ index × stride."""
-        indices = product(*map(range, self.shape)) if math.prod(self.shape) else ()
         return {
             index: self.offset + sum(i * step for i, step in zip(index, self.strides, strict=True))
-            for index in indices
+            for index in product(*map(range, self.shape))
         }
 
 
@@ -107,21 +104,13 @@ class Way:
 
     tensors: Sequence[Tensor]
     numbers: Sequence[int]
-    refusal: str = ""
-    pointer: int | None = None  # where torch says that the element lies
+    refusal: str
+    pointer: int | None  # where torch says that the element lies, if there is one
 
     @property
     def end(self) -> Tensor:
         """The last one."""
         return self.tensors[-1]
-
-
-def base(chain: Chain) -> Way:
-    """As far as one comes without torch."""
-    steps = [max(1, size) for size in chain.sizes]
-    strides = tuple(math.prod(steps[dimension + 1 :]) for dimension in range(len(steps)))
-    refusal = "What comes of these operations needs a kernel." if chain.links else ""
-    return Way([Tensor("base", chain.sizes, strides)], range(math.prod(chain.sizes)), refusal)
 
 
 def shape_of(said: str) -> tuple[int, ...]:
@@ -130,14 +119,12 @@ def shape_of(said: str) -> tuple[int, ...]:
     >>> shape_of("2 3 4"), shape_of("(2, 3)")
     ((2, 3, 4), (2, 3))
     """
-    inside = said.strip().removeprefix("(").removesuffix(")").strip()
-    numbers = [part for part in re.split(r"[\s,×x]+", inside) if part]
-    good = len(said) <= 60 and all(re.fullmatch(r"\d{1,6}", n, re.ASCII) for n in numbers)
-    if not numbers or not good or len(numbers) > MOST_DIMENSIONS:
+    written = re.fullmatch(r"[\d\s,×x()]{1,60}", said, re.ASCII)
+    shape = tuple(map(int, re.findall(r"\d+", said))) if written else ()
+    if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise ValueError(
             f"“{said[:60]}” is no shape. Type one to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3, 4."
         )
-    shape = tuple(map(int, numbers))
     if max(math.prod(shape), *shape) > MOST_ELEMENTS:
         raise ValueError(
             f"{shape} has more than the {MOST_ELEMENTS} elements that this lab draws. Take less."

@@ -6,9 +6,9 @@ from functools import cache
 
 from course_utils import predict
 from course_utils.labs.draw.lettering import account, fitted
-from course_utils.labs.draw.svg import SHADES, element, picture, point, rect, scaled, text
+from course_utils.labs.draw.svg import SHADES, button, element, picture, rect, scaled, text
 from course_utils.labs.lab import View
-from course_utils.labs.stride.asked import Chain, Way, base
+from course_utils.labs.stride.asked import Chain, Way
 from course_utils.quantities import Number, count_text, listed
 
 WIDTH, HEIGHT, WORDS_X = 1000, 450, 94
@@ -20,9 +20,8 @@ COLUMNS = ("operation", "shape", "strides", "offset", "contiguous", "storage")
 Index = tuple[int, ...]
 
 
-def view(chain: Chain, found: Way | None) -> View:
+def view(chain: Chain, way: Way) -> View:
     """Storage, tensor, the address of the element, and a table of the way there."""
-    way = found or base(chain)
     owned, width, index = len(way.numbers), predict.dtype_bytes(chain.dtype), chain.index_in(way.end.shape)
     y = 82 + STRIP_STEP * math.ceil(owned / STRIP_COLUMNS)
     grid, height = _grid(way, index, y) if way.end.places else ("", 0)
@@ -45,8 +44,7 @@ def _facts(way: Way, index: Index | None) -> Iterator[tuple[str, str, str]]:
         return
     walk = [f"{t.offset}", *(f"{i} × {step}" for i, step in zip(index, t.strides, strict=True))]
     yield "element", f"{[*index]} lies at {' + '.join(walk)} = {t.places[index]}", "formula"
-    if way.pointer is not None:
-        yield "measured", f"torch's own pointer: {way.pointer}", "measured-words"
+    yield "measured", f"torch's own pointer: {way.pointer}", "measured-words"
 
 
 def _strip(way: Way, pointed: Index | None) -> Iterator[str]:
@@ -70,13 +68,12 @@ def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
     step_x, step_y = GAP + columns * width, GAP / 2 + named + rows * height
     blocks = len(places) // (rows * columns)
 
-    def lines(per_row: int) -> int:
-        return math.ceil(blocks / per_row)
+    def layout(per_row: int) -> tuple[Number, int, Number]:  # how large, so many in a row, and how tall then
+        tall = step_y * math.ceil(blocks / per_row)
+        scale = min(1, WIDTH / (per_row * step_x - GAP), (HEIGHT - top) / tall)
+        return scale, per_row, scale * tall
 
-    def scale(per_row: int) -> Number:  # that there is room for
-        return min(1, WIDTH / (per_row * step_x - GAP), (HEIGHT - top) / (lines(per_row) * step_y))
-
-    per_row = max(range(1, blocks + 1), key=lambda number: (scale(number), number))
+    scale, per_row, drawn_height = max(map(layout, range(1, blocks + 1)))
     parts = []
     for number, (index, place) in enumerate(places.items()):
         block, inside = divmod(number, rows * columns)
@@ -88,8 +85,8 @@ def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
         cell = _cell(way, place, box, ringed=index == pointed, digits=roomy)
         key = ", ".join(map(str, index))
         label = f"[{key}] is {way.numbers[place]}, at {place}"
-        parts.append(point(cell, key=key, row=f"{index[:-2]} {row}", label=label))
-    return scaled(0, top, scale(per_row), *parts), scale(per_row) * step_y * lines(per_row)
+        parts.append(button(cell, key=key, row=f"{index[:-2]} {row}", label=label, data_point=""))
+    return scaled(0, top, scale, *parts), drawn_height
 
 
 def _cell(
