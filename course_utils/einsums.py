@@ -62,8 +62,6 @@ class Einsum:
     @property
     def equation(self) -> str:
         """The same in torch.einsum's notation, where a dimension is one letter."""
-        if len(self.names) > len(LETTERS):
-            raise ValueError(f"torch.einsum has {len(LETTERS)} letters; this names {len(self.names)}.")
         letter = dict(zip(self.names, LETTERS, strict=False))
         sides = ["".join(letter[name] for name in side) for side in (*self.operands, self.output)]
         return ",".join(sides[:-1]) + "->" + sides[-1]
@@ -166,14 +164,9 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
-    """Each dimension's name in the loops: with a _ behind it where the name means something else there."""
+    """Each dimension's name in the loops: with a _ behind it, which no name has, where it means something else there."""
     taken = {"result", "total", "range", *keyword.kwlist, *map(operand_name, range(len(einsum.operands)))}
-    spelled = {}
-    for name in einsum.names:
-        spelled[name] = name
-        while spelled[name] in taken or (spelled[name] != name and spelled[name] in einsum.names):
-            spelled[name] += "_"
-    return spelled
+    return {name: f"{name}_" if name in taken else name for name in einsum.names}
 
 
 def operand_name(place: int) -> str:
@@ -236,9 +229,6 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
     >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
     [('(A (B C))', 4096), ('((A B) C)', 65536), ('((A C) B)', 196608)]
     """
-    missing = [name for name in einsum.names if name not in sizes]
-    if missing:
-        raise ValueError(f"The sizes of {', '.join(missing)} are missing.")
     if len(einsum.operands) > MOST_OPERANDS:
         many = len(einsum.operands)
         raise ValueError(f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible.")

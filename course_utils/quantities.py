@@ -80,8 +80,7 @@ class Comparison(_Shown):
                 "Only the same items can be compared; "
                 f"these stand on one side alone: {', '.join(sorted(apart))}."
             )
-        units = {side.unit for side in (self.predicted, self.measured) if isinstance(side, Ledger)}
-        units |= {self.unit} if self.unit else set()
+        units = {side.unit for side in (self, self.predicted, self.measured) if hasattr(side, "unit")} - {""}
         if len(units) > 1:
             raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
         object.__setattr__(self, "unit", units.pop() if units else "")

@@ -1,7 +1,6 @@
 """The notebooks as data, for the tests that read them."""
 
 import functools
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,16 +66,13 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
     """Write the file anew, whole or not at all; whether that changes it."""
-    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
-    if after == before:
-        return False
-    beside = path.with_suffix(".tmp")
-    try:
-        beside.write_text(after, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)  # what a full disk has left of it
-    return True
+    from course_utils.desk.notebooks import write_whole  # here, or see above
+
+    after = f"{nbformat.writes(notebook)}\n".encode()
+    changes = after != path.read_bytes()
+    if changes:
+        write_whole(path, after)
+    return changes
 
 
 def code(path: Path) -> list[nbformat.NotebookNode]:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 import time
 
 from course_utils.measure import Step
@@ -15,15 +14,6 @@ def much_at_once(on_step: OnStep, lines: int) -> dict[str, object]:
         on_step(Step(0, "", {"number": number}))
     time.sleep(600)
     return {}
-
-
-def flushed(on_step: OnStep) -> dict[str, object]:
-    """How long it would have slept while one file was flushed to the disk."""
-    slept: list[float] = []
-    time.sleep = slept.append
-    with tempfile.TemporaryFile() as file:
-        os.fsync(file.fileno())
-    return {"slept": slept}
 
 
 def orphaned(on_step: OnStep) -> dict[str, object]:

@@ -68,22 +68,13 @@ def test_names_and_letters_mean_what_einops_and_torch_take_them_to_mean(pattern)
         assert [read.role(letter[name]) for name in einsum.names] == list(map(einsum.role, einsum.names))
 
 
-def test_more_names_than_letters_cannot_be_an_equation():
-    many = [f"n{i}" for i in range(53)]
-    assert len(parsed(f"{' '.join(many[:52])} -> ").equation) == 52 + 2
-    with pytest.raises(ValueError, match=r"^torch\.einsum has 52 letters; this names 53\.$"):
-        _ = parsed(f"{' '.join(many)} -> ").equation
-
-
 @pytest.mark.parametrize(
     ("pattern", "roles"),
     [
         ("b i h, b j h -> b i j", {"b": "batch", "i": "kept", "h": "summed", "j": "kept"}),
         ("b i h, b j h -> h", {"b": "summed", "i": "summed", "h": "batch", "j": "summed"}),
-        ("i, j -> i j", {"i": "kept", "j": "kept"}),
         ("b i -> b", {"b": "kept", "i": "summed"}),  # one operand shares nothing with another
         ("b i, b j, b k -> b", {"b": "batch", "i": "summed", "j": "summed", "k": "summed"}),
-        ("b i, b j, k -> b", {"b": "kept", "i": "summed", "j": "summed", "k": "summed"}),
     ],
 )
 def test_a_dimension_is_summed_kept_or_batch(pattern, roles):
@@ -129,7 +120,6 @@ def test_the_loops_give_what_torch_gives_exactly(pattern):
 @given(patterns())
 # Where operands are called A and B, and the loops have words of their own.
 @example((((("A", "b"), ("b", "C")), ("A", "C")), {"A": 2, "b": 3, "C": 2}))
-@example((((("A", "A_"),), ("A_",)), {"A": 2, "A_": 3}))
 @example((((("for", "total"), ("total", "range")), ("for", "range")), {"for": 2, "total": 3, "range": 2}))
 def test_the_loop_nest_runs_as_python_and_gives_what_torch_gives(pattern):
     einsum, sizes = Einsum(*pattern[0]), pattern[1]
@@ -199,23 +189,6 @@ def test_every_order_costs_and_holds_what_opt_einsum_says_of_it(pattern):
     assert cheapest.flops == costs[0]
 
 
-@given(patterns(fewest=2, most=2))
-def test_a_pair_costs_what_a_loop_counts(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
-    counted = 0
-    for _ in itertools.product(*(range(sizes[name]) for name in einsum.names)):
-        counted += 1  # the product
-        counted += bool(einsum.summed)  # added to its place in the result
-    assert predict.einsum_flops(written(einsum), **sizes) == counted
-
-
-def test_an_order_says_who_is_multiplied_with_whom_and_alone_an_operand_costs_nothing():
-    found = einsums.orders(parsed("a b, b c, c d -> a d"), {"a": 2, "b": 3, "c": 4, "d": 5})
-    assert {order.text for order in found} == {"(A (B C))", "((A B) C)", "((A C) B)"}
-    (alone,) = einsums.orders(parsed("a b -> b"), {"a": 2, "b": 3})
-    assert (alone.text, alone.flops) == ("A", 0)
-
-
 # Mistakes point at their place.
 
 
@@ -223,7 +196,6 @@ MISTAKES = [  # names
     ("b d, d k", "b d, d k▸◂", "the -> is missing"),
     ("", "▸◂", "the -> is missing"),
     ("b -> b -> d", "b -> b ▸->◂ d", "a second ->"),
-    ("b → b → d", "b -> b ▸->◂ d", "a second ->"),
     ("b d -> b, d", "b d -> b▸,◂ d", "there is one result"),
     ("b d, d k -> b q", "b d, d k -> b ▸q◂", "q comes from no operand"),
     (
@@ -234,29 +206,18 @@ MISTAKES = [  # names
     ("b b -> b", "b ▸b◂ -> b", "b stands twice"),
     ("b d -> d b d", "b d -> d b ▸d◂", "d stands twice"),
     ("... d -> d", "▸...◂ d -> d", "so no dots"),
-    ("b .. -> b", "b ▸..◂ -> b", "so no dots"),
     ("b (h d) -> b", "b ▸(◂h d) -> b", "rearrange's work"),
-    ("b h) -> b", "b h▸)◂ -> b", "rearrange's work"),
     ("b - d -> b", "b ▸-◂ d -> b", "an arrow is written ->"),
-    ("b > d -> b", "b ▸>◂ d -> b", "an arrow is written ->"),
     ("b 1 -> b", "b ▸1◂ -> b", "1 is no name"),
-    ("b 2x -> b", "b ▸2◂x -> b", "2 is no name"),
     ("b a² -> b", "b ▸a²◂ -> b", "a² is no name"),
     ("b * d -> b", "b ▸*◂ d -> b", "* is no name"),
-    ("b {x} -> b", "b ▸{◂x} -> b", "{ is no name"),
     ("b 🙂 -> b", "b ▸🙂◂ -> b", "🙂 is no name"),
-    ("b ٣ -> b", "b ▸٣◂ -> b", "٣ is no name"),
-    ("b \0 -> b", "b ▸\0◂ -> b", "is no name"),
-    ("<b>, b -> b", "▸<◂b>, b -> b", "< is no name"),
 ]
 LETTER_MISTAKES = [
     ("bd,dk->bq", "bd,dk->b▸q◂", "q comes from no operand"),
-    ("bb->b", "b▸b◂->b", "b stands twice"),
     ("b1->b", "b▸1◂->b", "1 is no letter from a to z or A to Z"),
     ("bé->b", "b▸é◂->b", "é is no letter"),
-    ("b_->b", "b▸_◂->b", "_ is no letter"),
     ("...b->b", "▸...◂b->b", "so no dots"),
-    ("b-d->b", "b▸-◂d->b", "an arrow is written ->"),
 ]
 
 

@@ -74,11 +74,10 @@ def test_in_fp32_it_is_plain_adam_on_the_undivided_loss():
     assert found == [step.loss for step in losses("fp32", 20)]
 
 
-def test_every_mix_begins_with_the_same_numbers_and_another_seed_with_others_and_nobody_elses():
+def test_every_mix_begins_with_the_same_numbers_and_draws_nobody_elses():
     before = torch.get_rng_state()
     first = {mix: next(losses(mix, 1)).loss for mix in MIXES}
     assert max(first.values()) - min(first.values()) < 1e-3
-    assert next(losses("fp32", 1, seed=1)).loss != first["fp32"]
     assert torch.get_rng_state().equal(before)
 
 
@@ -231,15 +230,6 @@ def test_any_fp32_numbers_ties_and_their_neighbours_are_predicted_exactly_at_eve
     assert found.measured.total == (numbers != 0).sum()
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
-def test_the_models_own_gradients_are_predicted_exactly_at_every_scale(fmt):
-    found = [fates(gradients(), fmt, 2.0**power) for power in range(41)]
-    assert all(comparison.exact for comparison in found)
-    assert {comparison.measured.total for comparison in found} == {20 * 64 + 64 * 64 + 64 * 19}
-    zeros = [comparison.measured["to zero"] for comparison in found]
-    assert zeros == sorted(zeros, reverse=True)
-
-
 def test_fp16_loses_almost_half_of_the_first_gradients_and_none_at_two_to_the_sixteen():
     first, scaled = fates(gradients(), "fp16").measured, fates(gradients(), "fp16", 2**16).measured
     assert 0.4 < first["to zero"] / first.total < 0.5
@@ -267,12 +257,6 @@ def test_gradients_of_all_layers_are_those_of_each_and_shrink_in_training():
 
 
 # The log-normal.
-
-
-def test_the_lognormals_share_is_the_courses_number():
-    mu = math.log(1e-7)
-    assert predict.lognormal_fates(mu, 2, "fp16")["to zero"] == pytest.approx(0.272493, abs=5e-7)
-    assert predict.lognormal_fates(mu, 2, "fp16", 1024)["to zero"] == pytest.approx(2.34031e-5, rel=1e-5)
 
 
 @pytest.mark.parametrize("fmt", ["fp16", "e4m3", "e5m2"])

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -55,26 +54,14 @@ def test_matmul_bytes_are_those_of_both_operands_and_the_result(b, d, k, dtype):
         (lambda: predict.tensor_bytes((4, -1), "bf16"), "size 1 is a size, a whole number from 0 up; got -1"),
         (lambda: predict.tensor_bytes((4,), "bf17"), "no dtype 'bf17' here. There are: fp64, fp32"),
         (lambda: predict.matmul_flops(2, -3, 4), "d is a size, a whole number from 0 up; got -3"),
-        (lambda: predict.matmul_flops(2, True, 4), "d is a size, a whole number from 0 up; got True"),
-        (lambda: predict.matmul_bytes(2, 3, 4, "int4"), "no dtype 'int4'"),
         (lambda: predict.einsum_flops("b d, d k", b=1, d=1, k=1), "the -> is missing"),
-        (lambda: predict.einsum_flops("b d -> b -> d", b=1, d=1), 'A pattern looks like "b d, d k -> b k"'),
-        (
-            lambda: predict.einsum_flops("... d -> d", d=1),
-            "In “▸...◂ d -> d”, at ▸◂: here every dimension needs",
-        ),
-        (lambda: predict.einsum_flops("b (h d) -> b", b=1, d=1), "which is rearrange's work"),
-        (lambda: predict.einsum_flops("b d -> b k", b=1, d=1), "k comes from no operand"),
-        (lambda: predict.einsum_flops("b d -> b", b=1), "needs the sizes of b, d; got b."),
-        (lambda: predict.einsum_flops("b -> b", b=1, d=1), "needs the sizes of b; got b, d."),
+        (lambda: predict.einsum_flops("b d -> b", b=1, k=1), "needs the sizes of b, d; got b, k."),
         (lambda: predict.einsum_flops("b -> b"), "needs the sizes of b; got none."),
         (lambda: predict.einsum_flops("b -> b", b=-1), "b is a size, a whole number"),
         (lambda: predict.mlp_flops(4, [8]), "at least two widths, its input's and its output's; got [8]"),
         (lambda: predict.Transformer(1, 10, 3, 5, 4), "multiple of the heads; 10 is not one of 3"),
-        (lambda: predict.Transformer(1, 10, 0, 5, 4), "multiple of the heads; 10 is not one of 0"),
         (lambda: predict.Transformer(-1, 10, 2, 5, 4), "layers is a size"),
         (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=4), "keys and values; 6 is not one of 4"),
-        (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=0), "keys and values; 6 is not one of 0"),
         (lambda: predict.Transformer(1, 12, 4, 5, 4, rotary=True), "has to be even; 12 / 4 = 3 is not"),
         (
             lambda: SMALL.activation_bytes(1, 2, dtype="e4m3"),
@@ -85,11 +72,8 @@ def test_matmul_bytes_are_those_of_both_operands_and_the_result(b, d, k, dtype):
         (lambda: predict.training_bytes(-1, "fp32 sgd"), "The number of parameters is 0 or more; got -1"),
         (lambda: predict.training_bytes(1, "fp8 sgd"), "no recipe 'fp8 sgd' here. There are: fp32 sgd; "),
         (lambda: predict.training_bytes(1, "fp32 sgd", stage=4), "stages 0 (nothing is split) to 3"),
-        (lambda: predict.training_bytes(1, "fp32 sgd", machines=0), "at least one machine; got count 0"),
         (lambda: predict.largest_model(H100, 0, "fp32 sgd"), "at least one machine; got count 0"),
-        (lambda: predict.training_days(1, 1, H100, 1, 0), "MFU is a share, above 0 and at most 1; got 0"),
         (lambda: predict.training_days(1, 1, H100, 1, 50), "MFU is a share, above 0 and at most 1; got 50"),
-        (lambda: predict.training_days(1, 1, H100, 0, 0.5), "at least one machine; got count 0"),
         (lambda: predict.mfu(1, 0, H100), "A rate needs a time above 0; got 0 seconds"),
         (lambda: predict.ridge(H100, "fp4"), "No dense peak for 'fp4' on H100 SXM. There are: fp64"),
         (lambda: machine_named("H1000"), "There is no machine 'H1000' here. There are: T4,"),
@@ -148,16 +132,6 @@ def test_an_mlp_keeps_each_layers_input_and_what_its_nonlinearity_needs(batch, w
     assert ledger.total == measure.saved_bytes(lambda: network(x), exclude=network.parameters())
 
 
-def counted_training(shape, batch, sequence, device="meta", **options):
-    """FLOPs of a forward and of a backward pass, as torch's counter sees them."""
-    with torch.device(device):
-        network = models.Transformer(**vars(shape), **options)
-        ids = torch.zeros(batch, sequence, dtype=torch.int64)
-    out = []
-    forward = measure.flops(lambda: out.append(network(ids))).total
-    return forward, measure.flops(out[0].sum().backward).total
-
-
 @st.composite
 def shapes(draw):
     """GPT's, Llama's, and everything between the two."""
@@ -178,20 +152,7 @@ def shapes(draw):
     )
 
 
-@settings(max_examples=30)
-@given(shapes(), st.integers(1, 3), st.integers(1, 8))
-def test_a_transformers_parameters_and_flops_are_those_of_one_in_torch(shape, batch, sequence):
-    with torch.device("meta"):
-        parameters = list(models.Transformer(**vars(shape)).parameters())
-    assert shape.parameters == sum(p.numel() for p in parameters)
-    assert shape.tensors == len(parameters)
-    forward, backward = counted_training(shape, batch, sequence)
-    assert shape.forward_flops(batch, sequence).total == forward
-    ledger = shape.training_flops(batch, sequence)
-    assert ledger == {"forward": forward, "backward": backward}
-
-
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(
     shapes(),
     st.integers(1, 3),
@@ -216,20 +177,12 @@ def test_activation_bytes_are_those_that_autograd_keeps(shape, batch, sequence, 
 SMALL = predict.Transformer(layers=2, width=16, heads=2, vocabulary=11, context=8)
 
 
-def test_fused_attention_computes_the_scores_once_more_on_the_way_back():
-    (forward, plain), (same, fused) = (counted_training(SMALL, 2, 8, "cpu", fused=on) for on in (False, True))
-    assert forward == same == SMALL.forward_flops(2, 8).total
-    # Five products instead of four, where the forward pass has two.
-    ledger = SMALL.training_flops(2, 8, fused=True)
-    assert (plain, fused) == (ledger["backward"], ledger["backward"] + ledger["scores again"])
-    assert ledger["backward"] == 2 * forward
-
-
 def test_recomputing_runs_the_layers_once_more_and_not_the_output():
     ledger = SMALL.training_flops(2, 8, recompute=True)
     with set_checkpoint_early_stop(False):  # to the end of each layer; torch would leave out its last product
-        _, backward = counted_training(SMALL, 2, 8, "cpu", recompute=True)
-    assert backward == ledger["backward"] + ledger["recompute"]
+        result = models.Transformer(**vars(SMALL), recompute=True)(torch.zeros(2, 8, dtype=torch.int64))
+        counted = measure.flops(result.sum().backward).total
+    assert counted == ledger["backward"] + ledger["recompute"]
 
 
 @pytest.mark.parametrize(
@@ -248,10 +201,6 @@ def test_models_have_as_many_parameters_as_published(name, parameters):
     assert predict.MODELS[name].parameters == parameters
 
 
-def test_gpt2_trains_on_1024_tokens_with_874_944_921_600_flops():
-    assert predict.MODELS["GPT-2 small"].training_flops(1, 1024).total == 874_944_921_600
-
-
 # Rates and times.
 
 
@@ -263,11 +212,6 @@ def test_mfu_is_the_share_with_which_training_took_so_long(parameters, tokens, c
 
 def product_intensity(b, d, k):
     return predict.intensity(predict.matmul_flops(b, d, k), predict.matmul_bytes(b, d, k, "bf16"))
-
-
-@given(st.integers(1, 10**5))
-def test_a_matrix_times_a_vector_does_less_than_a_flop_a_byte(n):
-    assert product_intensity(1, n, n) == pytest.approx(n / (n + 2))
 
 
 def test_on_an_h100_squares_cross_the_ridge_of_295_at_887_and_layers_of_4096_at_batch_346():
@@ -282,75 +226,12 @@ def test_on_an_h100_squares_cross_the_ridge_of_295_at_887_and_layers_of_4096_at_
 
 
 @given(*[st.integers(1, 5000)] * 3)
-def test_the_roofline_is_no_faster_than_either_limit_and_reaches_one(b, d, k):
-    seconds = predict.matmul_seconds(b, d, k, H100, "bf16")
-    arithmetic, memory = 2 * b * d * k / 989.5e12, 2 * (b * d + d * k + b * k) / 3.35e12
-    assert seconds >= arithmetic * (1 - 1e-12)
-    assert seconds >= memory * (1 - 1e-12)
-    assert math.isclose(seconds, arithmetic) or math.isclose(seconds, memory)
+def test_the_roofline_is_the_slower_of_both_limits(b, d, k):
+    limits = 2 * b * d * k / 989.5e12, 2 * (b * d + d * k + b * k) / 3.35e12
+    assert predict.matmul_seconds(b, d, k, H100, "bf16") == pytest.approx(max(limits), rel=1e-12)
 
 
 # What training keeps.
-
-
-OPTIMIZERS = {
-    "sgd": torch.optim.SGD,
-    "momentum": partial(torch.optim.SGD, momentum=0.9),
-    "adagrad": torch.optim.Adagrad,
-    "rmsprop": torch.optim.RMSprop,
-    "adamw": torch.optim.AdamW,
-    "amsgrad": partial(torch.optim.AdamW, amsgrad=True),
-}
-
-
-def held(parameters, optimizer, master=()):
-    """Bytes that lie in memory after a step, by part."""
-    tensors = [*parameters, *master]
-    return {
-        "parameters": sum(p.nbytes for p in parameters),
-        "gradients": sum(p.grad.nbytes for p in tensors if p.grad is not None),
-        "optimizer": measure.optimizer_bytes(optimizer),
-        "master": sum(p.nbytes for p in master),
-    }
-
-
-def trained(network):
-    """The parameters, after a backward pass."""
-    x = torch.ones(2, 3, dtype=next(network.parameters()).dtype)
-    network(x).sum().backward()
-    return list(network.parameters())
-
-
-drawn_widths = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(lambda widths: [3, *widths])
-
-
-MASTERS = {  # which gradients are there: the model's, the master's
-    "bf16+master adamw": (True, False),
-    "bf16+master adamw, fp32 gradients": (False, True),
-    "bf16+master adamw, gradients twice": (True, True),
-}
-
-
-@pytest.mark.parametrize("recipe", predict.RECIPES)
-@settings(max_examples=5)
-@given(widths=drawn_widths)
-def test_training_bytes_are_those_that_an_optimizer_and_its_model_hold(recipe, widths):
-    dtype, kind = recipe.split(",")[0].split()
-    network = models.MLP(widths, biases=True, dtype=torch.float32 if dtype == "fp32" else torch.bfloat16)
-    parameters, master = trained(network), []
-    if recipe in MASTERS:
-        keeps_low, keeps_high = MASTERS[recipe]
-        master = [nn.Parameter(p.detach().float()) for p in parameters]
-        for low, high in zip(parameters, master, strict=True):
-            high.grad = low.grad.float()
-            low.grad = low.grad if keeps_low else None
-    optimizer = OPTIMIZERS[kind](master or parameters, lr=0.1)
-    optimizer.step()
-    if master and not keeps_high:
-        optimizer.zero_grad()
-    count = sum(p.numel() for p in parameters)
-    ledger = predict.training_bytes(count, recipe, tensors=len(parameters))
-    assert ledger == held(parameters, optimizer, master)
 
 
 @given(

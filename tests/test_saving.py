@@ -2,7 +2,6 @@
 
 import math
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,9 +9,6 @@ from hypothesis import strategies as st
 
 from course_utils import predict
 from course_utils.datasheets import MACHINES
-from course_utils.workers import transformers
-
-times_s = st.floats(1, 1e7)
 
 
 def wasted(interval_s, save_s, failure_s, restart_s, *, segments, seed=0):
@@ -53,36 +49,12 @@ def test_youngs_interval_is_nearly_the_best_and_dalys_is_nearer(save_s, ratio):
     assert predict.wasted_share(young, save_s, failure_s) <= 1.02 * least + 1e-6
 
 
-@given(save_s=times_s, failure_s=times_s)
-def test_twice_the_machines_save_more_often_by_the_root_of_two(save_s, failure_s):
-    young = predict.young_seconds(save_s, failure_s)
-    assert predict.young_seconds(save_s, failure_s / 2) == pytest.approx(young / math.sqrt(2))
-    assert young**2 == pytest.approx(2 * save_s * failure_s)
-
-
 def test_at_the_ends_daly_waits_for_one_failure_and_a_run_that_never_gets_through_loses_all():
     assert predict.daly_seconds(100, 50) == predict.daly_seconds(101, 50) == 50
     assert predict.wasted_share(1e9, 60, 1.0) == 1.0
     assert predict.wasted_share(1e-9, 60, 1e9) == pytest.approx(1.0)
     assert predict.wasted_share(1e-300, 1e-300, 1e300) == 0.5
     assert account(machines=10**12)["time, with that"] == "never done"
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: predict.young_seconds(0, 10),
-        lambda: predict.young_seconds(10, -1),
-        lambda: predict.daly_seconds(math.nan, 10),
-        lambda: predict.wasted_share(math.inf, 1, 10),
-        lambda: predict.wasted_share(0, 1, 10),
-    ],
-)
-def test_a_time_that_is_none_gets_a_sentence(wrong):
-    with pytest.raises(ValueError, match="is a time above 0 s"):
-        wrong()
-    with pytest.raises(ValueError, match="A time is 0 s or more"):
-        predict.wasted_share(1, -1, 10)
 
 
 # The account of a whole run.
@@ -119,39 +91,21 @@ def test_the_account_of_llama_3_70b_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("recipe", "nbytes"),
-    [
-        ("fp32 sgd", 4),
-        ("fp32 momentum", 8),
-        ("fp32 adamw", 12),
-        ("bf16+master adamw, gradients twice", 12),
-        ("fp32 amsgrad", 16),
-        ("bf16 adamw", 6),
-    ],
+    ("recipe", "nbytes"), [("fp32 sgd", 4), ("bf16+master adamw, gradients twice", 12), ("bf16 adamw", 6)]
 )
 def test_a_checkpoint_holds_what_the_recipe_would_not_make_anew(recipe, nbytes):
-    assert predict.checkpoint_bytes(10, recipe) == 10 * nbytes
     assert account(recipe=recipe)["a checkpoint"] == f"{nbytes * 70_553_706_496 / 1e9:,.0f} GB"
 
 
-@pytest.mark.parametrize("recipe", ["fp32 adamw", "bf16+master adamw"])
-def test_what_a_step_adds_to_the_state_is_what_fake_tensors_count(recipe):
-    shape = replace(predict.MODELS["GPT-2 small"], layers=2)
-    table = predict.training_account(shape, MACHINES["H100 SXM"], 1, recipe, 1e10, batch=2)
-    begin = [row[0] for row in table.rows].index("added by a step")
-    ways = {"fused": True, "fused_norm": True}
-    for row, recompute in zip(table.rows[begin : begin + 2], (False, True), strict=True):
-        counted = transformers.held_bytes(shape, recipe, 2, 1024, recompute=recompute, **ways)
-        assert row[-1] == f"{counted['activations'] / 1e9:.3g} GB"
-
-
-def test_the_account_says_what_fits_and_what_does_not():
-    table = the_account(machines=8)
-    rooms = [row[-1] for row in table.rows if "GB: " in row[-1]]
-    assert len(rooms) == 2
-    assert all("too much" in room for room in rooms)
-    held = 16 * 70_553_706_496 / 8 + 230_479_101_960  # tests/test_step.py counts the second
-    assert rooms[0] == f"{held / 1e9:.0f} GB: {(held - 80e9) / 1e9:.0f} GB too much"
+def test_the_account_says_what_a_step_adds_what_fits_and_what_does_not():
+    rows = the_account(machines=8).rows
+    begin = [row[0] for row in rows].index("added by a step")
+    state = 16 * 70_553_706_496 / 8
+    for row, added in enumerate((230_479_101_960, 23_616_028_680)):  # tests/test_step.py holds the second
+        assert rows[begin + row][-1] == f"{added / 1e9:.3g} GB"
+        held = state + added
+        said = f"{held / 1e9:.0f} GB: {(held - 80e9) / 1e9:.3g} GB too much"
+        assert rows[begin + 2 + row][-1] == said
     small = the_account("GPT-2 small", machines=1, recipe="fp32 adamw", tokens=1e10)
     assert all(row[-1].endswith(" left") for row in small.rows if "GB: " in row[-1])
 
@@ -163,17 +117,11 @@ def test_the_account_says_what_fits_and_what_does_not():
         ({"tokens": 0}, "more than 0 tokens"),
         ({"tokens": math.nan}, "more than 0 tokens"),
         ({"mfu": 0}, "MFU is a share"),
-        ({"recipe": "fp8"}, "There is no recipe 'fp8'"),
         ({"save_s": 0}, "save_s is a time above 0 s"),
-        ({"batch": -1}, "batch"),
     ],
 )
 def test_an_account_of_nonsense_gets_a_sentence(changes, words):
     with pytest.raises(ValueError, match=words):
         account(**changes)
-
-
-def test_a_table_shows_its_rows():
-    table = the_account()
-    assert len(repr(table).splitlines()) == len(table.rows)
-    assert table._repr_html_().count("<tr>") == len(table.rows)
+    with pytest.raises(ValueError, match="A time is 0 s or more"):
+        predict.wasted_share(1, -1, 10)

@@ -35,13 +35,13 @@ LLAMA = predict.Transformer(
 
 
 @st.composite
-def shapes(draw: st.DrawFn, most_layers: int = 4) -> predict.Transformer:
+def shapes(draw: st.DrawFn) -> predict.Transformer:
     heads, head_width = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([4, 8, 16]))
     width = heads * head_width
     yes = {name: draw(st.booleans()) for name in ("biases", "learned_positions", "tied_output")}
     yes |= {name: draw(st.booleans()) for name in ("gated", "rms_norm", "rotary")}
     return predict.Transformer(
-        *(draw(st.integers(1, most_layers)), width, heads, draw(st.integers(max(64, 4 * width), 4000)), 64),
+        *(draw(st.integers(1, 3)), width, heads, draw(st.integers(max(64, 4 * width), 4000)), 64),
         feed_forward=draw(st.none() | st.integers(2 * width, 5 * width)),
         kv_heads=draw(st.sampled_from([n for n in (1, 2, 4) if heads % n == 0])),
         **yes,
@@ -77,7 +77,7 @@ def ways(fused: bool, fused_norm: bool, recompute: bool) -> dict[str, bool]:
     return {"fused": fused, "fused_norm": fused_norm, "recompute": recompute}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     shapes(),
     st.sampled_from([1, 2, 3, 8]),
@@ -113,17 +113,11 @@ def test_each_moment_is_the_peak_of_some_step():
     assert found == {name: name for name in found}
 
 
-@settings(max_examples=12)
-@given(
-    shapes(most_layers=2),
-    st.sampled_from(list(predict.RECIPES)),
-    st.integers(1, 4),
-    st.sampled_from([1, 8, 64]),
-    st.builds(ways, st.booleans(), st.booleans(), st.booleans()),
-)
-def test_what_is_held_is_what_fake_tensors_count(shape, recipe, batch, sequence, ways):
-    predicted = predict.held_bytes(shape, recipe, batch, sequence, **ways)
-    assert transformers.held_bytes(shape, recipe, batch, sequence, **ways) == predicted
+@pytest.mark.parametrize(("number", "recipe"), list(enumerate(predict.RECIPES)))
+def test_what_is_held_is_what_fake_tensors_count(number, recipe):
+    shape = replace(LLAMA, layers=1, tied_output=number > 4)
+    asked, order = (shape, recipe, 2, 8), ways(*(bool(number & bit) for bit in (1, 2, 4)))
+    assert transformers.held_bytes(*asked, **order) == predict.held_bytes(*asked, **order)
 
 
 @pytest.mark.parametrize(
@@ -138,59 +132,37 @@ def test_a_llamas_step_of_8192_tokens_holds_what_is_said_of_an_h100(name, recomp
     """As predicted for all of its layers, and counted, without memory, for as many as a test has time for."""
     shape, order = predict.MODELS[name], ways(True, True, recompute)
     assert predict.step_peak_bytes(shape, 1, 8192, dtype="bf16", **order).total == said
-    few = replace(shape, layers=3)
+    few = replace(shape, layers=2)
     counted = transformers.held_bytes(few, "bf16 adamw", 1, 8192, **order)["activations"]
     assert counted == predict.step_peak_bytes(few, 1, 8192, dtype="bf16", **order).total
-
-
-def test_eight_h100s_train_34_layers_of_llama_3_70bs_shape_and_not_38():
-    """The course said 38, and 34.6 billion: the gradients of the logits were left out."""
-
-    def held(layers: int) -> float:
-        shape = replace(predict.MODELS["Llama 3 70B"], layers=layers)
-        ways = {"machines": 8, "fused": True, "fused_norm": True, "recompute": True}
-        return predict.held_bytes(shape, "bf16+master adamw", 1, shape.context, **ways).total
-
-    assert max(layers for layers in range(1, 81) if held(layers) <= 80e9) == 34
-    assert held(38) > 87e9
-    gathered = 2 * predict.MODELS["Llama 3 70B"].block_weights  # bytes of one layer's matrices in bf16
-    assert max(layers for layers in range(1, 81) if held(layers) + gathered <= 80e9) == 33
-    shapes = [replace(predict.MODELS["Llama 3 70B"], layers=layers) for layers in (33, 34)]
-    assert [f"{shape.parameters / 1e9:.3g}" for shape in shapes] == ["30.3", "31.2"]
 
 
 # A normalisation in one kernel.
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
-    st.sampled_from([torch.float32, torch.bfloat16, torch.float16, torch.float64]),
-    st.lists(st.integers(1, 9), min_size=0, max_size=2),
+    st.sampled_from([torch.bfloat16, torch.float16, torch.float32]),
+    st.lists(st.integers(1, 9), max_size=2),
     st.integers(1, 65),
 )
-def test_a_norm_in_one_kernel_is_torchs_to_the_last_bit_and_its_gradients_agree(dtype, sizes, width):
-    ours, theirs = OneKernelRMSNorm(width, eps=1e-5, dtype=dtype), nn.RMSNorm(width, eps=1e-5, dtype=dtype)
-    with torch.no_grad():
-        ours.weight.copy_(torch.randn(width))
-        theirs.weight.copy_(ours.weight)
-    x, given = torch.randn(*sizes, width).to(dtype), torch.randn(*sizes, width).to(dtype)
-    inputs = [x.clone().requires_grad_() for _ in range(2)]
-    results = [norm(each) for norm, each in zip((ours, theirs), inputs, strict=True)]
-    assert torch.equal(*results)
-    for result in results:
-        result.backward(given)
-    # Where the two terms of a gradient cancel, only as many digits are left as each of them has.
-    scale = x.double().pow(2).mean(-1, keepdim=True).add(1e-5).rsqrt()
-    terms = {
-        "x": given.double() * ours.weight.double() * scale,
-        "weight": given.double() * x.double() * scale,
-    }
-    for mine, torchs, term in (
-        (inputs[0].grad, inputs[1].grad, terms["x"]),
-        (ours.weight.grad, theirs.weight.grad, terms["weight"].reshape(-1, width).abs().sum(0)),
-    ):
-        step = torch.finfo(dtype).eps
-        torch.testing.assert_close(mine, torchs, rtol=2 * step, atol=4 * step * term.abs().max().item())
+def test_a_norm_in_one_kernel_is_torchs_to_the_last_bit_and_its_gradients_are_rounded_once(
+    dtype, sizes, width
+):
+    x, gradient, weight = (torch.randn(*shape, width).to(dtype) for shape in (sizes, sizes, []))
+
+    def normed(make, dtype):
+        """The result, and the gradients of input and weight."""
+        norm, given = make(width, eps=1e-5, dtype=dtype), x.detach().to(dtype).requires_grad_()
+        norm.weight.data.copy_(weight)
+        result = norm(given)
+        result.backward(gradient.to(dtype))
+        return result, given.grad, norm.weight.grad
+
+    (ours, *rounded), (theirs, *_) = normed(OneKernelRMSNorm, dtype), normed(nn.RMSNorm, dtype)
+    assert torch.equal(ours, theirs)
+    wide = normed(OneKernelRMSNorm, torch.float32)[1:]
+    assert all(torch.equal(one, other.to(dtype)) for one, other in zip(rounded, wide, strict=True))
 
 
 def test_its_gradient_is_that_of_the_formula():

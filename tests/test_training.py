@@ -234,32 +234,30 @@ def through_a_file(state):
     return torch.load(file, weights_only=True)
 
 
-@pytest.mark.parametrize("stop", [0, 1, 6])
+@pytest.mark.parametrize("stop", [0, 5])
 def test_a_run_that_stops_anywhere_goes_on_bit_for_bit_with_its_tokens_in_a_file(file, stop):
     whole = new_run(tokens=TOKENS)
-    expected = list(whole.losses(10))
+    expected = list(whole.losses(8))
     first = new_run(tokens=TOKENS)
     losses = list(first.losses(stop))
     state = through_a_file(first.state())
-    list(first.losses(12))  # what the first does afterwards must not show in the state
+    list(first.losses(10))  # what the first does afterwards must not show in the state
     second = new_run(seed=7, tokens=training.open_tokens(file))
     second.restore(state)
-    assert losses + list(second.losses(10)) == expected
+    assert losses + list(second.losses(8)) == expected
     assert all(map(torch.equal, weights(second), weights(whole)))
 
 
-@pytest.mark.parametrize("part", training.PARTS)
-def test_without_any_one_part_a_resumed_run_is_another(part):
-    def resumed(without):
+def test_without_any_one_part_a_resumed_run_is_another():
+    def goes_on_without(*parts):
         second = new_run(seed=7)
-        second.restore(state, without=without)
-        list(second.losses(10))
-        return weights(second)
+        second.restore(state, without=parts)
+        list(second.losses(6))
+        return all(map(torch.equal, weights(second), weights(whole)))
 
     whole = new_run()
-    list(whole.losses(5))
+    list(whole.losses(3))
     state = whole.state()
-    list(whole.losses(10))
-    for _ in range(2):  # the state is not used up
-        assert all(map(torch.equal, resumed(()), weights(whole)))
-    assert not all(map(torch.equal, resumed([part]), weights(whole)))
+    list(whole.losses(6))
+    assert [part for part in training.PARTS if goes_on_without(part)] == []
+    assert goes_on_without()  # nor is the state used up

@@ -49,7 +49,7 @@ class Linear(nn.Module):
 
 
 class MLP(nn.Module):
-    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers more than that."""
+    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers more. The options are Linear's."""
 
     def __init__(
         self,
@@ -57,17 +57,14 @@ class MLP(nn.Module):
         *,
         nonlinearity: str | None = None,
         biases: bool = False,
-        dtype: torch.dtype = torch.float32,
-        generator: Generator = None,
+        **options: torch.dtype | Generator,
     ) -> None:
         super().__init__()
         if nonlinearity is not None and nonlinearity not in NONLINEARITIES:
             known = ", ".join(NONLINEARITIES)
             raise ValueError(f"{nonlinearity!r} is no nonlinearity here. There are: {known}, or None.")
         self.between = NONLINEARITIES[nonlinearity] if nonlinearity else None
-        self.layers = nn.ModuleList(
-            Linear(d, k, biases=biases, dtype=dtype, generator=generator) for d, k in pairwise(widths)
-        )
+        self.layers = nn.ModuleList(Linear(d, k, biases=biases, **options) for d, k in pairwise(widths))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         """One layer after the other."""
@@ -92,14 +89,11 @@ class FeedForward(nn.Module):
 
 
 class MLPBlock(nn.Module):
-    """x + gelu(x W1) W2, H → 4H → H without biases: the feed-forward half of a transformer's layer."""
+    """x + gelu(x W1) W2, H → 4H → H without biases: half a transformer's layer. The options are Linear's."""
 
-    def __init__(
-        self, width: int, *, dtype: torch.dtype = torch.float32, generator: Generator = None
-    ) -> None:
+    def __init__(self, width: int, **options: torch.dtype | Generator) -> None:
         super().__init__()
-        options = {"biases": False, "dtype": dtype, "generator": generator}
-        self.feed_forward = FeedForward(width, 4 * width, gated=False, **options)
+        self.feed_forward = FeedForward(width, 4 * width, gated=False, biases=False, **options)
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         """One addition."""

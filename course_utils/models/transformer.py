@@ -74,7 +74,8 @@ def recomputed(
 class Transformer(nn.Module):
     """From tokens to a number for each possible next token. By default a GPT-2, and with other options a Llama.
 
-    The sizes have the names that `predict.Transformer` gives them: `Transformer(**vars(shape))` builds it.
+    The sizes have the names that `predict.Transformer` gives them: `Transformer(**vars(shape))` builds it. What the
+    model itself has no use for is `Block`'s.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
     >>> Transformer(layers=1, width=8, heads=2, vocabulary=11, context=6)(ids).shape
@@ -93,21 +94,17 @@ class Transformer(nn.Module):
         tied_output: bool = True,
         rotary: bool = False,
         recompute: bool = False,
-        feed_forward: int | None = None,
         biases: bool = True,
-        kv_heads: int | None = None,
-        gated: bool = False,
         rms_norm: bool = False,
-        fused: bool = False,
         fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         generator: Generator = None,
+        **block: int | None,
     ) -> None:
         super().__init__()
         self.context, self.head_width = context, width // heads
         self.rotary, self.recompute = rotary, recompute
-        block = {"feed_forward": feed_forward, "biases": biases, "kv_heads": kv_heads, "gated": gated}
-        block |= {"rms_norm": rms_norm, "fused": fused, "fused_norm": fused_norm}
+        block |= {"biases": biases, "rms_norm": rms_norm, "fused_norm": fused_norm}
         block |= {"dtype": dtype, "generator": generator}
         self.tokens = normal_matrix(vocabulary, width, width, dtype, generator)
         self.positions = normal_matrix(context, width, width, dtype, generator) if learned_positions else None

@@ -22,7 +22,6 @@ from course_utils.predict.operations import (
 )
 from course_utils.predict.parabola import (
     convergence_rate,
-    error_factor,
     largest_lr,
     noise_floor,
     parabola_loss,

@@ -1,15 +1,14 @@
 """Six optimizers as torch has them, and three surfaces for them to descend, in plain Python numbers.
 
 A rule takes one coordinate p, its gradient g and what it keeps of former steps, and returns the next p.
-The place of epsilon, sum or average, what is corrected: all is torch's. Two roundings are not: torch does
-a multiplication and an addition in one rounding, and its square root can be off in the last bit.
+The place of epsilon, sum or average, what is corrected: all is torch's. Only the last bits can differ, for torch
+does a multiplication and an addition in one rounding.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
 from random import Random
 from typing import TypeVar
 
@@ -34,10 +33,6 @@ class Surface:
     start = (-1.5, 1.0)
     minima = ((0.0, 0.0),)
     quadratic = True
-
-    def distance(self, x: Number, y: Number) -> Number:
-        """To the nearest minimum."""
-        return min(math.hypot(x - a, y - b) for a, b in self.minima)
 
 
 class Ravine(Surface):
@@ -68,8 +63,8 @@ class Ravine(Surface):
         """x = ±√(2L - s·y²): an ellipse, and without steepness a pair of lines."""
         if not self.steepness:
             return [[(x, -_FAR), (x, _FAR)] for x in (math.sqrt(2 * level), -math.sqrt(2 * level))]
-        top = math.sqrt(2 * level / self.steepness)
-        return [_loop(-top, top, lambda y: 2 * level - self.steepness * y * y)]
+        wide, high = math.sqrt(2 * level), math.sqrt(2 * level / self.steepness)
+        return [[(wide * math.sin(turn), high * math.cos(turn)) for turn in _turns(math.pi)]]
 
 
 class TurnedRavine(Ravine):
@@ -103,10 +98,6 @@ class Saddle(Surface):
     minima = ((0.0, 1.0), (0.0, -1.0))
     quadratic = False
 
-    def distance(self, x: Number, y: Number) -> Number:
-        """To the nearer minimum, which without steepness is a whole line."""
-        return super().distance(x if self.steepness else 0.0, y)
-
     def curvatures(self, x: Number, y: Number) -> Point:
         """(s, 3y² - 1): negative on the ridge."""
         return self.steepness, 3 * y * y - 1.0
@@ -121,25 +112,20 @@ class Saddle(Surface):
         return self.steepness * x, y * (y * y - 1.0)
 
     def contour(self, level: Number) -> list[list[Point]]:
-        """x = ±√((2L - ½(y² - 1)²)/s): below the saddle one loop around each minimum, above it one around both."""
-        far, near = 1 + 2 * math.sqrt(level), 1 - 2 * math.sqrt(level)  # y² where x is 0
-        ends = [math.sqrt(far), math.sqrt(near) if near > 0 else -math.sqrt(far)]
-        sides = (1, -1) if near > 0 else (1,)
+        """x = √(2L/s)·sin t, y² = 1 + 2√L·cos t: below the saddle a loop around each minimum, above it one in halves."""
+        reach = 2 * math.sqrt(level)  # of y², on either side of 1
         if not self.steepness:
-            return [[(-_FAR, side * y), (_FAR, side * y)] for y in ends for side in sides]
+            squares = [square for square in (1 + reach, 1 - reach) if square >= 0]
+            heights = [side * math.sqrt(square) for square in squares for side in (1, -1)]
+            return [[(-_FAR, y), (_FAR, y)] for y in heights]
+        turns, wide = _turns(math.acos(max(-1.0, -1 / reach))), math.sqrt(2 * level / self.steepness)
+        upper = [(wide * math.sin(turn), math.sqrt(max(0.0, 1 + reach * math.cos(turn)))) for turn in turns]
+        return [upper, [(x, -y) for x, y in upper]]
 
-        def width(y: Number) -> Number:
-            return (2 * level - 0.5 * (y * y - 1) ** 2) / self.steepness
 
-        return [_loop(side * ends[0], side * ends[1], width) for side in sides]
-
-
-def _loop(start: Number, end: Number, squared_width: Callable[[Number], Number]) -> list[Point]:
-    """Around from one end to the other and back, with points closer together near the ends."""
-    turns = [math.pi * n / 60 for n in range(121)]
-    heights = [(start + end) / 2 + (start - end) / 2 * math.cos(turn) for turn in turns]
-    widths = [math.sqrt(max(0.0, squared_width(y))) for y in heights]
-    return [(math.copysign(x, math.sin(turn)), y) for x, y, turn in zip(widths, heights, turns, strict=True)]
+def _turns(end: Number) -> list[Number]:
+    """Angles from -end to end."""
+    return [end * n / 60 for n in range(-60, 61)]
 
 
 SURFACES = {"ravine": Ravine, "turned ravine": TurnedRavine, "saddle": Saddle}
@@ -158,41 +144,34 @@ class Settings:
     weight_decay: Number = 0.0
 
 
-def multiply_add(a: Number, b: Number, c: Number) -> Number:
-    """a·b + c."""
-    return a * b + c
-
-
 def sgd(p: Number, g: Number, state: State, s: Settings) -> Number:
     """p - lr·g."""
-    g = multiply_add(s.weight_decay, p, g)
-    return multiply_add(-s.lr, g, p)
+    return p - s.lr * (g + s.weight_decay * p)
 
 
 def momentum(p: Number, g: Number, state: State, s: Settings) -> Number:
     """p - lr·b with b = μ·b + g: a sum of gradients, no average."""
-    g = multiply_add(s.weight_decay, p, g)
-    state["sum"] = s.momentum * state.get("sum", 0.0) + g
-    return multiply_add(-s.lr, state["sum"], p)
+    state["sum"] = s.momentum * state.get("sum", 0.0) + g + s.weight_decay * p
+    return p - s.lr * state["sum"]
 
 
 def adagrad(p: Number, g: Number, state: State, s: Settings) -> Number:
     """p - lr·g/(√v + ε) with v = v + g²: a sum, so the steps get shorter and shorter."""
-    g = multiply_add(s.weight_decay, p, g)
-    state["squares"] = multiply_add(g, g, state.get("squares", 0.0))
-    return p + -s.lr * g / (sqrt(state["squares"]) + 1e-10)
+    g += s.weight_decay * p
+    state["squares"] = state.get("squares", 0.0) + g * g
+    return p - s.lr * g / (math.sqrt(state["squares"]) + 1e-10)
 
 
 def rmsprop(p: Number, g: Number, state: State, s: Settings) -> Number:
     """p - lr·g/(√v + ε) with v = β2·v + (1-β2)·g²: an average that starts at 0, so the first steps are long."""
-    g = multiply_add(s.weight_decay, p, g)
-    state["squares"] = _averaged_square(g, state, s)
-    return p + -s.lr * g / (sqrt(state["squares"]) + 1e-8)
+    g += s.weight_decay * p
+    state["squares"] = _average(state.get("squares", 0.0), g * g, s.beta2)
+    return p - s.lr * g / (math.sqrt(state["squares"]) + 1e-8)
 
 
 def adam(p: Number, g: Number, state: State, s: Settings) -> Number:
     """p - lr·m̂/(√v̂ + ε): both averages, each divided by 1 - β^t, for they start at 0."""
-    return _adam(p, multiply_add(s.weight_decay, p, g), state, s)
+    return _adam(p, g + s.weight_decay * p, state, s)
 
 
 def adamw(p: Number, g: Number, state: State, s: Settings) -> Number:
@@ -202,21 +181,14 @@ def adamw(p: Number, g: Number, state: State, s: Settings) -> Number:
 
 def _adam(p: Number, g: Number, state: State, s: Settings) -> Number:
     t = state["t"] = state.get("t", 0) + 1
-    state["mean"] = _between(state.get("mean", 0.0), g, 1 - s.momentum)
-    state["squares"] = _averaged_square(g, state, s)
-    size = sqrt(state["squares"]) / (1 - s.beta2**t) ** 0.5 + 1e-8
-    return p + -(s.lr / (1 - s.momentum**t)) * state["mean"] / size
+    mean = state["mean"] = _average(state.get("mean", 0.0), g, s.momentum)
+    squares = state["squares"] = _average(state.get("squares", 0.0), g * g, s.beta2)
+    size = math.sqrt(squares / (1 - s.beta2**t)) + 1e-8
+    return p - s.lr * mean / (1 - s.momentum**t) / size
 
 
-def _averaged_square(g: Number, state: State, s: Settings) -> Number:
-    return multiply_add((1 - s.beta2) * g, g, s.beta2 * state.get("squares", 0.0))
-
-
-def _between(old: Number, new: Number, weight: Number) -> Number:
-    """(1 - weight)·old + weight·new, reckoned from the nearer end, as torch.lerp does."""
-    if weight < 0.5:
-        return multiply_add(weight, new - old, old)
-    return multiply_add(-(new - old), 1 - weight, new)
+def _average(old: Number, new: Number, beta: Number) -> Number:
+    return beta * old + (1 - beta) * new
 
 
 Rule = Callable[[Number, Number, State, Settings], Number]

@@ -163,8 +163,7 @@ def _settings(plan: TrainingPlan, name: str) -> Sequence[object]:
         return _lighter_recipes(plan.recipe)
     if isinstance(now, bool):
         return (True,)
-    step = 1 if now < end else -1
-    return range(now + step, end + step, step)
+    return range(now + 1, end + 1) if now < end else range(now - 1, end - 1, -1)
 
 
 def _lighter_recipes(recipe: str) -> list[str]:

@@ -1,12 +1,10 @@
 """What a parabola lets us predict of SGD and of momentum. Everywhere, a is the learning rate times the curvature."""
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from course_utils.quantities import Number
-
-Row = tuple[Number, Number]
 
 
 def largest_lr(curvature: Number, momentum: Number = 0.0) -> Number:
@@ -29,21 +27,16 @@ def convergence_rate(a: Number, momentum: Number = 0.0) -> Number:
     return abs(half) + math.sqrt(inside) if inside > 0 else math.sqrt(momentum)
 
 
-def error_factor(steps: int, a: Number, momentum: Number = 0.0) -> Number:
-    """error after t steps ÷ error at the start: (1 - a)^t, and with momentum the t-th power of a matrix.
+def error_factors(a: Number, momentum: Number = 0.0) -> Iterator[Number]:
+    """error after t steps ÷ error at the start, from t = 0 on: factor(t+1) = (1 + μ - a)·factor(t) - μ·factor(t-1).
 
-    Momentum makes error(t+1) = (1 + μ - a)·error(t) - μ·error(t-1), which is one product with a matrix.
-
-    >>> error_factor(2, 0.5), error_factor(2, 0.5, momentum=0.5)
-    (0.25, 0.0)
+    >>> list(islice(error_factors(0.5), 3)), list(islice(error_factors(0.5, momentum=0.5), 3))
+    ([1.0, 0.5, 0.25], [1.0, 0.5, 0.0])
     """
-    power, factor = ((1.0, 0.0), (0.0, 1.0)), ((1.0 + momentum - a, -momentum), (1.0, 0.0))
-    while steps:
-        if steps & 1:
-            power = _product(power, factor)
-        factor, steps = _product(factor, factor), steps >> 1
-    found = power[0][0] + power[0][1]
-    return found if found == found else math.inf  # beyond all floats, on either side of 0
+    before = factor = 1.0
+    while True:
+        yield factor if factor == factor else math.inf  # beyond all floats, on either side of 0
+        before, factor = factor, (1 + momentum - a) * factor - momentum * before
 
 
 def parabola_loss(
@@ -61,7 +54,7 @@ def parabola_loss(
     0.5
     """
     errors = [
-        error_factor(steps, lr * (curvature + weight_decay), momentum) * error
+        next(islice(error_factors(lr * (curvature + weight_decay), momentum), steps, None)) * error
         for curvature, error in zip(curvatures, start, strict=True)
     ]
     return sum(0.5 * c * e * e for c, e in zip(curvatures, errors, strict=True) if c)
@@ -75,8 +68,8 @@ def steps_to_grow(times: Number, a: Number, momentum: Number = 0.0, *, at_most: 
     """
     if a >= 0:
         return None
-    found = bisect_right(range(at_most), times, key=lambda step: error_factor(step, a, momentum))
-    return found if found < at_most else None
+    factors = islice(error_factors(a, momentum), at_most)
+    return next((step for step, factor in enumerate(factors) if factor > times), None)
 
 
 def noise_floor(
@@ -104,9 +97,3 @@ def noise_floor(
             held = lr * sigma * sigma * (1 + momentum) / (2 * (1 - momentum) * room)
             floor += held * curvature / pulling
     return floor
-
-
-def _product(p: tuple[Row, Row], q: tuple[Row, Row]) -> tuple[Row, Row]:
-    (a, b), (c, d) = p
-    (e, f), (g, h) = q
-    return (a * e + b * g, a * f + b * h), (c * e + d * g, c * f + d * h)

@@ -26,7 +26,6 @@ class BlockStack:
     forward_flops: int  # of one block
     backward_flops: int  # of one block
     last_flops: int  # of the product that ends a block: nothing is kept behind it
-    plain_flops: int = 0  # for the gradient of the first block's input, which plain data do without
     parameters: int = 0  # of one block
     again_bytes: int = 0  # where part of a block is computed again: the most that this adds to what is kept
     again_flops: int = 0  # half of it in the product that ends that part
@@ -80,11 +79,11 @@ class BlockStack:
             {"inputs of earlier segments": earlier, "inside of one segment": insides[before]}, "bytes"
         )
 
-    def step_flops(self, segment: int, *, early_stop: bool = True, input_grad: bool = True) -> Ledger:
+    def step_flops(self, segment: int, *, early_stop: bool = True) -> Ledger:
         """L × (forward + backward), and with segments L × forward again; early stop leaves out each one's last product.
 
         Recomputing stops early when the last tensor is rebuilt that the backward pass needs, which the product at
-        the end of a segment comes after. Without `input_grad` the first block's input is plain data.
+        the end of a segment comes after. The first block's input needs a gradient, too.
 
         >>> mlp_stack(8, batch=32, width=64).step_flops(2)
                         FLOPs
@@ -97,17 +96,16 @@ class BlockStack:
         again = self.layers * (self.again_flops - early_stop * self.again_flops // 2)
         if segments:
             again = self.layers * self.forward_flops - early_stop * len(segments) * self.last_flops
-        backward = self.layers * self.backward_flops - (0 if input_grad else self.plain_flops)
-        forward = self.layers * self.forward_flops
+        forward, backward = self.layers * self.forward_flops, self.layers * self.backward_flops
         return Ledger({"forward": forward, "backward": backward, "recompute": again}, unit="FLOPs")
 
-    def flops_ratio(self, segment: int, *, early_stop: bool = True, input_grad: bool = True) -> Number:
+    def flops_ratio(self, segment: int, *, early_stop: bool = True) -> Number:
         """A step's FLOPs over those of a step that computes nothing again: 8/6, and with early stop less.
 
         >>> [round(6 * mlp_stack(8, batch=32, width=64).flops_ratio(s), 3) for s in (0, 1, 2, 4, 8)]
         [6.0, 7.0, 7.5, 7.75, 7.875]
         """
-        flops = self.step_flops(segment, early_stop=early_stop, input_grad=input_grad)
+        flops = self.step_flops(segment, early_stop=early_stop)
         return flops.total / (flops.total - flops["recompute"])
 
     @property
@@ -133,22 +131,21 @@ class BlockStack:
         >>> round(mlp_stack(16, batch=32, width=64).root_segment, 2), linear_stack(16, batch=32, width=64).root_segment
         (1.33, 4.0)
         """
-        return math.sqrt(self.layers * self.input_bytes / self.block_bytes) if self.block_bytes else 1.0
+        return math.sqrt(self.layers * self.input_bytes / self.block_bytes)
 
 
 def linear_stack(layers: int, batch: int, width: int, *, dtype: str = "fp32") -> BlockStack:
     """Blocks x W: each keeps its input and nothing else, and its one product ends it."""
     check_sizes(layers=layers, batch=batch, width=width)
     kept, flops = batch * width * dtype_bytes(dtype), matmul_flops(batch, width, width)
-    return BlockStack(layers, kept, kept, flops, 2 * flops, flops, plain_flops=flops, parameters=width**2)
+    return BlockStack(layers, kept, kept, flops, 2 * flops, flops, parameters=width**2)
 
 
 def mlp_stack(layers: int, batch: int, width: int, *, dtype: str = "fp32") -> BlockStack:
     """Blocks x + gelu(x W1) W2, H → 4H → H: each keeps 9 numbers for one of its input, 1 + 4 before GELU + 4 after."""
     check_sizes(layers=layers, batch=batch, width=width)
     kept, flops = batch * width * dtype_bytes(dtype), matmul_flops(batch, width, 4 * width)
-    costs = kept, 9 * kept, 2 * flops, 4 * flops, flops
-    return BlockStack(layers, *costs, plain_flops=flops, parameters=8 * width**2)
+    return BlockStack(layers, kept, 9 * kept, 2 * flops, 4 * flops, flops, parameters=8 * width**2)
 
 
 def transformer_stack(

@@ -113,9 +113,8 @@ class _Step:
 
     @property
     def kept(self) -> Ledger:
-        """What autograd keeps of all layers, and of the loss."""
-        options = {**self.ways, "recompute": self.recompute, "loss": True}
-        return self.shape.activation_bytes(self.batch, self.sequence, **options)
+        """What autograd keeps of all layers, without the loss."""
+        return self.shape.activation_bytes(self.batch, self.sequence, recompute=self.recompute, **self.ways)
 
     @property
     def inputs(self) -> int:
@@ -141,7 +140,7 @@ class _Step:
     def around_the_layers(self) -> dict[str, dict[str, int]]:
         """At the loss, at the output, and at last at the embedding: with two gradients, and then with their sum."""
         kept, logits = self.kept, self.batch * self.sequence * self.shape.vocabulary
-        activations = {"activations": kept.total - kept["tokens"] - kept["loss"]}
+        activations = {"activations": kept.total - kept["tokens"]}
         of_output = self.new_gradient(self.embedding, dtype_bytes(self.dtype) * logits + self.inputs)
         return {
             "loss": activations | {"log-probabilities and their two gradients": 3 * FP32_BYTES * logits},

@@ -39,9 +39,8 @@ class Transformer:
     rotary: bool = False
 
     def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in ("layers", "width", "heads", "vocabulary", "context")}
-        optional = {"feed_forward": self.feed_forward, "kv_heads": self.kv_heads}
-        check_sizes(**sizes, **{name: size for name, size in optional.items() if size is not None})
+        sizes = {name: value for name, value in vars(self).items() if not isinstance(value, bool | None)}
+        check_sizes(**sizes)
         if not self.heads or self.width % self.heads:
             raise ValueError(
                 f"The width has to be a multiple of the heads; {self.width} is not one of {self.heads}."

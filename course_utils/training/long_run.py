@@ -62,7 +62,6 @@ def train(
     keep: int = 3,
     without: Collection[str] = (),
     pace_s: Number = 0.0,
-    seed: int = 0,
 ) -> dict[str, object]:
     """Go on from the newest checkpoint in the folder, or begin, and save at every so many steps and at the
     end.
@@ -75,7 +74,7 @@ def train(
     if until < 1 or every < 1:
         raise ValueError(f"A run has 1 step or more, and saves every 1 or more; got {until} and {every}.")
     torch.set_num_threads(1)  # it has a process of its own, and its products are small
-    run, step, saved = new_run(seed), 0, None
+    run, step, saved = new_run(), 0, None
 
     def report(words: str, **numbers: Number) -> None:
         on_step(Step(min(step / until, 1), words, numbers))

@@ -80,28 +80,27 @@ def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
 class Training:
     """The model in one mix, step by step. `scale` is the constant loss scale, or with GradScaler the first one."""
 
-    def __init__(self, mix: str, *, seed: int = 0, scale: Number | None = None) -> None:
+    def __init__(self, mix: str, *, scale: Number | None = None) -> None:
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
         self.mix = MIXES[mix]
-        given = None if scale is None else float(rounding.checked_scale(scale))
-        self.scale = 1.0 if given is None or self.mix.scaled else given
+        if scale is None:
+            scale = FIRST_SCALE if self.mix.scaled else 1.0
+        self.scale = 1.0 if self.mix.scaled else float(rounding.checked_scale(scale))
         self.pairs, self.sums = digit_pairs()
-        self.model = MLP(
-            WIDTHS,
-            nonlinearity="gelu",
-            dtype=DTYPES[self.mix.model],
-            generator=generator_for("weights", seed),
-        )
+        draw = generator_for("weights", seed=0)
+        self.model = MLP(WIDTHS, nonlinearity="gelu", dtype=DTYPES[self.mix.model], generator=draw)
         self.working = list(self.model.parameters())
         # A master begins as the model does: rounded, as a copy of weights that were loaded would be.
         self.kept = self.working
         if self.mix.optimizer != self.mix.model:
             self.kept = [p.detach().to(DTYPES[self.mix.optimizer]) for p in self.working]
         self.optimizer = torch.optim.Adam(self.kept, LEARNING_RATE)
-        first_scale = FIRST_SCALE if given is None else given
         self.scaler = torch.amp.GradScaler(
-            "cpu", first_scale, growth_interval=GROWTH_INTERVAL, enabled=self.mix.scaled
+            "cpu",
+            float(rounding.checked_scale(scale)),
+            growth_interval=GROWTH_INTERVAL,
+            enabled=self.mix.scaled,
         )
 
     def backward(self) -> Tensor:
@@ -133,31 +132,30 @@ class Training:
         return Trained(loss.item(), scale, skipped, zeros / sum(p.numel() for p in self.working))
 
 
-def losses(mix: str, steps: int, *, seed: int = 0, scale: Number | None = None) -> Iterator[Trained]:
+def losses(mix: str, steps: int, *, scale: Number | None = None) -> Iterator[Trained]:
     """What each step finds, from the first; after any of them the run can be left.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]
     """
-    training = Training(mix, seed=seed, scale=scale)
+    training = Training(mix, scale=scale)
     for _ in range(steps):
         yield training.step()
 
 
-def gradients(after: int = 0, *, layer: int | None = None, seed: int = 0) -> Float[Tensor, " n"]:
+def gradients(after: int = 0, *, layer: int | None = None) -> Float[Tensor, " n"]:
     """All gradients, or one layer's (1, 2 or 3), of a micro-batch in fp32, after so many steps in fp32."""
-    layers = len(WIDTHS) - 1
-    if layer is not None and layer not in range(1, layers + 1):
-        raise ValueError(f"The layers are 1 to {layers}, or None for all; got {layer!r}.")
+    if layer not in (None, 1, 2, 3):
+        raise ValueError(f"The layers are 1 to 3, or None for all; got {layer!r}.")
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
-    found = _gradients_by_layer(after, seed)
-    return torch.cat(found if layer is None else found[layer - 1 : layer])
+    found = _gradients_by_layer(after)
+    return torch.cat(found) if layer is None else found[layer - 1]
 
 
 @lru_cache(maxsize=16)
-def _gradients_by_layer(after: int, seed: int) -> list[Tensor]:
-    training = Training("fp32", seed=seed)
+def _gradients_by_layer(after: int) -> list[Tensor]:
+    training = Training("fp32")
     with cpu_threads(1):
         for _ in range(after):
             training.step()
@@ -174,11 +172,10 @@ def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Compari
     >>> fates(torch.tensor([1.0, 1e-6, 1e-9, 0.0]), "fp16").measured["to zero"]
     1
     """
-    numbers = numbers.detach().float().flatten()
-    if not numbers.isfinite().all():
+    present = numbers[numbers != 0].detach().float().abs()
+    if not present.isfinite().all():
         raise ValueError("Some of these numbers are infinite or NaN already. Give numbers that are finite.")
     rounding.checked_scale(scale)
-    present = numbers[numbers != 0].abs()
     return Comparison(_by_edges(present, fmt, scale), _by_cast(present, fmt, scale))
 
 

@@ -111,12 +111,10 @@ class Run:
         unknown = [part for part in without if part not in PARTS]
         if unknown:
             raise ValueError(f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}.")
-        wanted = [part for part in PARTS if part not in without]
-        missing = [part for part in wanted if part not in state]
+        missing = [part for part in PARTS if part not in (*state, *without)]
         if missing:
-            raise ValueError(
-                f"The state lacks {', '.join(missing)}; to go on without, say so: without={missing}."
-            )
+            words = f"The state lacks {', '.join(missing)}; to go on without, say so: without={missing}."
+            raise ValueError(words)
         restore = {
             "model": self.model.load_state_dict,
             # torch would go on to write into the very tensors that it is given.
@@ -125,5 +123,6 @@ class Run:
             "data": self.generator.set_state,
             "generators": restore_shared_states,
         }
-        for part in wanted:
-            restore[part](state[part])
+        for part, give_back in restore.items():
+            if part not in without:
+                give_back(state[part])

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import nbformat
@@ -106,10 +106,6 @@ class Source:
     section: int
     numbers: tuple[Number, ...]
 
-    def says(self, number: Number) -> bool:
-        """Whether one of its numbers, rounded, is that one."""
-        return any(map(number.is_said_by, self.numbers))
-
 
 def claims(path: Path, notebook: nbformat.NotebookNode | None = None) -> list[Claim]:
     """Every number in the prose of a notebook or a page."""
@@ -181,13 +177,13 @@ def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
 
 def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Beside) -> str | None:
     for source, is_near in beside:
-        if (is_near or number.is_distinctive) and source.says(number):
+        if (is_near or number.is_distinctive) and any(map(number.is_said_by, source.numbers)):
             return source.name
     for other in NOTEBOOKS:
         named = rf"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*\[?{int(other.stem[:2])}\b"
         if other != path and re.search(named, paragraph):
             for source in _sources_of(other):
-                if source.says(number):
+                if any(map(number.is_said_by, source.numbers)):
                     return f"{other.stem}, {source.name}"
     if link := LINK.search(paragraph):
         return link[1]
@@ -205,12 +201,9 @@ def reasons() -> dict[str, dict]:
 
 def written(found: Sequence[Claim]) -> str:
     """The claims as they are written down: a line each, below the cell or the heading that they stand in."""
-    lines, place = [], None
-    for claim in found:
-        if claim.place != place:
-            place = claim.place
-            lines.append(place)
-        lines.append(f"    {claim.number:<24}{claim.held_by or 'NOTHING HOLDS THIS'}")
+    lines = []
+    for place, there in groupby(found, key=lambda claim: claim.place):
+        lines += [place, *(f"    {one.number:<24}{one.held_by or 'NOTHING HOLDS THIS'}" for one in there)]
     return "\n".join(lines) + "\n"
 
 
@@ -221,15 +214,16 @@ def file_of(path: Path) -> Path:
 
 def main() -> int:
     """`make claims`."""
-    loose = []
+    loose = 0
     for path in TEXTS:
         found = claims(path)
         file_of(path).write_text(written(found), encoding="utf-8")
-        loose += [(path, claim) for claim in found if claim.held_by is None]
-    for path, claim in loose:
-        print(f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}")
-    print(f"{len(loose)} numbers are held by nothing." if loose else "Every number is held by something.")
-    return 1 if loose else 0
+        for claim in found:
+            if claim.held_by is None:
+                loose += 1
+                print(f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}")
+    print(f"{loose} numbers are held by nothing." if loose else "Every number is held by something.")
+    return bool(loose)
 
 
 if __name__ == "__main__":

@@ -90,9 +90,9 @@ def visit(place: Place) -> str:
         home, course = Path(folder, "home"), Path(folder, place.folder)
         home.mkdir()
         copy(course)
-        languages = str(locales(Path(folder, "locales")))
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(course)}
-        environment |= {"LC_ALL": "C.UTF-8", "LOCPATH": languages, **place.environment}
+        environment |= {"LC_ALL": "C.UTF-8", "LOCPATH": f"{folder}/locales", **place.environment}
+        add_locale(Path(folder, "locales"), environment["LC_ALL"])
         before = []
         if IS_ROOT:
             for part in (home, course, *course.rglob("*")):
@@ -125,14 +125,13 @@ def copy(course: Path) -> None:
         shutil.copyfile(ROOT / name, target)
 
 
-def locales(folder: Path) -> Path:
-    """The languages of all places, made here: few machines have them."""
+def add_locale(folder: Path, name: str) -> None:
+    """Make that language, which few machines have."""
     folder.mkdir()
-    for name in {place.environment.get("LC_ALL", "C") for place in PLACES} - {"C"}:
-        language, _, letters = name.partition(".")
+    language, _, letters = name.partition(".")
+    if language != "C":
         command = ["localedef", "-i", language, "-f", letters, str(folder / name)]
         subprocess.run(command, capture_output=True, check=True)
-    return folder
 
 
 def lab() -> None:
@@ -175,15 +174,10 @@ def main(words: list[str]) -> int:
         return 2
     failed = []
     for place in chosen:
-        begun, wrong = time.monotonic(), ""
-        if place.by_root and not IS_ROOT:
-            print(f"{place.name:<40} left out: only root can make it, on Linux", flush=True)
-        else:
-            wrong = visit(place)
-            print(
-                f"{place.name:<40} {'FAILED' if wrong else 'works':<8}{time.monotonic() - begun:.0f} s",
-                flush=True,
-            )
+        begun, left_out = time.monotonic(), place.by_root and not IS_ROOT
+        wrong = "" if left_out else visit(place)
+        came = "left out: only root can make it, on Linux;" if left_out else "FAILED" if wrong else "works"
+        print(f"{place.name:<40} {came:<8}{time.monotonic() - begun:.0f} s", flush=True)
         failed += [f"{place.name}:\n{wrong}"] if wrong else []
     print("\n\n".join(["", *failed]))
     return 1 if failed else 0

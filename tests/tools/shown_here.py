@@ -100,7 +100,7 @@ def words_on(outcome: Outcome) -> str:
     if outcome.failure:
         return f"{outcome.id} FAILED{words}: {outcome.failure}"
     if outcome.same:
-        return f"{outcome.id}{words}" if words else ""
+        return words and f"{outcome.id}{words}"
     why = " (a time or a device)" if outcome.may_differ else " DIFFERS"
     return f"{outcome.id}{why}{words}\n  stored: {outcome.stored.strip()}\n  here:   {outcome.here.strip()}"
 
@@ -132,15 +132,14 @@ def main(names: list[str]) -> int:
         return 2
     if len(chosen) == 1:
         return bool(one(chosen[0]))
-    bad = 0
+    bad = len(chosen)
     for path in chosen:
         print(f"\n== {path.stem}", flush=True)
+        command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
         try:
-            command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
-            bad += subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S).returncode != 0
+            bad -= subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S).returncode == 0
         except subprocess.TimeoutExpired:
             print(f"{path.name}: ended after {LONGEST_S} s.", flush=True)
-            bad += 1
     print(f"\n{bad} of {len(chosen)} notebooks have cells that failed or differ.")
     return bool(bad)
 

@@ -24,9 +24,8 @@ COLUMNS, ROWS, TILE = 3, 4, (640, 360)
 @contextmanager
 def blank_page(browser: Browser) -> Iterator[Page]:
     """A page that reaches nothing but files."""
-    context = browser.new_context(offline=True)
-    yield context.new_page()
-    context.close()
+    with browser.new_context(offline=True) as context:
+        yield context.new_page()
 
 
 def open_deck(page: Page, deck: Path, size: tuple[int, int] = SIZES[0]) -> int:
@@ -46,14 +45,12 @@ def shots(page: Page, count: int) -> Iterator[Image.Image]:
 
 def sheets(images: list[Image.Image]) -> Iterator[Image.Image]:
     """The images on as few sheets as hold them."""
-    width, height = TILE
+    width, height = (side + 8 for side in TILE)
     for begin in range(0, len(images), COLUMNS * ROWS):
-        sheet = Image.new("RGB", (COLUMNS * (width + 8), ROWS * (height + 8)), "#888888")
+        sheet = Image.new("RGB", (COLUMNS * width, ROWS * height), "#888888")
         for place, image in enumerate(images[begin : begin + COLUMNS * ROWS]):
             row, column = divmod(place, COLUMNS)
-            sheet.paste(
-                image.resize(TILE, Image.Resampling.LANCZOS), (column * (width + 8), row * (height + 8))
-            )
+            sheet.paste(image.resize(TILE, Image.Resampling.LANCZOS), (column * width, row * height))
         yield sheet
 
 

@@ -3,38 +3,28 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from nbformat import NotebookNode
 
 SOLUTION = re.compile(r"<details>.*?</details>", re.DOTALL)
 NOT_ATTEMPTED = "Not attempted yet"
+LAB = "application/vnd.jupyter.widget-view+json"
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part of a slide: prose in Markdown, code in Python, or an output by its MIME type."""
-
-    kind: Literal["prose", "code", "output"]
-    text: str = ""
-    data: NotebookNode | None = None
-
-
-def pieces(notebook: NotebookNode) -> Iterator[Piece]:
-    """What is shown of the notebook, in its order."""
+def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
+    """What is shown of the notebook, in its order: "prose" in Markdown, "code" in Python, an "output" by its MIME type."""
     after_prose = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if text := SOLUTION.sub("", cell.source).strip():
-                yield Piece("prose", text)
+                yield "prose", text
                 after_prose = True
         elif cell.cell_type == "code":
             outputs = [output.data for output in cell.outputs if "data" in output]
             if is_shown(cell.source, outputs, after_prose):
-                yield Piece("code", cell.source)
+                yield "code", cell.source
             after_prose = after_prose and is_preparation(cell.source)
-            yield from (Piece("output", data=data) for data in outputs if not waits_for_the_reader(data))
+            yield from (("output", data) for data in outputs if not waits_for_the_reader(data))
 
 
 def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> bool:
@@ -43,8 +33,10 @@ def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> boo
         return False
     if not outputs:
         return after_prose
-    drawn = any("image/png" in data for data in outputs)
-    return not (drawn and is_one_call(source)) and not any(map(is_lab, outputs))
+    shown = set().union(*outputs)
+    (first, *more) = ast.parse(source).body
+    only_draws = "image/png" in shown and isinstance(first, ast.Expr) and not more
+    return not only_draws and LAB not in shown
 
 
 def is_preparation(source: str) -> bool:
@@ -67,17 +59,6 @@ def is_stub_value(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Dict):
         return all(map(is_stub_value, value.values))
     return isinstance(value, ast.Constant) and value.value is ...
-
-
-def is_one_call(source: str) -> bool:
-    """`figures.some_curve(...)`, and nothing else."""
-    statements = ast.parse(source).body
-    return len(statements) == 1 and isinstance(statements[0], ast.Expr)
-
-
-def is_lab(data: NotebookNode) -> bool:
-    """Whether an output is a live lab."""
-    return "application/vnd.jupyter.widget-view+json" in data
 
 
 def waits_for_the_reader(data: NotebookNode) -> bool:

@@ -13,7 +13,7 @@ from pygments.lexers import PythonLexer
 
 from course_utils.desk.copies import GLOSSARY
 from course_utils.room.slides import formulas
-from course_utils.room.slides.choice import Piece, pieces
+from course_utils.room.slides.choice import pieces
 
 HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
@@ -24,12 +24,10 @@ class Renderer(IPythonRenderer):
     """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
 
     def block_math(self, body: str) -> str:
-        """A formula on its own line, drawn."""
+        """A formula, drawn."""
         return formulas.svg(body)
 
-    def inline_math(self, body: str) -> str:
-        """A formula in a sentence, drawn."""
-        return formulas.svg(body)
+    inline_math = block_math
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """To a deck where it led to a notebook."""
@@ -43,35 +41,30 @@ def deck(path: Path) -> str:
     notebook = nbformat.read(path, as_version=4)
     title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
     template = Template((HERE / "deck.html").read_text(encoding="utf-8"))
+    of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
     return template.substitute(
         title=escape(title),
-        style=(HERE / "deck.css").read_text(encoding="utf-8")
-        + "\n".join(CODE.get_token_style_defs((".code", ".highlight"))),
+        style=(HERE / "deck.css").read_text(encoding="utf-8") + of_code,
         script=(HERE / "deck.js").read_text(encoding="utf-8"),
-        pieces="\n".join(cells(notebook)),
+        pieces="\n".join(
+            f'<div class="cell" data-kind="{kind}">{html}</div>'
+            for kind, html in (rendered(*piece) for piece in pieces(notebook))
+        ),
     )
 
 
-def cells(notebook: nbformat.NotebookNode) -> list[str]:
-    """The notebook's pieces as HTML."""
-    return [
-        f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in map(rendered, pieces(notebook))
-    ]
-
-
-def rendered(piece: Piece) -> tuple[str, str]:
+def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
     """What kind of thing this piece is on a slide, and its HTML."""
-    if piece.kind == "prose":
-        return "prose", MarkdownWithMath(renderer=Renderer(escape=True, exclude_anchor_links=True)).render(
-            piece.text
-        )
-    if piece.kind == "code":
-        close = re.sub(r"\n{3,}", "\n\n", piece.text)
-        return "code", f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
-    text = piece.data.get("text/plain", "")
-    if "image/png" in piece.data:
-        source, words = piece.data["image/png"].replace("\n", ""), ONLY_IN_A_NOTEBOOK.sub("", text)
+    if kind == "prose":
+        renderer = Renderer(escape=True, exclude_anchor_links=True)
+        return kind, MarkdownWithMath(renderer=renderer).render(content)
+    if kind == "code":
+        close = re.sub(r"\n{3,}", "\n\n", content)
+        return kind, f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
+    text = content.get("text/plain", "")
+    if "image/png" in content:
+        source, words = content["image/png"].replace("\n", ""), ONLY_IN_A_NOTEBOOK.sub("", text)
         return "picture", f'<img alt="{escape(words)}" src="data:image/png;base64,{source}">'
-    if "text/html" in piece.data:
-        return "result", f'<div class="table">{piece.data["text/html"]}</div>'
+    if "text/html" in content:
+        return "result", f'<div class="table">{content["text/html"]}</div>'
     return "result", f'<pre class="result">{escape(text)}</pre>'
