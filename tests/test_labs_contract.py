@@ -16,6 +16,7 @@ from course_utils import labs, machines
 from course_utils.labs import fields
 from course_utils.labs.draw import still
 from course_utils.labs.draw.lettering import USUAL_SIZE, columns, fitted, width_of
+from course_utils.labs.draw.plot import Axis
 from course_utils.labs.draw.svg import picture
 from course_utils.labs.lab import View
 from course_utils.labs.panel import STILL, Panel
@@ -266,3 +267,10 @@ def test_words_that_do_not_fit_are_drawn_smaller_and_then_fit():
         places = list(boxes(picture(200, 100, drawn)))
         assert min(left for _, left, *_ in places) == 20
         assert 175 < max(right for *_, right, _ in places) <= 180
+
+
+def test_an_axis_is_marked_at_round_places_from_end_to_end():
+    assert Axis(1, 10_000).ticks == [1, 10, 100, 1_000, 10_000]
+    assert Axis(0.001, 1e9).ticks == [0.001, 1, 1e3, 1e6, 1e9]
+    assert Axis(0, 12, linear=True, most_marks=3).ticks == [0, 5, 10]
+    assert Axis(0, 10, linear=True, marks=(-1, 0, 7, 11)).ticks == [0, 7]
