@@ -141,7 +141,7 @@ def _advice(answers: Callable[..., Answers], outcomes: list[tuple], tolerance: N
 
     def went_so(number: int) -> bool:
         for case, came, error in outcomes:
-            wrong, _ = next(islice(answers(*case), number, None))
+            wrong, _ = next(islice(answers(*case), number, None), (NotAttemptedError, ""))  # nobody's answer
             if error or isinstance(wrong, Exception):
                 alike = type(wrong) is type(error) and sentences.said_by(wrong) == sentences.said_by(error)
             else:

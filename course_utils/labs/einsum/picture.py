@@ -88,7 +88,8 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     yield f"{number_text(round(predict.intensity(asked.flops, nbytes), 3))} FLOPs per byte", ""
     seconds = found.get(asked.key(asked.orders[0]))
     if seconds:
-        yield f"measured: {seconds_text(seconds)}, {rate_text(asked.flops / seconds)}", "measured-words"
+        rate = f", {rate_text(asked.flops / seconds)}" if asked.flops else ""
+        yield f"measured: {seconds_text(seconds)}{rate}", "measured-words"
 
 
 def _flops_per_step(asked: Asked) -> int:
