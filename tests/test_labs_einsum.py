@@ -191,7 +191,7 @@ def test_timing_measures_the_cheapest_and_the_dearest_order_and_remembers_both(e
 
 @pytest.mark.parametrize(
     ("pattern", "order", "rate"),
-    [("b d, d k -> b k", r"\(A B\)", r"[\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "0 FLOP/s")],
+    [("b d, d k -> b k", r"\(A B\)", r", [\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "")],
 )
 def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypatch, pattern, order, rate):
     monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
@@ -202,7 +202,7 @@ def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypat
         time = r"[\d.]+ [mµ]?s"
         said = rf"Measured: {order} {time}\.( Take it as an upper bound: .*)?"
         assert re.fullmatch(said, run(einsum, "Time it"))
-        assert re.search(rf"measured: {time}, {rate}$", words(einsum))
+        assert re.search(rf"measured: {time}{rate}$", words(einsum))
 
 
 @pytest.mark.parametrize(
