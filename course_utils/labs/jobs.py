@@ -18,7 +18,6 @@ def as_progress(
     at_most_s: Number,
     begun: Number = 0,
     share: Number = 1,
-    prefix: str = "",
 ) -> Generator[Progress, None, Result]:
     """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
     deadline = time.monotonic() + at_most_s
@@ -30,4 +29,4 @@ def as_progress(
                 return end.value
             if time.monotonic() > deadline:
                 raise ValueError(f"Ended after {at_most_s:.0f} s, which is the most that this lab waits.")
-            yield Progress(begun + share * min(0.98, step.fraction), f"{prefix}{step.report}")
+            yield Progress(begun + share * min(0.98, step.fraction), step.report)
