@@ -16,7 +16,7 @@ ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew present slides test explore seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -26,6 +26,7 @@ help:
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
+	@echo 'make minutes      count how long each notebook takes its reader'
 	@echo 'make seconds      run the notebooks alone, compared as strictly, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
@@ -64,6 +65,9 @@ test: $(READY)
 
 explore: $(READY)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.explore $(ARGS)
+
+minutes: $(READY)
+	@$(RUN) -m tests.tools.minutes
 
 seconds: $(READY)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.seconds $(ARGS)

@@ -1,25 +1,75 @@
-"""What was counted, what was predicted, and how to say it.
+"""What was counted, what was predicted, what the reader guessed, and how to say it.
 
 A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
-a measured one. Predictions and measurements meet nowhere else.
+a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
 """
 
 import html
 import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Number = int | float
 
 
+@dataclass(frozen=True)
+class Guess:
+    """What was asked, what the reader said, and what was measured: numbers, or words to choose from."""
+
+    asked: str
+    said: Number | str
+    measured: Number | str
+
+    @property
+    def off(self) -> float:
+        """How many times too large or too small; 1 where it is right, infinite where no factor would mend it.
+
+        >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
+        (2.0, 1.0, inf)
+        """
+        ratio = self._ratio
+        return max(ratio, 1 / ratio) if ratio else math.inf
+
+    @property
+    def words(self) -> str:
+        """How far off it was, as the end of a sentence.
+
+        >>> Guess("bytes", 90, 100).words
+        '0.9 times what was measured'
+        """
+        if self.off == 1:
+            return "right"
+        if self.off < 1.005:
+            return "right, but for less than 0.5 %"
+        return (
+            f"{times_text(self._ratio)} what was measured" if self.off < math.inf else "not what was measured"
+        )
+
+    @property
+    def _ratio(self) -> float:
+        """What was said, as a share of what was measured; 0 for none."""
+        if self.said == self.measured:
+            return 1.0
+        try:
+            ratio = self.said / self.measured
+        except (TypeError, ZeroDivisionError, OverflowError):
+            return 0.0
+        return ratio if 0 < ratio < math.inf else 0.0
+
+
 class _Shown:
-    """What is a table where it is shown, in a notebook and elsewhere."""
+    """What is a table where it is shown, in a notebook and elsewhere, and perhaps a line below it."""
 
     def __repr__(self) -> str:
-        return _text_table(self._rows())
+        return "\n".join(filter(None, (_text_table(self._rows()), self._below())))
 
     def _repr_html_(self) -> str:
-        return _html_table(self._rows())
+        below = self._below()
+        return _html_table(self._rows()) + (f"\n<p>{html.escape(below)}</p>" if below else "")
+
+    def _below(self) -> str:
+        return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # equal to any mapping with the same items
@@ -58,7 +108,8 @@ class Ledger(_Shown, Mapping[str, Number]):
 class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
-    The reader's own number, if there is one, stands in front. `...` stands for "not given yet". With `digits`,
+    The reader's own number, if there is one, stands in front: of the first item, or by item. `...` stands for "not
+    given yet". With `digits`,
     what is not a whole number is shown with so many, and nothing is called exact: so show what is no count and no
     pattern of bits. Never round beforehand.
 
@@ -70,7 +121,7 @@ class Comparison(_Shown):
     predicted: Mapping[str, Number]
     measured: Mapping[str, Number]
     unit: str = ""
-    guess: object = field(default=..., kw_only=True)  # a number, or numbers by item
+    guess: object = field(default=..., kw_only=True)
     digits: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -86,22 +137,43 @@ class Comparison(_Shown):
         object.__setattr__(self, "unit", units.pop() if units else "")
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
-        for guess in self._guesses().values():
-            if not isinstance(guess, Number):
-                raise ValueError(f"A guess is a plain number, without quotes or a unit; got {guess!r}.")
+        if len(self.predicted) > 1 and not isinstance(self.guess, Mapping) and not _is_open(self.guess):
+            object.__setattr__(self, "guess", {next(iter(self.predicted)): self.guess})
 
     @property
     def exact(self) -> bool:
         """Whether every prediction is the measurement, to the last digit."""
         return all(self.predicted[item] == self.measured[item] for item in self.predicted)
 
-    def _guesses(self) -> dict[str, object]:
-        """The reader's numbers by item; `...` and None stand for none yet."""
+    @property
+    def guesses(self) -> list[Guess]:
+        """The reader's numbers, beside what was measured."""
+        said = ((item, _plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
+        return [Guess(item, n, self.measured[item]) for item, n in said if n is not None]
+
+    def _by_item(self) -> dict[str, object]:
+        """What the reader put in, but for what is open still."""
         by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
-        return {item: n for item, n in by_item.items() if n is not ... and n is not None}
+        return {item: guess for item, guess in by_item.items() if not _is_open(guess)}
+
+    def _below(self) -> str:
+        one = len(self.predicted) == 1
+        said = [
+            f"Your guess{'' if one else f' of {guess.asked}'} is {guess.words}." for guess in self.guesses
+        ]
+        for item, guess in self._by_item().items():
+            if item not in self.predicted:
+                said.append(
+                    f"There is nothing called {item!r} to guess here, but {listed(list(self.predicted))}."
+                )
+            elif _plain(guess) is None:
+                said.append(
+                    f"A guess is a plain number, without quotes or a unit; {_brief(guess)} is not counted."
+                )
+        return " ".join(said)
 
     def _rows(self) -> list[list[str]]:
-        guesses = self._guesses()
+        guesses = {guess.asked: guess.said for guess in self.guesses}
         asked = ["your guess"] if guesses else []
         rows = [[self.unit, *asked, "predicted", "measured", "measured / predicted"]]
         for item, p in self.predicted.items():
@@ -110,6 +182,60 @@ class Comparison(_Shown):
             shown = (number_text(n, self.digits) for n in (p, m))
             rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
+
+
+@dataclass(frozen=True, repr=False)
+class Choice(_Shown):
+    """Which of several it was, as measured, and which one the reader had chosen.
+
+    >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
+                  your guess  measured
+    stops at 256        fp16      bf16
+    Your guess is not what was measured.
+    """
+
+    asked: str
+    among: Sequence[str] = field(kw_only=True)
+    measured: str = field(kw_only=True)
+    guess: object = field(default=..., kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.measured not in self.among:
+            raise ValueError(f"{self.measured!r} is none of {listed(self.among)}.")
+
+    @property
+    def guesses(self) -> list[Guess]:
+        """The reader's choice beside what was measured, if there is one."""
+        chosen = [one for one in self.among if one.casefold() == str(self.guess).strip().casefold()]
+        return [Guess(self.asked, one, self.measured) for one in chosen[:1]]
+
+    def _below(self) -> str:
+        if _is_open(self.guess):
+            return ""
+        if not self.guesses:
+            return f"Choose one of these, in quotes: {', '.join(self.among)}. {_brief(self.guess)} is not counted."
+        return f"Your guess is {self.guesses[0].words}."
+
+    def _rows(self) -> list[list[str]]:
+        said = [guess.said for guess in self.guesses]
+        return [["", *["your guess" for _ in said], "measured"], [self.asked, *said, self.measured]]
+
+
+def _is_open(guess: object) -> bool:
+    """Whether nothing is guessed yet."""
+    return guess is ... or guess is None
+
+
+def _plain(guess: object) -> Number | None:
+    """One of Python's own numbers, or None for what is no real number."""
+    if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
+        return None
+    return int(guess) if isinstance(guess, numbers.Integral) else float(guess)
+
+
+def _brief(guess: object) -> str:
+    words = " ".join(repr(guess).split())
+    return words if len(words) <= 40 else f"{words[:30]} …"
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,7 +42,7 @@ LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
 NO_CLAIM = re.compile(
     r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>]*>|^#.*?$|!\[[^\]]*\]\([^)]*\)|\]\([^)\s]*\)"
     r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|[Ee]xercises? \d|^\d\. |\*\*\d · "
-    r"|^\*(?:easy|medium|hard), \d+ minutes\.\*|It takes about [^.]*\.[^.]*?further reading take \d+ minutes more\.|It takes about [^.]*\."
+    r"|^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*|[Tt]urns? \d|It takes about [^.]*\.[^.]*?further reading take \d+ minutes more\.|It takes about [^.]*\."
     r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
     r"|(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section) ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b|CC BY 4\.0|\b(?:19|20)\d\d\b",
     re.DOTALL | re.MULTILINE,

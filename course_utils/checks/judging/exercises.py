@@ -15,6 +15,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from course_utils.checks.judging import sentences
@@ -55,7 +56,7 @@ def value(
                 raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}")
             raise NotYetError(f"{sentences.off(answer, expected)} Wanted: {wanted}.")
 
-        return _check(answers, judge)
+        return _check(answers, judge, lambda: next(answers())[0])
 
     return exercise
 
@@ -88,15 +89,21 @@ def function(
                 raise NotYetError(f"{sentences.called(answer, case)} {said} {advice}".strip())
             return because
 
-        return _check(answers, judge)
+        def ours(*case: object) -> object:
+            return next(answers(*case))[0]
+
+        return _check(answers, judge, lambda: ours)
 
     return exercise
 
 
-def objection(because: str, *, pattern: str = "") -> Callable[[Callable[..., None]], Check]:
+def objection(
+    because: str, *, pattern: str = "", ours: object = ...
+) -> Callable[[Callable[..., None]], Check]:
     """Many answers are right: the exercise raises a NotYetError of what is wrong with one.
 
-    The answer is a function; or a pattern, where an example of one is given.
+    The answer is a function; or a pattern, where an example of one is given. `ours` is one that is right, for what
+    follows the exercise.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
@@ -108,21 +115,26 @@ def objection(because: str, *, pattern: str = "") -> Callable[[Callable[..., Non
             object_to(answer if pattern else _callable(answer))
             return because
 
-        return _check(object_to, judge)
+        return _check(object_to, judge, lambda: ours)
 
     return exercise
 
 
-def _check(exercise: Callable[..., object], judge: Callable[[object], str]) -> Check:
+def _check(
+    exercise: Callable[..., object], judge: Callable[[object], str], ours: Callable[[], object]
+) -> Check:
     """The check of that exercise, under its name and with its question."""
 
-    def check(answer: object) -> Verdict:
+    def verdict(answer: object) -> Verdict:
         try:
             return NOT_ATTEMPTED if answer is ... else Verdict("right", judge(answer))
         except NotAttemptedError:
             return NOT_ATTEMPTED
         except NotYetError as words:
             return Verdict("not yet", str(words))
+
+    def check(answer: object) -> Verdict:
+        return replace(verdict(answer), answer=answer, ours=ours)
 
     check.__signature__ = inspect.signature(check)
     return functools.update_wrapper(

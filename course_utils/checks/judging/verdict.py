@@ -1,7 +1,11 @@
 """What a cell shows: not attempted yet, right, or not yet, with a sentence or two."""
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from html import escape
+
+from IPython.display import display
 
 from course_utils.figures import COLOURS
 
@@ -18,6 +22,16 @@ class Verdict:
 
     status: str  # "not attempted yet", "right", "not yet"
     words: str = ""
+    answer: object = field(default=..., repr=False, compare=False)  # the reader's
+    ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
+
+    @property
+    def or_ours(self) -> object:
+        """The reader's answer if it is right, or else ours; the verdict is shown, and says so."""
+        told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
+        TAKEN.append(told)
+        display(told)
+        return self.answer if self.right else self.ours()
 
     @property
     def right(self) -> bool:
@@ -32,6 +46,9 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
+TAKEN: deque[Verdict] = deque(
+    maxlen=9
+)  # the last that were shown by `or_ours`, which leaves a cell no result
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )

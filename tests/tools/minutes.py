@@ -1,0 +1,98 @@
+"""How long each notebook takes a careful reader, by count: called by `make minutes`, which prints it.
+
+180 words and 12 lines of code a minute, a minute and a half for a guess, five for a lab, and for each of the reader's
+turns what it says of itself.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from tests import NOTEBOOKS
+from tests.notebooks import SOLUTION, TITLE, read
+
+BEYOND = "# Beyond"
+PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes\.\*")
+GUESS = re.compile(r"my_\w+ = (?:\.\.\.|\{[^{}]*\.\.\.[^{}]*\})(?:  #.*)?")
+LAB = re.compile(r"labs\.\w+_lab\(\)")
+MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
+
+
+@dataclass(frozen=True)
+class Count:
+    """What a stretch of a notebook asks of its reader."""
+
+    title: str
+    words: int
+    lines: int
+    guesses: int
+    turns: tuple[int, ...]  # minutes of each
+    labs: int
+    words_in_turns: int
+    stated: int | None = None
+
+    @property
+    def minutes(self) -> int:
+        """All of it together, in whole minutes."""
+        read_min = (self.words - self.words_in_turns) / 180 + self.lines / 12
+        return math.ceil(read_min + 1.5 * self.guesses + 5 * self.labs + sum(self.turns))
+
+
+def main_path(path: Path) -> list[NotebookNode]:
+    """The cells before what is for those who want more."""
+    cells = read(path).cells
+    end = [n for n, cell in enumerate(cells) if cell.source.startswith(BEYOND)]
+    return cells[: end[0]] if end else cells
+
+
+def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) -> Count:
+    """What these cells ask of their reader."""
+    turns, words_in_turns, words, lines, guesses, labs = [], 0, 0, 0, 0, 0
+    at = 0
+    while at < len(cells):
+        cell = cells[at]
+        if cell.cell_type == "markdown":
+            here = len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", SOLUTION.sub("", cell.source))))
+            words += here
+            if turn := TITLE.search(cell.source):
+                turns.append(int(turn["minutes"]))
+                words_in_turns += here
+                at += 3  # the stub, the check and the folded solution are in the turn's minutes
+        elif GUESS.fullmatch(cell.source.strip()):
+            guesses += 1
+        else:
+            lines += sum(bool(line.strip()) for line in cell.source.splitlines())
+            labs += len(LAB.findall(cell.source))
+        at += 1
+    return Count(title, words, lines, guesses, tuple(turns), labs, words_in_turns, stated)
+
+
+def beyond(path: Path) -> Iterator[Count]:
+    """The parts for those who want more, each with the minutes that it states."""
+    rest = read(path).cells[len(main_path(path)) :]
+    begins = [(n, part) for n, cell in enumerate(rest) if (part := PART.match(cell.source))]
+    for number, (begin, part) in enumerate(begins):
+        end = begins[number + 1][0] if number + 1 < len(begins) else len(rest)
+        yield count(part["title"], rest[begin:end], int(part["minutes"]))
+
+
+def main() -> int:
+    """`make minutes`."""
+    print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>12}{'labs':>5}{'minutes':>8}  stated")
+    for path in NOTEBOOKS:
+        for part in (count(path.stem, main_path(path)), *beyond(path)):
+            name = part.title if part.stated is None else f"  {part.title}"
+            turns = " + ".join(map(str, part.turns))
+            print(
+                f"{name[:34]:34}{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>12}{part.labs:5}"
+                f"{part.minutes:8}  {'' if part.stated is None else part.stated}"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    main()
