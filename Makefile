@@ -22,7 +22,9 @@ help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
 	@echo '                  (make lab ARGS="--no-browser" passes options on)'
 	@echo 'make anew         begin an exercise anew (make anew NB=04 EXERCISE=2), or a notebook (make anew NB=04)'
-	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04)'
+	@echo 'make results      bring the course'"'"'s results into your copy, if you only want to read (make results NB=04)'
+	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
+	@echo '                  ARGS=--results shows the stored results from the beginning'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
@@ -52,7 +54,10 @@ lab: $(READY)
 	$(RUN) -m course_utils.desk --ip=127.0.0.1 $(ALLOW_ROOT) $(ARGS)
 
 anew: $(READY)
-	@$(RUN) -m course_utils.desk.anew "$$NB" "$$EXERCISE"
+	@$(RUN) -m course_utils.desk.commands anew "$$NB" "$$EXERCISE"
+
+results: $(READY)
+	@$(RUN) -m course_utils.desk.commands results "$$NB"
 
 present: $(READY)
 	@$(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)

@@ -43,19 +43,24 @@ class Exercise:
     def wants_function(self) -> bool:
         return "def " in self.stub
 
+    @property
+    def call(self) -> str:
+        """The check's call alone, without what is made of its verdict."""
+        return self.check.partition(" = ")[2].removesuffix(".or_ours") or self.check
+
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
         """The check itself."""
         names: dict[str, object] = {}
         exec(self.imports, names)
-        return eval(self.check.partition("(")[0], names)
+        return eval(self.call.partition("(")[0], names)
 
     def verdict(self, answer: str) -> "Verdict":
         """What the check says of that answer, run as the reader would run it."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         exec(answer, names)
-        return eval(self.check, names)
+        return eval(self.call, names)
 
 
 @functools.cache
@@ -86,15 +91,19 @@ def prose(path: Path) -> list[str]:
 
 
 def exercises() -> list[Exercise]:
-    """Every exercise of every notebook; each is a heading, a stub, a check and a folded solution, in that order."""
+    """Every exercise of every notebook."""
+    return [exercise for path in NOTEBOOKS for exercise in exercises_of(path)]
+
+
+def exercises_of(path: Path) -> list[Exercise]:
+    """Those of one notebook; each is a heading, a stub, a check and a folded solution, in that order."""
     found = []
-    for path in NOTEBOOKS:
-        cells, imports = read(path).cells, code(path)[0].source
-        for number, cell in enumerate(cells):
-            title = TITLE.search(cell.source)
-            if cell.cell_type == "markdown" and title:
-                stub, check, folded = cells[number + 1 : number + 4]
-                solution = SOLUTION.fullmatch(folded.source.strip())
-                assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
-                found.append(Exercise(path, *title.groups(), imports, stub.source, check.source, solution[1]))
+    cells, imports = read(path).cells, code(path)[0].source
+    for number, cell in enumerate(cells):
+        title = TITLE.search(cell.source)
+        if cell.cell_type == "markdown" and title:
+            stub, check, folded = cells[number + 1 : number + 4]
+            solution = SOLUTION.fullmatch(folded.source.strip())
+            assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
+            found.append(Exercise(path, *title.groups(), imports, stub.source, check.source, solution[1]))
     return found

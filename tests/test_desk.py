@@ -24,14 +24,41 @@ from traitlets.config import Config
 
 from course_utils.checks import noting
 from course_utils.desk import __main__ as make_lab
-from course_utils.desk import anew, contents, copies, record, websocket
+from course_utils.desk import commands, contents, copies, estimates, record, websocket
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
+from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT, notebooks
 from tests.test_project import make
 
 FLOPS = "04_flops.ipynb"
 ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
+LAB_SHOWN = {WIDGET: {"model_id": "1"}, "image/png": "iVBO", "text/plain": "A lab."}
+TURNS = (("cheaper_flops", "cheaper_order"), ("gpt3_days", "days"))
+
+
+def short_notebook() -> nbformat.NotebookNode:
+    """Some words, a result, a lab's picture and two turns, with results as the course stores them."""
+    new = nbformat.v4
+    shown = new.output_from_msg(
+        {"header": {"msg_type": "display_data"}, "content": {"data": LAB_SHOWN, "metadata": {}}}
+    )
+    cells = [
+        new.new_markdown_cell("# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md)."),
+        new.new_code_cell("from course_utils.checks import flops as check", execution_count=1),
+        new.new_code_cell(
+            "6 * 7", execution_count=2, outputs=[new.new_output("execute_result", {"text/plain": "42"})]
+        ),
+        new.new_code_cell("'this was a lab'", execution_count=3, outputs=[shown]),
+    ]
+    for number, (answer, check) in enumerate(TURNS, 1):
+        cells += [
+            new.new_markdown_cell(f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"),
+            new.new_code_cell(f"{answer} = ...", execution_count=2 * number + 2),
+            new.new_code_cell(f"check.{check}({answer})", execution_count=2 * number + 3),
+            new.new_markdown_cell("<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"),
+        ]
+    return new.new_notebook(cells=cells)
 
 
 @pytest.fixture
@@ -39,9 +66,15 @@ def desk(tmp_path):
     """A course of one notebook, and a reader's copy of it."""
     course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
     course.mkdir()
-    shutil.copy(ROOT / "notebooks" / FLOPS, course)
+    nbformat.write(short_notebook(), course / FLOPS)
     assert list(copies.bring_up_to_date(course, mine)) == []
     return course, mine
+
+
+def shown(path: Path) -> list[str]:
+    """What each cell of the file shows, if it shows anything."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -192,7 +225,9 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     in_conflict = former[changed].replace(", moved", ", moved  # mine")
     edit(mine / added, former[added], former[added] + line)
     edit(mine / changed, former[changed], in_conflict)
-    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
+    stub = notebooks.exercises_of(ROOT / "notebooks" / FLOPS)[0].stub
+    answer = stub.replace("...", "4_000_000")
+    edit(mine / FLOPS, stub, answer)
     record.note(mine, "flops.cheaper_order", "right")
     noted, worked_on = record.done(mine), {name: sources(mine / name) for name in (added, FLOPS, changed)}
 
@@ -206,7 +241,7 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     expected = {name: sources(course / name) for name in today}
     assert all(today[name] in expected[name] for name in today)
     expected[added][expected[added].index(today[added])] += line
-    expected[FLOPS][expected[FLOPS].index("cheaper_flops = ...")] = ANSWER
+    expected[FLOPS][expected[FLOPS].index(stub)] = answer
     below = sources(mine / changed)[(at := expected[changed].index(today[changed])) + 1]
     assert today[changed] in below
     expected[changed][at : at + 1] = [in_conflict, below]
@@ -221,6 +256,37 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     assert git("status", "--short", at=clone) == ""
     assert list(copies.bring_up_to_date(course, mine)) == []
     nbformat.validate(nbformat.read(mine / changed, as_version=4))
+
+
+def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(desk):
+    course, mine = desk
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert shown(mine / FLOPS) == []
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    assert "File → Reload Notebook" in copies.show_results(course / FLOPS, mine)
+    assert shown(mine / FLOPS) == ["A lab."]
+    assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
+    edit(mine / FLOPS, "6 * 8", "6 * 7")
+    copies.show_results(course / FLOPS, mine)
+    assert shown(mine / FLOPS) == ["42", "A lab."]
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
+    assert shown(mine / FLOPS) == []
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert shown(mine / FLOPS) == []
+
+
+def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(desk):
+    course, mine = desk
+    ran = nbformat.read(mine / FLOPS, as_version=4)
+    for number in (2, 3):
+        ran.cells[number].outputs = [nbformat.v4.new_output("display_data", {"text/plain": "my run"})]
+    nbformat.write(ran, mine / FLOPS)
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert "what you wrote is in it" in said
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert shown(mine / FLOPS) == ["my run"], "the other cell is another now"
 
 
 def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_again(desk):
@@ -275,11 +341,11 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
     assert contents._exercises(course / FLOPS) == []
 
 
-@pytest.mark.parametrize("module", ["course_utils.desk.__main__", "course_utils.desk.anew"])
+@pytest.mark.parametrize("module", ["course_utils.desk.__main__", "course_utils.desk.commands"])
 def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch, module):
     out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(sys, "argv", [module, "04", "2"])
+    monkeypatch.setattr(sys, "argv", [module, "anew", "04", "2"])
     monkeypatch.setattr(copies, "bring_up_to_date", lambda **_: ["Übung →"])
     monkeypatch.setattr(copies, "begin_anew", lambda *_: "Übung →")
     monkeypatch.setattr(make_lab.LabApp, "launch_instance", lambda _: None)
@@ -305,7 +371,7 @@ def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk
 def test_a_copy_as_it_was_taken_follows_the_course_but_not_while_a_jupyterlab_is_open_over_it(desk):
     course, mine = desk
     before = (mine / FLOPS).read_bytes()
-    edit(course / FLOPS, "## Exercises", "## The exercises")
+    edit(course / FLOPS, "6 * 7", "7 * 6")
     (said,) = copies.bring_up_to_date(course, mine, in_use=True)
     assert "when no JupyterLab is open" in said
     assert (mine / FLOPS).read_bytes() == before
@@ -364,7 +430,7 @@ def test_a_jupyterlab_is_open_over_the_copies_if_it_can_reach_them(desk, monkeyp
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
     course, mine = desk
     edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
-    edit(course / FLOPS, "## Exercises", "## The exercises")
+    edit(course / FLOPS, "6 * 7", "7 * 6")
     before = (mine / FLOPS).read_bytes()
 
     def full(_: int) -> None:
@@ -430,7 +496,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
         ("", "", "Which notebook? There are: 01_floats"),
         ("9", "1", "There is no notebook '9'. There are: 01_floats"),
         ("04", "two", "named by its number, not 'two'"),
-        ("04", "9", "has no exercise 9. It has: 1 to 7."),
+        ("04", "9", "has no turn 9 of yours. It has: 1 to 2."),
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )
@@ -439,7 +505,7 @@ def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
 ):
     monkeypatch.setattr(copies, "MINE", desk[1])
     before = (desk[1] / FLOPS).read_bytes()
-    assert anew.main(name, number) == 2
+    assert commands.main("anew", name, number) == 2
     said = capsys.readouterr().err
     assert told in said
     assert "make anew NB=04 EXERCISE=2" in said
@@ -448,7 +514,18 @@ def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
 
 def test_make_anew_hands_on_what_was_typed_by_way_of_the_environment():
     said = make(ROOT, "-n", "anew", "NB=04", "EXERCISE=2; ls").stdout
-    assert said.strip().endswith('-m course_utils.desk.anew "$NB" "$EXERCISE"')
+    assert said.strip().endswith('-m course_utils.desk.commands anew "$NB" "$EXERCISE"')
+
+
+def test_make_results_brings_them_and_names_what_there_is(desk, monkeypatch, capsys):
+    monkeypatch.setattr(copies, "MINE", desk[1])
+    assert commands.main("results", "4") == 0
+    assert "04_flops shows the course's results" in capsys.readouterr().out
+    assert shown(desk[1] / FLOPS) == ["42", "A lab."]
+    assert commands.main("results", "fourth") == 2
+    assert "There are: 01_floats" in (said := capsys.readouterr().err)
+    assert "make results NB=04" in said
+    assert make(ROOT, "-n", "results", "NB=04; ls").stdout.strip().endswith('desk.commands results "$NB"')
 
 
 # The record.
@@ -461,7 +538,7 @@ def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
     for (path, each), known in zip(found, tested, strict=True):
         module, function = each.check.split(".")
         assert f"import {module} as check" in known.imports
-        assert known.check.startswith(f"check.{function}(")
+        assert known.call.startswith(f"check.{function}(")
         by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
         assert source({"source": by_id[each.cells[1]]}) == known.stub
     assert len({each.check for _, each in found}) == len(found)
@@ -490,6 +567,36 @@ def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_pa
     assert record.done(tmp_path) == {}
 
 
+def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
+    record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
+    with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
+        file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')
+        file.write('2026-01-02 flops guessed {"asked": "x", "said": [1], "measured": 2}\n')
+    assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+
+
+# What the page says of the guesses.
+
+
+def test_the_page_says_whether_guesses_get_better():
+    near, far, wrong = Guess("a", 2, 1), Guess("<b>", 1, 50), Guess("c", "x", "y")
+    assert estimates.picture({1: [], 2: []}) == ""
+    few = estimates.picture({1: [near], 2: [far]})
+    assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
+    drawn = estimates.picture({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
+    assert "Of your first 4 guesses, half of them within 50 times" in drawn
+    assert "of the 4 after them, half of them within 2 times" in drawn
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
+    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
+    assert "&lt;b&gt;" in drawn
+    assert "<b>" not in drawn
+    assert estimates.summary([wrong]) == "1 guess: 0 right, most of them wrong"
+
+
+GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"
+CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
+
+
 @pytest.mark.parametrize(("on_a_desk", "cell_id"), [(True, "c1"), (True, None), (False, "c1")])
 def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     desk, monkeypatch, on_a_desk, cell_id
@@ -499,16 +606,21 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     shell = InteractiveShell(config=quiet, ipython_dir=str(course.parent / "ipython"))
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     monkeypatch.chdir(mine if on_a_desk else course)
-    noting.note_verdicts()
+    noting.note_what_is_shown()
     cells = ["from course_utils.checks import flops as check", "check.days(...)", "check.days(11.4)"]
-    cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "check = 3\n3", "1 / 0"]
+    cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "ours = check.days(11.4).or_ours"]
+    cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
+    cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, "check = 3\n3", GUESSED, "1 / 0"]
     with redirect_stdout(io.StringIO()) as said:
         for cell in cells:
             shell.run_cell(cell, cell_id=cell_id)  # of a test or an export, it is None
     assert "Not yet. 11.4" in said.getvalue()
     assert "Right. 6 × 174.6e9" in said.getvalue()
-    noted = {"flops.days": record.Done(tries=2, first_right=date.today().isoformat())}
-    assert record.done(mine) == (noted if on_a_desk and cell_id else {})
+    is_noted = on_a_desk and cell_id
+    noted = {"flops.days": record.Done(tries=3, first_right=date.today().isoformat())}
+    assert record.done(mine) == (noted if is_noted else {})
+    guessed = {"flops": [Guess("bytes of ünë", 9, 10), Guess("the larger one", "a", "b")]}
+    assert record.guesses(mine) == (guessed if is_noted else {})
     assert not (course / "record.txt").exists()
 
 

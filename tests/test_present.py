@@ -1,7 +1,9 @@
 """Presenting: a copy, large, with working labs and one key to go on."""
 
 import json
+import os
 import re
+import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from course_utils.desk.copies import named
-from course_utils.room.present import main
+from course_utils.room.present import main, present
 from tests import NOTEBOOKS, ROOT
 from tests.browser import (
     EXPOSED,
@@ -59,6 +61,26 @@ def test_make_present_hands_on_the_name_and_keeps_the_token():
     assert said.rstrip().endswith("--no-browser")
 
 
+@pytest.mark.parametrize("options", [[], ["--results"]])
+def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, monkeypatch, options):
+    (tmp_path / "notebooks").mkdir()
+    path = Path(shutil.copy(NOTEBOOKS[0], tmp_path / "notebooks"))
+    stored, seen = path.read_bytes(), []
+
+    def serve(arguments):
+        (root,) = (option.partition("=")[2] for option in arguments if "root_dir" in option)
+        cells = nbformat.read(Path(root) / path.name, as_version=4).cells
+        seen.append(any(cell.get("outputs") for cell in cells))
+        assert "--results" not in arguments
+
+    monkeypatch.setattr("jupyterlab.labapp.main", serve)
+    monkeypatch.setattr("os.environ", dict(os.environ))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    present(path, options)
+    assert seen == [bool(options)]
+    assert path.read_bytes() == stored
+
+
 @contextmanager
 def presented(chosen: Path) -> Iterator[tuple[str, str]]:
     """The address that a presentation answers at, and its token."""
@@ -89,6 +111,8 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
     chosen.parent.mkdir()
     cells = [nbformat.v4.new_markdown_cell(SOURCES[0])]
     cells += [nbformat.v4.new_code_cell(source) for source in SOURCES[1:]]
+    stored = nbformat.v4.new_output("execute_result", {"text/plain": "the stored end"})
+    cells[-1].outputs = [stored]
     python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), chosen)
     before = chosen.read_bytes()
@@ -102,7 +126,8 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         page.wait_for_function(HAS_KERNEL)  # a cell that is run before is lost
         assert page.url.endswith("/doc/tree/talk.ipynb")
 
-        # Only the notebook, and large.
+        # Only the notebook, and large; what it will show is still to come.
+        expect(page.get_by_text("the stored end")).to_have_count(0)
         room = page.locator(".jp-WindowedPanel-outer").bounding_box()
         assert room["width"] == WIDTH
         assert room["height"] >= HEIGHT - 30

@@ -1,13 +1,16 @@
 """Ledgers, comparisons and the wording of numbers."""
 
 import math
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from course_utils.quantities import (
+    Choice,
     Comparison,
+    Guess,
     Ledger,
     bytes_text,
     flops_text,
@@ -57,16 +60,52 @@ def test_the_readers_guess_stands_in_front_once_there_is_one():
         assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess=none_yet))
 
 
+def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
+    both = {"a": 10, "b": 4}
+    assert Comparison(both, both, guess=9).guesses == [Guess("a", 9, 10)]
+    said = repr(Comparison(both, both, guess={"a": 10, "b": 2, "c": 1}))
+    assert said.splitlines()[1].split()[1] == "10"
+    assert "Your guess of a is right. Your guess of b is 0.5 times what was measured." in said
+    assert "nothing called 'c' to guess here, but a and b." in said
+    assert repr(Comparison({"a": 10.0}, {"a": 10.01}, guess=10)).endswith(
+        "is right, but for less than 0.5 %."
+    )
+    assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith("Your guess is not what was measured.")
+
+
+@pytest.mark.parametrize("guess", ["128", "128 bytes", [128], True, 1j, {"a": "x"}])
+def test_a_guess_that_is_no_number_is_told_so_and_stops_nothing(guess):
+    compared = Comparison({"a": 1}, {"a": 1}, guess=guess)
+    assert "A guess is a plain number, without quotes or a unit; " in repr(compared)
+    assert compared.guesses == []
+    assert "is not counted." in compared._repr_html_()
+
+
+@given(said=st.floats(allow_nan=True) | st.integers(), measured=st.floats() | st.integers())
+def test_however_far_off_a_guess_is_there_are_words_for_it(said, measured):
+    guess = Guess("a", said, measured)
+    assert guess.off >= 1
+    assert guess.words
+    assert guess.off == 1 or said != measured
+
+
+def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
+    choice = partial(Choice, "stops first", among=("fp16", "bf16"), measured="bf16")
+    assert repr(choice()).split() == ["measured", "stops", "first", "bf16"]
+    assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
+    assert repr(choice(guess="fp16")).endswith("Your guess is not what was measured.")
+    for nonsense in ("fp8", 3, ["bf16"]):
+        assert "Choose one of these, in quotes: fp16, bf16." in repr(choice(guess=nonsense))
+        assert choice(guess=nonsense).guesses == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         (lambda: Comparison({}, {}), "at least one item"),
         (lambda: Comparison({"a": 1}, {"a": 1, "b": 2}), "these stand on one side alone: b."),
         (lambda: Comparison(Ledger({"a": 1}, "s"), {"a": 1}, "bytes"), "not bytes with s."),
-        *(
-            (lambda guess=guess: Comparison({"a": 1}, {"a": 1}, guess=guess), "plain number, without quotes")
-            for guess in ("128", "128 bytes", [128])
-        ),
+        (lambda: Choice("which", among=("a", "b"), measured="c"), "'c' is none of a and b."),
     ],
 )
 def test_what_cannot_be_compared_gets_a_sentence(wrong, sentence):

@@ -1,4 +1,4 @@
-"""The contents page: what each notebook answers, and what is done of its exercises.
+"""The contents page: what each notebook answers, which of the reader's turns are done, and how far off guesses were.
 
 A page of the same server that JupyterLab runs in, made anew whenever it is looked at. Without a script it
 is whole, too: links and buttons are the browser's own.
@@ -15,8 +15,9 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from course_utils.desk import copies, record
+from course_utils.desk import copies, estimates, record
 from course_utils.desk.notebooks import Exercise, exercises, read
+from course_utils.quantities import Guess
 
 ADDRESS = "/contents"
 ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -46,30 +47,42 @@ class Contents(JupyterHandler):
 
     def _page(self, said: str) -> str:
         lab = url_path_join(self.base_url, "lab/tree")
-        done = record.done(copies.MINE)
+        done, guesses = record.done(copies.MINE), record.guesses(copies.MINE)
         readme = (copies.ROOT / "README.md").read_text(encoding="utf-8")
         form = self.xsrf_form_html()
-        rows = "".join(
-            _notebook(number, row, lab, done, form) for number, row in enumerate(ROW.findall(readme), 1)
-        )
+        numbered = list(enumerate(ROW.findall(readme), 1))
+        guessed = {number: guesses.get(_name(row[1]), []) for number, row in numbered}
+        rows = "".join(_notebook(number, row, lab, done, guessed[number], form) for number, row in numbered)
         said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
         if NEWS:
             said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in NEWS)}</div>'
         folder = escape(copies.MINE.name)
-        return PAGE.substitute(said=said, notebooks=rows, form=form, lab=escape(lab), folder=folder)
+        drawn = estimates.picture(guessed)
+        return PAGE.substitute(
+            said=said, notebooks=rows, guesses=drawn, form=form, lab=escape(lab), folder=folder
+        )
 
 
 def _do(what: str, on: str) -> str:
     if what == "forget":
         (copies.MINE / record.RECORD).unlink(missing_ok=True)
         return "The record is deleted. Your answers are still in your notebooks."
+    name, _, number = on.partition(" ")
+    if what == "results":
+        return copies.show_results(copies.named(name), copies.MINE)
     if what != "anew":
         raise ValueError("There is no such button on this page.")
-    name, _, number = on.partition(" ")
     return copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
 
 
-def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], form: str) -> str:
+def _name(notebook: str) -> str:
+    """What the record calls it: floats for 01_floats.ipynb."""
+    return notebook.partition("_")[2].partition(".")[0]
+
+
+def _notebook(
+    number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], guesses: list[Guess], form: str
+) -> str:
     title, name, question, minutes, needs = row
     there_are = _exercises(copies.COURSE / name)
     right = sum(done.get(each.check, record.Done()).status == "right" for each in there_are)
@@ -80,16 +93,18 @@ def _notebook(number: int, row: tuple[str, ...], lab: str, done: dict[str, recor
 <h2><a href="{escape(link)}" target="{escape(name)}">{number} · {escape(title)}</a></h2>
 <p class="question">{escape(question)}</p>
 <p class="small">{escape(_words(minutes, needs))}</p>
+<p class="small">{escape(estimates.summary(guesses))}</p>
 <details{" open" if any(each.check in done for each in there_are) else ""}>
-<summary>Exercises: {right} of {len(there_are)} right</summary>
+<summary>Your turns: {right} of {len(there_are)} right</summary>
 <ol class="exercises">{listed}</ol>
+{_button(form, "results", name, f"Show the results of notebook {number}")}
 {_button(form, "anew", name, f"Begin notebook {number} anew")}
 </details>
 </li>"""
 
 
 def _words(minutes: str, needs: str) -> str:
-    """The table's "35, and 40 for the exercises" and "3, 4" as sentences."""
+    """The table's "35, and 40 beyond" and "3, 4" as sentences."""
     notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
     needed = " and ".join(needs.rsplit(", ", 1))
     return f"{minutes.replace(',', ' minutes,', 1)}. You need: {notebooks}{needed}."
@@ -108,7 +123,7 @@ def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
         "tried": ("…", f"tried {done.tries} time{'s' * (done.tries > 1)}"),
         "not attempted": ("○", "not attempted"),
     }[done.status]
-    label = f"Begin anew: exercise {each.number}, {each.title}"
+    label = f"Begin anew: your turn {each.number}, {each.title}"
     button = _button(form, "anew", f"{name} {each.number}", "Begin anew", label) if done.tries else ""
     return (
         f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{mark}</span> '

@@ -1,5 +1,6 @@
 """The reader's own copies of the notebooks, and how a new version of the course reaches them.
 
+A copy has its results still to come: an answer that can be seen is not guessed. An update leaves what was run.
 `my_notebooks` lies beside `notebooks` and is git's to ignore, so that a `git pull` meets no change in
 a notebook. The glossary comes along, since notebooks link to it. Its `.course` keeps each file as the copy
 took it, which tells later what the reader has changed. Before a copy is written anew, what was there goes
@@ -14,11 +15,24 @@ from pathlib import Path
 
 from course_utils.desk import record
 from course_utils.desk.merge import CONFLICT, merged, restored
-from course_utils.desk.notebooks import exercises, parsed, read, without_views, write, write_whole
+from course_utils.desk.notebooks import (
+    exercises,
+    parsed,
+    read,
+    to_come,
+    with_results,
+    without_views,
+    write,
+    write_whole,
+)
 
 ROOT = Path(__file__).parents[2]
 COURSE, MINE = ROOT / "notebooks", ROOT / "my_notebooks"
 TAKEN, EARLIER = ".course", "earlier"
+IF_OPEN = (
+    "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
+    "What was not saved there goes with that."
+)
 GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
 
 
@@ -66,7 +80,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     own, taken = mine / name, mine / TAKEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
-        write(own, without_views(parsed(new)))
+        write(own, to_come(parsed(new)))
         return
     if own.is_symlink() or not own.is_file():
         raise ValueError("it is no file of its own")
@@ -80,13 +94,13 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base = read(taken)
-    if mine_now == without_views(base):  # nothing of the reader's is to be kept
-        write(own, without_views(parsed(new)))
+    base, course = read(taken), to_come(parsed(new))
+    if mine_now in (to_come(base), without_views(base)):  # nothing of the reader's is to be kept
+        write(own, course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
-    together, conflicts = merged(base, parsed(new), mine_now)
+    together, conflicts = merged(base, course, mine_now)
     kept = keep_earlier(own)
     write(own, without_views(together))
     write_whole(taken, new)
@@ -112,16 +126,12 @@ def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
 
 def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is."""
-    own, taken = mine / path.name, mine / TAKEN / path.name
-    if not (own.is_file() and taken.is_file()):
-        raise ValueError(
-            f"There is no copy of {path.name} in {mine.name} yet. The first `make lab` makes them."
-        )
-    course = read(taken)
+    own, taken = _copy(path, mine)
+    course = to_come(read(taken))
     there_are = exercises(course)
     asked = [each for each in there_are if number in (None, each.number)]
     if not asked:
-        raise ValueError(f"{path.stem} has no exercise {number}. It has: 1 to {len(there_are)}.")
+        raise ValueError(f"{path.stem} has no turn {number} of yours. It has: 1 to {len(there_are)}.")
     try:
         again = course if number is None else restored(course, read(own), asked[0].cells)
     except ValueError as error:
@@ -132,12 +142,25 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     write(own, without_views(again))
     for each in asked:
         record.note(mine, each.check, "anew")
-    what = path.stem if number is None else f'Exercise {number} of {path.stem}, "{asked[0].title}",'
-    return (
-        f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. "
-        "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
-        "What was not saved there goes with that."
-    )
+    what = path.stem if number is None else f'Your turn {number} of {path.stem}, "{asked[0].title}",'
+    return f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. {IF_OPEN}"
+
+
+def show_results(path: Path, mine: Path = MINE) -> str:
+    """Put the course's results into the reader's copy where it has none; a sentence on that."""
+    own, taken = _copy(path, mine)
+    write(own, with_results(read(own), read(taken)))
+    return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
+
+
+def _copy(path: Path, mine: Path) -> tuple[Path, Path]:
+    """The reader's copy of that notebook, and the course's as it was taken for it."""
+    own, taken = mine / path.name, mine / TAKEN / path.name
+    if not (own.is_file() and taken.is_file()):
+        raise ValueError(
+            f"There is no copy of {path.name} in {mine.name} yet. The first `make lab` makes them."
+        )
+    return own, taken
 
 
 def named(name: str) -> Path:

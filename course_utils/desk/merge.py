@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from course_utils.desk.notebooks import WIDGET, Cell, Notebook, source
+from course_utils.desk.notebooks import Cell, Notebook, source
 
 CONFLICT = "The course has changed this cell, and so have you."
 
@@ -51,10 +51,10 @@ def _merged_cell(
         return (None if new == old else theirs), None
     if theirs is None:  # the reader's own, or deleted by the course
         return (None if own == old else mine), None
-    if own == old and (new != old or _shown(mine) == _shown(before)):
-        return theirs, None
     if own == new or new == old:
         return mine, None
+    if own == old:
+        return theirs, None
     is_one_kind = before and before["cell_type"] == theirs["cell_type"] == mine["cell_type"]
     both = _with_both_changes(source(before), source(theirs), source(mine)) if is_one_kind else None
     return (mine, _note(theirs)) if both is None else ({**mine, "source": both.splitlines(True)}, None)
@@ -92,18 +92,6 @@ def _has_all_of(own: Counter[str], new: Counter[str], old: Counter[str]) -> bool
 
 def _text(cell: Cell) -> tuple[str, str]:
     return cell["cell_type"], source(cell)
-
-
-def _shown(cell: Cell) -> list[object]:
-    """A cell's outputs but for what differs from run to run, and for how their text is broken into lines."""
-    return [
-        {
-            kind: "".join(text) if isinstance(text, list) else text
-            for kind, text in {**output.get("data", {}), "text": output.get("text", "")}.items()
-            if kind != WIDGET
-        }
-        for output in cell.get("outputs", [])
-    ]
 
 
 def _order(before: dict[str, Cell], theirs: dict[str, Cell], mine: dict[str, Cell]) -> list[str]:

@@ -71,6 +71,28 @@ def source(cell: Cell) -> str:
     return "".join(cell["source"])
 
 
+def to_come(notebook: Notebook) -> Notebook:
+    """The same with its results still to come."""
+    cells = [_emptied(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]
+    return {**notebook, "cells": cells}
+
+
+def with_results(own: Notebook, course: Notebook) -> Notebook:
+    """The reader's with the course's stored results, where the reader has neither changed the cell nor run it."""
+    stored = {cell["id"]: cell for cell in without_views(course)["cells"]}
+
+    def shown(cell: Cell) -> Cell:
+        theirs = stored.get(cell["id"], {})
+        is_theirs = cell["cell_type"] == "code" and theirs and source(theirs) == source(cell)
+        return theirs if is_theirs and not cell.get("outputs") else cell
+
+    return {**own, "cells": list(map(shown, own["cells"]))}
+
+
+def _emptied(cell: Cell) -> Cell:
+    return {**cell, "outputs": [], "execution_count": None}
+
+
 def without_views(notebook: Notebook) -> Notebook:
     """The same without its labs' live views, whose kernels are gone: what is left of each is its picture."""
     cells = [

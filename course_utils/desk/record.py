@@ -1,18 +1,22 @@
-"""What is done of the exercises: a line for each verdict, in a text file that is the reader's to read and to delete.
+"""What is done: a line for each verdict and each guess, in a text file that is the reader's to read and to delete.
 
 Lines are only ever added, each in one piece, so several kernels can write at once, and what is not such
 a line is passed over.
 """
 
+import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from course_utils.quantities import Guess
+
 RECORD = "record.txt"
 SAID = ("tried", "right", "anew")
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
+GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -29,22 +33,47 @@ class Done:
 
 
 def note(folder: Path, check: str, said: str) -> None:
-    """Add a line on that exercise; where none can be written, leave it."""
-    line = f"{date.today().isoformat()} {check} {said}\n".encode()
+    """Add a line on that exercise."""
+    _add(folder, f"{check} {said}")
+
+
+def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
+    """Add a line on what was asked there, guessed and measured."""
+    line = {"asked": guess.asked, "said": guess.said, "measured": guess.measured}
+    _add(folder, f"{notebook} guessed {json.dumps(line, ensure_ascii=False)}")
+
+
+def done(folder: Path) -> dict[str, Done]:
+    """Each exercise that was attempted, by the name of its check; empty where there is no record, or none to be read."""
+    found: dict[str, Done] = {}
+    for day, check, said in LINE.findall(_text(folder)):
+        former = found.get(check, Done())
+        right = former.first_right or (day if said == "right" else "")
+        found[check] = Done() if said == "anew" else Done(former.tries + 1, right)
+    return found
+
+
+def guesses(folder: Path) -> dict[str, list[Guess]]:
+    """By notebook, the first guess at each question: the later ones have seen the answer."""
+    found: dict[str, dict[str, Guess]] = {}
+    for notebook, line in GUESSED.findall(_text(folder)):
+        with suppress(ValueError, TypeError):  # a line that somebody has edited
+            guess = Guess(**json.loads(line))
+            if all(isinstance(one, int | float | str) for one in (guess.said, guess.measured)):
+                found.setdefault(notebook, {}).setdefault(str(guess.asked), guess)
+    return {notebook: list(asked.values()) for notebook, asked in found.items()}
+
+
+def _add(folder: Path, words: str) -> None:
+    """A line with today's date; where none can be written, none."""
+    line = f"{date.today().isoformat()} {words}\n".encode()
     # On a full disk, or in a folder that is read-only, no answer is judged otherwise.
     with suppress(OSError), (folder / RECORD).open("ab", buffering=0) as file:
         file.write(line)
 
 
-def done(folder: Path) -> dict[str, Done]:
-    """Each exercise that was attempted, by the name of its check; empty where there is no record, or none to be read."""
+def _text(folder: Path) -> str:
     try:
-        text = (folder / RECORD).read_text(encoding="utf-8", errors="replace")
+        return (folder / RECORD).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return {}
-    found: dict[str, Done] = {}
-    for day, check, said in LINE.findall(text):
-        former = found.get(check, Done())
-        right = former.first_right or (day if said == "right" else "")
-        found[check] = Done() if said == "anew" else Done(former.tries + 1, right)
-    return found
+        return ""

@@ -1,7 +1,7 @@
 """Present a notebook in JupyterLab: large, with working labs and little around it. Called by `make present`.
 
 What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
-presenter's own JupyterLab its settings.
+presenter's own JupyterLab its settings. The copy has its results to come, so that the room can guess.
 """
 
 import json
@@ -16,7 +16,9 @@ from jupyterlab_server.workspaces_handler import WorkspacesManager
 
 from course_utils.desk import websocket
 from course_utils.desk.copies import named
+from course_utils.desk.notebooks import read, to_come, write
 
+RESULTS = "--results"  # shows the stored ones from the beginning
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
 # letters on a projector as on a wall.
 REMOTE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
@@ -48,6 +50,9 @@ def present(chosen: Path, options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
         copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
+        if RESULTS not in options:
+            for path in copies.glob("*.ipynb"):
+                write(path, to_come(read(path)))
         configure(own)
         from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
 
@@ -56,7 +61,8 @@ def present(chosen: Path, options: list[str]) -> None:
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
         served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
-        jupyterlab([*served, *only_the_notebook, *options])
+        theirs = [option for option in options if option != RESULTS]
+        jupyterlab([*served, *only_the_notebook, *theirs])
 
 
 def configure(own: Path) -> None:
@@ -75,7 +81,7 @@ def configure(own: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`make present NB=04`: the notebook's name, and options for JupyterLab."""
+    """`make present NB=04`: the notebook's name, and options for JupyterLab, or `--results`."""
     name, *options = arguments or [""]
     try:
         chosen = named(name)

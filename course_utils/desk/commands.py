@@ -1,0 +1,37 @@
+"""What the contents page does, from a terminal.
+
+`make anew NB=04 EXERCISE=2`: one exercise as the course has it, or without EXERCISE a whole notebook.
+`make results NB=04`: the course's results, for those who only want to read.
+"""
+
+import sys
+
+from course_utils.desk import copies
+
+HOW = {
+    "anew": "For your second turn in the fourth: make anew NB=04 EXERCISE=2",
+    "results": "For the fourth: make results NB=04",
+}
+
+
+def main(command: str, name: str = "", number: str = "") -> int:
+    """Do it, and say what was done; of nonsense, what there is."""
+    try:
+        if number and not number.isdecimal():
+            raise ValueError(f"An exercise is named by its number, not {number!r}.")
+        if command == "anew":
+            print(copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE))
+        else:
+            print(copies.show_results(copies.named(name), copies.MINE))
+    except OSError as error:
+        print(f"It stays as it is: {error.strerror}, {error.filename or copies.MINE.name}.", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"{error} {HOW[command]}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="replace")  # a system that speaks Latin-1 has no arrow
+    sys.exit(main(*sys.argv[1:4]))

@@ -1,0 +1,87 @@
+"""How far off the reader's guesses were, one after the other: a picture on the contents page, and a sentence."""
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from statistics import median_low
+
+from course_utils.quantities import Guess, times_text
+
+FURTHEST = 1000.0  # times off; what lies beyond, and a wrong choice, is drawn here
+LEFT, TOP, WIDTH, HEIGHT = 92, 16, 620, 150
+ENOUGH = 8  # guesses, before the first half is compared with the second
+
+
+def summary(guesses: Sequence[Guess]) -> str:
+    """Of some guesses, how near they came.
+
+    >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)])
+    '3 guesses: 1 right, half of them within 3 times'
+    """
+    if not guesses:
+        return ""
+    right = sum(guess.off == 1 for guess in guesses)
+    return f"{len(guesses)} guess{'es' * (len(guesses) > 1)}: {right} right, {_half(guesses)}"
+
+
+def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
+    """Every guess as a dot, the notebooks side by side, with what it says; nothing without a guess."""
+    places = [(number, guess) for number in sorted(by_notebook) for guess in by_notebook[number]]
+    if not places:
+        return ""
+    step = WIDTH / len(places)
+    drawn = [
+        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{_y(off):.0f}" y2="{_y(off):.0f}" class="grid"/>'
+        f'<text x="{LEFT - 8}" y="{_y(off) + 4:.0f}" text-anchor="end">{words}</text>'
+        for off, words in ((1, "right"), (10, "10 times off"), (100, "100 times"), (FURTHEST, "or wrong"))
+    ]
+    drawn += [
+        f'<circle cx="{LEFT + step * (at + 0.5):.1f}" cy="{_y(guess.off):.1f}" r="5"><title>{escape(_said(guess))}</title></circle>'
+        for at, (_, guess) in enumerate(places)
+    ]
+    at = 0
+    for number in sorted(by_notebook):
+        width = step * len(by_notebook[number])
+        if width:
+            x = LEFT + at + width / 2
+            drawn.append(f'<text x="{x:.0f}" y="{TOP + HEIGHT + 22}" text-anchor="middle">{number}</text>')
+            drawn.append(_half_line([guess.off for guess in by_notebook[number]], LEFT + at, width))
+        at += width
+    words = _trend([guess for _, guess in places])
+    view = f'viewBox="0 0 {LEFT + WIDTH + 8} {TOP + HEIGHT + 30}"'
+    return (
+        f'<h2>Your guesses, notebook by notebook</h2>\n<p>{words}</p>\n<svg {view} role="img" '
+        f'aria-label="{words} Each dot is a guess, from right at the bottom to 1,000 times off at the top.">{"".join(drawn)}</svg>'
+    )
+
+
+def _trend(guesses: Sequence[Guess]) -> str:
+    """Whether they get better, once there are enough."""
+    if len(guesses) < ENOUGH:
+        return f"{summary(guesses)}. From {ENOUGH} on, this page compares the later ones with the first."
+    middle = len(guesses) // 2
+    first, last = guesses[:middle], guesses[middle:]
+    return (
+        f"Of your first {len(first)} guesses, {_half(first)}; of the {len(last)} after them, {_half(last)}."
+    )
+
+
+def _half(guesses: Sequence[Guess]) -> str:
+    off = median_low(guess.off for guess in guesses)
+    if off == 1:
+        return "half of them right"
+    return f"half of them within {times_text(off)}" if off < math.inf else "most of them wrong"
+
+
+def _half_line(offs: Sequence[float], x: float, width: float) -> str:
+    y = _y(median_low(offs))
+    return f'<line x1="{x + 3:.1f}" x2="{x + width - 3:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="half"/>'
+
+
+def _said(guess: Guess) -> str:
+    return f"{guess.asked}: {guess.said} is {guess.words}"
+
+
+def _y(off: float) -> float:
+    """From the bottom, right, to the top."""
+    return TOP + HEIGHT * (1 - math.log(min(off, FURTHEST)) / math.log(FURTHEST))
