@@ -17,6 +17,8 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   const body = slide.querySelector(".body");
   if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
   if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
+  if (slide.querySelector(".guess:not(:last-child)")) say("the answer stands below the guess");
+  if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
     if (box.right > sheet.right + 1 || box.bottom > sheet.bottom + 1 || box.left < sheet.left - 1 || box.top < sheet.top - 1)

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
@@ -12,9 +12,13 @@ LAB = "application/vnd.jupyter.widget-view+json"
 
 
 def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
-    """What is shown of the notebook, in its order: "prose" in Markdown, "code" in Python, an "output" by its MIME type."""
+    """What is shown of the notebook, in its order.
+
+    "prose" is in Markdown, "code" in Python, an "output" by its MIME type; "guess" says of what the room is asked to
+    guess before the next slide.
+    """
     after_prose = False
-    for cell in notebook.cells:
+    for at, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             if text := SOLUTION.sub("", cell.source).strip():
                 yield "prose", text
@@ -23,6 +27,8 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
             outputs = [output.data for output in cell.outputs if "data" in output]
             if is_shown(cell.source, outputs, after_prose):
                 yield "code", cell.source
+            if is_guess(cell.source, notebook.cells[at + 1 :]):
+                yield "guess", cell.source.partition("#")[2].strip()
             after_prose = after_prose and is_preparation(cell.source)
             yield from (("output", data) for data in outputs if not waits_for_the_reader(data))
 
@@ -44,6 +50,14 @@ def is_preparation(source: str) -> bool:
     return all(
         isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in ast.parse(source).body
     )
+
+
+def is_guess(source: str, below: Sequence[NotebookNode]) -> bool:
+    """Whether it is a place for a guess, and not for an answer that the next cell checks."""
+    body = ast.parse(source).body
+    checked = next((cell.source for cell in below if cell.cell_type == "code"), "")
+    is_open = bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
+    return is_open and "check." not in checked
 
 
 def is_stub(node: ast.stmt) -> bool:

@@ -54,6 +54,7 @@
   // What it costs to turn the page before this atom: least where the text begins anew.
   function breakBefore(atom, previous) {
     const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
+    if (atom.kind === "guess") return 60; // its question stands above it
     if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
@@ -82,6 +83,7 @@
     best[atoms.length] = { cost: 0 };
     for (let first = atoms.length - 1; first >= 0; first -= 1) {
       for (let end = first + 1; end <= atoms.length; end += 1) {
+        if (end > first + 1 && atoms[end - 2].kind === "guess") break; // what follows is the answer
         const page = fit(atoms.slice(first, end), room);
         const alone = end === first + 1;
         if (page.cost === Infinity && !alone) break;
