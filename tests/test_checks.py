@@ -121,6 +121,20 @@ def test_the_stub_is_not_attempted_yet_and_the_folded_solution_is_right(exercise
     assert SENTENCES.fullmatch(verdict.words), verdict
 
 
+@each([exercise for exercise in EXERCISES if exercise.check.endswith(".or_ours")])
+def test_what_follows_a_turn_uses_an_answer_that_is_right(exercise, capsys):
+    ours = exercise.verdict(exercise.stub).or_ours
+    assert "What follows uses ours." in capsys.readouterr().out
+    assert ours is not ...
+    assert exercise in LISTING or exercise.judge(ours).right
+    theirs = exercise.verdict(exercise.solution)
+    assert theirs.or_ours is theirs.answer
+    assert "ours" not in capsys.readouterr().out
+    wrong = exercise.judge((lambda *_: None) if exercise.wants_function else -1)
+    assert wrong.or_ours is not wrong.answer
+    assert f"{wrong.words} What follows uses ours." in " ".join(capsys.readouterr().out.split())
+
+
 def test_every_exercise_lists_its_mistakes_or_has_them_among_the_tried_ones():
     assert set(MISTAKES) == {checked_by(exercise) for exercise in LISTING}
     assert len(LISTING) > 30

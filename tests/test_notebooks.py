@@ -15,8 +15,9 @@ from PIL import Image
 from course_utils import labs
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import code, exercises, prose, read
-from tests.tools import glossary
+from tests.tools import glossary, minutes
 from tests.tools.claims import numbers
+from tests.tools.minutes import main_path
 from tests.tools.outputs import normalise
 from tests.words import words_on
 
@@ -24,11 +25,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 OPENING = re.compile(
     r"# (?P<number>\d) · .*?(?:After this notebook|After it) you can\n\n(?P<aims>(?:- .+\n)+)"
-    r"\nYou need .*? It takes about (?P<minutes>\d+) minutes to read and run, and (?P<more>\d+) for the exercises\. "
+    r"\nYou need .*? It takes about (?P<minutes>\d+) minutes, your turns included, and \*Beyond\* another (?P<more>\d+)\. "
     r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
     re.DOTALL,
 )
-GUESS = re.compile(r"^(my_\w+) = (.+?)(?:  #.*)?$", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(home|root|Users|tmp|work|usr|opt|private|var/folders)/|[A-Z]:\\")
 ITALICS, BOLD = (re.compile(rf"(?<!\*){star}([^*\n]+){star}(?!\*)") for star in (r"\*", r"\*\*"))
@@ -59,18 +59,38 @@ def test_it_opens_with_what_you_will_be_able_to_do_what_you_need_and_how_long_it
     assert opening["number"] == path.stem[1]
     assert opening["aims"].count("- ") >= 3
     said_in_readme = (
-        rf"\| {opening['number']} \| \[[^]]*\]\(notebooks/{path.name}\) \|.*\| (\d+), and (\d+) for"
+        rf"\| {opening['number']} \| \[[^]]*\]\(notebooks/{path.name}\) \|.*\| (\d+), and (\d+) beyond"
     )
     assert re.search(said_in_readme, README).groups() == (opening["minutes"], opening["more"])
-    minutes = sum(int(exercise.minutes) for exercise in EXERCISES if exercise.notebook == path)
-    assert minutes == pytest.approx(int(opening["more"]), abs=4)
+    assert int(opening["minutes"]) == minutes.count(path.stem, main_path(path)).minutes
+    assert int(opening["more"]) == sum(part.minutes for part in minutes.beyond(path))
 
 
 @every_notebook
-def test_it_ends_with_three_takeaways_and_the_opening_question(path):
-    last = prose(path)[-1]
+def test_the_main_path_is_a_lecture_long_and_half_of_it_is_in_the_readers_hands(path):
+    walked = minutes.count(path.stem, main_path(path))
+    assert walked.minutes <= 45
+    assert 1000 <= walked.words <= 1700
+    assert walked.guesses >= 6
+    assert len(walked.turns) >= 3
+    assert {turn for turn in walked.turns if not 2 <= turn <= 6} == set()
+
+
+@every_notebook
+def test_each_part_beyond_says_its_minutes(path):
+    assert [(part.title, part.minutes) for part in minutes.beyond(path)] == [
+        (part.title, part.stated) for part in minutes.beyond(path)
+    ]
+    rest = prose(path)[len([cell for cell in main_path(path) if cell.cell_type == "markdown"]) :]
+    titles = [title for text in rest for title in re.findall(r"^## (.+)$", text, re.MULTILINE)]
+    assert titles == [part.title for part in minutes.beyond(path)] != []
+
+
+@every_notebook
+def test_the_main_path_ends_with_three_takeaways_and_the_opening_question(path):
+    last = main_path(path)[-1].source
     assert last.startswith("## Takeaways\n\n- ")
-    assert len(re.findall(r"^- \*\*", last, re.MULTILINE)) >= 3
+    assert len(re.findall(r"^- \*\*", last, re.MULTILINE)) == 3
     assert "opening question" in last
 
 
@@ -110,12 +130,48 @@ def test_the_first_use_of_each_word_of_the_glossary_is_its_link_and_no_other(pat
 # What the reader does.
 
 
+def reveals(source: str) -> dict[str, str]:
+    """The guesses that a cell sets against what was measured, and what is asked of each."""
+    found = {}
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+        if not isinstance(call.func, ast.Name) or call.func.id not in ("Comparison", "Choice"):
+            continue
+        guess = arguments.get("guess")
+        asked = call.args[0] if call.args else arguments.get("predicted", arguments.get("asked"))
+        if isinstance(guess, ast.Dict):
+            by_item = zip(guess.keys, guess.values, strict=True)
+            found |= {ast.unparse(value): ast.unparse(key) for key, value in by_item}
+        elif guess:
+            first = asked.keys[0] if isinstance(asked, ast.Dict) else asked
+            found[ast.unparse(guess)] = ast.unparse(first)
+    return found
+
+
 @every_notebook
-def test_every_guess_is_stored_open_and_one_at_least_stands_beside_what_was_measured(path):
-    source = "\n".join(cell.source for cell in code(path))
-    guesses = GUESS.findall(source)
-    assert [name for name, value in guesses if "..." not in value or re.search(r"\d", value)] == []
-    assert any(re.search(rf"guess=.*\b{name}\b", source) for name, _ in guesses)
+def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path):
+    cells = [cell.source for cell in code(path)]
+    asked = []
+    for at, source in enumerate(cells):
+        if not minutes.GUESS.fullmatch(source.strip()) or "check." in cells[at + 1]:
+            continue
+        name = source.partition(" = ")[0]
+        later = [reveals(below).get(name) for below in cells[at + 1 : at + 4]]
+        assert len(list(filter(None, later))) == 1, f"{name} is revealed nowhere near, or twice"
+        asked += filter(None, later)
+    assert len(asked) == len(set(asked)), "the record knows a question by its words"
+    assert sum(len(reveals(source)) for source in cells) == len(asked), "a guess that nobody is asked for"
+
+
+@every_notebook
+def test_what_follows_a_turn_on_the_main_path_uses_what_the_reader_wrote(path):
+    on_the_path = [cell.source for cell in main_path(path) if cell.cell_type == "code"]
+    for exercise in (each for each in EXERCISES if each.notebook == path and each.check in on_the_path):
+        used = re.fullmatch(r"(\w+) = check\.\w+\((\w+)\)\.or_ours", exercise.check)
+        assert used, exercise.check
+        assert used[1] != used[2], "run twice, it would judge ours"
+        below = on_the_path[on_the_path.index(exercise.check) + 1 :]
+        assert any(re.search(rf"\b{used[1]}\b", source) for source in below), exercise.check
 
 
 @every_notebook
@@ -123,10 +179,10 @@ def test_every_exercise_is_a_stub_a_check_and_a_solution_that_leave_the_notebook
     here = [exercise for exercise in EXERCISES if exercise.notebook == path]
     assert [int(exercise.number) for exercise in here] == list(range(1, len(here) + 1))
     assert len(here) >= 4
-    assert len(here) == sum("### Exercise" in text for text in prose(path))
+    assert len(here) == sum("### Your turn" in text for text in prose(path))
     for exercise in here:
         assert "..." in exercise.stub
-        assert re.match(r"check\.\w+\(", exercise.check)
+        assert re.match(r"check\.\w+\(", exercise.call)
         assert "..." not in exercise.solution
 
 
