@@ -18,6 +18,8 @@ TITLE = re.compile(
     r"^### (?:Exercise|Your turn) (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
     re.MULTILINE,
 )
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\s*```python\n(.*?)\n```\s*</details>", re.DOTALL)
 
 
@@ -107,3 +109,33 @@ def exercises_of(path: Path) -> list[Exercise]:
             assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
             found.append(Exercise(path, *title.groups(), imports, stub.source, check.source, solution[1]))
     return found
+
+
+def short() -> nbformat.NotebookNode:
+    """A notebook 4 of a result, a guess, a lab's picture and two turns, stored as the course stores its own."""
+    new = nbformat.v4
+    lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
+    cells = [
+        new.new_markdown_cell("# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md)."),
+        new.new_code_cell(
+            "from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison"
+        ),
+        new.new_code_cell("6 * 7", outputs=[new.new_output("execute_result", {"text/plain": "42"})]),
+        new.new_code_cell("my_product = ..."),
+        new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
+        new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
+    ]
+    for number, (answer, check) in enumerate((("cheaper_flops", "cheaper_order"), ("gpt3_days", "days")), 1):
+        cells += [
+            new.new_markdown_cell(f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"),
+            new.new_code_cell(f"{answer} = ..."),
+            new.new_code_cell(f"check.{check}({answer})"),
+            new.new_markdown_cell("<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"),
+        ]
+    for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), 1):
+        cell.execution_count = count
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new.new_notebook(cells=cells, metadata={"kernelspec": kernel})

@@ -11,8 +11,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from course_utils.desk import record
+from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT
 from tests.browser import EXPOSED, answer, run_all, served, skip_without_browser, start_kernel
+from tests.notebooks import short
 from tests.waiting import wait_until
 
 skip_without_browser()
@@ -20,37 +22,28 @@ FLOPS = "04_flops.ipynb"
 
 
 def course_with_a_short_notebook(folder: Path) -> None:
-    """The course, but for a notebook 4 of one picture and one exercise."""
+    """The course, but for a notebook 4 of a guess, one picture and two turns."""
     shutil.copytree(
         ROOT / "course_utils", folder / "course_utils", ignore=shutil.ignore_patterns("__pycache__")
     )
     shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
     shutil.copy(ROOT / "README.md", folder)
-    long = nbformat.read(ROOT / "notebooks" / FLOPS, as_version=4)
-    at = next(n for n, cell in enumerate(long.cells) if cell.source.startswith("### Exercise 2"))
-    lab = next(cell for cell in long.cells if "widget-view" in str(cell.get("outputs")))
-    lab.source = "'this was a lab'"
-    imports = nbformat.v4.new_code_cell("from course_utils.checks import flops as check")
-    cells = [long.cells[0], lab, imports, *long.cells[at : at + 4]]
-    for cell in cells:
-        if cell.cell_type == "code":
-            cell.execution_count = None
-    for output in lab.outputs:
-        output.pop("execution_count", None)
-        output.output_type = "display_data"
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=cells, metadata=long.metadata), folder / "notebooks" / FLOPS
-    )
+    nbformat.write(short(), folder / "notebooks" / FLOPS)
+
+
+def write(lab: Page, name: str, value: str, cells: int) -> None:
+    """Write the value into the cell where that name stands, and run so many cells from there."""
+    lab.bring_to_front()
+    lab.locator(".jp-Cell .cm-content", has_text=f"{name} =").first.click()
+    lab.keyboard.press("Control+a")
+    lab.keyboard.type(f"{name} = {value}")
+    for _ in range(cells):
+        lab.keyboard.press("Shift+Enter")
 
 
 def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
     """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
-    lab.bring_to_front()
-    lab.locator(".jp-Cell .cm-content", has_text="gpt3_days =").first.click()
-    lab.keyboard.press("Control+a")
-    lab.keyboard.type(f"gpt3_days = {value}")
-    lab.keyboard.press("Shift+Enter")
-    lab.keyboard.press("Shift+Enter")
+    write(lab, "gpt3_days", value, cells=2)
     wait_until(lambda: record.done(mine).get("flops.days", record.Done()).status == status, f"it is {status}")
 
 
@@ -83,14 +76,20 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         for shown, told in zip(page.locator(".question").all_inner_texts(), questions(), strict=True):
             assert shown == told
         fourth = page.locator(".notebooks > li").nth(3)
-        expect(fourth.locator("summary")).to_have_text("Exercises: 0 of 1 right")
+        expect(fourth.locator("summary")).to_have_text("Your turns: 0 of 2 right")
         colours = []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert colours == ["rgb(255, 255, 255)", "rgb(20, 24, 28)"]
 
-        # By keyboard into the notebook: a picture, and no kernel is needed for it.
+        # For somebody who only wants to read: results, and no kernel is needed for them.
+        assert "iVBOR" not in (mine / FLOPS).read_text(encoding="utf-8")
+        fourth.locator("summary").click()
+        fourth.get_by_role("button", name="Show the results of notebook 4").click()
+        expect(page.get_by_role("status")).to_contain_text("04_flops shows the course's results")
+
+        # By keyboard into the notebook.
         start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / FLOPS, "my_notebooks/")
         links.nth(3).focus()
         with context.expect_page() as opened:
@@ -104,13 +103,19 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
         run_all(lab, mine / FLOPS)
         assert record.done(mine) == {}, "what is not attempted is not noted"
+        write(lab, "my_product", "21", cells=2)
+        wait_until(lambda: record.guesses(mine), "the guess is noted")
+        assert record.guesses(mine) == {"flops": [Guess("6 × 7", 21, 42)]}
+        come_back(page)
+        expect(fourth).to_contain_text("1 guess: 0 right, half of them within 2 times")
+        expect(page.locator("svg circle")).to_have_count(1)
         try_it(lab, "11.4", mine, "tried")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("tried 1 time")
         try_it(lab, "22.77", mine, "right")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("right since")
-        expect(fourth.locator("summary")).to_have_text("Exercises: 1 of 1 right")
+        expect(fourth.locator("summary")).to_have_text("Your turns: 1 of 2 right")
 
         # Anew, and no record.
         lab.bring_to_front()
@@ -118,7 +123,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         wait_until(lambda: "gpt3_days = 22.77" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
         lab.close()
         page.bring_to_front()
-        fourth.get_by_role("button", name="Begin anew: exercise 2, GPT-3 on A100s").click()
+        fourth.get_by_role("button", name="Begin anew: your turn 2, The days").click()
         expect(page.get_by_role("status")).to_contain_text(
             "begins anew. As it was when last saved: my_notebooks/earlier/04_flops"
         )

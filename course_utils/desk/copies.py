@@ -95,7 +95,8 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     if not taken.is_file():
         raise ValueError("it was not copied from here")
     base, course = read(taken), to_come(parsed(new))
-    if mine_now in (to_come(base), without_views(base)):  # nothing of the reader's is to be kept
+    untouched = (to_come(base), with_results(to_come(base), base), without_views(base))
+    if mine_now in untouched:  # nothing of the reader's is to be kept
         write(own, course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."

@@ -84,7 +84,8 @@ def with_results(own: Notebook, course: Notebook) -> Notebook:
     def shown(cell: Cell) -> Cell:
         theirs = stored.get(cell["id"], {})
         is_theirs = cell["cell_type"] == "code" and theirs and source(theirs) == source(cell)
-        return theirs if is_theirs and not cell.get("outputs") else cell
+        # Without the count, which would say that it has run.
+        return {**cell, "outputs": theirs["outputs"]} if is_theirs and not cell.get("outputs") else cell
 
     return {**own, "cells": list(map(shown, own["cells"]))}
 
