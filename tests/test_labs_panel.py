@@ -180,6 +180,18 @@ def test_a_failure_stays_in_the_panel_while_the_reader_goes_on_and_is_there_befo
     assert disabled == [True]
 
 
+def test_what_a_job_found_goes_as_soon_as_something_else_is_asked():
+    def job(n):
+        yield Progress(1, f"measured {n}")
+
+    lab = small_lab(jobs={"work": job})
+    lab.start("work")
+    lab.wait(10)
+    assert lab.screen.report == "measured 3"
+    lab.controls["n"].value = 4
+    assert lab.screen.report == ""
+
+
 def test_the_readers_mistake_is_not_the_jobs():
     lab = small_lab(jobs={"work": lambda n: (Progress(1, "done", Change()) for _ in range(1))})
     lab.start("work")

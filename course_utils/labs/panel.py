@@ -94,12 +94,14 @@ class Panel(widgets.VBox):
     def set(self, **values: object) -> None:
         """Move several controls at once, and draw once."""
         with self._lock, self._mistakes_are_shown():
+            self._forget_report()
             self._apply(Change(values))
 
     def preset(self, label: str) -> None:
         """Do what the button of that name does; nonsense in other controls gives way to what they began with."""
         with self._lock, self._mistakes_are_shown():
             values = _named(label, self.lab.presets, "preset")
+            self._forget_report()
             try:
                 self._apply(Change(values))
             except ValueError:
@@ -163,6 +165,11 @@ class Panel(widgets.VBox):
             self.found = change.found(self.found)
         self.screen.show(self._show(**self.values))
         self.error = None
+
+    def _forget_report(self) -> None:
+        """What the last job found is of what was asked then; why it failed stays until the next one begins."""
+        if not self._runner.busy and not self.screen.failed:
+            self.screen.show_report("")
 
     def _redraw(self, change: Change) -> None:
         """Show what a job has found, whatever the controls say by now."""
