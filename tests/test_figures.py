@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from IPython.core.pylabtools import print_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -16,6 +17,10 @@ from course_utils import figures, floats
 REACH = figures.reach_and_step(floats.FORMATS)
 SUMS = figures.running_sums({"bf16": [1, 256, 512]}, {"bf16": [1.0, 256.0, 256.0]}, {"bf16": 256.0})
 SIZES = figures.sizes_over_reach([2.0**-30, 1.5 * 2.0**-30, 2.0**-3], {"fp16": floats.FORMATS["fp16"]})
+HEADS = figures.split_into_heads(
+    [[0, 1, 2, 3], [10, 11, 12, 13]],
+    {"right": [[[0, 1], [10, 11]], [[2, 3], [12, 13]]], "wrong": [[[0, 2], [10, 12]], [[1, 3], [11, 13]]]},
+)
 ROOFLINE = figures.roofline(
     {"a core": (100.0, 25.0)},
     {"cloud": [(1.0, 20.0)]},
@@ -28,8 +33,20 @@ KEPT = figures.activations_by_length([128, 256], {"explicit": [1e9, 4e9]}, limit
 SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
 SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1, 0.4]})
 STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
+RAVINE = figures.ravine(
+    {"SGD": [(-1, 1), (-0.5, -1)], "AdamW": [(-1, 1), (0, 0)]},
+    [[(-1, 0), (1, 0)]],
+    "A title that says what to see",
+)
+RACE = figures.race({"SGD": [9.0, 1.0, 0.1], "AdamW": [9.0, 1.0, 0.11]}, "A title that says what to see")
+BILLS = figures.optimizer_bills(
+    {"SGD": {"parameters": 4, "gradients": 4}, "AdamW": {"parameters": 4, "optimizer": 8}},
+    {"SGD": "80 billion", "AdamW": "40 billion"},
+)
 LOSSES = figures.loss_curve([5.0, 4.0, 3.0], even_guess=4.5)
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
+CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
+FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
 FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
 ALL = {name: figure for name, figure in globals().items() if isinstance(figure, Figure)}
@@ -63,8 +80,12 @@ def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
         (SHARES, [None, [[256, 0.1], [512, 0.2]], [[256, 0.1]]]),
         (SCALES, [[[1, 1], [2, 0.5]], [[1, 1.1], [2, 0.4]]]),
         (STEPS, [[[1, 1], [2, 1], [3, 1], [4, 1]], [[1, 1], [4, 1]]]),
+        (RAVINE, [[[-1, 0], [1, 0]], [[-1, 1], [0, 0]], [[-1, 1], [-0.5, -1]], [[0, 0]]]),
+        (RACE, [[[0, 9], [1, 1], [2, 0.1]], [[0, 9], [1, 1], [2, 0.11]]]),
         (LOSSES, [None, [[0, 5], [1, 4], [2, 3]]]),
         (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
+        (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
+        (FOUND, [[[0, 5], [1, 5]], *[[[0, 8], [1, 4]]] * 2]),
         (WASTED, [[[60, 0.5], [600, 0.2]], [[60, 0.51], [600, 0.19]], None]),
         (FRONTIER, [[[1, 90], [1.2, 20], [1.25, 30]], [[1.2, 21]]]),
     ],
@@ -100,6 +121,18 @@ def test_curves_that_end_together_share_a_label():
     assert written(MIXES) == ["fp16", "fp32\nbf16"]
 
 
+def test_names_at_the_end_of_a_race_do_not_meet():
+    lowest, next_ = (text for text in RACE.axes[0].texts)
+    assert written(RACE) == ["SGD: 0.1", "AdamW: 0.1"]
+    assert next_.get_position()[1] > lowest.get_position()[1] + 0.05
+
+
+def test_a_bill_is_stacked_and_says_what_fits_beside_it():
+    bars = [(bar.get_x(), bar.get_width()) for bar in BILLS.axes[0].patches]
+    assert bars == [(0, 4), (4, 4), (0, 4), (4, 8)]
+    assert written(BILLS) == ["80 billion", "parameters", "optimizer", "40 billion"]
+
+
 def test_the_frontier_names_the_best():
     assert FRONTIER.axes[0].get_title(loc="left") == "Segments of 1 keep least"
     assert "everything kept" in written(FRONTIER)
@@ -125,3 +158,13 @@ def test_its_png_carries_the_words_and_is_otherwise_the_one_that_matplotlib_draw
     bare.draw()
     whole = Image.open(io.BytesIO(print_figure(MIXES, "png", bbox_inches=None)))
     assert np.array_equal(np.asarray(whole), np.asarray(bare.buffer_rgba()))
+
+
+def test_each_number_is_in_the_shade_of_the_head_that_gets_it():
+    *cells, pale, dark = [(box.get_xy(), to_hex(box.get_facecolor())) for box in HEADS.axes[0].patches]
+    shades = [shade for _, shade in cells]
+    assert len({pale[1], dark[1]}) == 2
+    assert [shade == dark[1] for shade in shades] == [False, False, True, True] * 2 + [False, True] * 4
+    assert set(shades) == {pale[1], dark[1]}
+    assert [place for place, _ in cells[:5]] == [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1)]
+    assert written(HEADS) == ["right", "wrong", "head 0", "head 1"]

@@ -1,8 +1,12 @@
 """The exercises of notebook 03."""
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+import einops
 import jaxtyping
 import torch
 from beartype import beartype
@@ -11,47 +15,197 @@ from einops import rearrange
 from course_utils import einsums, predict
 from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome, value
 from course_utils.checks.judging.agreement import near
+from course_utils.checks.judging.exercises import NotAttemptedError
 from course_utils.checks.judging.sentences import advice_on_kind, name_of, shown, stopped
-
-TWO_TOKENS = "Tokens of x and tokens of y need two different names, since there may be more of the one."
+from course_utils.einsums import Einsum
+from course_utils.quantities import listed
 
 
 @objection(
-    "Against one product after the other, with sequences of 3 and 5 tokens of width 4.",
-    pattern="b d, d k -> b k",
+    "Against the heads laid side by side, one after the other.",
+    pattern="b s (h d) -> b h s d",
+    ours="batch head token place -> batch token (head place)",
 )
-def similarities(answer: str) -> None:
-    """A pattern for the dot product of every token with every token of the same sequence."""
+def merged(answer: str) -> None:
+    """A rearrange pattern that lays a batch's heads side by side again."""
+    heads = torch.arange(2 * 3 * 4 * 5).view(2, 3, 4, 5)
+    came = _rearranged(heads, answer)
+    expected = torch.cat([heads[:, head] for head in range(3)], dim=-1)
+    if came.shape != expected.shape:
+        said = f"From {tuple(heads.shape)} it makes {tuple(came.shape)}, expected {tuple(expected.shape)}."
+        advice = "Left of the arrow: batch, head, token, place, in this order. Right of it: batch, token, and the width in brackets."
+        if came.ndim == expected.ndim and came.shape[-1] == 5:
+            advice = "That merges heads with tokens. The width is what the heads come back to."
+        raise NotYetError(f"{said} {advice}")
+    if not torch.equal(came, expected):
+        advice = "The heads stand side by side in the width: first all places of head 0. The last name in brackets is the one that runs fastest."
+        if torch.equal(came, rearrange(heads, "b h s d -> b s (d h)")):
+            advice = f"It is the second picture, undone. {advice}"
+        raise NotYetError(f"The shape is right, the numbers are not. {advice}")
+
+
+def _rearranged(tensor: torch.Tensor, pattern: str, **sizes: int) -> torch.Tensor:
+    """What einops makes of it, or what einops says."""
+    if "->" not in pattern:
+        raise NotYetError(
+            f"{shown(pattern)} has no arrow: a pattern says what there is -> what there shall be."
+        )
+    came, error = call(lambda: rearrange(tensor, pattern, **sizes))
+    if error:
+        *_, last = str(error).strip().splitlines()
+        raise NotYetError(f"einops says: {last.strip().rstrip('.')}.")
+    return came
+
+
+def _columns() -> list[tuple[torch.Tensor, int, int]]:
+    sizes = ((2, 4, 6), 1, 2), ((4, 6), 0, 3), ((3, 5, 12), 2, 4), ((1, 2, 8), 7, 8), ((2, 3, 24), 3, 4)
+    return [(torch.arange(math.prod(shape)).view(shape), head, heads) for shape, head, heads in sizes]
+
+
+@function(_columns)
+def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
+    """The columns that belong to one head, by slicing alone."""
+    places = x.shape[-1] // heads
+    mine = [column for column in range(x.shape[-1]) if column // places == head]
+    right = torch.stack([x[..., column] for column in mine], dim=-1)
+    yield right, "Column by column, it is the head's own part of the width."
+    every = "That takes every so many columns, which is the second picture: a head's columns are neighbours."
+    yield x[..., head::heads], every
+    yield (
+        x[..., head * heads : (head + 1) * heads],
+        "A head has width // heads columns, and not as many as there are heads.",
+    )
+    yield (
+        x[..., head : head + places],
+        "The heads in front of it have their columns first: begin at head × the width of a head.",
+    )
+    yield (
+        x[:, head * places : (head + 1) * places],
+        "That cuts the second dimension. The width is the last one: x[..., begin:end].",
+    )
+    yield (
+        x[..., head * places : (head + 1) * places - 1],
+        "A slice ends in front of its end: do not subtract 1.",
+    )
+    yield x.reshape(heads, -1, places)[head], "That is the third picture: tokens, cut in pieces."
+    yield (
+        outcome(lambda: x[..., int(head) * x.shape[-1] / heads :]),
+        "Whole numbers are wanted: // instead of /.",
+    )
+
+
+@dataclass(frozen=True)
+class _Product:
+    """What one pattern is to give: the shapes that come in, and the result by another route."""
+
+    pattern: str
+    shapes: tuple[tuple[int, ...], ...]
+    oracle: Callable[..., torch.Tensor]
+
+
+PRODUCTS = {
+    "sum": _Product("batch token width -> batch", ((2, 3, 4),), lambda a: a.sum((1, 2))),
+    "transpose": _Product(
+        "batch token width -> batch width token", ((2, 3, 4),), lambda a: a.transpose(1, 2)
+    ),
+    "dot": _Product(
+        "place, place ->", ((3,), (3,)), lambda u, v: sum(x * y for x, y in zip(u, v, strict=True))
+    ),
+    "outer": _Product(
+        "row, column -> row column", ((3,), (5,)), lambda u, v: torch.stack([x * v for x in u])
+    ),
+    "scores": _Product(
+        "batch head query d, batch head key d -> batch head query key",
+        ((2, 3, 4, 6), (2, 3, 5, 6)),
+        lambda q, k: torch.stack([(q[..., i, None, :] * k).sum(-1) for i in range(4)], dim=-2),
+    ),
+    "mix": _Product(
+        "batch head query key, batch head key d -> batch head query d",
+        ((2, 3, 4, 5), (2, 3, 5, 6)),
+        lambda w, v: torch.stack([(w[..., i, :, None] * v).sum(-2) for i in range(4)], dim=-2),
+    ),
+}
+
+
+def _read_patterns(answer: object) -> object:
+    """Ours, if all six are right; what is wrong with the first one that is not."""
+    wanted = f"A dict of patterns is wanted, with the names {listed(list(PRODUCTS))}"
+    if not isinstance(answer, dict):
+        raise NotYetError(f"{wanted}; {shown(answer)} is none.")
+    if set(answer) != set(PRODUCTS):
+        raise NotYetError(f"{wanted}, and no others.")
+    opened = [name for name in PRODUCTS if answer[name] is ...]
+    if len(opened) == len(PRODUCTS):
+        raise NotAttemptedError
+    for name, product in PRODUCTS.items():
+        if name not in opened and (wrong := _objection_to(product, answer[name])):
+            raise NotYetError(f"{name}: {wrong}")
+    if opened:
+        raise NotYetError(f"What you wrote is right. Still open: {listed(opened)}.")
+    return OURS
+
+
+OURS = {name: product.pattern for name, product in PRODUCTS.items()}
+
+
+@value(wanted="a pattern for each of the six", read=_read_patterns)
+def patterns() -> Answers:
+    """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
+    yield dict(OURS), "All six agree with sums and products that were written out."
+
+
+def _objection_to(product: _Product, pattern: object) -> str:
+    """What is wrong with a pattern, or nothing."""
+    if not isinstance(pattern, str):
+        return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     try:
-        einsum = einsums.parsed(answer)
+        came = einsums.parsed(pattern)
     except ValueError as error:
         words = re.sub(r"If every letter.*", "Put spaces between the names, as in 'b d, d k'.", str(error))
-        raise NotYetError(f"{words} {TWO_TOKENS if 'twice' in words else ''}".strip()) from error
-    if [len(names) for names in einsum.operands] != [3, 3]:
-        raise NotYetError("x and y have three dimensions each: batch, token, width.")
-    x, y = torch.arange(24.0).view(2, 3, 4), torch.arange(40.0).view(2, 5, 4).cos()
-    expected = torch.stack([a @ b.T for a, b in zip(x, y, strict=True)])
-    came, error = call(torch.einsum, einsum.equation, x, y)
-    if error or not near(came, expected, 1e-5):
-        raise NotYetError(f"{shown(answer)} is another product. {next(_other_products(einsum))}")
+        twice = "Two dimensions need two names." if "twice" in words else ""
+        return f"{words} {twice}".strip()
+    ranks, expected = [len(shape) for shape in product.shapes], einsums.parsed(product.pattern)
+    if [len(names) for names in came.operands] != ranks:
+        return f"in front of the arrow, {shown(pattern)} should name {_counted(ranks)}."
+    draw = torch.Generator().manual_seed(3)
+    tensors = [torch.randn(shape, generator=draw, dtype=torch.float64) for shape in product.shapes]
+    result, error = call(einops.einsum, *tensors, pattern)
+    if not error and near(result, product.oracle(*tensors), 1e-9):
+        return ""
+    if advice := next(_other_products(came, expected), ""):
+        return f"{shown(pattern)} is another product. {advice}"
+    *_, last = str(error).strip().splitlines()
+    return f"einops says: {last.strip().rstrip('.')}."
 
 
-def _other_products(einsum: einsums.Einsum) -> Iterator[str]:
-    """What makes another product of it."""
-    (b1, i, d1), (b2, j, d2) = einsum.operands
-    if i == j:
-        yield TWO_TOKENS
-    if b1 != b2:
-        yield "Each sequence is on its own: the batch has the same name in both."
-    if d1 != d2:
-        yield "The width is what is summed: it has the same name in both."
-    if d1 in einsum.output:
-        yield "A name that is kept is not summed: leave the width out of the result."
-    if b1 not in einsum.output:
-        yield "Each sequence is on its own: keep the batch."
-    if not {i, j} <= set(einsum.output):
-        yield "Keep both tokens: a number for each pair."
-    yield "In the result the batch comes first, then the tokens of x, then those of y."
+def _counted(ranks: list[int]) -> str:
+    """How many dimensions each operand has.
+
+    >>> _counted([4, 4]), _counted([3])
+    ('4 dimensions, then 4', '3 dimensions')
+    """
+    first, *rest = ranks
+    return ", then ".join([f"{first} dimension{'s' * (first > 1)}", *map(str, rest)])
+
+
+def _other_products(came: Einsum, expected: Einsum) -> Iterator[str]:
+    """What makes another product of it, by the names that are meant."""
+    meant = list(itertools.chain(*expected.operands))
+    pairs = list(zip(meant, itertools.chain(*came.operands), strict=True))
+    for (one, ours), (other, theirs) in itertools.combinations(pairs, 2):
+        if one != other and ours == theirs:
+            yield f"{one.capitalize()} and {other} are two dimensions, and you call both {ours}: give them two names."
+        if one == other and ours != theirs:
+            yield f"The {one} is one and the same on both sides of the comma: give it one name."
+    called = dict(pairs)
+    for name, ours in called.items():
+        if name in expected.output and ours not in came.output:
+            yield f"What the result lacks is summed: keep {ours}."
+        if name not in expected.output and ours in came.output:
+            yield f"A name that is kept is not summed: leave {ours} out of the result."
+    order = [called[name] for name in expected.output]
+    if list(came.output) != order:
+        yield f"The result's order is {' '.join(order)}."
 
 
 @value(wanted="the FLOPs of the whole einsum, in its cheapest order")
@@ -73,14 +227,7 @@ def low_rank_flops() -> Answers:
 def patches(answer: str) -> None:
     """A rearrange pattern from images to patches, as a vision transformer wants them."""
     images = torch.arange(2 * 4 * 6 * 3).view(2, 4, 6, 3)
-    if "->" not in answer:
-        raise NotYetError(
-            f"{shown(answer)} has no arrow: a pattern says what there is -> what there shall be."
-        )
-    came, error = call(lambda: rearrange(images, answer, p=2, q=3))
-    if error:
-        *_, last = str(error).strip().splitlines()
-        raise NotYetError(f"einops says: {last.strip().rstrip('.')}.")
+    came = _rearranged(images, answer, p=2, q=3)
     corners = [(row, column) for row in (0, 2) for column in (0, 3)]
     expected = torch.stack([images[:, r : r + 2, c : c + 3].flatten(1) for r, c in corners], dim=1)
     if came.shape != expected.shape:

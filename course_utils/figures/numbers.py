@@ -1,10 +1,14 @@
 """How numbers are stored, and what their sums come to."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from course_utils.figures.style import COLOURS, axes_with, label
 from course_utils.floats import Format
@@ -75,4 +79,151 @@ def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> 
             words = f"{f.label}: everything up to {lost:.0e} becomes 0".replace("e-0", "e-")
             label(axes, words, max(begin, 2.0 ** (least + 2)), height, COLOURS["limit"], (0, 8))
         axes.set_xticks([2.0**power for power in range(10 * (left // 10 + 1), right, 10)])
+    return axes.figure
+
+
+def split_into_heads(
+    matrix: Sequence[Sequence[Number]], splits: Mapping[str, Sequence[Sequence[Sequence[Number]]]]
+) -> Figure:
+    """A matrix of tokens once for each way to split it in two: each number, all of them different, in its head's shade."""
+    shades = ("#c9e4f5", "#0b4f7d")  # pale and dark, whatever the eye
+    rows, columns = len(matrix), len(matrix[0])
+    title = "Each split has the right shape; only the first has the right heads"
+    with axes_with(title, "place in the width", "token", height=3.4) as axes:
+        for number, (name, heads) in enumerate(splits.items()):
+            left = number * (columns + 1.5)
+            head_of = {int(n): head for head, part in enumerate(heads) for row in part for n in row}
+            for row, column in itertools.product(range(rows), range(columns)):
+                shade = shades[head_of[int(matrix[row][column])]]
+                axes.add_patch(
+                    Rectangle((left + column, row), 1, 1, facecolor=shade, edgecolor=COLOURS["limit"])
+                )
+            label(axes, name, left, 0, "#1a1a1a", (0, 8))
+        right = len(splits) * (columns + 1.5)
+        for head, shade in enumerate(shades):
+            axes.add_patch(Rectangle((right, 1.2 * head), 1, 1, facecolor=shade, edgecolor=COLOURS["limit"]))
+            label(axes, f"head {head}", right + 1.2, 1.2 * head + 0.7, "#1a1a1a", (0, 0))
+        starts = [number * (columns + 1.5) for number in range(len(splits))]
+        axes.set(xlim=(-0.2, right + 4.5), ylim=(rows + 0.2, -1.1), aspect="equal")
+        axes.set_xticks(
+            [s + c + 0.5 for s in starts for c in range(columns)], [*range(columns)] * len(starts)
+        )
+        axes.set_yticks([row + 0.5 for row in range(rows)], range(rows))
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    return axes.figure
+
+
+def bit_fields(patterns: Mapping[str, str], formats: Mapping[str, Format]) -> Figure:
+    """One number's bits in several formats, the fields in their colours, each fraction below the other's."""
+    title = "Three fields; the formats differ in how wide each is"
+    xlabel = "bits, from the left"
+    with axes_with(title, xlabel, "format", height=1.4 + 0.9 * len(patterns)) as axes:
+        for row, (name, bits) in enumerate(patterns.items()):
+            f, y = formats[name], -row
+            widths = {"sign": 1, "exponent": f.exponent_bits, "fraction": f.fraction_bits}
+            place = 0
+            for field, width in widths.items():
+                look = {"height": 0.46, "align": "edge", "color": COLOURS[field], "edgecolor": "white"}
+                axes.barh([y] * width, [1] * width, left=range(place, place + width), **look)
+                words = f"{field}, {width}" if width > 1 else field
+                label(axes, words, place, y + 0.46, "#1a1a1a", (0 if width > 1 else -14, 3))
+                place += width
+            for place, bit in enumerate(bits):
+                label(axes, bit, place + 0.5, y + 0.23, "#1a1a1a", (0, -5), ha="center")
+        axes.grid(visible=False)
+        axes.set(xlim=(-1, 32), ylim=(0.8 - len(patterns), 0.9), xticks=range(0, 33, 8))
+        axes.set_yticks([0.23 - row for row in range(len(patterns))], [formats[n].label for n in patterns])
+    return axes.figure
+
+
+def numbers_around(numbers: Mapping[str, Sequence[Number]], total: Number, more: Number) -> Figure:
+    """Each format's numbers as ticks on a line of its own; in the first, a sum that falls back to what it was."""
+    title = f"{more:g} more is half a step: {total:g} + {more:g} falls back to {total:g}"
+    with axes_with(title, "number", "format", height=3.2) as axes:
+        for row, some in enumerate(numbers.values()):
+            axes.plot([min(some), max(some)], [row, row], color=COLOURS["limit"], linewidth=1)
+            axes.plot(some, [row] * len(some), "|", color="#1a1a1a", markersize=26, markeredgewidth=3)
+        bend = {"arrowstyle": "->", "connectionstyle": "arc3,rad=0.5", "linewidth": 2.5}
+        arrow = {"color": COLOURS["alarm"]} | bend
+        axes.annotate("", (total, 0.12), (total + more, 0.12), arrowprops=arrow)
+        label(axes, f"{total:g} + {more:g}", total + more, 0.12, COLOURS["alarm"], (6, 14))
+        axes.grid(visible=False)
+        axes.set(ylim=(-0.5, len(numbers) - 0.4))
+        axes.set_yticks(range(len(numbers)), list(numbers))
+    return axes.figure
+
+
+def blind_beside(sizes: Sequence[Number], together: Number, by_block: Sequence[Number]) -> Figure:
+    """Sizes of numbers that lie side by side, and up to which of them a scale makes them 0: one for all, one for each block."""
+    title = "A large number blinds its own block, and no other"
+    width = len(sizes) // len(by_block)
+    with axes_with(title, "place in the tensor", "size of the number", log_y=2) as axes:
+        axes.plot(range(len(sizes)), sizes, "o", color=COLOURS["measured"])
+        axes.axhline(together, color=COLOURS["limit"], linestyle=":")
+        label(axes, "one scale for all: 0 below this", 0, together, COLOURS["limit"], (0, 5))
+        for block, edge in enumerate(by_block):
+            begin = block * width - 0.5
+            axes.hlines(edge, begin, begin + width, color=COLOURS["predicted"])
+        words = f"a scale for each {width}: 0 below this"
+        label(axes, words, 0, by_block[0], COLOURS["predicted"], (0, -16))
+        axes.set_xticks(range(0, len(sizes) + 1, width))
+    return axes.figure
+
+
+def strip_and_grids(storage: Sequence[Number], grids: Mapping[str, Sequence[Sequence[Number]]]) -> Figure:
+    """A storage as a strip, and matrices that walk it as grids: each number, all of them different, in its place's colour."""
+    colours = matplotlib.colormaps["viridis"].resampled(64)  # the stride lab's
+    shares = {number: place / max(1, len(storage) - 1) for place, number in enumerate(storage)}
+
+    def draw(axes: Axes, number: Number, x: Number, y: Number) -> None:
+        look = {"facecolor": colours(shares[number]), "edgecolor": "white"}
+        axes.add_patch(Rectangle((x, y), 1, 1, **look))
+        ink = "#1a1a1a" if shares[number] > 0.5 else "white"
+        axes.text(x + 0.5, y + 0.53, f"{number:g}", color=ink, size=10, ha="center", va="center")
+
+    tallest, widest = max(map(len, grids.values())), sum(len(grid[0]) for grid in grids.values())
+    gap = (len(storage) - widest) / max(1, len(grids) - 1)
+    title = "One strip of memory, walked in several ways"
+    with axes_with(title, "place in the storage", "row", height=1.7 + 0.38 * tallest) as axes:
+        for place, number in enumerate(storage):
+            draw(axes, number, place, 0)
+        left = 0.0
+        for name, grid in grids.items():
+            label(axes, name, left, 2.6, "#1a1a1a", (0, 4))
+            for row, column in itertools.product(range(len(grid)), range(len(grid[0]))):
+                draw(axes, grid[row][column], left + column, 2.6 + row)
+            left += len(grid[0]) + gap
+        axes.set(xlim=(-0.1, len(storage) + 0.1), ylim=(2.7 + tallest, -0.1), aspect="equal")
+        axes.xaxis.set_ticks_position("top")
+        axes.xaxis.set_label_position("top")
+        axes.set_xticks([place + 0.5 for place in range(len(storage))], range(len(storage)))
+        axes.set_yticks([3.1 + row for row in range(tallest)], range(tallest))
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    return axes.figure
+
+
+def walks(places: Mapping[str, Sequence[int]]) -> Figure:
+    """At which place in the storage the elements of a tensor lie, read row by row; a dot has its place's colour."""
+    title = "A walk in equal steps is a straight line"
+    last = max(map(max, places.values()))
+    with axes_with(title, "element, read row by row", "place in the storage", height=4.2) as axes:
+        for name, walk in places.items():
+            axes.plot(walk, color=COLOURS["limit"], linewidth=1.5)
+            axes.scatter(
+                range(len(walk)),
+                walk,
+                c=walk,
+                cmap="viridis",
+                vmin=0,
+                vmax=last,
+                s=60,
+                zorder=2.5,
+                edgecolor="white",
+            )
+            label(axes, name, len(walk) - 1, walk[-1], "#1a1a1a", (9, -4))
+        axes.set_xlim(-0.7, 1.25 * max(map(len, places.values())))
     return axes.figure

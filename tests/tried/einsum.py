@@ -28,24 +28,87 @@ def transposed(q, k):
     return k @ q.mT
 
 
+PATTERNS = {
+    "sum": "batch token width -> batch",
+    "transpose": "batch token width -> batch width token",
+    "dot": "i, i ->",
+    "outer": "i, j -> i j",
+    "scores": "batch head query d, batch head key d -> batch head query key",
+    "mix": "batch head query key, batch head key d -> batch head query d",
+}
+LETTERS = {
+    "sum": "a b c->a",
+    "transpose": "a b c->a c b",
+    "dot": "z,z->",
+    "outer": "p,q->p q",
+    "scores": "b h i d,b h j d->b h i j",
+    "mix": "x y i j, x y j k -> x y i k",
+}
 TRIED: dict[Check, Tried] = {
-    check.similarities: Tried(
-        right=("x  y z ,x t z->x y t", "b i d, b j d -> b i j"),
+    check.merged: Tried(
+        right=("b h t p -> b t (h p)", "b h ... p->b ... (h p)"),
         wrong=(
-            ("b s w, b s w -> b s s", "two different names"),
-            ("b s w, b s w -> b s", "two different names"),
-            ("b i w, b j w -> b i", "Keep both tokens"),
-            ("b i w, b j w -> b j i", "then the tokens of x"),
-            ("b i w, b j w -> i j", "keep the batch"),
-            ("b i w, c j w -> b c i j", "the batch has the same name in both"),
-            ("b i w, c j w -> b i j", "the batch has the same name in both"),
-            ("b i w, b j v -> b i j", "it has the same name in both"),
-            ("b i w, b j w -> b i w j", "leave the width out"),
-            ("bid,bjd->bij", "Put spaces between the names"),
-            ("b i w, b w j -> b i j", "the same name in both"),
-            ("b i w -> b i", "three dimensions each"),
-            ("b i w, b j w", "the -> is missing"),
-            ("__import__('os')", "the -> is missing"),
+            ("b h t p -> b t (p h)", "the second picture, undone"),
+            ("b h t p -> b (h t) p", "merges heads with tokens"),
+            ("b t h p -> b t (h p)", "batch, head, token, place, in this order"),
+            ("b h t p -> b t h p", "the width in brackets"),
+            ("b t p -> b t p", "einops says"),
+            ("b h t p -> b t (h p", "einops says"),
+            ("b h t p", "has no arrow"),
+            ("", "has no arrow"),
+        ),
+    ),
+    check.columns_of_head: Tried(
+        right=(
+            lambda x, head, heads: x.chunk(heads, dim=-1)[head],
+            lambda x, head, heads: x.unflatten(-1, (heads, -1))[..., head, :],
+        ),
+        wrong=(
+            (lambda x, head, heads: x[head], "expected a tensor of shape (2, 4, 3)"),
+            (lambda x, head, heads: x[..., head * x.shape[-1] / heads], "stopped"),
+            (lambda x, head, heads: x.split(heads, dim=-1)[head], "as many as there are heads"),
+        ),
+    ),
+    check.patterns: Tried(
+        right=(PATTERNS, LETTERS, PATTERNS | {"dot": "n,n->", "sum": "b x y->b"}),
+        wrong=(
+            (
+                PATTERNS | {"sum": "b i d -> b i"},
+                "sum: 'b i d -> b i' is another product. A name that is kept",
+            ),
+            (PATTERNS | {"sum": "b i d ->"}, "What the result lacks is summed: keep b"),
+            (PATTERNS | {"sum": "b i i -> b"}, "Two dimensions need two names"),
+            (PATTERNS | {"sum": "b i -> b"}, "in front of the arrow, 'b i -> b' should name 3 dimensions."),
+            (PATTERNS | {"transpose": "b i d -> b i d"}, "The result's order is b d i"),
+            (PATTERNS | {"transpose": "b i d -> d i b"}, "The result's order is b d i"),
+            (PATTERNS | {"dot": "i, j ->"}, "one and the same on both sides of the comma"),
+            (PATTERNS | {"dot": "i, i -> i"}, "leave i out of the result"),
+            (PATTERNS | {"outer": "i, i -> i"}, "Row and column are two dimensions, and you call both i"),
+            (PATTERNS | {"outer": "i, j -> j i"}, "The result's order is i j"),
+            (PATTERNS | {"outer": "i, j ->"}, "keep i"),
+            (PATTERNS | {"scores": "b h i d, b h i d -> b h i"}, "Query and key are two dimensions"),
+            (PATTERNS | {"scores": "b h i d, b g j d -> b h i j"}, "The head is one and the same"),
+            (PATTERNS | {"scores": "b h i d, c h j d -> b h i j"}, "The batch is one and the same"),
+            (PATTERNS | {"scores": "b h i d, b h d j -> b h i j"}, "D and key are two dimensions"),
+            (PATTERNS | {"scores": "b h i d, b h j e -> b h i j"}, "The d is one and the same"),
+            (PATTERNS | {"scores": "b h i d, b h j d -> b i j"}, "keep h"),
+            (PATTERNS | {"scores": "b h i d, b h j d -> b h i j d"}, "leave d out"),
+            (PATTERNS | {"scores": "bhid,bhjd->bhij"}, "Put spaces between the names"),
+            (PATTERNS | {"scores": "b h i d, b h j d"}, "the -> is missing"),
+            (PATTERNS | {"scores": "b h i d, b h j d → b h i j"}, "einops says"),
+            (PATTERNS | {"scores": "... i d, ... j d -> ... i j"}, "..."),
+            (PATTERNS | {"scores": "__import__('os')"}, "the -> is missing"),
+            (PATTERNS | {"mix": "b h i j, b h j d -> b h d i"}, "The result's order is b h i d"),
+            (PATTERNS | {"mix": "b h i j, b h i d -> b h j d"}, "Query and key are two dimensions"),
+            (PATTERNS | {"mix": 3}, "mix: a pattern is a string"),
+            (PATTERNS | {"mix": ...}, "What you wrote is right. Still open: mix."),
+            (
+                dict.fromkeys(PATTERNS, ...) | {"dot": "i, i ->"},
+                "Still open: sum, transpose, outer, scores and mix.",
+            ),
+            (dict.fromkeys(PATTERNS, ...) | {"mix": "i, i ->"}, "mix: in front of the arrow"),
+            ({"sum": "b i d -> b"}, "with the names sum, transpose, dot"),
+            (PATTERNS | {"trace": "i i ->"}, "and no others"),
         ),
     ),
     check.patches: Tried(
