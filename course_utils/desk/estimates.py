@@ -8,7 +8,7 @@ from statistics import median_low
 from course_utils.quantities import Guess, times_text
 
 FURTHEST = 1000.0  # times off; what lies beyond, and a wrong choice, is drawn here
-LEFT, TOP, WIDTH, HEIGHT = 92, 16, 620, 150
+LEFT, TOP, WIDTH, HEIGHT = 104, 26, 600, 150
 ENOUGH = 8  # guesses, before the first half is compared with the second
 
 
@@ -33,20 +33,30 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
     drawn = [
         f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{_y(off):.0f}" y2="{_y(off):.0f}" class="grid"/>'
         f'<text x="{LEFT - 8}" y="{_y(off) + 4:.0f}" text-anchor="end">{words}</text>'
-        for off, words in ((1, "right"), (10, "10 times off"), (100, "100 times"), (FURTHEST, "or wrong"))
+        for off, words in (
+            (1, "right"),
+            (10, "10 times off"),
+            (100, "100 times off"),
+            (FURTHEST, "1,000 or wrong"),
+        )
     ]
     drawn += [
         f'<circle cx="{LEFT + step * (at + 0.5):.1f}" cy="{_y(guess.off):.1f}" r="5"><title>{escape(_said(guess))}</title></circle>'
         for at, (_, guess) in enumerate(places)
     ]
-    at = 0
+    at, first = 0, places[0][0]
     for number in sorted(by_notebook):
         width = step * len(by_notebook[number])
         if width:
             x = LEFT + at + width / 2
-            drawn.append(f'<text x="{x:.0f}" y="{TOP + HEIGHT + 22}" text-anchor="middle">{number}</text>')
+            drawn.append(
+                f'<text x="{x:.0f}" y="{TOP + HEIGHT + 22}" text-anchor="middle">{"notebook " if number == first else ""}{number}</text>'
+            )
             drawn.append(_half_line([guess.off for guess in by_notebook[number]], LEFT + at, width))
         at += width
+    drawn.append(
+        f'<text x="{LEFT + WIDTH}" y="{TOP - 12}" text-anchor="end" class="half">half lie below the bar</text>'
+    )
     words = _trend([guess for _, guess in places])
     view = f'viewBox="0 0 {LEFT + WIDTH + 8} {TOP + HEIGHT + 30}"'
     return (
@@ -68,7 +78,7 @@ def _trend(guesses: Sequence[Guess]) -> str:
 
 def _half(guesses: Sequence[Guess]) -> str:
     off = median_low(guess.off for guess in guesses)
-    if off == 1:
+    if off < 1.005:
         return "half of them right"
     return f"half of them within {times_text(off)}" if off < math.inf else "most of them wrong"
 
