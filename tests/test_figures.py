@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from IPython.core.pylabtools import print_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgba
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
@@ -21,6 +22,9 @@ HEADS = figures.split_into_heads(
     [[0, 1, 2, 3], [10, 11, 12, 13]],
     {"right": [[[0, 1], [10, 11]], [[2, 3], [12, 13]]], "wrong": [[[0, 2], [10, 12]], [[1, 3], [11, 13]]]},
 )
+FIELDS = figures.bit_fields({"e4m3": "00111000", "e5m2": "00111100"}, floats.FORMATS)
+AROUND = figures.numbers_around({"bf16": [255, 256, 258], "fp16": [255, 255.5, 256]}, 256, 1)
+BLIND = figures.blind_beside([1.0, 2.0, 0.5, 9.0], 0.4, [0.1, 0.4])
 ROOFLINE = figures.roofline(
     {"a core": (100.0, 25.0)},
     {"cloud": [(1.0, 20.0)]},
@@ -49,6 +53,10 @@ CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
 FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
+BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add")
+CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
+WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
+PARTS = figures.kept_by_part("A layer", {"norm": 1.0, "attention": 19, "gate": 2.5156})
 ALL = {name: figure for name, figure in globals().items() if isinstance(figure, Figure)}
 
 
@@ -117,6 +125,31 @@ def test_sizes_are_counted_by_powers_of_two_below_what_a_format_reaches():
     assert written(SIZES) == [f"{floats.FORMATS['fp16'].label}: everything up to 3e-8 becomes 0"]
 
 
+def test_fields_are_as_wide_as_the_format_has_bits_for_them_and_hold_the_bits():
+    bars = [bar.get_facecolor() for bar in FIELDS.axes[0].patches]
+    assert [bars.count(colour) for colour in dict.fromkeys(bars)] == [2, 4 + 5, 3 + 2]
+    zeros, ones, *_ = drawn_lines(FIELDS)
+    assert {x for x, _ in zeros} == {0.5, 1.5, 5.5, 6.5, 7.5}
+    assert {x for x, _ in ones} == {2.5, 3.5, 4.5}
+    words = ["E4M3", "sign", "exponent, 4", "fraction, 3", "E5M2", "sign", "exponent, 5", "fraction, 2"]
+    assert written(FIELDS) == words
+
+
+def test_numbers_around_a_sum_are_those_that_are_there():
+    ticks = [line[:, 0].tolist() for line in drawn_lines(AROUND)]
+    assert ticks[1::2][:2] == [[255, 256, 258], [255, 255.5, 256]]
+    assert ticks[-1] == [257]
+    assert AROUND.axes[0].get_title(loc="left") == "1 more is half a step: 256 + 1 falls back to 256"
+
+
+def test_a_scale_for_each_block_has_a_line_as_long_as_its_block():
+    sizes, together = drawn_lines(BLIND)
+    assert sizes.tolist() == [[0, 1], [1, 2], [2, 0.5], [3, 9]]
+    assert set(together[:, 1]) == {0.4}
+    lines = [segment.tolist() for lines in BLIND.axes[0].collections for segment in lines.get_segments()]
+    assert lines == [[[-0.5, 0.1], [1.5, 0.1]], [[1.5, 0.4], [3.5, 0.4]]]
+
+
 def test_curves_that_end_together_share_a_label():
     assert written(MIXES) == ["fp16", "fp32\nbf16"]
 
@@ -133,11 +166,43 @@ def test_a_bill_is_stacked_and_says_what_fits_beside_it():
     assert written(BILLS) == ["80 billion", "parameters", "optimizer", "40 billion"]
 
 
+def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():
+    squares = [patch.get_xy() for patch in BOXES.axes[0].patches]
+    of_both = [4 * 5, 8 * 5, 4 * 8, 1 * 3, 2 * 3, 1 * 2]
+    assert len(squares) == sum(of_both)
+    assert len({tuple(map(tuple, corners.round(6))) for corners in squares}) == len(squares)
+    assert written(BOXES) == [*"ywx", "4 × 8 times 8 × 5", *"ywx", "flat: 1 × 2 times 2 × 3"]
+
+
 def test_the_frontier_names_the_best():
     assert FRONTIER.axes[0].get_title(loc="left") == "Segments of 1 keep least"
     assert "everything kept" in written(FRONTIER)
     none_helps = figures.recompute_frontier({0: (1.0, 20), 1: (1.2, 20)}, {0: (1.0, 20)})
     assert none_helps.axes[0].get_title(loc="left") == "Recomputing does not help here"
+
+
+def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dashed():
+    def boxes(figure):
+        patches = {text.get_text().split()[0]: text.get_bbox_patch() for text in figure.axes[0].texts}
+        plain = to_rgba("white")
+        coloured = {name for name, box in patches.items() if box.get_facecolor() != plain}
+        return coloured, {name for name, box in patches.items() if box.get_linestyle() == "--"}
+
+    assert boxes(CHAIN) == ({"h1", "w1.grad", "x.grad"}, set())
+    assert boxes(WITHOUT) == ({"h1", "w1.grad"}, {"x.grad"})
+    assert CHAIN.axes[0].get_title(loc="left").endswith("1 on the way there, 2 on the way back")
+    assert WITHOUT.axes[0].get_title(loc="left").endswith("1 on the way there, 1 on the way back")
+    assert "w1.grad\n4 × 2" in written(CHAIN)
+    ways = {(arrow._posA_posB[0], arrow._posA_posB[1]) for arrow in CHAIN.axes[0].patches}
+    assert {((0, 2), (2, 2)), ((2, 1), (0, 1)), ((1, 1), (1, 0))} <= ways
+
+
+def test_what_each_part_keeps_begins_where_the_last_one_ends():
+    bars = [(bar.get_x(), bar.get_width()) for bar in PARTS.axes[0].patches]
+    assert bars == [(0, 1), (1, 19), (20, 2.5156)]
+    assert written(PARTS) == ["+ 1", "+ 19", "+ 2.52"]
+    assert PARTS.axes[0].get_title(loc="left") == "A layer keeps 22.5 numbers for each one that enters"
+    assert [tick.get_text() for tick in PARTS.axes[0].get_yticklabels()] == ["norm", "attention", "gate"]
 
 
 def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():

@@ -19,6 +19,51 @@ WEIGHTS_AND_UPDATES = [
 ]
 
 
+def _numbers(*numbers: Number) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.float32)
+
+
+@function(
+    [
+        (
+            _numbers(1.003, 1.0),
+            _numbers(0.002, 0.005),
+        ),  # both copies move, the first one's thanks to the master
+        (_numbers(1.00390625, 0.5, -3.0), _numbers(0.001, -3e-4, 0.002)),
+        (torch.ones(()), torch.tensor(0.004)),
+    ]
+)
+def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
+    """(the master after the update, in fp32, and its copy in bf16), number by number."""
+    pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
+    sums = [floats.stored(weight + change, "fp32") for weight, change in pairs]
+    new = torch.tensor(sums, dtype=torch.float32).reshape(master.shape)
+    copies = [floats.stored(weight, "bf16") for weight in sums]
+    copy = torch.tensor(copies, dtype=torch.bfloat16).reshape(master.shape)
+    yield (
+        (new, copy),
+        "Three steps: the updates go to the fp32 master, and its rounded copy is what the products read.",
+    )
+    in_bf16 = master.bfloat16() + update.bfloat16()
+    yield (
+        (in_bf16.float(), in_bf16),
+        "Add in fp32 first. In bf16 the update is lost, and no cast brings it back.",
+    )
+    yield (
+        (new, in_bf16),
+        "The copy has to come of the new master. Added up in bf16, it loses its updates again.",
+    )
+    yield (master, copy), "The master has to keep the update, or every step begins where the first one began."
+    yield (
+        (copy.float(), copy),
+        "Your master is rounded to bf16 as well. Keep the sum itself, and round the copy alone.",
+    )
+    yield (new, master.bfloat16()), "The copy is of the master before the update. Round the new one."
+    yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
+    yield (copy, new), "The master comes first, and its copy in bf16 second."
+    yield (master - update, (master - update).bfloat16()), "The update is added here, whatever its sign."
+
+
 @function(WEIGHTS_AND_UPDATES)
 def moves(weight: Number, update: Number) -> Answers:
     """Whether weight + update, rounded to bf16, is another number."""

@@ -1,11 +1,14 @@
 """What happens in training: scales, steps, losses, crashes."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
 from course_utils.quantities import Number, seconds_text
+
+Point = tuple[Number, Number]
 
 
 def scale_by_depth(
@@ -21,6 +24,42 @@ def scale_by_depth(
         axes.set_xlim(0.5, len(layers) * 1.8)
         axes.set_xticks(layers)
         key(axes, "predicted", "measured")
+    return axes.figure
+
+
+def ravine(paths: Mapping[str, Sequence[Point]], contours: Sequence[Sequence[Point]], title: str) -> Figure:
+    """The places that each optimizer came to, over lines of equal loss; the minimum is at 0."""
+    with axes_with(title, "along the ravine; the minimum is at 0", "across it") as axes:
+        for line in contours:
+            axes.plot(*zip(*line, strict=True), color="#b9c0c6", linewidth=1)
+        for row, (name, places) in enumerate(reversed(paths.items())):
+            colour = COLOURS[name.lower()]
+            axes.plot(*zip(*places, strict=True), "o-", color=colour, linewidth=1.5, markersize=4)
+            words, place = f"{name}, {len(places) - 1} steps", (0.98, 0.03 + 0.07 * row)
+            axes.text(*place, words, color=colour, weight="bold", ha="right", transform=axes.transAxes)
+        axes.plot(0, 0, "+", color=COLOURS["limit"], markersize=16, markeredgewidth=3)
+        label(axes, "start", *places[0], COLOURS["limit"], (-8, 6), ha="right")
+        axes.set(xlim=(-1.75, 0.75), ylim=(-1.25, 1.25))
+        axes.grid(visible=False)
+    return axes.figure
+
+
+def race(losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
+    """The loss of each optimizer by step, its name and its last loss at the end."""
+    with axes_with(title, "step", "loss", height=5.2, log_y=10) as axes:
+        for name, line in losses.items():
+            axes.plot(line, color=COLOURS[name.lower()])
+        steps = len(line) - 1
+        axes.set_xlim(0, 1.35 * steps)
+        axes.set_xticks(range(0, steps + 1, max(1, steps // 3)))
+        axes.spines["bottom"].set_bounds(0, steps)
+        low, high = map(math.log10, axes.get_ylim())
+        lowest = 0.0
+        for name, line in sorted(losses.items(), key=lambda item: item[1][-1]):
+            height = max(lowest, (math.log10(line[-1]) - low) / (high - low) - 0.01)  # words need room
+            words, lowest = f"{name}: {line[-1]:.1g}", height + 0.055
+            place = {"weight": "bold", "transform": axes.transAxes}
+            axes.text(0.76, height, words, color=COLOURS[name.lower()], **place)
     return axes.figure
 
 
@@ -74,6 +113,37 @@ def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:
         axes.spines["bottom"].set_bounds(0, steps)
         axes.set_ylim(bottom=groups[-1][0] / 2.5)
         axes.yaxis.set_major_formatter("{x:g}")
+    return axes.figure
+
+
+def weights_by_step(alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]) -> Figure:
+    """A weight in bf16 alone, and a master copy in fp32 with its own copy in bf16: the same updates, step by step."""
+    title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
+    orange = COLOURS["measured"]
+    with axes_with(title, "step", "weight") as axes:
+        axes.plot(masters, color=orange, linewidth=1)
+        axes.plot(copies, color=orange, drawstyle="steps-post")
+        axes.plot(alone, color=orange, linestyle="--")
+        last = len(masters) - 1
+        label(axes, "fp32 master", last, masters[-1], orange, (8, 4))
+        label(axes, "its bf16 copy", last, copies[-1], orange, (8, -14))
+        label(axes, "bf16 alone", last, alone[-1], orange, (8, -4))
+        axes.set_xlim(0, last * 1.25)
+        axes.set_xticks(range(0, last + 1, max(1, last // 4)))
+        axes.spines["bottom"].set_bounds(0, last)
+        axes.yaxis.set_major_formatter("{x:g}")
+    return axes.figure
+
+
+def scales_by_step(scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]) -> Figure:
+    """The loss scale by a rule, torch's own beside it, and the scale from which each step's gradient is infinite."""
+    title = "Halved at once, doubled after patience: the scale finds its limit"
+    with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:
+        axes.plot(limits, color=COLOURS["limit"], linestyle=":")
+        axes.plot(scales, color=COLOURS["predicted"], drawstyle="steps-mid")
+        measured_dots(axes, enumerate(by_torch), 5)
+        label(axes, "dotted: infinite from here on", 0, max(limits), COLOURS["limit"], (0, -6))
+        key(axes, "by the rule", "by torch")
     return axes.figure
 
 

@@ -9,7 +9,7 @@ summed. In fp32 and bf16 both are exact. In fp16 almost half of the first gradie
 between them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,6 +54,9 @@ MIXES = {
     "bf16 alone": Mix(model="bf16", products="bf16", optimizer="bf16"),
     "bf16 + fp32 master": Mix(model="bf16", products="bf16"),
 }
+
+
+LETTERS = {"A": "bf16 alone", "B": "bf16 autocast", "C": "fp16 autocast"}  # mixes to be told by their curves
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,24 @@ def losses(mix: str, steps: int, *, scale: Number | None = None) -> Iterator[Tra
     training = Training(mix, scale=scale)
     for _ in range(steps):
         yield training.step()
+
+
+def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> list[Number]:
+    """GradScaler's scale at each step, for a weight whose gradients are these and come back through fp16.
+
+    >>> scales_by_torch([1e-3, 300, 1e-3], growth_interval=1)
+    [65536.0, 131072.0, 65536.0]
+    """
+    weight, found = torch.nn.Parameter(torch.ones(())), []
+    sgd = torch.optim.SGD([weight])
+    scaler = torch.amp.GradScaler("cpu", FIRST_SCALE, growth_interval=growth_interval)
+    for gradient in gradients:
+        found.append(scaler.get_scale())
+        sgd.zero_grad()
+        scaler.scale(weight.half().float() * gradient).backward()
+        scaler.step(sgd)
+        scaler.update()
+    return found
 
 
 def gradients(after: int = 0, *, layer: int | None = None) -> Float[Tensor, " n"]:

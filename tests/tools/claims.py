@@ -126,9 +126,13 @@ def _of_notebook(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str, Be
     for at, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             before, section = section, section + _begins_section(cell)
-            everywhere = at in (0, last) or "## Explore" in cell.source
+            everywhere = at in (0, last) or re.search("^##+ (Explore|Takeaways)", cell.source, re.MULTILINE)
             nearest = sorted(sources, key=lambda source: abs(source.at - at))
-            yield cell.id, cell.source, [(s, everywhere or s.section in (before, section)) for s in nearest]
+            yield (
+                cell.id,
+                cell.source,
+                [(s, bool(everywhere) or s.section in (before, section)) for s in nearest],
+            )
 
 
 def _of_page(path: Path) -> Iterator[tuple[str, str, Beside]]:
