@@ -22,7 +22,7 @@ from course_utils.quantities import listed
 
 
 @objection(
-    "Against the heads laid side by side, one after the other.",
+    "It agrees with the heads laid side by side, one after the other.",
     pattern="b s (h d) -> b h s d",
     ours="batch head token place -> batch token (head place)",
 )
