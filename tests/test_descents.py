@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from course_utils import predict
+from course_utils.checks import optimizers as check
 from course_utils.predict import descents
 from course_utils.predict.descents import RULES, SURFACES, Settings
 
@@ -76,6 +77,31 @@ def test_each_rule_is_torchs_over_hundreds_of_steps(name, s, seed, scale):
     ours = our_way(name, s, gradients, resting=theirs if s.weight_decay else ())
     far = max(1.0, *map(abs, theirs))
     assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < 1e-12 * far
+
+
+def as_the_reader_writes_it(name, s):
+    """Notebook 6's exercises: what their checks call right, from (t, p, g, what was kept) to (p, what is kept)."""
+    ours = {"momentum": check.momentum, "RMSProp": check.rmsprop, "AdamW": check.adamw_step}[name](...).ours()
+    return {
+        "momentum": lambda t, p, g, b: ours(p, g, b, s.lr, s.momentum),
+        "RMSProp": lambda t, p, g, v: ours(p, g, v, s.lr, s.beta2),
+        "AdamW": lambda t, p, g, m, v: ours(p, g, m, v, t, s.lr, s.weight_decay),
+    }[name]
+
+
+@pytest.mark.parametrize(("name", "kept"), [("momentum", 1), ("RMSProp", 1), ("AdamW", 2)])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e3])
+def test_what_the_reader_writes_is_torchs_over_hundreds_of_steps(name, kept, scale):
+    s = Settings(0.01, beta2=0.99 if name == "RMSProp" else 0.999)
+    rule, p, way = as_the_reader_writes_it(name, s), torch.ones(1, dtype=torch.float64), []
+    state = [torch.zeros(1, dtype=torch.float64)] * kept
+    gradients = drawn_gradients(6, scale)
+    for t, g in enumerate(gradients, 1):
+        p, *state = rule(t, p, torch.full_like(p, g), *state)
+        way.append(p.item())
+    theirs = torchs_way(name, s, gradients)
+    far = max(1.0, *map(abs, theirs))
+    assert max(abs(a - b) for a, b in zip(way, theirs, strict=True)) < 1e-12 * far
 
 
 # The surfaces.

@@ -25,6 +25,8 @@ HEADS = figures.split_into_heads(
 FIELDS = figures.bit_fields({"e4m3": "00111000", "e5m2": "00111100"}, floats.FORMATS)
 AROUND = figures.numbers_around({"bf16": [255, 256, 258], "fp16": [255, 255.5, 256]}, 256, 1)
 BLIND = figures.blind_beside([1.0, 2.0, 0.5, 9.0], 0.4, [0.1, 0.4])
+GRIDS = figures.strip_and_grids([10, 11, 12, 13], {"t": [[10, 12], [11, 13]], "row": [[10, 11]]})
+WALKS = figures.walks({"even": [0, 2, 4], "back": [0, 3, 1]})
 ROOFLINE = figures.roofline(
     {"a core": (100.0, 25.0)},
     {"cloud": [(1.0, 20.0)]},
@@ -52,6 +54,7 @@ MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
+OVER_A_STEP = figures.kept_over_a_step({"all": (2, [0, 10, 30, 5]), "s = 1": (1, [0, 10, 20, 10])})
 FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
 BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add")
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
@@ -81,6 +84,7 @@ def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
     ("figure", "expected"),
     [  # of each line, its points
         (SUMS, [None, [[1, 1], [256, 256], [512, 256]]]),
+        (WALKS, [[[0, 0], [1, 2], [2, 4]], [[0, 0], [1, 3], [2, 1]]]),
         (ROOFLINE, [[[0.125, 3.125], [4, 100], [48, 100]], [[1, 20]], [[8, 90]]]),
         (TIMES, [[[0, 2], [1, 1], [2, 6]], None, None]),
         (STRIDED, [[[1, 1], [2, 2], [4, 4]], [[1, 1], [2, 3], [4, 5]]]),
@@ -95,6 +99,7 @@ def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
         (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
         (FOUND, [[[0, 5], [1, 5]], *[[[0, 8], [1, 4]]] * 2]),
         (WASTED, [[[60, 0.5], [600, 0.2]], [[60, 0.51], [600, 0.19]], None]),
+        (OVER_A_STEP, [None, [[-2, 0], [-1, 10], [0, 30], [1, 5]], [[-1, 0], [0, 10], [1, 20], [2, 10]]]),
         (FRONTIER, [[[1, 90], [1.2, 20], [1.25, 30]], [[1.2, 21]]]),
     ],
 )
@@ -150,6 +155,25 @@ def test_a_scale_for_each_block_has_a_line_as_long_as_its_block():
     assert lines == [[[-0.5, 0.1], [1.5, 0.1]], [[1.5, 0.4], [3.5, 0.4]]]
 
 
+def test_a_strip_and_its_grids_give_each_number_the_colour_of_its_place():
+    boxes = [(*box.get_xy(), box.get_facecolor()) for box in GRIDS.axes[0].patches]
+    strip, (t, row) = boxes[:4], (boxes[4:8], boxes[8:])
+    assert [(x, y) for x, y, _ in strip] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+    colours = [colour for *_, colour in strip]
+    assert len(set(colours)) == 4
+    assert [colour for *_, colour in t] == [colours[place] for place in (0, 2, 1, 3)]
+    assert [colour for *_, colour in row] == colours[:2]
+    assert [x for x, *_ in t] == [0, 1, 0, 1]
+    assert [y - t[0][1] for _, y, _ in t] == [0, 0, 1, 1]
+    assert written(GRIDS)[:5] == ["10", "11", "12", "13", "t"]
+
+
+def test_a_walks_dots_have_the_colours_of_their_places():
+    even, back = (dots.get_array().tolist() for dots in WALKS.axes[0].collections)
+    assert (even, back) == ([0, 2, 4], [0, 3, 1])
+    assert {dots.get_clim() for dots in WALKS.axes[0].collections} == {(0, 4)}
+
+
 def test_curves_that_end_together_share_a_label():
     assert written(MIXES) == ["fp16", "fp32\nbf16"]
 
@@ -172,6 +196,11 @@ def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():
     assert len(squares) == sum(of_both)
     assert len({tuple(map(tuple, corners.round(6))) for corners in squares}) == len(squares)
     assert written(BOXES) == [*"ywx", "4 × 8 times 8 × 5", *"ywx", "flat: 1 × 2 times 2 × 3"]
+
+
+def test_what_is_kept_over_a_step_is_named_at_its_most_and_turns_where_forward_ends():
+    assert written(OVER_A_STEP) == ["forward", "backward", "all: 30 bytes", "s = 1: 20 bytes"]
+    assert [text.xy for text in OVER_A_STEP.axes[0].texts[2:]] == [(0, 30), (1, 20)]
 
 
 def test_the_frontier_names_the_best():

@@ -53,6 +53,93 @@ def last_token(tokens: list[int], sequence: int) -> Answers:
     yield right[::sequence], "Windows may overlap: one begins at each token that leaves room."
 
 
+State = tuple[torch.Tensor, ...]
+
+
+def _tensors(*scales: Number, seed: int) -> list[torch.Tensor]:
+    """Four normal numbers for each scale."""
+    draw = torch.Generator().manual_seed(seed)
+    return [scale * torch.randn(4, generator=draw, dtype=torch.float64) for scale in scales]
+
+
+@function(
+    lambda: [
+        (*_tensors(1, 1, 1, seed=1), 0.1, 0.9),
+        (*_tensors(1, 1, 0, seed=2), 0.5, 0.8),
+        (*_tensors(1, 0, 1, seed=3), 0.1, 0.5),
+    ],
+    tolerance=1e-6,
+)
+def momentum(p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number) -> Answers:
+    """(parameter, buffer) after one step of SGD with momentum."""
+
+    def step(new: torch.Tensor) -> State:
+        return p - lr * new, new
+
+    b = mu * buffer + g
+    yield step(b), "p - lr·b with b = μ·b + g: a middle step, a first one, and one without a gradient."
+    yield (
+        step(mu * buffer + (1 - mu) * g),
+        "That averages: the factor (1 - μ) belongs to Adam. With μ = 0.9 your steps get 10 times shorter.",
+    )
+    yield step(buffer + g), "Old gradients have to fade: multiply the old buffer by μ."
+    yield step(mu * (buffer + g)), "μ multiplies the old buffer alone: the new gradient counts in full."
+    yield (
+        step(buffer + mu * g),
+        "The other way round: μ multiplies the old buffer, and the gradient counts in full.",
+    )
+    yield (p - lr * g, b), "That steps by the gradient alone: step by the new buffer."
+    yield (p - lr * buffer, b), "That steps by the old buffer: add the gradient first."
+    yield (
+        (p - lr * (g + mu * b), b),
+        "That is Nesterov's variant, which looks one step ahead: step by b itself.",
+    )
+    within = mu * buffer + lr * g
+    yield (p - within, within), "The buffer adds up gradients without lr; lr multiplies the whole step."
+    yield (p + lr * b, b), "That goes up the slope: the step is taken off."
+    yield (b, p - lr * b), "The order is (p, buffer)."
+
+
+@function(
+    lambda: [
+        (*_tensors(1, 1, seed=4), *(v.square() for v in _tensors(1, seed=5)), 0.1, 0.99),
+        (*_tensors(1, 100, 0, seed=6), 0.1, 0.9),
+        (*_tensors(1, 1e-7, 0, seed=7), 0.1, 0.99),
+        (*_tensors(1, 0, 0, seed=8), 0.1, 0.9),
+    ],
+    tolerance=1e-6,
+)
+def rmsprop(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number, alpha: Number) -> Answers:
+    """(parameter, average of squares) after one step of RMSProp."""
+
+    def step(new: torch.Tensor) -> State:
+        return p - lr * g / (new.sqrt() + 1e-8), new
+
+    v_new = alpha * v + (1 - alpha) * g * g
+    right, _ = step(v_new)
+    yield (right, v_new), "lr·g/(√v + ε): a middle step, a first one, a tiny gradient, and none at all."
+    yield step(v + g * g), "That sums: nothing fades, and it is AdaGrad."
+    yield step(alpha * v + g * g), "The new square has the weight 1 - alpha, so that v is an average."
+    yield (
+        step((1 - alpha) * v + alpha * g * g),
+        "alpha is the weight of the old average, 1 - alpha that of the new square.",
+    )
+    yield (p - lr * g / (v_new + 1e-8), v_new), "Divide by the root of v: v is made of squares."
+    yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: put the new square in first."
+    yield (p - lr * g / (v_new + 1e-8).sqrt(), v_new), "Epsilon stands outside the root."
+    yield (p - lr * g / v_new.sqrt(), v_new), "Epsilon is missing: a gradient that is 0 gives 0/0."
+    yield (
+        step(alpha * v + (1 - alpha) * g),
+        "v averages the squares of gradients; of the gradients themselves it loses the size.",
+    )
+    yield (
+        (p - lr / (v_new.sqrt() + 1e-8), v_new),
+        "The gradient itself is missing above the line: it says which way.",
+    )
+    yield (2 * p - right, v_new), "That goes up the slope: the step is taken off."
+    yield (v_new, right), "The order is (p, v)."
+
+
 def _brake(second: torch.Tensor) -> torch.Tensor:
     return second.sqrt() + 1e-8
 

@@ -1,11 +1,13 @@
 """What a model costs: bytes that are kept, FLOPs that are spent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
 
 from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
-from course_utils.quantities import Number, decimal_bytes_text
+from course_utils.quantities import Number, decimal_bytes_text, three_digits
 
 
 def activations_by_length(
@@ -21,6 +23,26 @@ def activations_by_length(
         axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 24)
         axes.set_xticks(sequences, [f"{s:,}" for s in sequences])
         axes.yaxis.set_major_formatter(lambda n, _: f"{n / 1e9:,.0f} GB")
+    return axes.figure
+
+
+def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[str, str]) -> Figure:
+    """Bytes for each parameter, by optimizer and by part; beside each bar, what fits."""
+    title = "What the optimizer remembers is up to half of the bill"
+    with axes_with(title, "bytes for each parameter", "optimizer") as axes:
+        for name, parts in nbytes.items():
+            left = 0.0
+            for part, n in parts.items():
+                axes.barh(name, n, left=left, color=COLOURS[part], edgecolor=COLOURS["limit"])
+                if name == list(nbytes)[-1]:
+                    place = {"va": "bottom", "weight": "bold"}
+                    axes.text(left + 0.15, len(nbytes) - 0.52, part, color=COLOURS["limit"], **place)
+                left += n
+            axes.text(left + 0.2, name, fits[name], va="center", weight="bold")
+        axes.set(xlim=(0, 1.5 * left), ylim=(-0.6, len(nbytes) - 0.1))
+        axes.set_xticks(range(0, round(left) + 1, 4))
+        axes.set_axisbelow(True)
+        axes.grid(visible=False, axis="y")
     return axes.figure
 
 
@@ -44,6 +66,31 @@ def recompute_frontier(
     return axes.figure
 
 
+def kept_over_a_step(nbytes: Mapping[str, tuple[int, Sequence[Number]]]) -> Figure:
+    """Bytes that autograd keeps while a step runs: for each way how many of them are forward's, and all of them.
+
+    The first way is the one that the others are seen against.
+    """
+    title = "A long segment keeps little on the way forward, and pays on the way back"
+    xlabel = "each time something is kept or let go"
+    highest = max(max(line) for _, line in nbytes.values())
+    with axes_with(title, xlabel, "bytes kept", height=5.2) as axes:
+        axes.axvline(0, 0.84, color=COLOURS["limit"], linestyle=":")
+        label(axes, "forward", 0, 1.15 * highest, COLOURS["limit"], (-8, 0), ha="right")
+        label(axes, "backward", 0, 1.15 * highest, COLOURS["limit"], (8, 0))
+        for number, (name, (forward, line)) in enumerate(nbytes.items()):
+            most, colour = max(line), COLOURS["measured" if number else "limit"]
+            moments = [n - forward for n in range(len(line))]
+            axes.step(moments, line, where="post", color=colour)
+            axes.fill_between(moments, line, step="post", color=colour, alpha=0.12)
+            words = f"{name}: {decimal_bytes_text(most)}"
+            label(axes, words, line.index(most) - forward, most, colour, (-6, 3), ha="right")
+        axes.set_ylim(0, 1.25 * highest)
+        axes.set_xticks([])
+        axes.yaxis.set_major_formatter(lambda n, _: decimal_bytes_text(n))
+    return axes.figure
+
+
 def attention_shares(
     sequences: Sequence[int],
     shares: Mapping[str, Sequence[Number]],
@@ -63,3 +110,121 @@ def attention_shares(
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
         key(axes, "predicted", "counted")
     return axes.figure
+
+
+def gradient_chain(
+    activations: Mapping[str, tuple[int, int]],
+    weights: Mapping[str, tuple[int, int]],
+    missing: Collection[str] = (),
+) -> Figure:
+    """A chain of layers, and below each matrix its gradient: what a product makes is coloured, what is `missing` dashed."""
+    back = 2 * len(weights) - len(missing)
+    title = f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
+    xlabel, ylabel = "from the data to the loss", "gradients below, numbers above"
+    with axes_with(title, xlabel, ylabel, height=4.6) as axes:
+        end = 2 * len(weights)  # activations stand at even places, weights between them
+        for place, (name, shape) in zip(range(0, end + 1, 2), activations.items(), strict=True):
+            _matrix(axes, (place, 2), name, shape, "forward" if place else None)
+            made = "input_gradient" if place < end else None  # the last one is the loss's own
+            _matrix(axes, (place, 1), f"{name}.grad", shape, made, dashed=f"{name}.grad" in missing)
+        for place, (name, shape) in zip(range(1, end, 2), weights.items(), strict=True):
+            _matrix(axes, (place, 3), name, shape)
+            _matrix(axes, (place, 0), f"{name}.grad", shape, "weight_gradient", f"{name}.grad" in missing)
+            _arrow(axes, (place - 1, 2), (place + 1, 2))
+            _arrow(axes, (place, 3), (place, 2), 24, 1)
+            _arrow(axes, (place + 1, 1), (place - 1, 1))
+            _arrow(axes, (place, 1), (place, 0), 1, 24)
+        _arrow(axes, (end, 2), (end + 1.2, 1.5), 44, 22)
+        _arrow(axes, (end + 1.2, 1.5), (end, 1), 22, 44)
+        _box(axes, (end + 1.2, 1.5), "loss")
+        axes.set(xlim=(-0.6, end + 1.7), ylim=(-0.45, 3.45), xticks=[], yticks=[])
+    return axes.figure
+
+
+def _matrix(
+    axes: Axes,
+    place: tuple[Number, Number],
+    name: str,
+    shape: tuple[int, int],
+    made: str | None = None,
+    dashed: bool = False,
+) -> None:
+    """Its name and shape in a box, of the colour of the product that makes it."""
+    rows, columns = shape
+    _box(axes, place, f"{name}\n{rows:,} × {columns:,}", made, dashed)
+
+
+def _box(
+    axes: Axes, place: tuple[Number, Number], words: str, made: str | None = None, dashed: bool = False
+) -> None:
+    fill = "white" if dashed or not made else COLOURS[made]
+    look = {"facecolor": fill, "edgecolor": "#1a1a1a", "linestyle": "--" if dashed else "-"}
+    axes.text(*place, words, ha="center", va="center", bbox={"boxstyle": "round,pad=0.4", **look}, zorder=3)
+
+
+def _arrow(
+    axes: Axes, begin: tuple[Number, Number], tip: tuple[Number, Number], after: int = 44, before: int = 44
+) -> None:
+    """From so many points after the one place to so many before the other."""
+    look = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "#1a1a1a", "linewidth": 1.5, "zorder": 1}
+    axes.add_patch(FancyArrowPatch(begin, tip, shrinkA=after, shrinkB=before, **look))
+
+
+def kept_by_part(layer: str, numbers: Mapping[str, Number]) -> Figure:
+    """What each part of a layer keeps for the way back, for each number that enters; each bar begins where the last ends."""
+    total = sum(numbers.values())
+    title = f"{layer} keeps {three_digits(total)} numbers for each one that enters"
+    xlabel, ylabel = "numbers kept, for each token and unit of width", "its parts, in their order"
+    with axes_with(title, xlabel, ylabel) as axes:
+        done = 0
+        for row, kept in enumerate(numbers.values()):
+            axes.barh(row, kept, left=done, color=COLOURS["activations"], edgecolor="#1a1a1a", zorder=2)
+            done += kept
+            label(axes, f"+ {three_digits(kept)}", done, row, "#1a1a1a", (7, -5))
+        axes.set(xlim=(0, 1.12 * total), ylim=(len(numbers) - 0.4, -0.6))
+        axes.set_yticks(range(len(numbers)), numbers)
+        axes.grid(visible=False, axis="y")
+    return axes.figure
+
+
+def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figure:
+    """Each product (B, D) @ (D, K) as a box of B × D × K cubes, whose faces are its two operands and its result."""
+    with axes_with(title, "K to the right, D into the depth", "B, downwards") as axes:
+        left = 0.0
+        for name, (b, d, k) in sizes.items():
+            for corners, word, colour in _faces(b, d, k, left):
+                for square in corners:
+                    axes.fill(*zip(*square, strict=True), facecolor=colour, edgecolor=COLOURS["limit"], lw=1)
+                xs, ys = zip(*(corner for square in corners for corner in square), strict=True)
+                behind = {"facecolor": colour, "edgecolor": "none", "pad": 2}
+                place = {"ha": "center", "va": "center", "weight": "bold", "fontsize": 17, "bbox": behind}
+                axes.text((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2, word, **place)
+            size = f"{name}{b} × {d} times {d} × {k}"
+            axes.text(left + k / 2, -b - 0.35, size, ha="center", va="top", weight="bold")
+            left += k + _SLANT[0] * d + 2.5
+        axes.set(aspect="equal", xticks=[], yticks=[], ylim=(-1.5 - max(b for b, *_ in sizes.values()), None))
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    return axes.figure
+
+
+_SLANT = (0.55, 0.35)  # one step into the depth, to the right and upwards
+Corner = tuple[Number, Number]
+
+
+def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[list[Corner]], str, str]]:
+    """What is seen of a box: of each face its squares, its name and its colour."""
+
+    def corner(row: int, depth: int, column: int) -> Corner:
+        return left + column + _SLANT[0] * depth, _SLANT[1] * depth - row
+
+    def square(*corners: tuple[int, int, int]) -> list[Corner]:
+        return [corner(*one) for one in corners]
+
+    ring = ((0, 0), (0, 1), (1, 1), (1, 0))
+    front = [square(*((i + p, 0, j + q) for p, q in ring)) for i in range(b) for j in range(k)]
+    top = [square(*((0, i + p, j + q) for p, q in ring)) for i in range(d) for j in range(k)]
+    side = [square(*((i + p, j + q, k) for p, q in ring)) for i in range(b) for j in range(d)]
+    yield front, "y", "white"
+    yield top, "w", COLOURS["parameters"]
+    yield side, "x", COLOURS["activations"]

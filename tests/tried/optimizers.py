@@ -20,6 +20,16 @@ def with_lerp(p, g, m, v, t, lr, decay):
     return [p - lr * decay * p - size * m / (v**0.5 + 1e-8 * (1 - 0.999**t) ** 0.5), m, v]
 
 
+def momentum_from_lists(p, g, buffer, lr, mu):
+    b = torch.stack([mu * old + new for old, new in zip(buffer, g, strict=True)])
+    return [p.sub(b, alpha=lr), b]
+
+
+def rmsprop_with_lerp(p, g, v, lr, alpha):
+    v = v.lerp(g.square(), 1 - alpha)
+    return [torch.addcdiv(p, g, v.sqrt().add(1e-8), value=-lr), v]
+
+
 def clipped(gradients, limit):
     norm = math.sqrt(sum(x * x for one in gradients for x in one))
     return [torch.tensor(one) * (limit / max(limit, norm)) for one in gradients]
@@ -30,6 +40,20 @@ TRIED: dict[Check, Tried] = {
     check.last_token: Tried(
         right=(windows, lambda *case: list(np.array(windows(*case)))),
         wrong=((lambda *case: iter(windows(*case)), "Give back the whole"),),
+    ),
+    check.momentum: Tried(
+        right=(momentum_from_lists,),
+        wrong=(
+            (lambda *case: momentum_from_lists(*case)[0], "2 values are wanted"),
+            (lambda p, g, b, lr, mu: (p - lr * g + mu * b, b), "its numbers differ"),
+        ),
+    ),
+    check.rmsprop: Tried(
+        right=(rmsprop_with_lerp,),
+        wrong=(
+            (lambda *case: rmsprop_with_lerp(*case)[0], "2 values are wanted"),
+            (lambda p, g, v, lr, alpha: (p - lr * g / v.sqrt(), v), "its numbers differ"),
+        ),
     ),
     check.adamw_step: Tried(
         right=(with_lerp,),
