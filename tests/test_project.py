@@ -32,6 +32,7 @@ CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib"
 MAY_IMPORT = {
     "quantities": set(),
     "floats": {"quantities"},
+    "blocks": {"floats"},
     "layout": {"torch", "quantities"},
     "chains": set(),
     "einsums": {"quantities"},
@@ -94,7 +95,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "datasheets", "einsums", "chains", "predict")
+    names = ("quantities", "floats", "blocks", "datasheets", "einsums", "chains", "predict")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded

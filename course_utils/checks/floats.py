@@ -51,6 +51,115 @@ def block_gib() -> Answers:
     yield size / 2**32, "The block is four times as wide inside: each matrix has 4 × 12288 × 12288 numbers."
 
 
+def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
+    """Bit by bit, from the right: each fraction bit is worth half of the one before it."""
+    significand, exponent = 1.0, -(2 ** (exponent_bits - 1) - 1)
+    for place in range(fraction_bits):
+        significand += (bits >> place & 1) * 2.0 ** (place - fraction_bits)
+    for place in range(exponent_bits):
+        exponent += (bits >> (fraction_bits + place) & 1) * 2**place
+    minus = bits >> (fraction_bits + exponent_bits)
+    return (-significand if minus else significand) * 2.0**exponent
+
+
+def _some_patterns() -> Iterator[tuple[int, int, int]]:
+    """1, -5 and others in as many formats; then those that are no normal numbers; then random ones."""
+    yield from (
+        (0x3C00, 5, 10),
+        (0xC500, 5, 10),
+        (0b0_01111100_01 << 21, 8, 23),
+        (0x4049, 8, 7),
+        (0x38, 4, 3),
+    )
+    yield from ((bits, 5, 10) for bits in (0, 1, 0x7C00, 0x7E00))
+    draw = random.Random(0)
+    widths = ((5, 10), (8, 7), (8, 23), (5, 2))
+    yield from ((draw.getrandbits(1 + e + m), e, m) for _ in range(50) for e, m in widths)
+
+
+@function(_some_patterns)
+def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
+    """A reader's value(bits, exponent_bits, fraction_bits): the formula, whatever the pattern."""
+    right = _by_the_formula(bits, exponent_bits, fraction_bits)
+    yield right, "The formula, on patterns of five formats."
+    sign, bias = bits >> (exponent_bits + fraction_bits), 2 ** (exponent_bits - 1) - 1
+    exponent = bits >> fraction_bits & (2**exponent_bits - 1)
+    power, fraction = 2.0 ** (exponent - bias), bits & (2**fraction_bits - 1)
+    yield (
+        (-1) ** sign * fraction / 2**fraction_bits * power,
+        "The leading 1 is not stored: add it to the fraction.",
+    )
+    yield right / 2, "The bias is one less than half of 2^(exponent bits): 15 for 5 bits, 127 for 8."
+    yield abs(right), "The first bit is the sign: 1 says minus."
+    yield (
+        (-1) ** sign * (1 + fraction) * power,
+        "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
+    )
+    others = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0**exponent
+    yield others, "The bias is missing: the exponent field counts from 0, the exponent does not."
+    unmasked = bits >> fraction_bits
+    signed = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (unmasked - bias)
+    yield (
+        signed,
+        "The sign bit is in your exponent still: keep only the lowest exponent bits, with & (2**exponent_bits - 1).",
+    )
+    ends = {0: (-1) ** sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)}
+    ends[2**exponent_bits - 1] = math.nan if fraction else (-1) ** sign * math.inf
+    yield (
+        ends.get(exponent, right),
+        "That minds zero, infinity and NaN already, one step ahead. Here the formula alone is wanted: what it misses comes next.",
+    )
+
+
+@function([("bf16",), ("fp16",), ("e5m2",), ("e4m3",)])
+def edge(fmt: str) -> Answers:
+    """A reader's edge(fmt): where a running sum of ones stops in that format."""
+    total = 0
+    while floats.stored(total + 1, fmt) > total:
+        total += 1
+    yield float(total), "There one more changes nothing."
+    yield total + 1.0, "That is what was to be stored. Return the sum that is left of it."
+    yield total - 1.0, "One step short: the last sum still grew to the next one."
+    f = floats.FORMATS[fmt]
+    yield (
+        2.0**f.fraction_bits,
+        "There the numbers are 1 apart, and the sum still grows. Let the loop find where it stops.",
+    )
+    yield f.max, "That is the format's largest number. The sum stops long before."
+    yield 4096.0, "Stop when the stored sum no longer changes, however many ones are left."
+
+
+@function([(5, 10), (8, 7), (8, 23), (5, 2)])
+def ends(exponent_bits: int, fraction_bits: int) -> Answers:
+    """A reader's ends(exponent_bits, fraction_bits): the smallest number above zero and the largest, by the IEEE rules."""
+    bias, least = 2 ** (exponent_bits - 1) - 1, 2.0**-fraction_bits
+    of_exponent_0 = [fraction * least * 2.0 ** (1 - bias) for fraction in (1, 2)]
+    others = [
+        _by_the_formula(exponent << fraction_bits | fraction, exponent_bits, fraction_bits)
+        for exponent in range(1, 2**exponent_bits - 1)
+        for fraction in (0, 2**fraction_bits - 1)
+    ]
+    numbers = sorted(of_exponent_0 + others)
+    smallest, largest = numbers[0], numbers[-1]
+    yield (
+        (smallest, largest),
+        "Fraction 0…01 under exponent field 0; fraction 1…1 under the largest exponent field but one.",
+    )
+    yield (largest, smallest), "The smallest comes first."
+    yield (
+        (2.0 ** (1 - bias), largest),
+        "That is the smallest normal number. The subnormals go on, down to fraction 0…01.",
+    )
+    yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
+    yield (smallest, 2.0**bias), "The exponent is right; its largest fraction is 1…1, nearly 2 and not 1."
+    yield (
+        (smallest, 2 * largest),
+        "The exponent field of all ones is spent on infinity and NaN: the largest number is one below.",
+    )
+    yield (smallest, 2.0 ** (bias + 1)), "There infinity begins. The fraction ends one step below 2."
+    yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
+
+
 @functools.cache
 def _read_by_torch(exponent_bits: int) -> list[float]:
     """Every pattern's number."""
@@ -212,3 +321,42 @@ def bf16_by_integers(bits: int) -> Answers:
     yield cut, "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest."
     yield (bits + 0x8000) >> 16, "That sends every tie up. A tie goes to the pattern that ends in 0."
     yield (bits + 0x7FFF) >> 16, "That sends every tie down. A tie goes to the pattern that ends in 0."
+
+
+def _blocks() -> Iterator[tuple[list[float]]]:
+    """A power of two, one that is none, one below zero, small ones, and 32 that were drawn."""
+    draw = random.Random(0)
+    yield from (([256.0, 1.0],), ([1.0, 3.0, 0.1],), ([-500.0, 7.0],), ([3e-8, 1e-9],))
+    yield ([draw.gauss(0, 1e-3) for _ in range(32)],)
+
+
+@function(_blocks)
+def shared_scale(block: list[float]) -> Answers:
+    """A reader's scale(block): the power of two that OCP's rule gives a block of E4M3."""
+    largest = max(map(abs, block))
+    power = -127
+    while 2.0 ** (power + 1) <= largest:
+        power += 1
+    yield (
+        2.0 ** (power - 8),
+        "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin.",
+    )
+    yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
+    yield (
+        2.0**power,
+        "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8.",
+    )
+    up = largest > 2.0**power
+    yield (
+        2.0 ** (power + up - 8),
+        "OCP's rule rounds the exponent down. Yours loses none of the largest, and a bit of all others.",
+    )
+    yield (
+        2.0 ** (8 - power),
+        "That is the inverse: what to multiply by. The stored scale is what the elements are multiplied by.",
+    )
+    highest = max(block)
+    yield (
+        2.0 ** (math.floor(math.log2(highest)) - 8),
+        "Take the largest magnitude: a block's largest number may be below zero.",
+    )

@@ -123,6 +123,7 @@ def bit_fields(patterns: Mapping[str, str], formats: Mapping[str, Format]) -> Fi
         for row, (name, bits) in enumerate(patterns.items()):
             f, y = formats[name], -row
             widths = {"sign": 1, "exponent": f.exponent_bits, "fraction": f.fraction_bits}
+            label(axes, f.label, -3.8, y + 0.23, "#1a1a1a", (0, -5))
             place = 0
             for field, width in widths.items():
                 look = {"height": 0.46, "align": "edge", "color": COLOURS[field], "edgecolor": "white"}
@@ -130,11 +131,11 @@ def bit_fields(patterns: Mapping[str, str], formats: Mapping[str, Format]) -> Fi
                 words = f"{field}, {width}" if width > 1 else field
                 label(axes, words, place, y + 0.46, "#1a1a1a", (0 if width > 1 else -14, 3))
                 place += width
-            for place, bit in enumerate(bits):
-                label(axes, bit, place + 0.5, y + 0.23, "#1a1a1a", (0, -5), ha="center")
+            for digit in "01":  # as markers: what is written is for the words beside the picture
+                places = [place + 0.5 for place, bit in enumerate(bits) if bit == digit]
+                axes.plot(places, [y + 0.23] * len(places), ls="", marker=f"${digit}$", color="#1a1a1a", ms=9)
         axes.grid(visible=False)
-        axes.set(xlim=(-1, 32), ylim=(0.8 - len(patterns), 0.9), xticks=range(0, 33, 8))
-        axes.set_yticks([0.23 - row for row in range(len(patterns))], [formats[n].label for n in patterns])
+        axes.set(xlim=(-4, 32), ylim=(0.8 - len(patterns), 0.9), xticks=range(0, 33, 8), yticks=[])
     return axes.figure
 
 
@@ -145,10 +146,16 @@ def numbers_around(numbers: Mapping[str, Sequence[Number]], total: Number, more:
         for row, some in enumerate(numbers.values()):
             axes.plot([min(some), max(some)], [row, row], color=COLOURS["limit"], linewidth=1)
             axes.plot(some, [row] * len(some), "|", color="#1a1a1a", markersize=26, markeredgewidth=3)
-        bend = {"arrowstyle": "->", "connectionstyle": "arc3,rad=0.5", "linewidth": 2.5}
-        arrow = {"color": COLOURS["alarm"]} | bend
-        axes.annotate("", (total, 0.12), (total + more, 0.12), arrowprops=arrow)
-        label(axes, f"{total:g} + {more:g}", total + more, 0.12, COLOURS["alarm"], (6, 14))
+        axes.plot(total + more, 0, "o", color=COLOURS["alarm"], markersize=8)
+        arrow = {"arrowstyle": "->", "connectionstyle": "arc3,rad=0.3", "linewidth": 2.5}
+        axes.annotate(
+            f"{total:g} + {more:g}",
+            (total + more / 8, 0.25),
+            (total + more, 0.42),
+            color=COLOURS["alarm"],
+            weight="bold",
+            arrowprops=arrow | {"color": COLOURS["alarm"]},
+        )
         axes.grid(visible=False)
         axes.set(ylim=(-0.5, len(numbers) - 0.4))
         axes.set_yticks(range(len(numbers)), list(numbers))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from course_utils import blocks, floats
 from course_utils.checks import floats as check
 from tests.tried import Check, Tried
 
@@ -25,7 +26,50 @@ def is_nan(bits):
     return bits & 0x7FFFFFFF > 0x7F800000
 
 
+def bit_by_bit(bits, exponent_bits, fraction_bits):
+    """From the string of bits."""
+    digits = f"{bits:0{1 + exponent_bits + fraction_bits}b}"
+    significand = 1 + sum(int(bit) / 2**n for n, bit in enumerate(digits[1 + exponent_bits :], 1))
+    exponent = int(digits[1 : 1 + exponent_bits], 2) - 2 ** (exponent_bits - 1) + 1
+    return (-1) ** int(digits[0]) * significand * 2.0**exponent
+
+
+def edge_by_spacing(fmt):
+    total = 1.0
+    while floats.spacing(total, fmt) < 2:
+        total *= 2
+    return total
+
+
+def ends_in_one_line(exponent_bits, fraction_bits):
+    bias = 2 ** (exponent_bits - 1) - 1
+    return 2.0 ** (1 - bias) / 2**fraction_bits, (2 ** (fraction_bits + 1) - 1) / 2**fraction_bits * 2.0**bias
+
+
 TRIED: dict[Check, Tried] = {
+    check.by_formula: Tried(
+        right=(bit_by_bit,),
+        wrong=((lambda bits, e, m: "1.0", "One plain number is wanted"), (lambda bits, e, m: 1.0, "expected -5.0")),
+    ),
+    check.edge: Tried(
+        right=(edge_by_spacing, lambda fmt: 2 ** (floats.FORMATS[fmt].fraction_bits + 1)),
+        wrong=((lambda fmt: 256, "expected 2048"), (lambda fmt: 257.5, "expected 256")),
+    ),
+    check.ends: Tried(
+        right=(ends_in_one_line, lambda e, m: list(ends_in_one_line(e, m))),
+        wrong=(
+            (lambda e, m: ends_in_one_line(e, m)[1], "gave 65504"),
+            (lambda e, m: ends_in_one_line(5, 10), "(8, 7) gave"),
+        ),
+    ),
+    check.shared_scale: Tried(
+        right=(
+            lambda block: 2.0 ** (math.frexp(max(map(abs, block)))[1] - 9),
+            lambda block: 2.0 ** (math.floor(math.log2(max(map(abs, block)))) - 8),
+            lambda block: blocks.block_scale(block, "mxfp8"),
+        ),
+        wrong=((lambda block: 1.0, "expected 0.0078125"), (lambda block: block, "number")),
+    ),
     check.spelled: Tried(
         right=("0b1100011010000000", "1_10001_1010000000", "1100 0110 1000 0000"),
         wrong=(
