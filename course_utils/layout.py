@@ -127,9 +127,7 @@ def why_not_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequenc
     wanted, there = math.prod(new_shape), math.prod(shape)
     if wanted != there:
         return f"{new_shape} has {_elements(wanted)}, and {shape} has {_elements(there)}."
-    # How many elements lie behind each cut that the new shape makes.
-    cuts = {math.prod(new_shape[place:]) for place in range(len(new_shape) + 1)}
-    behind = 1
+    cuts, behind = behind_boundaries(new_shape), 1
     for left, right in reversed(_seams(shape)):
         behind *= shape[right]
         walk = shape[right] * stride[right]
@@ -141,6 +139,15 @@ def why_not_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequenc
                 f"{shape[right]} × {stride[right]} = {walk}."
             )
     return ""
+
+
+def behind_boundaries(shape: Sequence[int]) -> set[int]:
+    """How many elements lie behind each boundary between two dimensions.
+
+    >>> sorted(behind_boundaries((3, 2, 4)))
+    [4, 8]
+    """
+    return {math.prod(shape[place:]) for place in range(1, len(shape))}
 
 
 def _spanning(new_shape: tuple[int, ...], behind: int) -> int:

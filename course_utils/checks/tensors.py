@@ -1,9 +1,11 @@
 """The exercises of notebook 02."""
 
+import math
 from collections.abc import Iterator
 
 import torch
 
+from course_utils import layout
 from course_utils.checks.judging import Answers, NotYetError, function, outcome, value
 from course_utils.checks.judging.sentences import shown
 
@@ -141,10 +143,69 @@ def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield True, "That is what reshape does, by copying."
 
 
+NEW_SHAPES = [
+    *(
+        ((4, 6), (6, 1), (24,)),
+        ((6, 4), (1, 6), (24,)),
+        ((4, 3), (6, 2), (2, 6)),
+        ((4, 4), (1, 4), (2, 2, 4)),
+    ),
+    *(((6, 4), (1, 6), (3, 2, 4)), ((6, 4), (1, 6), (6, 2, 2)), ((6, 4), (1, 6), (12, 2))),
+    *(((3, 2, 4), (4, 12, 1), new) for new in ((3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,))),
+    *(((2, 3, 4), (24, 4, 1), new) for new in ((2, 12), (2, 2, 6), (6, 4))),
+    *(((2, 3, 4), (12, 1, 3), new) for new in ((6, 4), (2, 12), (2, 3, 2, 2))),
+    *(((4, 1, 6), (6, 99, 1), (24,)), ((4, 1, 6), (8, 99, 1), (2, 2, 6)), ((4, 1, 6), (8, 99, 1), (8, 3))),
+    *(((3, 4), (0, 1), (12,)), ((3, 4), (0, 0), (6, 2)), ((3, 4), (0, 1), (3, 2, 2)), ((5,), (9,), (5, 1))),
+]
+
+
+@function(NEW_SHAPES)
+def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> Answers:
+    """Whether view(new_shape) is possible, from shape and stride."""
+    right = _views_as(shape, stride, new_shape)
+    yield right, "Twenty-five cases, with sizes of 1 and strides of 0 among them, as torch answers."
+    cuts = layout.behind_boundaries(new_shape)
+    seams = [  # whether the neighbours merge, and how many elements lie behind and in front of their boundary
+        (stride[k - 1] == shape[k] * stride[k], math.prod(shape[k:]), math.prod(shape[:k]))
+        for k in range(1, len(shape))
+    ]
+    yield (
+        _views_as(shape, stride, (-1,)),
+        "That is view(-1). A boundary may stay if the new shape has it, too.",
+    )
+    contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
+    yield (
+        contiguous,
+        "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not; (2, 6) is its view.",
+    )
+    ones_count = all(merged or behind in cuts for merged, behind, _ in seams)
+    yield ones_count, "A dimension of size 1 is never walked: leave it out before you compare neighbours."
+    pairs = [_views_flat(shape[k - 1 : k + 1], stride[k - 1 : k + 1]) for k in range(1, len(shape))]
+    apart = all(flat or behind in cuts for flat, (_, behind, _) in zip(pairs, seams, strict=True))
+    yield apart, "A size of 1 hides its neighbours from each other: leave it out, and compare those."
+    keeps = all(behind in cuts for _, behind, _ in seams)
+    yield keeps, "A boundary between neighbours that merge may go."
+    in_front = all(merged or front in cuts for merged, _, front in seams)
+    yield in_front, "Count the elements behind a boundary, not those in front of it."
+    by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
+    yield by_size, "Do not look for the size: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
+    yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."
+    yield (
+        all(merged or behind in cuts for merged, behind, _ in seams[:1]),
+        "Every boundary counts, not the first.",
+    )
+    yield True, "That is what reshape does, by copying."
+
+
 def _views_flat(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     """As torch answers."""
+    return _views_as(shape, stride, (-1,))
+
+
+def _views_as(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> bool:
+    """As torch answers."""
     try:
-        torch.empty_strided(shape, stride, device="meta").view(-1)
+        torch.empty_strided(shape, stride, device="meta").view(new_shape)
     except RuntimeError:
         return False
     return True

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import torch
 
+from course_utils import layout
 from course_utils.checks import tensors as check
 from tests.tried import Check, Tried
 
@@ -12,6 +13,19 @@ from tests.tried import Check, Tried
 def merge(shape, stride):
     walked = [(n, s) for n, s in zip(shape, stride, strict=True) if n != 1]
     return all(left == n * right for (_, left), (n, right) in itertools.pairwise(walked))
+
+
+def keeps_what_cannot_merge(shape, stride, new_shape):
+    """From the last dimension on, as torch's own does."""
+    behind, new = 1, list(new_shape)
+    walked = [(n, s) for n, s in zip(shape, stride, strict=True) if n != 1]
+    for (_, left), (n, right) in reversed([*itertools.pairwise(walked)]):
+        behind *= n
+        while new and behind > 1 and behind >= new[-1] and behind % new[-1] == 0:
+            behind //= new.pop()
+        if left != n * right and behind != 1:
+            return False
+    return True
 
 
 TRIED: dict[Check, Tried] = {
@@ -37,6 +51,14 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda n, s: len(n) < 2 or s[-2] == n[-1] * s[-1], "not the last one alone"),
             (lambda *case: "yes" if merge(*case) else "no", "True or False is wanted"),
+        ),
+    ),
+    check.can_view: Tried(
+        right=(keeps_what_cannot_merge, lambda *case: layout.why_not_view(*case) == ""),
+        wrong=(
+            (lambda shape, stride, new: merge(shape, stride), "That is view(-1)."),
+            (lambda shape, stride, new: merge(shape, stride) or shape[-1] in new, "Do not look for the size"),
+            (lambda *case: layout.why_not_view(*case), "True or False is wanted"),
         ),
     ),
 }
