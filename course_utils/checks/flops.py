@@ -12,6 +12,19 @@ from course_utils.machines import Size
 from course_utils.quantities import Number
 
 
+@function([(4, 8, 5), (1024, 256, 64), (1, 4096, 4096), (3, 1, 7)])
+def product_flops(b: int, d: int, k: int) -> Answers:
+    """FLOPs of (B, D) @ (D, K)."""
+    right = sum(2 * d for _ in range(b)) * k  # for each of B × K results: D products, each added to the sum
+    yield right, "2BDK: each of B × D × K cubes is one multiplication and one addition."
+    yield b * d * k, "That is how many multiplications there are. Each is followed by an addition."
+    yield b * k * (2 * d - 1), "That is the exact count. Hardware starts from zero, so 2D for each result."
+    yield 2 * (b * d + d * k), "That counts the numbers of both matrices. Count the cubes in the box."
+    yield b * d + d * k + b * k, "Those are the numbers that are moved. Count the cubes in the box."
+    yield 2 * b * d * d * k, "D counts once: it is the same D in both matrices."
+    yield 2 * b * k, "Each result is a sum of D products, and not of one."
+
+
 @value(wanted="the FLOPs of the cheaper order")
 def cheaper_order() -> Answers:
     """FLOPs of A @ B @ v in the cheaper order, for two 1,000 × 1,000 matrices and a column."""
@@ -39,6 +52,80 @@ def days() -> Answers:
     yield right * predict.SECONDS_PER_DAY, "That is in seconds."
     yield right * 24, "That is in hours."
     yield right * 1024, "That is on one A100."
+
+
+OF_TRAINING = [  # parameters, tokens, GPUs, FLOP/s of one, the share that is reached
+    *((70e9, 15e12, 1024, 989.5e12, 0.5), (174.6e9, 300e9, 1024, 312e12, 0.25)),
+    (8e9, 1e12, 64, 989.5e12, 0.4),
+]
+
+
+@function(OF_TRAINING, tolerance=1e-6)
+def training_days(
+    parameters: Number, tokens: Number, gpus: int, peak_flop_per_sec: Number, share: Number
+) -> Answers:
+    """Days of a training run: its FLOPs over what all GPUs do in a day."""
+    seconds = 6 * parameters * tokens / (gpus * peak_flop_per_sec * share)
+    right = seconds / predict.SECONDS_PER_DAY
+    yield right, "6PN FLOPs, over GPUs × peak × share, and 86,400 seconds a day."
+    yield seconds, "That is in seconds. A day has 86,400."
+    yield right * 24, "That is in hours. A day has 24."
+    yield right / 3, "That is the forward pass alone: training takes 6 FLOPs for each parameter and token."
+    yield right * 2 / 3, "That is the backward pass alone. The forward pass adds 2, and makes it 6."
+    yield right * share, "That is at full peak. Only the share of it is reached, so it takes longer."
+    yield right * share**2, "A smaller share takes longer: it belongs below the line, with the peak."
+    yield right * gpus, "That is on one GPU."
+
+
+ROOFS = [  # FLOPs per byte, FLOP/s, bytes/s: on both sides of the ridge
+    *((1.0, 989.5e12, 3.35e12), (1365.0, 989.5e12, 3.35e12)),
+    *((0.25, 1e11, 2.5e10), (40.0, 1e11, 2.5e10)),
+]
+
+
+@function(ROOFS, tolerance=1e-9)
+def roof(intensity: Number, peak_flop_per_sec: Number, bytes_per_sec: Number) -> Answers:
+    """The most FLOP/s that a machine can reach at that many FLOPs per byte."""
+    byte_s = 1 / bytes_per_sec
+    seconds_of_a_byte = max(intensity / peak_flop_per_sec, byte_s)  # its FLOPs, and fetching it
+    right = intensity / seconds_of_a_byte
+    yield right, "The smaller of the peak and of intensity × bytes/s."
+    fetched = intensity * bytes_per_sec
+    larger, divided = max(peak_flop_per_sec, fetched), min(peak_flop_per_sec, bytes_per_sec / intensity)
+    yield larger, "At 1 FLOP for each byte memory is slower than the peak. The smaller of both limits counts."
+    yield fetched, "That is the slope, which rises for ever. Nothing passes the peak."
+    summed = intensity / (intensity / peak_flop_per_sec + byte_s)
+    yield (
+        summed,
+        "That adds the two times. A machine fetches while it multiplies: only the longer one counts.",
+    )
+    yield divided, "FLOPs per byte times bytes/s are FLOP/s: multiply."
+    share = right / peak_flop_per_sec
+    yield share, "That is the share of the peak. Return it in FLOP/s."
+
+
+MODELS = [(12, 768, 50257, 1024), (96, 12288, 50257, 2048), (80, 8192, 128256, 8192)]
+
+
+@function(MODELS)
+def transformer_flops(layers: int, width: int, vocabulary: int, sequence: int) -> Answers:
+    """FLOPs of training GPT-2's kind of model on one sequence, attention unmasked."""
+    square, up = (sequence, width, width), (sequence, width, 4 * width)
+    products = 4 * [square] + 2 * [up] + 2 * [(sequence, width, sequence)]  # of one layer
+    layer = sum(predict.matmul_flops(*product) for product in products)
+    output = predict.matmul_flops(sequence, width, vocabulary)
+    right = 3 * (layers * layer + output)
+    yield right, "3 · (24LH²S + 4S²HL + 2VHS): six matrices and two products of activations in each layer."
+    yield right // 3, "That is the forward pass alone. The backward pass takes twice as much again."
+    attention = layers * 4 * sequence**2 * width
+    yield right - 3 * attention, "That leaves attention out: 4SH for each token and layer."
+    yield right - 2 * attention, "Attention has a backward pass, too: the 3 belongs before all of it."
+    yield right - 3 * output, "That leaves the output out: each token with V rows of H numbers."
+    yield right - 2 * output, "The output has a backward pass, too: the 3 belongs before all of it."
+    yield right - 3 * attention // 2, "Attention has two products: scores, and scores times values."
+    yield right // sequence, "That is for one token. A sequence has S of them."
+    yield right // 2, "Each weight is multiplied and added: 24H², and not 12H², for each token."
+    yield 3 * (layer + output), "That is one layer. There are L of them."
 
 
 def _layers() -> Iterator[tuple[int, int, Number, Number]]:

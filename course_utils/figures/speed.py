@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots
-from course_utils.quantities import Number, rate_text
+from course_utils.quantities import Number, rate_text, three_digits
 
 
 def roofline(
@@ -46,8 +46,8 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
         microseconds = [1e6 * seconds for seconds in samples]
         best, mean = min(microseconds), sum(microseconds) / len(microseconds)
         measured_dots(axes, enumerate(microseconds), 4, alpha=0.75)
-        level(axes, f"best: {best:.4g}", len(microseconds), best, (4, -16))
-        level(axes, f"mean: {mean:.4g}", len(microseconds), mean, (4, 6))
+        level(axes, f"best: {three_digits(best)}", len(microseconds), best, (4, -16))
+        level(axes, f"mean: {three_digits(mean)}", len(microseconds), mean, (4, 6))
         axes.set(xlim=(-1, len(microseconds) * 1.2), ylim=(best * 0.9, max(mean * 1.2, best * 1.3)))
     return axes.figure
 
