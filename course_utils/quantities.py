@@ -178,7 +178,7 @@ class Comparison(_Shown):
         rows = [[self.unit, *asked, "predicted", "measured", "measured / predicted"]]
         for item, p in self.predicted.items():
             m = self.measured[item]
-            guess = [number_text(guesses[item]) if item in guesses else ""] if guesses else []
+            guess = [_short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
             shown = (number_text(n, self.digits) for n in (p, m))
             rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
@@ -234,7 +234,10 @@ def _plain(guess: object) -> Number | None:
 
 
 def _brief(guess: object) -> str:
-    words = " ".join(repr(guess).split())
+    return _short(" ".join(repr(guess).split()))
+
+
+def _short(words: str) -> str:
     return words if len(words) <= 40 else f"{words[:30]} …"
 
 

@@ -70,6 +70,7 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert repr(Comparison({"a": 10.0}, {"a": 10.01}, guess=10)).endswith(
         "is right, but for less than 0.5 %."
     )
+    assert max(map(len, repr(Comparison({"a": 10}, {"a": 10}, guess=10**400)).splitlines())) < 100
     assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith("Your guess is not what was measured.")
 
 
