@@ -58,7 +58,7 @@ FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)
 BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add")
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
 WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
-PARTS = figures.kept_by_part("A layer", {"norm": 1.0, "attention": 19, "gate": 2.5156})
+PARTS = figures.kept_by_part("A layer", {"norm": 1.0, "attention": 19, "gate": 2.375})
 ALL = {name: figure for name, figure in globals().items() if isinstance(figure, Figure)}
 
 
@@ -227,9 +227,9 @@ def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dash
 
 def test_what_each_part_keeps_begins_where_the_last_one_ends():
     bars = [(bar.get_x(), bar.get_width()) for bar in PARTS.axes[0].patches]
-    assert bars == [(0, 1), (1, 19), (20, 2.5156)]
-    assert written(PARTS) == ["+ 1", "+ 19", "+ 2.52"]
-    assert PARTS.axes[0].get_title(loc="left") == "A layer keeps 22.5 numbers for each one that enters"
+    assert bars == [(0, 1), (1, 19), (20, 2.375)]
+    assert written(PARTS) == ["+ 1", "+ 19", "+ 2.38"]
+    assert PARTS.axes[0].get_title(loc="left") == "A layer keeps 22.4 numbers for each one that enters"
     assert [tick.get_text() for tick in PARTS.axes[0].get_yticklabels()] == ["norm", "attention", "gate"]
 
 

@@ -4,24 +4,61 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import torch
+from einops import einsum
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
-from course_utils import predict
-from course_utils.checks.judging import Answers, function, value
+from course_utils import measure, models, predict
+from course_utils.checks.judging import Answers, function, outcome, value
 
 
-@value(wanted="the FLOPs of the backward pass through all three layers")
-def backward_flops() -> Answers:
-    """Backward FLOPs of widths 512, 2048, 2048, 10 on 64 rows of plain data."""
-    forward, backward = predict.mlp_flops(64, (512, 2048, 2048, 10)).values()
-    yield backward, "Two products in each layer, without the first layer's gradient of the data."
-    yield 2 * forward, "That is two products in every layer. The first one reads plain data."
-    yield forward, "That is the forward pass."
-    yield forward + backward, "That is forward and backward together."
-    yield backward // 2, "Each multiplication comes with an addition: 2 FLOPs."
-    yield backward // 64, "That is for one row; there are 64."
-    without_last = 2 * forward - 2 * 64 * 2048 * 10
-    yield without_last, "It is the first layer that skips a product, not the last."
+def _layers_on_the_way_back() -> list[tuple[torch.Tensor, ...]]:
+    draw = torch.Generator().manual_seed(4)
+    return [  # the first is square, so that no shape tells a wrong index
+        tuple(torch.randn(shape, generator=draw) for shape in ((b, d), (d, k), (b, k)))
+        for b, d, k in ((3, 3, 3), (5, 4, 2), (1, 2, 6))
+    ]
+
+
+@function(_layers_on_the_way_back, tolerance=1e-5)
+def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers:
+    """(gradient of w, gradient of x) of a layer x w, where g is the gradient of its result."""
+    right = einsum(x, g, "i j, i k -> j k"), einsum(w, g, "j k, i k -> i j")
+    yield right, "w.grad = xᵀ g is a sum over the rows, x.grad = g wᵀ a sum over the layer's outputs."
+    of_w, of_x = right
+    yield (of_x, of_w), "The gradient of w comes first."
+    yield (of_w / len(x), of_x), "The gradient of w is a sum over the rows, not a mean."
+    no_transpose = outcome(lambda: (x @ g, g @ w))
+    yield no_transpose, "Mind which index is summed: of w.grad the rows i, of x.grad the outputs k."
+    first_alone = outcome(lambda: (of_w, g @ w))
+    yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: w stands transposed behind g."
+    wrong_index = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
+    yield (
+        wrong_index,
+        "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k.",
+    )
+    yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
+    yield of_w, "Two gradients are wanted: of w and of x."
+
+
+@function([(16, [8, 4, 4, 2]), (4, [3, 5]), (64, [512, 2048, 2048, 10])])
+def step_flops(batch: int, widths: Sequence[int]) -> Answers:
+    """FLOPs of one training step, forward and backward, of a deep linear model on plain data."""
+    right = 0
+    for layer, (d, k) in enumerate(pairwise(widths)):
+        products = (
+            3 if layer else 2
+        )  # forward and weight gradient; and the input gradient, where somebody needs it
+        right += products * 2 * batch * d * k
+    yield right, "Three products in each layer, without the first layer's gradient of the data."
+    layers = [2 * batch * d * k for d, k in pairwise(widths)]
+    yield 3 * sum(layers), "That is the rule of 6. The first layer reads plain data, and skips a product."
+    yield right - sum(layers), "That is the backward pass; the forward pass belongs to a step, too."
+    yield sum(layers), "That is the forward pass alone."
+    yield 3 * sum(layers) - layers[-1], "It is the first layer that skips a product, not the last."
+    yield 3 * sum(layers[1:]), "The first layer still runs forward, and its weights want their gradient."
+    yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
+    yield right // batch, "That is for one row; there are `batch` of them."
 
 
 def _layers_of_rows() -> list[tuple[torch.Tensor, ...]]:
@@ -103,6 +140,95 @@ def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
     yield right // batch, "That is for one row; there are `batch` of them."
     weights = 4 * sum(d * k for d, k in pairwise(widths))
     yield right + weights, "The parameters are there anyway; autograd keeps no copy of them."
+
+
+class _Network(torch.nn.Sequential):
+    """A network that is the same as its copy, and says briefly what it is."""
+
+    def __repr__(self) -> str:
+        return " → ".join(type(part).__name__ for part in self)
+
+    def __eq__(self, other: object) -> bool:
+        pairs = zip(self.parameters(), other.parameters(), strict=True)
+        return all(torch.equal(mine, theirs) for mine, theirs in pairs)
+
+    __hash__ = torch.nn.Sequential.__hash__
+
+
+def _networks_and_data() -> list[tuple[torch.nn.Module, torch.Tensor]]:
+    rows, options = torch.arange(96.0).view(12, 8), {"biases": False, "generator": torch.Generator()}
+    first, second = models.Linear(8, 6, **options), models.Linear(6, 2, **options)
+    networks = [(torch.nn.ReLU(), rows), (torch.nn.GELU(), rows), (torch.nn.ReLU(), rows[:4])]
+    own = _Network(
+        torch.nn.Linear(8, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2)
+    )  # reads its matrix by way of a view
+    return [*((_Network(first, between, second), data) for between, data in networks), (own, rows)]
+
+
+@function(_networks_and_data)
+def counted_bytes(model: torch.nn.Module, data: torch.Tensor) -> Answers:
+    """Bytes that autograd keeps of model(data): of distinct storages, whole, without the parameters."""
+    right = measure.saved_bytes(lambda: model(data), exclude=model.parameters())
+    yield right, "Four networks, with tensors that are kept twice, views, and a slice of a larger storage."
+    seen: list[torch.Tensor] = []
+    with saved_tensors_hooks(lambda tensor: seen.append(tensor) or tensor, lambda tensor: tensor):
+        model(data)
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    others = [t for t in seen if t.untyped_storage().data_ptr() not in own]
+    once = {t.untyped_storage().data_ptr(): t for t in others}.values()
+    yield sum(map(_whole, seen)), "Count each storage once, and leave out those of model.parameters()."
+    yield (
+        sum(map(_whole, others)),
+        "A tensor that two operations keep is in memory once: count each storage once.",
+    )
+    with_own = {t.untyped_storage().data_ptr(): _whole(t) for t in seen}
+    yield sum(with_own.values()), "The parameters are in memory anyway: leave out their storages."
+    yield sum(t.nbytes for t in once), "A slice keeps its whole storage: ask untyped_storage().nbytes()."
+    of_views = {
+        t.untyped_storage().data_ptr(): _whole(t) for t in seen if not isinstance(t, torch.nn.Parameter)
+    }
+    yield (
+        sum(of_views.values()),
+        "A view of a parameter is no Parameter, but has its storage: compare data_ptr() of the storages.",
+    )
+    yield right // 4, "That is the number of numbers; fp32 takes 4 bytes each."
+    yield len(once), "That is how many storages there are; their bytes are wanted."
+    yield right - _whole(data), "The first layer's input is kept, too, whether or not it requires a gradient."
+    yield 0, "Nothing was seen: run model(data) inside the with."
+
+
+def _whole(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().nbytes()
+
+
+@value(wanted="the numbers that a layer of Llama 3 8B keeps for each token and unit of width")
+def llama_layer() -> Answers:
+    """Numbers kept by a layer of Llama 3 8B, for each token and unit of width, without those of the scores' rows."""
+    norms, projections, keys_and_values, result, inner = 2, 1, 1 / 4 + 1 / 4, 1, 3.5
+    attention = projections + 1 + keys_and_values + result
+    right = norms + attention + 1 + 4 * inner
+    yield right, "2 for the norms, 3.5 for attention, 15 for the gated feed-forward."
+    yield (
+        right - inner,
+        "Four tensors of width F are kept: silu's input and result, the other factor, the third input.",
+    )
+    yield right - 2 * inner, "The multiplication keeps both its factors, and the third product its input."
+    yield right + 1.5, "Keys and values are a quarter as wide as queries: 1/4 each, and not 1."
+    yield right + 2, "F is 3.5 times the width here, not 4 times."
+    yield (
+        right - 1,
+        "Something of width H is missing: two norms, two inputs, the queries, attention's result.",
+    )
+    yield (
+        right + 1,
+        "What two operations read is kept once: queries, keys and values read the same, gate and up too.",
+    )
+    yield (
+        right + 3,
+        "Queries, keys and values all read the norm's result, which is kept once; and so do gate and up.",
+    )
+    yield 16, "That is GPT-2's layer. Go through Llama's part by part."
+    yield 2 * right, "Numbers are wanted, not the bytes that bf16 takes for them."
 
 
 @value(wanted="the FLOPs for one token, forward and backward, of the frozen matrix and the narrow pair")

@@ -2,6 +2,9 @@
 
 import itertools
 
+import torch
+
+from course_utils import measure
 from course_utils.checks import gradients as check
 from tests.tried import Check, Tried
 
@@ -32,7 +35,66 @@ def kept(batch, widths, nonlinearity):
     return 4 * batch * (sum(widths[:-1]) + (nonlinearity == "gelu") * sum(widths[1:-1]))
 
 
+def layer_by_autograd(x, w, g):
+    x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+    (x @ w).backward(g)
+    return [w.grad, x.grad]
+
+
+def layer_by_loops(x, w, g):
+    of_x, of_w = torch.zeros_like(x), torch.zeros_like(w)
+    for i, j, k in itertools.product(range(len(x)), *map(range, w.shape)):
+        of_w[j, k] += x[i, j] * g[i, k]
+        of_x[i, j] += w[j, k] * g[i, k]
+    return of_w, of_x
+
+
+def step_by_product(batch, widths):
+    """Another right way: 6BP, less what nobody needs."""
+    shapes = list(itertools.pairwise(widths))
+    return 6 * batch * sum(d * k for d, k in shapes) - 2 * batch * shapes[0][0] * shapes[0][1]
+
+
+def counter(keep):
+    """A counter with that hook, which is given what is known already."""
+
+    def counted(model, data):
+        kept = dict.fromkeys((p.untyped_storage().data_ptr() for p in model.parameters()), 0)
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: keep(kept, tensor), lambda kept: kept):
+            model(data)
+        return sum(kept.values())
+
+    return counted
+
+
+def keep(kept, tensor):
+    storage = tensor.untyped_storage()
+    kept.setdefault(storage.data_ptr(), storage.nbytes())
+    return tensor
+
+
+def keep_by_size(kept, tensor):
+    kept.setdefault(tensor.nbytes, tensor.nbytes)
+    return tensor
+
+
+def kept_by_measure(model, data):
+    return measure.saved_bytes(lambda: model(data), exclude=model.parameters())
+
+
 TRIED: dict[Check, Tried] = {
+    check.layer_backward: Tried(
+        right=(layer_by_autograd, layer_by_loops),
+        wrong=((lambda x, w, g: (x.T @ g, -g @ w.T), "as the second of 2"),),
+    ),
+    check.step_flops: Tried(right=(step_by_product, lambda *case: float(step_by_product(*case)))),
+    check.counted_bytes: Tried(
+        right=(counter(keep), kept_by_measure, lambda *case: float(kept_by_measure(*case))),
+        wrong=(
+            (counter(keep_by_size), "gave"),
+            (counter(lambda kept, tensor: kept.update(tensor)), "stopped"),
+        ),
+    ),
     check.two_layers_by_hand: Tried(
         right=(by_hand, by_autograd),
         wrong=(
