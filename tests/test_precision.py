@@ -302,3 +302,26 @@ def test_what_cannot_be_asked_for_gets_a_sentence(asked, sentence):
     with pytest.raises(ValueError, match=r".") as refused:
         asked()
     assert sentence in str(refused.value)
+
+
+# What notebook 7 asks about it.
+
+
+@given(st.lists(st.floats(1e-6, 1e4), min_size=1, max_size=40), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_torchs_scale_halves_at_infinity_and_doubles_after_so_many_good_steps(sizes, interval):
+    scale, good, expected = 2.0**16, 0, []
+    for size in torch.tensor(sizes).tolist():  # as fp32 has them
+        expected.append(scale)
+        finite = torch.tensor(scale * size).half().isfinite().item()
+        good = good + 1 if finite else 0
+        scale *= 0.5 if not finite else 2.0 if good == interval else 1.0
+        good %= interval
+    assert precision.scales_by_torch(sizes, growth_interval=interval) == expected
+
+
+def test_each_letter_is_a_mix_of_another_fate(curves):
+    ends = {
+        letter: curves[mix][-1].loss / curves["fp32"][-1].loss for letter, mix in precision.LETTERS.items()
+    }
+    assert ends["B"] < 1.1 < 1.5 < ends["A"] < 3 < ends["C"]
