@@ -10,10 +10,13 @@ import shutil
 from collections import Counter
 from contextlib import suppress
 
+import psutil
 import pytest
+import torch
 
 from course_utils import checkpoints, measure
 from course_utils.training import long_run
+from course_utils.workers.killed import left_by_a_kill
 from tests import crashes
 
 KILLS_OF_A_RUN, KILLS_OF_SAVERS = 20, 12
@@ -220,3 +223,19 @@ def test_a_run_in_another_process_is_the_run_here_and_now(whole):
     with measure.cpu_threads(1):
         losses = list(long_run.new_run().losses(20))
     assert losses == [whole[0][step] for step in range(1, 21)]
+
+
+def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_where_it_is_replaced(tmp_path):
+    """Of a process that the notebook kills, whatever it saves with; and no process of it lives on."""
+    state = {"weights": torch.zeros(1_000_000)}
+    children = set(psutil.Process().children())
+
+    def too_soon_done(state, path):
+        if not path.exists():
+            path.write_bytes(b"whole")
+
+    assert left_by_a_kill(torch.save, torch.load, state) is None
+    left = left_by_a_kill(lambda state, path: checkpoints.save(path, state), checkpoints.load, state)
+    assert torch.equal(left["weights"], state["weights"])
+    assert left_by_a_kill(too_soon_done, type(tmp_path).read_bytes, state, attempts=2) == b"whole"
+    assert set(psutil.Process().children()) <= children

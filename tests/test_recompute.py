@@ -226,6 +226,24 @@ def test_excluded_tensors_are_not_counted_and_shared_storages_once():
     assert measure.peak_saved_bytes(lambda: (x * x[:1]).sum().backward()) == 64
 
 
+def test_what_is_kept_is_told_each_time_it_changes_and_a_segment_is_told_when_it_is_rebuilt():
+    over_time = measure.saved_bytes_over_time
+    x = torch.ones(8, requires_grad=True)
+    assert over_time(lambda: x.exp().exp().sum().backward()) == [0, 32, 64, 32, 0]
+
+    blocks, rows = blocks_of("MLP", 3, width=1), torch.ones(1, 1, requires_grad=True)
+
+    def told(segment):
+        def step():
+            models.recomputed(blocks, rows, segment).sum().backward()
+
+        return [nbytes // 4 for nbytes in over_time(step, exclude=blocks.parameters())]
+
+    # Its input, four numbers before GELU, four after; on the way back the last go first, and x itself stays.
+    assert told(0) == told(3) == [0, 1, 5, 9, 10, 14, 18, 19, 23, 27, 23, 19, 18, 14, 10, 9, 5, 1]
+    assert told(1) == [0, 1, 2, 3, 7, 11, 7, 3, 2, 6, 10, 6, 2, 1, 5, 9, 5, 1]
+
+
 def test_hooks_are_as_before_also_after_an_error():
     enter = memory.saved_tensors_hooks.__enter__
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import fsync, replace
 from pathlib import Path
 from unittest import mock
@@ -18,7 +18,24 @@ NOT_FLUSHED = (
 )
 
 
-@objection("With and without old contents, with errors at the beginning, in the middle and at the end.")
+def ours(path: Path, pieces: Iterable[bytes]) -> None:
+    """Written beside, flushed, renamed; and after an error removed."""
+    beside = path.with_name(path.name + ".tmp")
+    try:
+        with open(beside, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+@objection(
+    "With and without old contents, with errors at the beginning, in the middle and at the end.", ours=ours
+)
 def write_whole(answer: Callable[[Path, Iterator[bytes]], object]) -> None:
     """The pieces in the file, by way of another file; after an error the old contents, and nothing beside."""
     for old, fails_at in ((OLD, None), (None, None), (OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):

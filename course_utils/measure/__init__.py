@@ -13,6 +13,7 @@ from course_utils.measure.memory import (
     resident_bytes,
     saved_bytes,
     saved_bytes_by_part,
+    saved_bytes_over_time,
     storage_bytes,
 )
 from course_utils.measure.on_cpu import cpu_threads

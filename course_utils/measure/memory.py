@@ -86,10 +86,21 @@ def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor
     >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
     256
     """
-    kept = _Held(exclude)
+    return max(saved_bytes_over_time(fn, exclude=exclude))
+
+
+def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> list[int]:
+    """What peak_saved_bytes looks at: 0, and then the bytes that are kept, each time that a storage comes or goes.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> saved_bytes_over_time(lambda: x.exp().exp().sum().backward())
+    [0, 128, 256, 128, 0]
+    """
+    kept, over_time = _Held(exclude), [0]
+    kept.tell = over_time.append
     with _watched(kept.add):
         fn()
-    return kept.peak
+    return over_time
 
 
 class _Watched(partial):
@@ -139,6 +150,7 @@ class _Held:
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
         self.ever = self.now = self.peak = 0
+        self.tell: Callable[[int], object] = lambda now: None
         self._known = weakref.WeakSet(_storages(before))
 
     def add(self, tensor: torch.Tensor, *, was_there: bool = False) -> None:
@@ -151,10 +163,12 @@ class _Held:
             self.ever += storage.nbytes()
             self.now += storage.nbytes()
             self.peak = max(self.peak, self.now)
+            self.tell(self.now)
             weakref.finalize(storage, self._free, storage.nbytes())
 
     def _free(self, nbytes: int) -> None:
         self.now -= nbytes
+        self.tell(self.now)
 
 
 def _unchanged(tensor: torch.Tensor) -> torch.Tensor:

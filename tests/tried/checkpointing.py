@@ -10,6 +10,7 @@ import numpy as np
 
 from course_utils import predict
 from course_utils.checks import checkpointing as check
+from course_utils.checks import whole_file
 from tests.tried import Check, Tried
 
 
@@ -71,7 +72,7 @@ def peak(layers, inputs, block, segment):
 TRIED: dict[Check, Tried] = {
     check.interval: Tried(right=(lambda c, n, days: math.sqrt(172_800 * c * days / n),)),
     check.write_whole: Tried(
-        right=(with_path_methods, partial(write, sync="fdatasync")),
+        right=(with_path_methods, partial(write, sync="fdatasync"), whole_file.ours),
         wrong=(
             (overwrite, "neither all of the old"),
             (partial(write, rename=gone_before_it_is_there), "the old file is gone before"),

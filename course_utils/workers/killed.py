@@ -1,0 +1,57 @@
+"""A process that is killed while it saves, and what can be loaded afterwards."""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_SAVES, _LOOK_S = 100, 0.0005
+# It has the state, and the reader's functions too, and begins at once; before it is killed it does nothing but save.
+_FORKING = multiprocessing.get_context("fork")
+
+
+def left_by_a_kill(
+    save: Callable[[object, Path], object],
+    load: Callable[[Path], object],
+    state: object,
+    *,
+    attempts: int = 9,
+) -> object | None:
+    """What load(path) gives when a process that overwrites a good file by save(state, path) was killed in the midst.
+
+    None if it gives nothing. The process saves again and again; as soon as its folder no longer holds that file
+    alone and at its full length, it is killed with SIGKILL. What was too late is tried once more.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.pt"
+        save(state, path)
+        size = path.stat().st_size
+        _kill_in_a_save(save, state, path, size)
+        if _is_whole(path, size) and attempts > 1:
+            return left_by_a_kill(save, load, state, attempts=attempts - 1)
+        try:
+            return load(path)
+        except Exception:  # what is torn can stop a reader in many ways
+            return None
+
+
+def _kill_in_a_save(save: Callable[[object, Path], object], state: object, path: Path, size: int) -> None:
+    saver = _FORKING.Process(target=_save_again_and_again, args=(save, state, path))
+    saver.start()
+    try:
+        while saver.is_alive() and _is_whole(path, size):
+            time.sleep(_LOOK_S)
+    finally:  # after an interrupt, too
+        saver.kill()
+        saver.join()
+
+
+def _save_again_and_again(save: Callable[[object, Path], object], state: object, path: Path) -> None:
+    for _ in range(_SAVES):
+        save(state, path)
+
+
+def _is_whole(path: Path, size: int) -> bool:
+    return os.listdir(path.parent) == [path.name] and path.stat().st_size == size
