@@ -66,8 +66,9 @@ def _text(value: object) -> str:
         from IPython.lib.pretty import pretty
     except ImportError:
         return repr(value)
-    bundle = getattr(value, "_repr_mimebundle_", None)
-    return bundle()["text/plain"] if bundle else pretty(value)
+    bundle = getattr(value, "_repr_mimebundle_", dict)()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle  # some say something of their data, too
+    return data.get("text/plain") or pretty(value)
 
 
 def stored_text(cell: dict) -> str:
