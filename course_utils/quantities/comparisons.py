@@ -1,61 +1,12 @@
-"""What was counted, what was predicted, what the reader guessed, and how to say it.
-
-A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
-a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
-"""
+"""Ledgers, comparisons, choices and tables: what is shown as rows."""
 
 import html
 import math
-import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Number = int | float
-
-
-@dataclass(frozen=True)
-class Guess:
-    """What was asked, what the reader said, and what was measured: numbers, or words to choose from."""
-
-    asked: str
-    said: Number | str
-    measured: Number | str
-
-    @property
-    def off(self) -> float:
-        """How many times too large or too small; 1 where it is right, infinite where no factor would mend it.
-
-        >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
-        (2.0, 1.0, inf)
-        """
-        ratio = self._ratio
-        return max(ratio, 1 / ratio) if ratio else math.inf
-
-    @property
-    def words(self) -> str:
-        """How far off it was, as the end of a sentence.
-
-        >>> Guess("bytes", 90, 100).words
-        '0.9 times what was measured'
-        """
-        if self.off == 1:
-            return "right"
-        if self.off < 1.005:
-            return "right, but for less than 0.5 %"
-        return (
-            f"{times_text(self._ratio)} what was measured" if self.off < math.inf else "not what was measured"
-        )
-
-    @property
-    def _ratio(self) -> float:
-        """What was said, as a share of what was measured; 0 for none."""
-        if self.said == self.measured:
-            return 1.0
-        try:
-            ratio = self.said / self.measured
-        except (TypeError, ZeroDivisionError, OverflowError):
-            return 0.0
-        return ratio if 0 < ratio < math.inf else 0.0
+from course_utils.quantities.guesses import Guess, brief, is_open, plain, short
+from course_utils.quantities.wording import Number, listed, number_text, with_digits
 
 
 class _Shown:
@@ -137,7 +88,7 @@ class Comparison(_Shown):
         object.__setattr__(self, "unit", units.pop() if units else "")
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
-        if len(self.predicted) > 1 and not isinstance(self.guess, Mapping) and not _is_open(self.guess):
+        if len(self.predicted) > 1 and not isinstance(self.guess, Mapping) and not is_open(self.guess):
             object.__setattr__(self, "guess", {next(iter(self.predicted)): self.guess})
 
     @property
@@ -148,13 +99,13 @@ class Comparison(_Shown):
     @property
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
-        said = ((item, _plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
+        said = ((item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
         return [Guess(item, n, self.measured[item]) for item, n in said if n is not None]
 
     def _by_item(self) -> dict[str, object]:
         """What the reader put in, but for what is open still."""
         by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
-        return {item: guess for item, guess in by_item.items() if not _is_open(guess)}
+        return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
         one = len(self.predicted) == 1
@@ -166,9 +117,9 @@ class Comparison(_Shown):
                 said.append(
                     f"There is nothing called {item!r} to guess here, but {listed(list(self.predicted))}."
                 )
-            elif _plain(guess) is None:
+            elif plain(guess) is None:
                 said.append(
-                    f"A guess is a plain number, without quotes or a unit; {_brief(guess)} is not counted."
+                    f"A guess is a plain number, without quotes or a unit; {brief(guess)} is not counted."
                 )
         return " ".join(said)
 
@@ -178,7 +129,7 @@ class Comparison(_Shown):
         rows = [[self.unit, *asked, "predicted", "measured", "measured / predicted"]]
         for item, p in self.predicted.items():
             m = self.measured[item]
-            guess = [_short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
+            guess = [short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
             shown = (number_text(n, self.digits) for n in (p, m))
             rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
@@ -210,35 +161,15 @@ class Choice(_Shown):
         return [Guess(self.asked, one, self.measured) for one in chosen[:1]]
 
     def _below(self) -> str:
-        if _is_open(self.guess):
+        if is_open(self.guess):
             return ""
         if not self.guesses:
-            return f"Choose one of these, in quotes: {', '.join(self.among)}. {_brief(self.guess)} is not counted."
+            return f"Choose one of these, in quotes: {', '.join(self.among)}. {brief(self.guess)} is not counted."
         return f"Your guess is {self.guesses[0].words}."
 
     def _rows(self) -> list[list[str]]:
         said = [guess.said for guess in self.guesses]
         return [["", *["your guess" for _ in said], "measured"], [self.asked, *said, self.measured]]
-
-
-def _is_open(guess: object) -> bool:
-    """Whether nothing is guessed yet."""
-    return guess is ... or guess is None
-
-
-def _plain(guess: object) -> Number | None:
-    """One of Python's own numbers, or None for what is no real number."""
-    if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
-        return None
-    return int(guess) if isinstance(guess, numbers.Integral) else float(guess)
-
-
-def _brief(guess: object) -> str:
-    return _short(" ".join(repr(guess).split()))
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= 40 else f"{words[:30]} …"
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,135 +190,11 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     if not predicted:
         return "not defined"
     if digits:
-        return _with_digits(measured / predicted, digits)
+        return with_digits(measured / predicted, digits)
     if measured == predicted:
         return "1 exactly"
     off = measured / predicted - 1
     return f"1 {off:+.1e}" if abs(off) < 5e-4 else f"{1 + off:.4g}"
-
-
-def count_text(n: int, of: str) -> str:
-    """So many of something, in full up to a million billions.
-
-    >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
-    ('1 step', '8,192 steps', '1.21e+24 steps')
-    """
-    return f"{n:,} {of}{'s' * (n != 1)}" if n < 10**15 else f"{n:.3g} {of}s"
-
-
-def listed(names: Sequence[object]) -> str:
-    """Names as a sentence has them; nothing for none.
-
-    >>> listed(["model", "step", "data"])
-    'model, step and data'
-    """
-    *first, last = map(str, names or [""])
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def times_text(ratio: Number) -> str:
-    """How many times as much, in three digits or in full.
-
-    >>> times_text(15.77), times_text(13_400_000)
-    ('15.8 times', '13,400,000 times')
-    """
-    return f"{three_digits(ratio)} times"
-
-
-def three_digits(n: Number) -> str:
-    """Three digits, or a whole number in full.
-
-    >>> three_digits(1.2345), three_digits(13_400_000.4)
-    ('1.23', '13,400,000')
-    """
-    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"
-
-
-def number_text(n: Number, digits: int | None = None) -> str:
-    """Counts in full with separators, other numbers to six digits, or to so many and with their zeros.
-
-    >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
-    ('2,415,919,104', '0.0265123', '1.0')
-    """
-    if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:
-        n = int(n)
-    if isinstance(n, int):
-        return f"{n:,}"
-    return _with_digits(n, digits) if digits else f"{n:.6g}"
-
-
-def _with_digits(n: Number, digits: int) -> str:
-    return f"{n:#.{digits}g}".removesuffix(".")
-
-
-def bytes_text(n: Number) -> str:
-    """A number of bytes in full, in binary units and in decimal ones.
-
-    >>> bytes_text(2304 * 2**20)
-    '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
-    """
-    if abs(n) < 1000:
-        return f"{number_text(n)} bytes"
-    return f"{number_text(n)} bytes = {_scaled(n, 1024, _BINARY)}B = {_scaled(n, 1000, _DECIMAL)}B"
-
-
-def decimal_bytes_text(n: Number) -> str:
-    """A number of bytes in decimal units alone, as data sheets have them.
-
-    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
-    ('80 GB', '96 bytes')
-    """
-    return bytes_text(n).split(" = ")[-1]
-
-
-def flops_text(n: Number) -> str:
-    """A count of floating-point operations.
-
-    >>> flops_text(33_554_432)
-    '33.6 MFLOPs'
-    """
-    return f"{_scaled(n, 1000, _DECIMAL)}FLOPs"
-
-
-def rate_text(per_sec: Number, of: str = "FLOP") -> str:
-    """A rate.
-
-    >>> rate_text(989.5e12), rate_text(3.35e12, "B")
-    ('990 TFLOP/s', '3.35 TB/s')
-    """
-    return f"{_scaled(per_sec, 1000, _DECIMAL)}{of}/s"
-
-
-def seconds_text(seconds: Number) -> str:
-    """A time, from nanoseconds to years, in the unit a person would use.
-
-    >>> seconds_text(0.00123), seconds_text(12_435_328)
-    ('1.23 ms', '144 days')
-    """
-    for smallest, size, unit in _TIMES:
-        if abs(seconds) >= 0.9995 * smallest:
-            return f"{three_digits(seconds / size)} {unit}"
-    return f"{three_digits(seconds * 1e9)} ns"
-
-
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
-_DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
-_TIMES = (  # from this many seconds on, in units of so many seconds
-    (2 * 365.25 * 86400, 365.25 * 86400, "years"),
-    (2 * 86400, 86400, "days"),
-    (2 * 3600, 3600, "hours"),
-    (2 * 60, 60, "minutes"),
-    (1, 1, "s"),
-    (1e-3, 1e-3, "ms"),
-    (1e-6, 1e-6, "µs"),
-)
-
-
-def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
-    power = 0
-    while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
-        power += 1
-    return f"{three_digits(n / base**power)} {prefixes[power]}"
 
 
 def _text_table(rows: list[list[str]]) -> str:

@@ -1,0 +1,130 @@
+"""How a number is said: with its unit, in full or in three digits."""
+
+from collections.abc import Sequence
+
+Number = int | float
+
+
+def count_text(n: int, of: str) -> str:
+    """So many of something, in full up to a million billions.
+
+    >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
+    ('1 step', '8,192 steps', '1.21e+24 steps')
+    """
+    return f"{n:,} {of}{'s' * (n != 1)}" if n < 10**15 else f"{n:.3g} {of}s"
+
+
+def listed(names: Sequence[object]) -> str:
+    """Names as a sentence has them; nothing for none.
+
+    >>> listed(["model", "step", "data"])
+    'model, step and data'
+    """
+    *first, last = map(str, names or [""])
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def times_text(ratio: Number) -> str:
+    """How many times as much, in three digits or in full.
+
+    >>> times_text(15.77), times_text(13_400_000)
+    ('15.8 times', '13,400,000 times')
+    """
+    return f"{three_digits(ratio)} times"
+
+
+def three_digits(n: Number) -> str:
+    """Three digits, or a whole number in full.
+
+    >>> three_digits(1.2345), three_digits(13_400_000.4)
+    ('1.23', '13,400,000')
+    """
+    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"
+
+
+def number_text(n: Number, digits: int | None = None) -> str:
+    """Counts in full with separators, other numbers to six digits, or to so many and with their zeros.
+
+    >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
+    ('2,415,919,104', '0.0265123', '1.0')
+    """
+    if isinstance(n, float) and n.is_integer() and abs(n) < 1e15:
+        n = int(n)
+    if isinstance(n, int):
+        return f"{n:,}"
+    return with_digits(n, digits) if digits else f"{n:.6g}"
+
+
+def with_digits(n: Number, digits: int) -> str:
+    """With so many digits, and with their zeros."""
+    return f"{n:#.{digits}g}".removesuffix(".")
+
+
+def bytes_text(n: Number) -> str:
+    """A number of bytes in full, in binary units and in decimal ones.
+
+    >>> bytes_text(2304 * 2**20)
+    '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'
+    """
+    if abs(n) < 1000:
+        return f"{number_text(n)} bytes"
+    return f"{number_text(n)} bytes = {_scaled(n, 1024, _BINARY)}B = {_scaled(n, 1000, _DECIMAL)}B"
+
+
+def decimal_bytes_text(n: Number) -> str:
+    """A number of bytes in decimal units alone, as data sheets have them.
+
+    >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
+    ('80 GB', '96 bytes')
+    """
+    return bytes_text(n).split(" = ")[-1]
+
+
+def flops_text(n: Number) -> str:
+    """A count of floating-point operations.
+
+    >>> flops_text(33_554_432)
+    '33.6 MFLOPs'
+    """
+    return f"{_scaled(n, 1000, _DECIMAL)}FLOPs"
+
+
+def rate_text(per_sec: Number, of: str = "FLOP") -> str:
+    """A rate.
+
+    >>> rate_text(989.5e12), rate_text(3.35e12, "B")
+    ('990 TFLOP/s', '3.35 TB/s')
+    """
+    return f"{_scaled(per_sec, 1000, _DECIMAL)}{of}/s"
+
+
+def seconds_text(seconds: Number) -> str:
+    """A time, from nanoseconds to years, in the unit a person would use.
+
+    >>> seconds_text(0.00123), seconds_text(12_435_328)
+    ('1.23 ms', '144 days')
+    """
+    for smallest, size, unit in _TIMES:
+        if abs(seconds) >= 0.9995 * smallest:
+            return f"{three_digits(seconds / size)} {unit}"
+    return f"{three_digits(seconds * 1e9)} ns"
+
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
+_DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_TIMES = (  # from this many seconds on, in units of so many seconds
+    (2 * 365.25 * 86400, 365.25 * 86400, "years"),
+    (2 * 86400, 86400, "days"),
+    (2 * 3600, 3600, "hours"),
+    (2 * 60, 60, "minutes"),
+    (1, 1, "s"),
+    (1e-3, 1e-3, "ms"),
+    (1e-6, 1e-6, "µs"),
+)
+
+
+def _scaled(n: Number, base: int, prefixes: tuple[str, ...]) -> str:
+    power = 0
+    while abs(n / base**power) >= base - 0.5 and power < len(prefixes) - 1:
+        power += 1
+    return f"{three_digits(n / base**power)} {prefixes[power]}"
