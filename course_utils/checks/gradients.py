@@ -8,7 +8,7 @@ from einops import einsum
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
-from course_utils import measure, models, predict
+from course_utils import predict
 from course_utils.checks.judging import Answers, function, outcome, value
 
 
@@ -156,45 +156,43 @@ class _Network(torch.nn.Sequential):
 
 
 def _networks_and_data() -> list[tuple[torch.nn.Module, torch.Tensor]]:
-    rows, options = torch.arange(96.0).view(12, 8), {"biases": False, "generator": torch.Generator()}
-    first, second = models.Linear(8, 6, **options), models.Linear(6, 2, **options)
-    networks = [(torch.nn.ReLU(), rows), (torch.nn.GELU(), rows), (torch.nn.ReLU(), rows[:4])]
-    own = _Network(
-        torch.nn.Linear(8, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2)
-    )  # reads its matrix by way of a view
-    return [*((_Network(first, between, second), data) for between, data in networks), (own, rows)]
+    rows, nn = torch.arange(96.0).view(12, 8), torch.nn
+    cases = [(nn.ReLU(), False, rows), (nn.GELU(), False, rows), (nn.ReLU(), True, rows[:4])]
+    return [
+        (_Network(nn.Linear(8, 6, bias=biases), between, nn.Linear(6, 2, bias=biases)), data)
+        for between, biases, data in cases
+    ]
 
 
 @function(_networks_and_data)
 def counted_bytes(model: torch.nn.Module, data: torch.Tensor) -> Answers:
     """Bytes that autograd keeps of model(data): of distinct storages, whole, without the parameters."""
-    right = measure.saved_bytes(lambda: model(data), exclude=model.parameters())
-    yield right, "Four networks, with tensors that are kept twice, views, and a slice of a larger storage."
     seen: list[torch.Tensor] = []
     with saved_tensors_hooks(lambda tensor: seen.append(tensor) or tensor, lambda tensor: tensor):
         model(data)
-    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
-    others = [t for t in seen if t.untyped_storage().data_ptr() not in own]
-    once = {t.untyped_storage().data_ptr(): t for t in others}.values()
+    own = {_address(p): 0 for p in model.parameters()}
+    others = [tensor for tensor in seen if _address(tensor) not in own]
+    once = {_address(tensor): tensor for tensor in others}.values()
+    right = sum(map(_whole, once))
+    yield right, "Three networks, with tensors that are kept twice, views, and a slice of a larger storage."
     yield sum(map(_whole, seen)), "Count each storage once, and leave out those of model.parameters()."
-    yield (
-        sum(map(_whole, others)),
-        "A tensor that two operations keep is in memory once: count each storage once.",
+    twice = "A tensor that two operations keep is in memory once: count each storage once."
+    yield sum(map(_whole, others)), twice
+    with_own = {_address(tensor): _whole(tensor) for tensor in seen}
+    theirs = (
+        "The parameters are in memory anyway: leave out their storages, of which only views are kept here."
     )
-    with_own = {t.untyped_storage().data_ptr(): _whole(t) for t in seen}
-    yield sum(with_own.values()), "The parameters are in memory anyway: leave out their storages."
+    yield sum(with_own.values()), theirs
     yield sum(t.nbytes for t in once), "A slice keeps its whole storage: ask untyped_storage().nbytes()."
-    of_views = {
-        t.untyped_storage().data_ptr(): _whole(t) for t in seen if not isinstance(t, torch.nn.Parameter)
-    }
-    yield (
-        sum(of_views.values()),
-        "A view of a parameter is no Parameter, but has its storage: compare data_ptr() of the storages.",
-    )
     yield right // 4, "That is the number of numbers; fp32 takes 4 bytes each."
     yield len(once), "That is how many storages there are; their bytes are wanted."
-    yield right - _whole(data), "The first layer's input is kept, too, whether or not it requires a gradient."
+    needed = "The first layer's input is kept, too, whether or not it requires a gradient."
+    yield right - _whole(data), needed
     yield 0, "Nothing was seen: run model(data) inside the with."
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _whole(tensor: torch.Tensor) -> int:
