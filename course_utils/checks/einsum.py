@@ -1,24 +1,28 @@
 """The exercises of notebook 03."""
 
-import itertools
 import math
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import einops
 import jaxtyping
 import torch
 from beartype import beartype
 from einops import rearrange
 
-from course_utils import einsums, predict
+from course_utils import predict
 from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome, value
 from course_utils.checks.judging.agreement import near
-from course_utils.checks.judging.exercises import NotAttemptedError
 from course_utils.checks.judging.sentences import advice_on_kind, name_of, shown, stopped
-from course_utils.einsums import Einsum
-from course_utils.quantities import listed
+from course_utils.checks.six_patterns import patterns
+
+__all__ = [
+    "columns_of_head",
+    "grouped_attention",
+    "guarded",
+    "low_rank_flops",
+    "merged",
+    "patches",
+    "patterns",
+]
 
 
 @objection(
@@ -92,120 +96,6 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
         outcome(lambda: x[..., int(head) * x.shape[-1] / heads :]),
         "Whole numbers are wanted: // instead of /.",
     )
-
-
-@dataclass(frozen=True)
-class _Product:
-    """What one pattern is to give: the shapes that come in, and the result by another route."""
-
-    pattern: str
-    shapes: tuple[tuple[int, ...], ...]
-    oracle: Callable[..., torch.Tensor]
-
-
-PRODUCTS = {
-    "sum": _Product("batch token width -> batch", ((2, 3, 4),), lambda a: a.sum((1, 2))),
-    "transpose": _Product(
-        "batch token width -> batch width token", ((2, 3, 4),), lambda a: a.transpose(1, 2)
-    ),
-    "dot": _Product(
-        "place, place ->", ((3,), (3,)), lambda u, v: sum(x * y for x, y in zip(u, v, strict=True))
-    ),
-    "outer": _Product(
-        "row, column -> row column", ((3,), (5,)), lambda u, v: torch.stack([x * v for x in u])
-    ),
-    "scores": _Product(
-        "batch head query d, batch head key d -> batch head query key",
-        ((2, 3, 4, 6), (2, 3, 5, 6)),
-        lambda q, k: torch.stack([(q[..., i, None, :] * k).sum(-1) for i in range(4)], dim=-2),
-    ),
-    "mix": _Product(
-        "batch head query key, batch head key d -> batch head query d",
-        ((2, 3, 4, 5), (2, 3, 5, 6)),
-        lambda w, v: torch.stack([(w[..., i, :, None] * v).sum(-2) for i in range(4)], dim=-2),
-    ),
-}
-
-
-def _read_patterns(answer: object) -> object:
-    """Ours, if all six are right; what is wrong with the first one that is not."""
-    wanted = f"A dict of patterns is wanted, with the names {listed(list(PRODUCTS))}"
-    if not isinstance(answer, dict):
-        raise NotYetError(f"{wanted}; {shown(answer)} is none.")
-    if set(answer) != set(PRODUCTS):
-        raise NotYetError(f"{wanted}, and no others.")
-    opened = [name for name in PRODUCTS if answer[name] is ...]
-    if len(opened) == len(PRODUCTS):
-        raise NotAttemptedError
-    for name, product in PRODUCTS.items():
-        if name not in opened and (wrong := _objection_to(product, answer[name])):
-            raise NotYetError(f"{name}: {wrong}")
-    if opened:
-        raise NotYetError(f"What you wrote is right. Still open: {listed(opened)}.")
-    return OURS
-
-
-OURS = {name: product.pattern for name, product in PRODUCTS.items()}
-
-
-@value(wanted="a pattern for each of the six", read=_read_patterns)
-def patterns() -> Answers:
-    """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
-    yield dict(OURS), "All six agree with sums and products that were written out."
-
-
-def _objection_to(product: _Product, pattern: object) -> str:
-    """What is wrong with a pattern, or nothing."""
-    if not isinstance(pattern, str):
-        return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
-    try:
-        came = einsums.parsed(pattern)
-    except ValueError as error:
-        words = re.sub(r"If every letter.*", "Put spaces between the names, as in 'b d, d k'.", str(error))
-        twice = "Two dimensions need two names." if "twice" in words else ""
-        return f"{words} {twice}".strip()
-    ranks, expected = [len(shape) for shape in product.shapes], einsums.parsed(product.pattern)
-    if [len(names) for names in came.operands] != ranks:
-        return f"in front of the arrow, {shown(pattern)} should name {_counted(ranks)}."
-    draw = torch.Generator().manual_seed(3)
-    tensors = [torch.randn(shape, generator=draw, dtype=torch.float64) for shape in product.shapes]
-    result, error = call(einops.einsum, *tensors, pattern)
-    if not error and near(result, product.oracle(*tensors), 1e-9):
-        return ""
-    if advice := next(_other_products(came, expected), ""):
-        return f"{shown(pattern)} is another product. {advice}"
-    *_, last = str(error).strip().splitlines()
-    return f"einops says: {last.strip().rstrip('.')}."
-
-
-def _counted(ranks: list[int]) -> str:
-    """How many dimensions each operand has.
-
-    >>> _counted([4, 4]), _counted([3])
-    ('4 dimensions, then 4', '3 dimensions')
-    """
-    first, *rest = ranks
-    return ", then ".join([f"{first} dimension{'s' * (first > 1)}", *map(str, rest)])
-
-
-def _other_products(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """What makes another product of it, by the names that are meant."""
-    meant = list(itertools.chain(*expected.operands))
-    pairs = list(zip(meant, itertools.chain(*came.operands), strict=True))
-    for (one, ours), (other, theirs) in itertools.combinations(pairs, 2):
-        if one != other and ours == theirs:
-            yield f"{one.capitalize()} and {other} are two dimensions, and you call both {ours}: give them two names."
-        if one == other and ours != theirs:
-            yield f"The {one} is one and the same on both sides of the comma: give it one name."
-    called = dict(pairs)
-    for name, ours in called.items():
-        if name in expected.output and ours not in came.output:
-            yield f"What the result lacks is summed: keep {ours}."
-        if name not in expected.output and ours in came.output:
-            yield f"A name that is kept is not summed: leave {ours} out of the result."
-    order = [called[name] for name in expected.output]
-    if list(came.output) != order:
-        yield f"The result's order is {' '.join(order)}."
 
 
 @value(wanted="the FLOPs of the whole einsum, in its cheapest order")
