@@ -31,7 +31,7 @@ STATES = 300
 # On a laptop's screen, 1366 × 768 with the file browser open; tests/test_browser_access.py measures all but the first.
 LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
-    "float": 105, "stride": 151, "einsum": 199, "matmul": 191, "gradient": 169,
+    "float": 121, "stride": 151, "einsum": 199, "matmul": 191, "gradient": 169,
     "optimizer": 164, "memory": 213, "precision": 134, "crash": 106, "recompute": 168,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))

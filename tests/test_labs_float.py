@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import floats, labs
+from course_utils import blocks, floats, labs
 from course_utils.labs.float.asked import PRESETS, Cast, flipped
 from course_utils.labs.float.picture import view
 from tests.labs import run, text_of
@@ -69,6 +69,35 @@ def test_numbers_are_taken_as_people_write_them_and_exactly_and_what_is_none_get
             Cast(number=f" {words}")
     with pytest.raises(ValueError, match=r"That is 61 characters long; 60 are enough for any number here\."):
         Cast(number="9" * 61)
+
+
+def test_the_table_says_what_a_block_keeps_whose_largest_number_it_is():
+    _, *rows = view(Cast(number="500"), None).table
+    assert [row[0] for row in rows] == ["MXFP8", "MXFP4", "NVFP4"]
+    assert rows[0] == ("MXFP8", "32 of E4M3", "2^0", "448", f"{2**-10:.3g}", "8.25")
+    assert rows[1] == ("MXFP4", "32 of E2M1", "2^6", "384", f"{64 / 4:.3g}", "4.25")
+    assert rows[2] == (
+        "NVFP4",
+        "16 of E2M1",
+        f"448 × {500 / 2688:.3g} of the tensor",
+        "500",
+        f"{500 / 24:.3g}",
+        "4.5",
+    )
+    for words in ("0", "inf", "nan", "1e-60", "1e60"):  # 1e-60 is 0 in fp32
+        assert view(Cast(number=words), None).table == []
+
+
+@settings(max_examples=25)
+@given(st.floats(2**-100, 2**100, width=32))
+def test_the_table_keeps_of_a_number_what_the_block_formats_do(x):
+    rows = {row[0]: row for row in view(Cast(number=repr(x)), None).table[1:]}
+    for name, f in blocks.BLOCK_FORMATS.items():
+        (kept,) = blocks.stored([x], name)
+        assert float(rows[f.label][3]) == pytest.approx(kept, rel=1e-6)
+        lost = float(rows[f.label][4])
+        beside = [blocks.stored([x, lost * share], name)[1] for share in (0.99, 1.01)]
+        assert beside[0] == 0 < beside[1]
 
 
 # Bits that are clicked.

@@ -3,14 +3,27 @@
 import functools
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 
 from course_utils import floats
-from course_utils.checks.judging import Answers, NotYetError, call, function, objection, value
-from course_utils.checks.judging.agreement import is_number, plain
-from course_utils.checks.judging.sentences import NO_NUMBER, advice_on_kind, name_of, shown, stopped
+from course_utils.checks.judging import Answers, NotYetError, function, value
+from course_utils.checks.judging.agreement import plain
+from course_utils.checks.judging.sentences import shown
+from course_utils.checks.scales import scale_for_e4m3, shared_scale
+
+__all__ = [
+    "bf16_by_integers",
+    "block_gib",
+    "by_formula",
+    "decoded",
+    "edge",
+    "ends",
+    "scale_for_e4m3",
+    "shared_scale",
+]
+__all__ += ["spelled", "stall"]
 
 
 def _bits(answer: object) -> str:
@@ -222,60 +235,6 @@ def _rounded(x: float, fraction_bits: int) -> float:
     return round(x / spacing) * spacing
 
 
-@objection("The largest magnitude lands on 448, so nothing overflows and no exponent is wasted.")
-def scale_for_e4m3(answer: Callable[[torch.Tensor], object]) -> None:
-    """A reader's scale for a tensor, by what E4M3 makes of the scaled tensor."""
-    for name, x in _tensors():
-        scale, error = call(answer, x)
-        said = f"{name_of(answer)} {stopped(answer, error)}" if error else _beside_the_limit(x, scale)
-        if said:
-            advice = f" {ZEROS}" if error and not x.any() else ""
-            raise NotYetError(f"On {name}, {said}{advice}")
-
-
-def _tensors() -> Iterator[tuple[str, torch.Tensor]]:
-    normal = torch.randn(4096, generator=torch.Generator().manual_seed(0))
-    yield "small gradients (normal, 1e-3)", normal * 1e-3
-    yield "large activations (normal, 1e4)", normal * 1e4
-    yield "one huge negative outlier", torch.cat([normal, torch.tensor([-5000.0])])
-    yield "a tensor of zeros", torch.zeros(8)
-
-
-ZEROS = "A tensor of zeros needs a scale too: any number that can be divided by again."
-OTHER_LIMITS = {
-    240: "That is the limit of another E4M3, which has infinities.",
-    256: "That is a power of two, and not the largest number.",
-    57_344: "That is E5M2's limit.",
-    65_504: "That is fp16's limit.",
-}
-
-
-def _beside_the_limit(x: torch.Tensor, came: object) -> str:
-    """Why it is no scale, or where the largest magnitude lands, if not on 448; or nothing."""
-    largest, scale = x.double().abs().max().item(), plain(came)
-    if not is_number(scale):
-        return f"it gave {shown(came)}. {advice_on_kind(came, 1.0)}"
-    if scale == 0 or not abs(scale) < 1e300:
-        no_number = NO_NUMBER if scale != scale else "Nothing can be divided by it again."
-        return f"the scale is {shown(scale)}. {no_number if largest else ZEROS}"
-    if scale < 0:
-        return f"the scale is {scale:.4g}, and turns every sign. Take the largest magnitude."
-    if math.isclose(scale, largest / 448, rel_tol=1e-6):
-        return "that is the inverse: the number to divide by. What is wanted is the number to multiply by."
-    scaled = largest * scale
-    for limit, words in OTHER_LIMITS.items():
-        if math.isclose(scaled, limit, rel_tol=1e-6):
-            return f"the largest scaled magnitude is {limit:,}. {words} E4M3 goes to 448."
-    if scaled == 0 or 447 <= scaled <= 448 * (1 + 1e-6):
-        return ""
-    advice = ", beyond E4M3's 448. Is it the largest magnitude that you took?"
-    if scaled <= 464 * (1 + 1e-6):
-        advice = ". Up to 464 it would round to 448, and no further off than that; but the largest number is 448, and nothing is gained beyond it."
-    if scaled < 447:
-        advice = ": there is room up to 448, and the small values need it."
-    return f"the largest scaled magnitude is {scaled:.4g}{advice}"
-
-
 class Pattern(int):
     """An integer that shows itself in hexadecimal."""
 
@@ -321,42 +280,3 @@ def bf16_by_integers(bits: int) -> Answers:
     yield cut, "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest."
     yield (bits + 0x8000) >> 16, "That sends every tie up. A tie goes to the pattern that ends in 0."
     yield (bits + 0x7FFF) >> 16, "That sends every tie down. A tie goes to the pattern that ends in 0."
-
-
-def _blocks() -> Iterator[tuple[list[float]]]:
-    """A power of two, one that is none, one below zero, small ones, and 32 that were drawn."""
-    draw = random.Random(0)
-    yield from (([256.0, 1.0],), ([1.0, 3.0, 0.1],), ([-500.0, 7.0],), ([3e-8, 1e-9],))
-    yield ([draw.gauss(0, 1e-3) for _ in range(32)],)
-
-
-@function(_blocks)
-def shared_scale(block: list[float]) -> Answers:
-    """A reader's scale(block): the power of two that OCP's rule gives a block of E4M3."""
-    largest = max(map(abs, block))
-    power = -127
-    while 2.0 ** (power + 1) <= largest:
-        power += 1
-    yield (
-        2.0 ** (power - 8),
-        "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin.",
-    )
-    yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
-    yield (
-        2.0**power,
-        "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8.",
-    )
-    up = largest > 2.0**power
-    yield (
-        2.0 ** (power + up - 8),
-        "OCP's rule rounds the exponent down. Yours loses none of the largest, and a bit of all others.",
-    )
-    yield (
-        2.0 ** (8 - power),
-        "That is the inverse: what to multiply by. The stored scale is what the elements are multiplied by.",
-    )
-    highest = max(block)
-    yield (
-        2.0 ** (math.floor(math.log2(highest)) - 8),
-        "Take the largest magnitude: a block's largest number may be below zero.",
-    )

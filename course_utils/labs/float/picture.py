@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from course_utils import floats
+from course_utils import blocks, floats
 from course_utils.labs.draw.lettering import fitted, key, width_of
 from course_utils.labs.draw.svg import button, picture, rect, text
 from course_utils.labs.float.asked import Cast, Stored
@@ -29,7 +29,7 @@ def view(cast: Cast, found: None) -> View:
         else:
             words = f"{name} has no NaN: all {2 ** floats.FORMATS[fmt].bits} patterns are numbers"
             drawn.append(text(LEFT, y + 15, words, class_="alarm"))
-    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast))
+    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast), _in_a_block(cast))
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
@@ -68,6 +68,33 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 
 
 # In words.
+
+COLUMNS = (
+    "if it is its block's largest",
+    "a block",
+    "the block's scale",
+    "this number becomes",
+    "up to this becomes 0",
+    "bits a number",
+)
+
+
+def _in_a_block(cast: Cast) -> list[tuple[str, ...]]:
+    """What block formats keep of the number, and what of smaller ones beside it, where it is the largest; of 0 nothing."""
+    x = cast.stored["fp32"].value  # which a block's numbers come in
+    if not math.isfinite(x) or not x:
+        return []
+    rows = []
+    for fmt, f in blocks.BLOCK_FORMATS.items():
+        whole = blocks.tensor_scale([x], fmt)
+        scale, (kept,) = blocks.block_scale([x], fmt, whole), blocks.stored([x], fmt)
+        lost = floats.FORMATS[f.element].smallest_subnormal / 2 * scale * whole
+        said = (
+            f"2^{math.frexp(scale)[1] - 1}" if f.scale == "e8m0" else f"{scale:g} × {whole:.3g} of the tensor"
+        )
+        size = f"{f.numbers} of {NAMES[f.element]}"
+        rows.append((f.label, size, said, f"{kept:.7g}", f"{lost:.3g}", f"{f.bits_per_number:g}"))
+    return [COLUMNS, *rows]
 
 
 def _meaning(cast: Cast) -> str:
