@@ -86,7 +86,7 @@ def test_a_guess_that_is_no_number_is_told_so_and_stops_nothing(guess):
 def test_however_far_off_a_guess_is_there_are_words_for_it(said, measured):
     guess = Guess("a", said, measured)
     assert guess.off >= 1
-    assert guess.words
+    assert 0 < len(guess.words) < 60
     assert guess.off == 1 or said != measured
 
 
