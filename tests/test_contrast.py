@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from course_utils import floats, labs
 from course_utils.checks.judging.verdict import COLOUR
@@ -115,14 +117,22 @@ def test_a_verdicts_edge_stands_out_on_both_pages():
         assert [word for word, colour in COLOUR.items() if contrast(colour, page["page"]) < 3] == []
 
 
-def test_words_and_lines_of_figures_stand_out_from_white():
+def behind(text: Text, axes: Axes) -> str:
+    """The colour that a text of a figure stands on: of the last patch below its place, or the page's white."""
+    x, y = text.get_transform().transform(text.get_unitless_position())
+    below = [patch for patch in axes.patches if patch.get_window_extent().contains(x, y)]
+    return to_hex(below[-1].get_facecolor()) if below and below[-1].get_facecolor()[3] == 1 else "#ffffff"
+
+
+def test_words_and_lines_of_figures_stand_out_from_what_is_behind_them():
     drawn = {name: figure for name, figure in vars(test_figures).items() if isinstance(figure, Figure)}
     drawn |= {"formats": reach_and_step(floats.FORMATS)}
     assert len(drawn) > 10
     for name, figure in drawn.items():
-        (axes,) = figure.axes
-        for text in axes.texts:
-            assert contrast(to_hex(text.get_color()), "#ffffff") >= 4.5, (name, text.get_text())
-        for line in axes.get_lines():
-            shown = over(to_hex(line.get_color()), "#ffffff", line.get_alpha() or 1)
-            assert contrast(shown, "#ffffff") >= 3, name
+        for axes in figure.axes:
+            for text in axes.texts:
+                ratio = contrast(to_hex(text.get_color()), behind(text, axes))
+                assert ratio >= 4.5, (name, text.get_text(), ratio)
+            for line in (line for line in axes.get_lines() if line.get_gid() != "grid"):
+                shown = over(to_hex(line.get_color()), "#ffffff", line.get_alpha() or 1)
+                assert contrast(shown, "#ffffff") >= 3, name

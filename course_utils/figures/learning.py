@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
+from course_utils.figures.style import (
+    COLOURS,
+    axes_with,
+    ink,
+    key,
+    label,
+    level,
+    measured_dots,
+    predicted_line,
+)
 from course_utils.quantities import Number, seconds_text
 
 Point = tuple[Number, Number]
@@ -31,12 +40,12 @@ def ravine(paths: Mapping[str, Sequence[Point]], contours: Sequence[Sequence[Poi
     """The places that each optimizer came to, over lines of equal loss; the minimum is at 0."""
     with axes_with(title, "along the ravine; the minimum is at 0", "across it") as axes:
         for line in contours:
-            axes.plot(*zip(*line, strict=True), color="#b9c0c6", linewidth=1)
+            axes.plot(*zip(*line, strict=True), color="#b9c0c6", linewidth=1, gid="grid")
         for row, (name, places) in enumerate(reversed(paths.items())):
             colour = COLOURS[name.lower()]
             axes.plot(*zip(*places, strict=True), "o-", color=colour, linewidth=1.5, markersize=4)
             words, place = f"{name}, {len(places) - 1} steps", (0.98, 0.03 + 0.07 * row)
-            axes.text(*place, words, color=colour, weight="bold", ha="right", transform=axes.transAxes)
+            axes.text(*place, words, color=ink(colour), weight="bold", ha="right", transform=axes.transAxes)
         axes.plot(0, 0, "+", color=COLOURS["limit"], markersize=16, markeredgewidth=3)
         label(axes, "start", *places[0], COLOURS["limit"], (-8, 6), ha="right")
         axes.set(xlim=(-1.75, 0.75), ylim=(-1.25, 1.25))
@@ -59,7 +68,7 @@ def race(losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
             height = max(lowest, (math.log10(line[-1]) - low) / (high - low) - 0.01)  # words need room
             words, lowest = f"{name}: {line[-1]:.1g}", height + 0.055
             place = {"weight": "bold", "transform": axes.transAxes}
-            axes.text(0.76, height, words, color=COLOURS[name.lower()], **place)
+            axes.text(0.76, height, words, color=ink(COLOURS[name.lower()]), **place)
     return axes.figure
 
 

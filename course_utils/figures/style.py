@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import open_file_cm
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
@@ -104,6 +105,11 @@ def level(
     """A dotted line at a height, and words on it."""
     axes.axhline(y, color=COLOURS[meaning], linestyle=":")
     label(axes, words, x, y, COLOURS[meaning], offset)
+
+
+def ink(colour: str) -> str:
+    """The same colour, dark enough for words on white."""
+    return to_hex([0.7 * part for part in to_rgb(colour)])
 
 
 def label(
