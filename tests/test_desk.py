@@ -564,7 +564,13 @@ def test_the_page_says_whether_guesses_get_better():
     assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
-    assert estimates.summary([wrong]) == "1 guess: 0 right, most of them wrong"
+    nearly = Guess("e", 0.333, 1 / 3)  # what a notebook calls right, the page does
+    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
+    assert [estimates.summary([one]) for one in (nearly, near, wrong)] == [
+        "1 guess: right",
+        "1 guess: within 2 times",
+        "1 guess: wrong",
+    ]
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"

@@ -15,13 +15,15 @@ ENOUGH = 8  # guesses, before the first half is compared with the second
 def summary(guesses: Sequence[Guess]) -> str:
     """Of some guesses, how near they came.
 
-    >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)])
-    '3 guesses: 1 right, half of them within 3 times'
+    >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
+    ('3 guesses: 1 right, half of them within 3 times', '1 guess: within 3 times')
     """
     if not guesses:
         return ""
-    right = sum(guess.off == 1 for guess in guesses)
-    return f"{len(guesses)} guess{'es' * (len(guesses) > 1)}: {right} right, {_half(guesses)}"
+    if len(guesses) == 1:
+        return f"1 guess: {_how_far(guesses[0])}"
+    right = sum(guess.is_right for guess in guesses)
+    return f"{len(guesses)} guesses: {right} right, {_half(guesses)}"
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
@@ -77,10 +79,14 @@ def _trend(guesses: Sequence[Guess]) -> str:
 
 
 def _half(guesses: Sequence[Guess]) -> str:
-    off = median_low(guess.off for guess in guesses)
-    if off < 1.005:
-        return "half of them right"
-    return f"half of them within {times_text(off)}" if off < math.inf else "most of them wrong"
+    middle = sorted(guesses, key=lambda guess: guess.off)[(len(guesses) - 1) // 2]
+    return f"{'half' if middle.off < math.inf else 'most'} of them {_how_far(middle)}"
+
+
+def _how_far(guess: Guess) -> str:
+    if guess.is_right:
+        return "right"
+    return f"within {times_text(guess.off)}" if guess.off < math.inf else "wrong"
 
 
 def _half_line(offs: Sequence[float], x: float, width: float) -> str:

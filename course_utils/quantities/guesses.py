@@ -26,6 +26,15 @@ class Guess:
         return max(ratio, 1 / ratio) if ratio else math.inf
 
     @property
+    def is_right(self) -> bool:
+        """Whether it is off by less than 0.5 %.
+
+        >>> Guess("share", 0.333, 1 / 3).is_right
+        True
+        """
+        return self.off < 1.005
+
+    @property
     def words(self) -> str:
         """How far off it was, as the end of a sentence.
 
@@ -34,7 +43,7 @@ class Guess:
         """
         if self.off == 1:
             return "right"
-        if self.off < 1.005:
+        if self.is_right:
             return "right, but for less than 0.5 %"
         return (
             f"{times_text(self._ratio)} what was measured" if self.off < math.inf else "not what was measured"
@@ -58,10 +67,14 @@ def is_open(guess: object) -> bool:
 
 
 def plain(guess: object) -> Number | None:
-    """One of Python's own numbers, or None for what is no real number."""
+    """One of Python's own numbers, or None for what is no real number; infinite beyond every float, as it is shown."""
     if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
         return None
-    return int(guess) if isinstance(guess, numbers.Integral) else float(guess)
+    try:
+        rounded = float(guess)
+    except OverflowError:
+        return math.inf if guess > 0 else -math.inf
+    return int(guess) if isinstance(guess, numbers.Integral) else rounded
 
 
 def brief(guess: object) -> str:

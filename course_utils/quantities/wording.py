@@ -34,12 +34,12 @@ def times_text(ratio: Number) -> str:
 
 
 def three_digits(n: Number) -> str:
-    """Three digits, or a whole number in full.
+    """Three digits, or a whole number in full, up to a million billions.
 
-    >>> three_digits(1.2345), three_digits(13_400_000.4)
-    ('1.23', '13,400,000')
+    >>> three_digits(1.2345), three_digits(13_400_000.4), three_digits(2e300)
+    ('1.23', '13,400,000', '2e+300')
     """
-    return f"{n:,.0f}" if abs(n) >= 99.95 else f"{n:.3g}"
+    return f"{n:,.0f}" if 99.95 <= abs(n) < 10**15 else f"{n:.3g}"
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
