@@ -513,6 +513,7 @@ def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
         module, function = each.check.split(".")
         assert f"import {module} as check" in known.imports
         assert known.call.startswith(f"check.{function}(")
+        assert known.judge(...).exercise == function, "the record knows a turn by it"
         by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
         assert source({"source": by_id[each.cells[1]]}) == known.stub
     assert len({each.check for _, each in found}) == len(found)
@@ -589,6 +590,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     noting.note_what_is_shown()
     cells = ["from course_utils.checks import flops as check", "check.days(...)", "check.days(11.4)"]
     cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "ours = check.days(11.4).or_ours"]
+    cells += ["check.days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.days(1)", "none"]
     cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
     cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, "check = 3\n3", GUESSED, "1 / 0"]
     with redirect_stdout(io.StringIO()) as said:
@@ -597,7 +599,8 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     assert "Not yet. 11.4" in said.getvalue()
     assert "Right. 6 × 174.6e9" in said.getvalue()
     is_noted = on_a_desk and cell_id
-    noted = {"flops.days": record.Done(tries=3, first_right=date.today().isoformat())}
+    today = date.today().isoformat()
+    noted = {"flops.days": record.Done(5, today), "flops.cheaper_order": record.Done(1, today)}
     assert record.done(mine) == (noted if is_noted else {})
     guessed = {"flops": [Guess("bytes of ünë", 9, 10), Guess("the larger one", "a", "b")]}
     assert record.guesses(mine) == (guessed if is_noted else {})

@@ -1,15 +1,12 @@
 """On a reader's desk, each verdict and each guess that a cell shows is noted in the reader's record."""
 
-import re
 import sys
 from pathlib import Path
 
-from course_utils.checks.judging.verdict import TAKEN, Verdict
-from course_utils.desk import record
-from course_utils.desk.copies import TAKEN as COURSE
+from course_utils.checks.judging.verdict import SHOWN, Verdict
+from course_utils.desk import copies, record
 from course_utils.quantities import Choice, Comparison
 
-CALLED = re.compile(r"\bcheck\.(\w+)\(")
 SAID = {"right": "right", "not yet": "tried"}
 
 
@@ -18,22 +15,21 @@ def note_what_is_shown() -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     desk = Path.cwd()
-    if shell is None or not (desk / COURSE).is_dir():
+    if shell is None or not (desk / copies.TAKEN).is_dir():
         return
 
     def note(result: object) -> None:
         """The cell has run, and what it says is shown already."""
-        shown = [*TAKEN, result.result]
-        TAKEN.clear()
+        shown = [*SHOWN, result.result]
+        SHOWN.clear()
         module = getattr(shell.user_ns.get("check"), "__name__", "")
         # Only JupyterLab and its like name the cell: a notebook that is tested or exported is nobody's attempt.
         if not result.info.cell_id or not module.startswith("course_utils.checks."):
             return
         notebook = module.rpartition(".")[2]
-        exercise = CALLED.findall(result.info.raw_cell)[-1:]
         for one in shown:
-            if isinstance(one, Verdict) and one.status in SAID and exercise:
-                record.note(desk, f"{notebook}.{exercise[0]}", SAID[one.status])
+            if isinstance(one, Verdict) and one.status in SAID:
+                record.note(desk, f"{notebook}.{one.exercise}", SAID[one.status])
             if isinstance(one, Comparison | Choice):
                 for guess in one.guesses:
                     record.note_guess(desk, notebook, guess)

@@ -134,7 +134,7 @@ def _check(
             return Verdict("not yet", str(words))
 
     def check(answer: object) -> Verdict:
-        return replace(verdict(answer), answer=answer, ours=ours)
+        return replace(verdict(answer), exercise=exercise.__name__, answer=answer, ours=ours)
 
     check.__signature__ = inspect.signature(check)
     return functools.update_wrapper(

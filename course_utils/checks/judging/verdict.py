@@ -22,6 +22,7 @@ class Verdict:
 
     status: str  # "not attempted yet", "right", "not yet"
     words: str = ""
+    exercise: str = field(default="", compare=False)  # its check's name
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
 
@@ -29,7 +30,7 @@ class Verdict:
     def or_ours(self) -> object:
         """The reader's answer if it is right, or else ours; the verdict is shown, and says so."""
         told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
-        TAKEN.append(told)
+        SHOWN.append(told)
         display(told)
         return self.answer if self.right else self.ours()
 
@@ -46,9 +47,8 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
-TAKEN: deque[Verdict] = deque(
-    maxlen=9
-)  # the last that were shown by `or_ours`, which leaves a cell no result
+# The last that were shown by `or_ours`, which leaves a cell no result.
+SHOWN: deque[Verdict] = deque(maxlen=9)
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )
