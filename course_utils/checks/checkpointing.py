@@ -37,7 +37,7 @@ def interval(save_s: Number, machines: int, days_of_one: Number) -> Answers:
     yield alone * math.sqrt(machines), "With more machines, one of them fails sooner, not later."
     yield right / math.sqrt(2), "There is a 2 under the root: a failure loses half an interval."
     yield right / math.sqrt(86_400), "A day has 86,400 seconds."
-    yield right / 60, "Those are hours under the root; a day has 86,400 seconds."
+    yield right / 60, "In seconds, please: those are minutes, or there are hours under the root."
     yield alone / machines, "It is the time between failures that is shared out, under the root."
     yield right**2, "Take the root."
 
@@ -59,7 +59,19 @@ def flops_ratio(products: int, segment: int) -> Answers:
     yield one, "The forward pass is 2 of the 6, so a product of it is 2 / (products × segment)."
 
 
-@function([(16, 1, 9), (50, 3, 4), (100, 1, 1), (16, 1, 1), (7, 1, 1), (12, 2, 3), (1, 4, 36), (30, 5, 5)])
+@function(
+    [
+        (16, 1, 9),
+        (22, 1, 1),
+        (50, 3, 4),
+        (100, 1, 1),
+        (16, 1, 1),
+        (7, 1, 1),
+        (12, 2, 3),
+        (1, 4, 36),
+        (30, 5, 5),
+    ]
+)
 def best_segment(layers: int, input: int, block: int) -> Answers:
     """The segment with the least peak, all tried; of equals the shortest."""
 
@@ -69,14 +81,16 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
 
     segments = range(1, layers + 1)
     right = min(segments, key=peak)
-    yield right, "Eight stacks, of blocks that keep their input alone to nine times as much."
+    yield right, "Nine stacks, of blocks that keep their input alone to nine times as much."
     yield round(math.sqrt(layers)), "√L is for blocks that keep no more than their input."
     root = min(layers, max(1, round(math.sqrt(layers * input / block))))
     yield (
         root,
-        "There the formula is least; but no segment is a part of one: the last is shorter. Try all.",
+        "There the formula is least; but segments are whole, and the last may be shorter. Try all.",
     )
     yield 1, "That is right for blocks that keep much more than their input."
     whole = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
+    divisors = min((s for s in segments if layers % s == 0), key=peak)
+    yield divisors, "A segment need not divide the number of layers: the last one may be shorter."
     yield whole, "With ⌈L / s⌉ the last segment is a whole one; it may be shorter, and another the largest."
     yield min(segments, key=lambda s: (peak(s), -s)), "Of equals the shortest is asked for."

@@ -39,7 +39,7 @@ def merged(answer: str) -> None:
         said = f"From {tuple(heads.shape)} it makes {tuple(came.shape)}, expected {tuple(expected.shape)}."
         advice = "Left of the arrow: batch, head, token, place, in this order. Right of it: batch, token, and the width in brackets."
         if came.ndim == expected.ndim and came.shape[-1] == 5:
-            advice = "That merges heads with tokens. The width is what the heads come back to."
+            advice = "There the places stand alone. The width is what heads and places make together."
         raise NotYetError(f"{said} {advice}")
     if not torch.equal(came, expected):
         advice = "The heads stand side by side in the width: first all places of head 0. The last name in brackets is the one that runs fastest."

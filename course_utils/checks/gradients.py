@@ -155,13 +155,23 @@ class _Network(torch.nn.Sequential):
     __hash__ = torch.nn.Sequential.__hash__
 
 
+class Gate(torch.nn.Module):
+    """Half of the numbers times the other half: two views into one storage, of which one begins in the middle."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Autograd keeps both halves."""
+        one, other = x.chunk(2, dim=-1)
+        return one * other
+
+
 def _networks_and_data() -> list[tuple[torch.nn.Module, torch.Tensor]]:
     rows, nn = torch.arange(96.0).view(12, 8), torch.nn
     cases = [(nn.ReLU(), False, rows), (nn.GELU(), False, rows), (nn.ReLU(), True, rows[:4])]
-    return [
+    networks = [
         (_Network(nn.Linear(8, 6, bias=biases), between, nn.Linear(6, 2, bias=biases)), data)
         for between, biases, data in cases
     ]
+    return [*networks, (_Network(nn.Linear(8, 12, bias=False), Gate(), nn.Linear(6, 2, bias=False)), rows)]
 
 
 @function(_networks_and_data)
@@ -174,10 +184,13 @@ def counted_bytes(model: torch.nn.Module, data: torch.Tensor) -> Answers:
     others = [tensor for tensor in seen if _address(tensor) not in own]
     once = {_address(tensor): tensor for tensor in others}.values()
     right = sum(map(_whole, once))
-    yield right, "Three networks, with tensors that are kept twice, views, and a slice of a larger storage."
+    yield right, "Four networks, with tensors that are kept twice, views, and a slice of a larger storage."
     yield sum(map(_whole, seen)), "Count each storage once, and leave out those of model.parameters()."
     twice = "A tensor that two operations keep is in memory once: count each storage once."
     yield sum(map(_whole, others)), twice
+    by_first_number = {tensor.data_ptr(): tensor for tensor in others}.values()
+    begin = "Two views of one storage may begin at different numbers: ask the storage for its address."
+    yield sum(map(_whole, by_first_number)), begin
     with_own = {_address(tensor): _whole(tensor) for tensor in seen}
     theirs = (
         "The parameters are in memory anyway: leave out their storages, of which only views are kept here."

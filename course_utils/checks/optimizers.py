@@ -19,7 +19,10 @@ def state_bytes() -> Answers:
     right = predict.training_bytes(70e9, "bf16+master adamw", machines=64).total
     yield right, "(2 + 2 + 4 + 4 + 4) × 70e9 / 64: 17.5 GB on each."
     yield whole, "That is all of it. Sharded, each of the 64 holds an equal part."
-    yield right * 12 / 16, "Parameters and gradients take 2 bytes each in bf16, too."
+    yield (
+        right * 12 / 16,
+        "4 bytes are left out: the fp32 master copy, or parameters and gradients, 2 each in bf16.",
+    )
     yield right * 14 / 16, "That leaves 2 bytes out: parameters and gradients both count."
     yield right * 8 / 16, "That is without the fp32 master copy and with averages in bf16."
     yield right * 20 / 16, "Parameters and gradients are bf16 here, 2 bytes each."
@@ -127,7 +130,10 @@ def rmsprop(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number, alpha
     yield (p - lr * g / (v_new + 1e-8), v_new), "Divide by the root of v: v is made of squares."
     yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: put the new square in first."
     yield (p - lr * g / (v_new + 1e-8).sqrt(), v_new), "Epsilon stands outside the root."
-    yield (p - lr * g / v_new.sqrt(), v_new), "Epsilon is missing: a gradient that is 0 gives 0/0."
+    yield (
+        (p - lr * g / v_new.sqrt(), v_new),
+        "Epsilon is missing below the line: a gradient that is 0 gives 0/0.",
+    )
     yield (
         step(alpha * v + (1 - alpha) * g),
         "v averages the squares of gradients; of the gradients themselves it loses the size.",

@@ -91,7 +91,7 @@ def shared_scale(block: list[float]) -> Answers:
     up = largest > 2.0**power
     yield (
         2.0 ** (power + up - 8),
-        "OCP's rule rounds the exponent down. Yours loses none of the largest, and a bit of all others.",
+        "OCP's rule rounds the exponent down. Yours cuts off no largest number, and loses the smallest ones sooner.",
     )
     yield (
         2.0 ** (8 - power),
