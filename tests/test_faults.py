@@ -16,6 +16,7 @@ import torch
 
 from course_utils import checkpoints, measure
 from course_utils.training import long_run
+from course_utils.workers import killed
 from course_utils.workers.killed import left_by_a_kill
 from tests import crashes
 
@@ -239,3 +240,10 @@ def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_w
     assert torch.equal(left["weights"], state["weights"])
     assert left_by_a_kill(too_soon_done, type(tmp_path).read_bytes, state, attempts=2) == b"whole"
     assert set(psutil.Process().children()) <= children
+
+
+def test_a_file_that_goes_between_two_looks_at_it_is_not_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "listdir", lambda folder: ["run.pt"])
+    assert not killed._is_whole(tmp_path / "run.pt", 3)
+    (tmp_path / "run.pt").write_bytes(b"run")
+    assert killed._is_whole(tmp_path / "run.pt", 3)

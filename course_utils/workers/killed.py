@@ -54,4 +54,7 @@ def _save_again_and_again(save: Callable[[object, Path], object], state: object,
 
 
 def _is_whole(path: Path, size: int) -> bool:
-    return os.listdir(path.parent) == [path.name] and path.stat().st_size == size
+    try:
+        return os.listdir(path.parent) == [path.name] and path.stat().st_size == size
+    except FileNotFoundError:  # removed between the two looks
+        return False
