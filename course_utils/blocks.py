@@ -61,7 +61,7 @@ def tensor_scale(numbers: Sequence[float], fmt: str) -> float:
     if f.scale == "e8m0" or not largest:
         return 1.0
     wanted = Fraction(largest) / Fraction(_most(f.scale) * _most(f.element))
-    return max(floats.stored(wanted, "fp32"), floats.FORMATS["fp32"].smallest_subnormal)
+    return max(floats.stored(wanted, "fp32", saturate=True), floats.FORMATS["fp32"].smallest_subnormal)
 
 
 def block_scale(block: Sequence[float], fmt: str, whole: float = 1.0) -> float:

@@ -102,6 +102,7 @@ def test_no_scale_is_chosen_from_what_is_no_number_and_no_format_is_made_up():
         blocks.stored([1.0], "mxfp6")
 
 
-def test_a_scale_stops_at_the_ends_of_e8m0():
+def test_a_scale_stops_at_the_ends_of_its_format():
     assert blocks.block_scale([2.0**-149], "mxfp8") == 2.0**-127 == SCALES["e8m0"][0]
     assert blocks.block_scale([1e300], "mxfp4") == 2.0**127 == SCALES["e8m0"][-1]
+    assert blocks.tensor_scale([1e300], "nvfp4") == float(np.finfo(np.float32).max)
