@@ -65,6 +65,7 @@ def test_make_present_hands_on_the_name_and_keeps_the_token():
 def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, monkeypatch, options):
     (tmp_path / "notebooks").mkdir()
     path = Path(shutil.copy(NOTEBOOKS[0], tmp_path / "notebooks"))
+    (path.parent / "Untitled.ipynb").write_text('{"cells": [{"source": "no id"}]}')
     stored, seen = path.read_bytes(), []
 
     def serve(arguments):

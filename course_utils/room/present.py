@@ -15,7 +15,7 @@ from pathlib import Path
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 
 from course_utils.desk import websocket
-from course_utils.desk.copies import named
+from course_utils.desk.copies import named, notebooks
 from course_utils.desk.notebooks import read, to_come, write
 
 RESULTS = "--results"  # shows the stored ones from the beginning
@@ -51,7 +51,7 @@ def present(chosen: Path, options: list[str]) -> None:
         copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         if RESULTS not in options:
-            for path in copies.glob("*.ipynb"):
+            for path in {copies / chosen.name, *notebooks(copies)}:
                 write(path, to_come(read(path)))
         configure(own)
         from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
