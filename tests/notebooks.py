@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # or pytest, begun by `make seconds`, could not enforce its a
     from course_utils.checks.judging.verdict import Verdict
 
 TITLE = re.compile(
-    r"^### (?:Exercise|Your turn) (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
+    r"^### Your turn (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
     re.MULTILINE,
 )
 WIDGET = "application/vnd.jupyter.widget-view+json"

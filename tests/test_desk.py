@@ -11,11 +11,14 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from datetime import date, datetime
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.interactiveshell import InteractiveShell
@@ -245,7 +248,7 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert shown(mine / FLOPS) == ["42", "A lab."]
     edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
     assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
-    assert shown(mine / FLOPS) == []
+    assert shown(mine / FLOPS) == ["42", "A lab."], "who only reads goes on reading"
     copies.begin_anew(course / FLOPS, mine=mine)
     assert shown(mine / FLOPS) == []
 
@@ -293,6 +296,8 @@ def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
     assert (mine / FLOPS).read_bytes() == foreign
     with pytest.raises(ValueError, match="only begin anew as a whole"):
         copies.begin_anew(course / FLOPS, 2, mine)
+    with pytest.raises(ValueError, match=f"my_notebooks/{FLOPS} stays as it is"):
+        copies.show_results(course / FLOPS, mine)
     (mine / FLOPS).rename(mine / "my own.ipynb")
     assert list(copies.bring_up_to_date(course, mine)) == []
     assert sources(mine / FLOPS) == sources(course / FLOPS)
@@ -540,6 +545,12 @@ def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_pa
     (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
     record.note(tmp_path, "flops.days", "right")
     assert record.done(tmp_path) == {}
+
+
+def test_a_guess_beside_a_number_of_torch_or_numpy_is_noted_as_pythons(tmp_path):
+    for asked, measured in (("a", np.int64(3)), ("b", torch.tensor(3)), ("c", Fraction(3))):
+        record.note_guess(tmp_path, "flops", Guess(asked, 1, measured))
+    assert record.guesses(tmp_path) == {"flops": [Guess(asked, 1, 3.0) for asked in "abc"]}
 
 
 def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):

@@ -16,6 +16,7 @@ from pathlib import Path
 from course_utils.desk import record
 from course_utils.desk.merge import CONFLICT, merged, restored
 from course_utils.desk.notebooks import (
+    Notebook,
     exercises,
     parsed,
     read,
@@ -95,9 +96,10 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     if not taken.is_file():
         raise ValueError("it was not copied from here")
     base, course = read(taken), to_come(parsed(new))
-    untouched = (to_come(base), with_results(to_come(base), base), without_views(base))
-    if mine_now in untouched:  # nothing of the reader's is to be kept
-        write(own, course)
+    shows_results = mine_now == with_results(to_come(base), base)
+    as_stored = without_views(base)  # how copies were made before their results were still to come
+    if shows_results or mine_now in (to_come(base), as_stored):
+        write(own, with_results(course, parsed(new)) if shows_results else course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
@@ -128,17 +130,12 @@ def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
 def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
     """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is."""
     own, taken = _copy(path, mine)
-    course = to_come(read(taken))
+    course = to_come(taken)
     there_are = exercises(course)
     asked = [each for each in there_are if number in (None, each.number)]
     if not asked:
         raise ValueError(f"{path.stem} has no turn {number} of yours. It has: 1 to {len(there_are)}.")
-    try:
-        again = course if number is None else restored(course, read(own), asked[0].cells)
-    except ValueError as error:
-        raise ValueError(
-            f"{mine.name}/{path.name} stays as it is: {error}. It can only begin anew as a whole."
-        ) from error
+    again = course if number is None else restored(course, _read_copy(own), asked[0].cells)
     kept = keep_earlier(own)
     write(own, without_views(again))
     for each in asked:
@@ -150,18 +147,27 @@ def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
 def show_results(path: Path, mine: Path = MINE) -> str:
     """Put the course's results into the reader's copy where it has none; a sentence on that."""
     own, taken = _copy(path, mine)
-    write(own, with_results(read(own), read(taken)))
+    write(own, with_results(_read_copy(own), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 
-def _copy(path: Path, mine: Path) -> tuple[Path, Path]:
-    """The reader's copy of that notebook, and the course's as it was taken for it."""
+def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
+    """The reader's copy of that notebook, and what the course had when it was made or last brought up to date."""
     own, taken = mine / path.name, mine / TAKEN / path.name
     if not (own.is_file() and taken.is_file()):
         raise ValueError(
             f"There is no copy of {path.name} in {mine.name} yet. The first `make lab` makes them."
         )
-    return own, taken
+    return own, read(taken)
+
+
+def _read_copy(own: Path) -> Notebook:
+    try:
+        return read(own)
+    except ValueError as error:
+        raise ValueError(
+            f"{own.parent.name}/{own.name} stays as it is: {error}. It can only begin anew as a whole."
+        ) from error
 
 
 def named(name: str) -> Path:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HEADING = re.compile(r"^### (?:Your turn|Exercise) (\d+) · (.+)$", re.MULTILINE)
+HEADING = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
 CHECKS = re.compile(r"from course_utils\.checks import (\w+) as check\b")
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -38,9 +38,9 @@ def note(folder: Path, check: str, said: str) -> None:
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
-    """Add a line on what was asked there, guessed and measured."""
+    """Add a line on what was asked there, guessed and measured, of whatever type its number is."""
     line = {"asked": guess.asked, "said": guess.said, "measured": guess.measured}
-    _add(folder, f"{notebook} guessed {json.dumps(line, ensure_ascii=False)}")
+    _add(folder, f"{notebook} guessed {json.dumps(line, ensure_ascii=False, default=float)}")
 
 
 def done(folder: Path) -> dict[str, Done]:
