@@ -230,6 +230,10 @@ def test_what_is_kept_is_told_each_time_it_changes_and_a_segment_is_told_when_it
     over_time = measure.saved_bytes_over_time
     x = torch.ones(8, requires_grad=True)
     assert over_time(lambda: x.exp().exp().sum().backward()) == [0, 32, 64, 32, 0]
+    left: list[torch.Tensor] = []
+    nbytes = over_time(lambda: left.append(x.exp()))
+    left.clear()
+    assert nbytes == [0, 32], "what is freed later is no part of it"
 
     blocks, rows = blocks_of("MLP", 3, width=1), torch.ones(1, 1, requires_grad=True)
 

@@ -96,11 +96,10 @@ def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.T
     >>> saved_bytes_over_time(lambda: x.exp().exp().sum().backward())
     [0, 128, 256, 128, 0]
     """
-    kept, over_time = _Held(exclude), [0]
-    kept.tell = over_time.append
+    kept = _Held(exclude)
     with _watched(kept.add):
         fn()
-    return over_time
+    return list(kept.over_time)  # what is freed later is no part of the call
 
 
 class _Watched(partial):
@@ -146,11 +145,13 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
 
 
 class _Held:
-    """Adds up storages from when they are seen first until they are freed, without those that were there before."""
+    """Adds up storages from when they are seen first until they are freed, without those that were there before.
+
+    `ever` is the bytes of all of them, `over_time` those that are held, each time that one comes or goes.
+    """
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
-        self.ever = self.now = self.peak = 0
-        self.tell: Callable[[int], object] = lambda now: None
+        self.ever, self.over_time = 0, [0]
         self._known = weakref.WeakSet(_storages(before))
 
     def add(self, tensor: torch.Tensor, *, was_there: bool = False) -> None:
@@ -161,14 +162,11 @@ class _Held:
         self._known.add(storage)
         if not was_there:
             self.ever += storage.nbytes()
-            self.now += storage.nbytes()
-            self.peak = max(self.peak, self.now)
-            self.tell(self.now)
-            weakref.finalize(storage, self._free, storage.nbytes())
+            self._change(storage.nbytes())
+            weakref.finalize(storage, self._change, -storage.nbytes())
 
-    def _free(self, nbytes: int) -> None:
-        self.now -= nbytes
-        self.tell(self.now)
+    def _change(self, nbytes: int) -> None:
+        self.over_time.append(self.over_time[-1] + nbytes)
 
 
 def _unchanged(tensor: torch.Tensor) -> torch.Tensor:
@@ -239,7 +237,7 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
         return torch.cuda.max_memory_allocated(device) - before
     with _Allocations() as allocations:
         fn()
-    return allocations.held.peak
+    return max(allocations.held.over_time)
 
 
 class _Allocations(private.Mode):
