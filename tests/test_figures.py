@@ -126,7 +126,7 @@ def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
 def test_sizes_are_counted_by_powers_of_two_below_what_a_format_reaches():
     bars = {bar.get_x(): bar.get_height() for bar in SIZES.axes[0].patches}
     assert bars == {2.0**-30: 2, 2.0**-3: 1}
-    assert written(SIZES) == [f"{floats.FORMATS['fp16'].label}: everything up to 3e-8 becomes 0"]
+    assert written(SIZES) == [f"{floats.FORMATS['fp16'].label}: everything up to 2^-25 becomes 0"]
 
 
 def test_fields_are_as_wide_as_the_format_has_bits_for_them_and_hold_the_bits():

@@ -76,7 +76,7 @@ def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> 
             lost = f.smallest_subnormal / 2  # and what is smaller
             begin, end = max(lost, 2.0**left), min(f.max, 2.0**right)
             axes.hlines(height, begin, end, color=COLOURS["limit"], linewidth=5)
-            words = f"{f.label}: everything up to {lost:.0e} becomes 0".replace("e-0", "e-")
+            words = f"{f.label}: everything up to 2^{round(math.log2(lost))} becomes 0"
             label(axes, words, max(begin, 2.0 ** (least + 2)), height, COLOURS["limit"], (0, 8))
         axes.set_xticks([2.0**power for power in range(10 * (left // 10 + 1), right, 10)])
     return axes.figure
