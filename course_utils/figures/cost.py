@@ -81,7 +81,7 @@ def kept_over_a_step(nbytes: Mapping[str, tuple[int, Sequence[Number]]]) -> Figu
         for number, (name, (forward, line)) in enumerate(nbytes.items()):
             most, colour = max(line), COLOURS["measured" if number else "limit"]
             moments = [n - forward for n in range(len(line))]
-            axes.step(moments, line, where="post", color=colour)
+            axes.step(moments, line, where="post", color=colour, linewidth=1 + number)
             axes.fill_between(moments, line, step="post", color=colour, alpha=0.12)
             words = f"{name}: {decimal_bytes_text(most)}"
             label(axes, words, line.index(most) - forward, most, colour, (-6, 3), ha="right")
