@@ -13,8 +13,9 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 from course_utils import labs
+from course_utils.room.slides.choice import is_guess
 from tests import NOTEBOOKS, ROOT
-from tests.notebooks import code, exercises, prose, read
+from tests.notebooks import WIDGET, code, exercises, prose, read
 from tests.tools import glossary, minutes
 from tests.tools.claims import numbers
 from tests.tools.minutes import main_path
@@ -29,7 +30,6 @@ OPENING = re.compile(
     r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
     re.DOTALL,
 )
-WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(home|root|Users|tmp|work|usr|opt|private|var/folders)/|[A-Z]:\\")
 ITALICS, BOLD = (re.compile(rf"(?<!\*){star}([^*\n]+){star}(?!\*)") for star in (r"\*", r"\*\*"))
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -153,8 +153,9 @@ def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path)
     cells = [cell.source for cell in code(path)]
     asked = []
     for at, source in enumerate(cells):
-        if not minutes.GUESS.fullmatch(source.strip()) or "check." in cells[at + 1]:
+        if not is_guess(source, code(path)[at + 1 :]):
             continue
+        assert re.fullmatch(r"my_\w+ = (\.\.\.|\{[^{}]*\})(  # .+)?", source), "it stands alone"
         name = source.partition(" = ")[0]
         later = [reveals(below).get(name) for below in cells[at + 1 : at + 4]]
         assert len(list(filter(None, later))) == 1, f"{name} is revealed nowhere near, or twice"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from course_utils.room.slides.choice import is_guess
 from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 
 BEYOND = "# Beyond"
 PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes\.\*")
-GUESS = re.compile(r"my_\w+ = (?:\.\.\.|\{[^{}]*\.\.\.[^{}]*\})(?:  #.*)?")
 LAB = re.compile(r"labs\.\w+_lab\(\)")
 MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
@@ -62,7 +62,7 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
                 turns.append(int(turn["minutes"]))
                 words_in_turns += here
                 at += 3  # the stub, the check and the folded solution are in the turn's minutes
-        elif GUESS.fullmatch(cell.source.strip()):
+        elif is_guess(cell.source, cells[at + 1 :]):
             guesses += 1
         else:
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
+from course_utils.desk.notebooks import WIDGET
+
 SOLUTION = re.compile(r"<details>.*?</details>", re.DOTALL)
 NOT_ATTEMPTED = "Not attempted yet"
-LAB = "application/vnd.jupyter.widget-view+json"
 
 
 def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
@@ -42,7 +43,7 @@ def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> boo
     shown = set().union(*outputs)
     (first, *more) = ast.parse(source).body
     only_draws = "image/png" in shown and isinstance(first, ast.Expr) and not more
-    return not only_draws and LAB not in shown
+    return not only_draws and WIDGET not in shown
 
 
 def is_preparation(source: str) -> bool:
