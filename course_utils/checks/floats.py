@@ -22,8 +22,9 @@ __all__ = [
     "ends",
     "scale_for_e4m3",
     "shared_scale",
+    "spelled",
+    "stall",
 ]
-__all__ += ["spelled", "stall"]
 
 
 def _bits(answer: object) -> str:

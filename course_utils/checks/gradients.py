@@ -44,12 +44,7 @@ def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers
 @function([(16, [8, 4, 4, 2]), (4, [3, 5]), (64, [512, 2048, 2048, 10])])
 def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     """FLOPs of one training step, forward and backward, of a deep linear model on plain data."""
-    right = 0
-    for layer, (d, k) in enumerate(pairwise(widths)):
-        products = (
-            3 if layer else 2
-        )  # forward and weight gradient; and the input gradient, where somebody needs it
-        right += products * 2 * batch * d * k
+    right = _step_flops(batch, widths, ())
     yield right, "Three products in each layer, without the first layer's gradient of the data."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     yield 3 * sum(layers), "That is the rule of 6. The first layer reads plain data, and skips a product."
