@@ -277,6 +277,17 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
     assert "image/png" in (mine / FLOPS).read_text(encoding="utf-8")
 
 
+def test_a_copy_from_when_results_were_stored_in_it_follows_the_course_and_shows_none(desk):
+    course, mine = desk
+    shutil.copy(course / FLOPS, mine)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert shown(mine / FLOPS) == ["42", "A lab."]
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert shown(mine / FLOPS) == []
+
+
 FOREIGN = [
     *(b"", b"my shopping list", b"\xff\xfe", b"[" * 100_000, b'{"cells": 3}', b'{"cells": ["a cell"]}'),
     b'{"cells": [{"source": "no id"}]}',
