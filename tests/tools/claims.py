@@ -41,8 +41,8 @@ LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
 # lines of code that another test counts, names and years.
 NO_CLAIM = re.compile(
     r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>]*>|^#.*?$|!\[[^\]]*\]\([^)]*\)|\]\([^)\s]*\)"
-    r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|[Ee]xercises? \d|^\d\. |\*\*\d · "
-    r"|^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*|[Tt]urns? \d|It takes about [^.]*\.[^.]*?further reading take \d+ minutes more\.|It takes about [^.]*\."
+    r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|^\d\. |\*\*\d · "
+    r"|^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*|[Tt]urns? \d|It takes about [^.]*\."
     r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
     r"|(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section) ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b|CC BY 4\.0|\b(?:19|20)\d\d\b",
     re.DOTALL | re.MULTILINE,
@@ -126,13 +126,9 @@ def _of_notebook(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str, Be
     for at, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             before, section = section, section + _begins_section(cell)
-            everywhere = at in (0, last) or re.search("^##+ (Explore|Takeaways)", cell.source, re.MULTILINE)
+            everywhere = at in (0, last) or "## Explore" in cell.source or "## Takeaways" in cell.source
             nearest = sorted(sources, key=lambda source: abs(source.at - at))
-            yield (
-                cell.id,
-                cell.source,
-                [(s, bool(everywhere) or s.section in (before, section)) for s in nearest],
-            )
+            yield cell.id, cell.source, [(s, everywhere or s.section in (before, section)) for s in nearest]
 
 
 def _of_page(path: Path) -> Iterator[tuple[str, str, Beside]]:
