@@ -34,4 +34,5 @@ def note_what_is_shown() -> None:
                 for guess in one.guesses:
                     record.note_guess(desk, notebook, guess)
 
+    SHOWN.clear()
     shell.events.register("post_run_cell", note)

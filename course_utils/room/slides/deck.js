@@ -54,7 +54,7 @@
   // What it costs to turn the page before this atom: least where the text begins anew.
   function breakBefore(atom, previous) {
     const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
-    if (atom.kind === "guess") return 60; // its question stands above it
+    if (atom.kind === "guess") return 600; // its question stands above it
     if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
