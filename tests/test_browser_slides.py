@@ -17,7 +17,7 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   const body = slide.querySelector(".body");
   if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
   if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
-  if (slide.querySelector(".guess:not(:last-child)")) say("the answer stands below the guess");
+  if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();

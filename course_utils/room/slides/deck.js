@@ -83,7 +83,7 @@
     best[atoms.length] = { cost: 0 };
     for (let first = atoms.length - 1; first >= 0; first -= 1) {
       for (let end = first + 1; end <= atoms.length; end += 1) {
-        if (end > first + 1 && atoms[end - 2].kind === "guess") break; // what follows is the answer
+        if (end > first + 1 && atoms[end - 2].kind === "guess" && atoms[end - 1].kind !== "guess") break; // what follows is the answer
         const page = fit(atoms.slice(first, end), room);
         const alone = end === first + 1;
         if (page.cost === Infinity && !alone) break;
