@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides site test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -29,6 +29,7 @@ help:
 	@echo '                  ARGS=--results shows the stored results from the beginning'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm'
+	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
 	@echo 'make minutes      count how long each notebook takes its reader'
@@ -70,6 +71,9 @@ slides: $(READY)
 
 site: $(READY)
 	@$(RUN) -m course_utils.site
+
+samepages: $(READY)
+	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/test_site.py -k pyodide
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)

@@ -1,5 +1,6 @@
 """The course as HTML: a page for each notebook with its stored results, the contents, and the glossary."""
 
+import ast
 import json
 import re
 from html import escape
@@ -12,6 +13,7 @@ from pygments.formatters import HtmlFormatter
 
 from course_utils import labs
 from course_utils.desk import contents, copies
+from course_utils.desk.notebooks import WIDGET
 from course_utils.room.slides import choice, deck
 from course_utils.site import controls
 from course_utils.site.host import Host, Recorded
@@ -55,9 +57,14 @@ def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
         outputs = [output.data for output in cell.outputs if "data" in output]
         shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
         html = "\n".join(_output(cell.source, data, found) for data in shown)
-        guessed = {name for name in guesses if name in cell.source}
+        guessed = {name for name in guesses if re.search(rf"\b{name}\b", cell.source)}
         parts.append(f"<details><summary>The answer</summary>{html}</details>" if guessed and html else html)
-        guesses |= set(re.findall(r"^(my_\w+) = \.\.\.", cell.source, re.MULTILINE))
+        stubs = (
+            node
+            for node in ast.parse(cell.source).body
+            if isinstance(node, ast.Assign) and choice.is_stub(node)
+        )
+        guesses |= {node.targets[0].id for node in stubs}
     title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
     script = (
         '<script type="module" src="lab.js"></script>' if any("data-lab=" in part for part in parts) else ""
@@ -66,7 +73,7 @@ def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
 
 
 def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded | None]) -> str:
-    if choice.LAB not in data:
+    if WIDGET not in data:
         return deck.rendered("output", data)[1]
     name, preset = MADE.search(source)[1], PRESET.search(source)
     if name not in found:
