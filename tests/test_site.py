@@ -50,9 +50,12 @@ def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, foun
     ]
     asked += [(name, message) for name, messages in DONE for message in messages]
     (tmp_path / "course.zip").write_bytes(runtime.modules(found))
-    command = ["node", ROOT / "tests/tools/pages.mjs", tmp_path / "pyodide", tmp_path / "course.zip"]
-    lines = "\n".join(json.dumps(one) for one in asked)
-    run = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, cwd=tmp_path)
+    (tmp_path / "asked").write_text("\n".join(json.dumps(one) for one in asked), encoding="utf-8")
+    given = [
+        ROOT / "tests/tools/pages.mjs",
+        *(tmp_path / name for name in ("pyodide", "course.zip", "asked")),
+    ]
+    run = subprocess.run(["node", *given], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     hosts = {name: Host(labs.lab_named(name), found[name]) for name in ALIVE}
     theirs = run.stdout.splitlines()
