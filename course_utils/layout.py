@@ -2,9 +2,9 @@
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 
 import torch
 
@@ -48,15 +48,6 @@ def _places(shape: tuple[int, ...], index: Sequence[int]) -> tuple[int, ...]:
             allowed = f"{-size} to {size - 1}" if size else "none, since its size is 0"
             raise ValueError(f"Index {i} in dimension {dimension} of shape {shape}: allowed are {allowed}.")
     return tuple(i % size for i, size in zip(index, shape, strict=True))
-
-
-def addresses(t: torch.Tensor) -> Iterator[int]:
-    """The place of every element, row by row, one after the other; a place that several share comes several times.
-
-    >>> list(addresses(torch.arange(2).expand(2, 2)))
-    [0, 1, 0, 1]
-    """
-    return (address(t, index) for index in product(*map(range, t.shape))) if t.numel() else iter(())
 
 
 def places(t: torch.Tensor) -> set[int]:

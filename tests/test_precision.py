@@ -114,13 +114,19 @@ def test_these_mixes_follow_fp32_at_every_step(curves, mix, at_most):
     assert 1 < farthest(curves[mix], curves["fp32"]) < at_most
 
 
+def first_zero_share(mix):
+    training = Training(mix)
+    training.backward()
+    return torch.cat([p.grad.flatten() == 0 for p in training.working]).double().mean().item()
+
+
 def test_fp16_without_a_scale_falls_behind_and_stalls_and_a_constant_one_would_do(curves):
     halfway, end = (curves["fp16 autocast"][n].loss / curves["fp32"][n].loss for n in (STEPS // 2, -1))
     assert halfway > 1.2
     assert end > 3
-    assert curves["fp16 autocast"][0].zero_share > 0.25
+    assert 0.25 < first_zero_share("fp16 autocast") < 0.5
     assert farthest(losses("fp16 autocast", 60, scale=2.0**16), curves["fp32"][:60]) < 1.02
-    assert curves["fp16 autocast, scaled"][0].zero_share == curves["fp32"][0].zero_share == 0
+    assert first_zero_share("fp16 autocast, scaled") == first_zero_share("fp32") == 0
 
 
 def test_bf16_alone_keeps_up_at_first_and_stalls_late(curves):

@@ -147,6 +147,8 @@ NEW_SHAPES = [
     *(
         ((4, 6), (6, 1), (24,)),
         ((6, 4), (1, 6), (24,)),
+        ((3, 5, 4), (4, 12, 1), (15, 2, 2)),
+        ((5, 3, 4), (24, 4, 1), (15, 2, 2)),
         ((4, 3), (6, 2), (2, 6)),
         ((4, 4), (1, 4), (2, 2, 4)),
     ),
@@ -163,7 +165,7 @@ NEW_SHAPES = [
 def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> Answers:
     """Whether view(new_shape) is possible, from shape and stride."""
     right = _views_as(shape, stride, new_shape)
-    yield right, "Twenty-five cases, with sizes of 1 and strides of 0 among them, as torch answers."
+    yield right, "Twenty-seven cases, with sizes of 1 and strides of 0 among them, as torch answers."
     cuts = layout.behind_boundaries(new_shape)
     seams = [  # whether the neighbours merge, and how many elements lie behind and in front of their boundary
         (stride[k - 1] == shape[k] * stride[k], math.prod(shape[k:]), math.prod(shape[:k]))
@@ -187,6 +189,11 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     yield keeps, "A boundary between neighbours that merge may go."
     in_front = all(merged or front in cuts for merged, _, front in seams)
     yield in_front, "Count the elements behind a boundary, not those in front of it."
+    too_few = [1, *(behind for _, behind, _ in seams[:0:-1])][
+        ::-1
+    ]  # without the dimension behind the boundary
+    late = all(merged or few in cuts for (merged, _, _), few in zip(seams, too_few, strict=True))
+    yield late, "The dimension right behind the boundary counts, too: multiply by its size before you look."
     by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
     yield by_size, "Do not look for the size: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
     yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."

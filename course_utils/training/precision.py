@@ -61,12 +61,11 @@ LETTERS = {"A": "bf16 alone", "B": "bf16 autocast", "C": "fp16 autocast"}  # mix
 
 @dataclass(frozen=True)
 class Trained:
-    """One step: the loss that it found, the loss scale it had, whether it was skipped, the gradients that were 0."""
+    """One step: the loss that it found, the loss scale it had, and whether it was skipped."""
 
     loss: Number
     scale: Number
     skipped: bool
-    zero_share: Number
 
 
 def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
@@ -120,7 +119,6 @@ class Training:
         """Backward, all micro-batches' gradients together, and the optimizer's step."""
         with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
             loss, scale = self.backward(), self.scaler.get_scale() * self.scale
-            zeros = sum((p.grad == 0).sum().item() for p in self.working)
             for kept, working in zip(self.kept, self.working, strict=True):
                 kept.grad = working.grad.to(kept.dtype)
             self.scaler.unscale_(self.optimizer)
@@ -132,7 +130,7 @@ class Training:
                 for kept, working in zip(self.kept, self.working, strict=True):
                     working.copy_(kept)
         skipped = self.scaler.get_scale() < scale if self.mix.scaled else False
-        return Trained(loss.item(), scale, skipped, zeros / sum(p.numel() for p in self.working))
+        return Trained(loss.item(), scale, skipped)
 
 
 def losses(mix: str, steps: int, *, scale: Number | None = None) -> Iterator[Trained]:

@@ -56,11 +56,10 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
     while at < len(cells):
         cell = cells[at]
         if cell.cell_type == "markdown":
-            here = len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", SOLUTION.sub("", cell.source))))
-            words += here
+            words += _words(cell.source)
             if turn := TITLE.search(cell.source):
                 turns.append(int(turn["minutes"]))
-                words_in_turns += here
+                words_in_turns += _words(cell.source[turn.start() :])
                 at += 3  # the stub, the check and the folded solution are in the turn's minutes
         elif is_guess(cell.source, cells[at + 1 :]):
             guesses += 1
@@ -69,6 +68,10 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
             labs += len(LAB.findall(cell.source))
         at += 1
     return Count(title, words, lines, guesses, tuple(turns), labs, words_in_turns, stated)
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", SOLUTION.sub("", text))))
 
 
 def beyond(path: Path) -> Iterator[Count]:

@@ -49,7 +49,10 @@ def ends_in_one_line(exponent_bits, fraction_bits):
 TRIED: dict[Check, Tried] = {
     check.by_formula: Tried(
         right=(bit_by_bit,),
-        wrong=((lambda bits, e, m: "1.0", "One plain number is wanted"), (lambda bits, e, m: 1.0, "expected -5.0")),
+        wrong=(
+            (lambda bits, e, m: "1.0", "One plain number is wanted"),
+            (lambda bits, e, m: 1.0, "expected -5.0"),
+        ),
     ),
     check.edge: Tried(
         right=(edge_by_spacing, lambda fmt: 2 ** (floats.FORMATS[fmt].fraction_bits + 1)),
