@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -28,6 +28,8 @@ help:
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
 	@echo '                  ARGS=--results shows the stored results from the beginning'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
+	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm'
+	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
 	@echo 'make minutes      count how long each notebook takes its reader'
@@ -48,7 +50,7 @@ help:
 	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
-	@echo 'make clean        remove .venv, slides/ and caches; notebooks and answers stay'
+	@echo 'make clean        remove .venv, slides/, site/ and caches; notebooks and answers stay'
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
 
@@ -66,6 +68,12 @@ present: $(READY)
 
 slides: $(READY)
 	$(RUN) -m course_utils.room.slides $(ARGS)
+
+site: $(READY)
+	@$(RUN) -m course_utils.site
+
+samepages: $(READY)
+	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/test_site.py -k pyodide
 
 test: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
@@ -133,7 +141,7 @@ room-at-home:
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) slides .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) slides site .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:

@@ -67,6 +67,11 @@ def test_a_picture_of_an_output_has_its_words(page):
 
 
 def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab(page):
+    assert_the_tab_key_comes_everywhere(page)
+
+
+def assert_the_tab_key_comes_everywhere(page: Page) -> None:
+    """In each lab to every control, showing where it is, and then out of the lab."""
     for lab in page.locator(".course-lab").all():
         name = lab.get_attribute("aria-label")
         page.evaluate("document.activeElement.blur()")

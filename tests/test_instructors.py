@@ -16,7 +16,7 @@ BOUNDS = {
     ("matmul", "Time it"): ["matmul.jobs.LONGEST_S"],
     ("matmul", "Sweep"): [21, "matmul.jobs.IN_PROCESS_FROM_S", "matmul.jobs.SWEEP_AT_MOST_S"],
     ("gradient", "Count the transformer"): ["gradient.jobs.LONGEST_S"],
-    ("optimizer", "Race"): ["optimizer.jobs.FRAMES"],
+    ("optimizer", "Race"): ["optimizer.anywhere.FRAMES"],
     ("optimizer", "Check against torch"): ["optimizer.asked.MOST_STEPS"],
     ("memory", "Count it"): ["memory.jobs.LONGEST_S"],
     ("precision", "Train"): ["precision.asked.STEPS"],

@@ -35,7 +35,7 @@ AROUND_PX = {  # what a lab has beside its picture and its meaning
     "optimizer": 164, "memory": 213, "precision": 134, "crash": 106, "recompute": 168,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
-ROLES = {"__init__", "asked", "picture", "words", "jobs"}
+ROLES = {"__init__", "asked", "picture", "words", "anywhere", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),

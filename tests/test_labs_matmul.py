@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from course_utils import labs, machines
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs.fields import LARGEST, size_of
-from course_utils.labs.matmul import jobs
+from course_utils.labs.matmul import anywhere, jobs
 from course_utils.labs.matmul.asked import Found, Product, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
@@ -113,12 +113,12 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
     assert centre(under_the_roof)[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
     assert centre(along_k)[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
-    _, found = done(jobs.time_it, asked, Found())
-    said, again = done(jobs.time_it, asked, found)  # the same each time
+    _, found = done(anywhere.time_it, asked, Found())
+    said, again = done(anywhere.time_it, asked, found)  # the same each time
     _, row = view(asked, again).table
     assert row[:4] == [RECORDED, "256", "1,024", "1,024"]
     assert said.startswith(f"{nearest}, ")
-    assert done(jobs.sweep, asked, found)[0] == "6 products recorded along K, at 256 × 1,024 × ·."
+    assert done(anywhere.sweep, asked, found)[0] == "6 products recorded along K, at 256 × 1,024 × ·."
 
 
 BY_OTHERS = [
@@ -141,7 +141,7 @@ def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(na
     assert f"{whose}: {recording.source.where}." in text
     assert f"{whose}: {seconds_text(recorded[size])}." in text
     assert f"{1e-3 / recorded[size]:.3g} times what is measured" in text
-    _, found = done(jobs.sweep, asked, Found())
+    _, found = done(anywhere.sweep, asked, Found())
     _, *rows = view(asked, found).table
     along_d = [(f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])]
     assert sorted(tuple(row[:5]) for row in rows) == sorted((name, *sizes, dtype) for sizes in along_d)

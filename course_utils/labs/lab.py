@@ -9,6 +9,8 @@ from functools import cached_property
 from course_utils.labs.fields import Field
 from course_utils.quantities import Number
 
+MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
+
 
 @dataclass(frozen=True)
 class View:
@@ -49,6 +51,7 @@ class Lab:
     `found` is what has been found out so far; it begins as it stands here.
 
     What needs a kernel stands in the module `jobs` beside the lab, under the names that are given here.
+    What needs none is given itself in place of its name, and stands in `anywhere`.
     A job, `job(asked, found)`, yields Progress; an action, `action(asked, found)`, returns a Change. `pick(key, asked)`
     is pure again: the values that controls take when a part of the picture is clicked. Three names the module may have:
     `begin()`, what is known at first; `refresh(asked, found)`, what can be measured at every movement; and `Workshop`,
@@ -85,3 +88,11 @@ class Lab:
             return self
         module = importlib.import_module(f"{package}.jobs")
         return module.Workshop() if hasattr(module, "Workshop") else module
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong: a ValueError is the reader's mistake and says so itself."""
+    if isinstance(error, ValueError):
+        words = str(error)
+        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
+    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

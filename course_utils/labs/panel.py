@@ -15,9 +15,9 @@ import traitlets
 
 from course_utils.labs.controls import control_of, follow
 from course_utils.labs.draw import still
-from course_utils.labs.lab import Change, Lab, View
+from course_utils.labs.lab import Change, Lab, View, sentence
 from course_utils.labs.runner import Runner
-from course_utils.labs.screen import Screen, sentence
+from course_utils.labs.screen import Screen
 from course_utils.quantities import Number
 
 END_AT_MOST_S = 5.0  # that a job is given to end, before what it works with is taken away

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
 
 from course_utils import measure
-from course_utils.labs.lab import Change, Progress
-from course_utils.labs.screen import Screen, sentence
+from course_utils.labs.lab import Change, Progress, sentence
+from course_utils.labs.screen import Screen
 from course_utils.quantities import Number
 
 LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps

@@ -11,7 +11,6 @@ from course_utils.labs.draw import still
 from course_utils.labs.lab import View
 from course_utils.quantities import Number
 
-MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 _HERE = Path(__file__).parent
 
 
@@ -41,11 +40,3 @@ class Screen(anywidget.AnyWidget):
         """What a job says, and how far it is."""
         with self.hold_sync():
             self.report, self.failed, self.progress = words, failed, progress
-
-
-def sentence(error: Exception) -> str:
-    """What went wrong: a ValueError is the reader's mistake and says so itself."""
-    if isinstance(error, ValueError):
-        words = str(error)
-        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
-    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"

@@ -1,14 +1,17 @@
-"""How soon a lab answers, in a real JupyterLab and a real browser: from the movement to the painted picture.
+"""How soon a lab answers, in a real browser, in a real JupyterLab and on a page: from the movement to the painted picture.
 
 `make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
 event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, each in turn
 over all sliders that the lab shows; a lab that has none is left out. Then each is dragged to and fro for a second.
-Other work only ever makes a lab slower, so that of some such rounds the quietest counts.
+Other work only ever makes a lab slower, so that of some such rounds the quietest counts. On a page, also how soon after
+its opening it is alive, and what it asked for until then; where npm is missing, pages are left out.
 """
 
 import argparse
+import gzip
 import os
 import platform
+import re
 import statistics
 import sys
 import tempfile
@@ -18,12 +21,13 @@ from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from course_utils import labs
 from course_utils.machines.at_hand import device_name
-from course_utils.quantities import seconds_text
-from tests import browser
+from course_utils.quantities import decimal_bytes_text, seconds_text
+from course_utils.site.__main__ import write
+from tests import browser, site
 
 MOVEMENTS = 100
 DRAG_STEPS = 60  # in a second: as often as a screen is drawn
@@ -55,8 +59,15 @@ ANSWER = """async () => {
 FORGET = "() => { window.courseSeen.pictures.length = 0; }"
 # What a slider's handle says of itself; an end is where no key leads further.
 VALUE = """(handle) => {
-  const [now, least, most] = ["now", "min", "max"].map((name) => Number(handle.getAttribute(`aria-value${name}`)));
+  const says = (name, own) => Number(handle.type === "range" ? handle[own] : handle.getAttribute(`aria-value${name}`));
+  const now = says("now", "value"), least = says("min", "min"), most = says("max", "max");
   return { atLeast: now <= least, atMost: now >= most, below: now < (least + most) / 2 };
+}"""
+# The middle of what is taken: of JupyterLab's handle, which moves, or of a page's, which a slider draws.
+MIDDLE = """(handle) => {
+  const { left, top, width, height } = handle.getBoundingClientRect(), thumb = 16;
+  const share = handle.type === "range" ? (handle.value - handle.min) / (handle.max - handle.min) : 0.5;
+  return [left + (handle.type === "range" ? thumb / 2 + share * (width - thumb) : width / 2), top + height / 2];
 }"""
 
 
@@ -90,8 +101,7 @@ class Slider:
 
     def hold(self) -> None:
         """Take the handle with the mouse."""
-        box = self.handle.bounding_box()
-        self.x, self.y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.x, self.y = self.handle.evaluate(MIDDLE)
         self.page.mouse.move(self.x, self.y)
         self.page.mouse.down()
 
@@ -154,7 +164,46 @@ def drag(page: Page, slider: Slider) -> tuple[int, float]:
 
 def sliders_of(lab: Locator) -> list[Slider]:
     """Every one that the lab shows."""
-    return [Slider(handle) for handle in lab.locator(".noUi-handle:visible").all()]
+    return [Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range]):visible").all()]
+
+
+def pages(names: Sequence[str], times: int) -> None:
+    """The same of each lab on its page, which a server on this machine sends."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        site.served(Path(folder)) as address,
+        browser.chromium() as chromium,
+    ):
+        try:
+            write(Path(folder))
+        except ValueError as error:
+            print(error)
+            return
+        python = [*Path(folder, "pyodide").iterdir(), Path(folder, "course.zip")]
+        sent = sum(len(gzip.compress(path.read_bytes())) for path in python)
+        print(
+            f"On a page, and how soon it is alive; Python is {decimal_bytes_text(sent)} compressed, once for all"
+        )
+        for path in sorted(Path(folder).glob("[0-9]*.html")):
+            for name in re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8")):
+                if name in names:
+                    _page(chromium, f"{address}/{path.name}", name, times)
+
+
+def _page(chromium: Browser, address: str, name: str, times: int) -> None:
+    page = chromium.new_page(viewport=browser.VIEWPORT)
+    begun = time.monotonic()
+    page.goto(address)
+    lab = page.locator(f"[data-lab={name}]")
+    page.wait_for_selector(f"[data-lab={name}][data-alive]")
+    alive_s = time.monotonic() - begun
+    lab.scroll_into_view_if_needed()
+    if sliders := sliders_of(lab):
+        rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(times)]
+        print(
+            f"{row(name, min(rounds, key=lambda one: one.median_s))}{seconds_text(alive_s):>10}", flush=True
+        )
+    page.close()
 
 
 def main() -> None:
@@ -176,6 +225,7 @@ def main() -> None:
             if sliders := sliders_of(lab):
                 rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(asked.times)]
                 print(row(name, min(rounds, key=lambda one: one.median_s)), flush=True)
+    pages(names, asked.times)
 
 
 if __name__ == "__main__":

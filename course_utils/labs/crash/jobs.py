@@ -15,30 +15,42 @@ from course_utils import measure, training
 from course_utils.labs.crash.asked import DONE, ENDED, KILLED, KILLED_SAVING, Life, Plan, Story
 from course_utils.labs.lab import Change, Progress
 from course_utils.measure import Step
+from course_utils.quantities import Number
 from course_utils.training import long_run
 from course_utils.workers import process
 
-EXAMPLE_CRASH = 87  # the step
+EXAMPLE_CRASH, EXAMPLE_SAVED = 87, (10, 20, 30, 40, 50, 60, 70, 80)  # steps
 LONGEST_S = 120.0  # that a process may live
 SLOW_DISK_S = 0.15  # so much longer each of a save's two flushes takes, for a kill to hit it
 FRAME_S, WATCH_S, WATCH_AT_MOST_S = 0.1, 0.002, 2.0
 
 
-@lru_cache(maxsize=1)
-def uninterrupted() -> Story:
-    """An example of a crash, and the losses of a run that had none; computed here as the processes do."""
+@lru_cache
+def uninterrupted(left_out: tuple[str, ...] = ()) -> Story:
+    """An example of a crash, and the losses of a run that had none; computed here as the processes do.
+
+    What is left out is not restored after the crash.
+    """
     plan, shared = Plan(), training.shared_states()
-    before, after = ((10, 20, 30, 40, 50, 60, 70, 80), (90, 100, 110, 120))
     with measure.cpu_threads(1):
-        run, again = long_run.new_run(), long_run.new_run()
-        reference = tuple(run.losses(before[-1]))
-        state = run.state()
-        reference += tuple(run.losses(plan.steps))
-        again.restore(state)
-        resumed = Life(before[-1], tuple(again.losses(plan.steps)), after, end=DONE)
+        reference, state = _never_killed()
+        again = long_run.new_run()  # which seeds the shared generators, as a new process does
+        again.restore(state, without=left_out)
+        resumed = tuple(again.advance() for _ in range(EXAMPLE_SAVED[-1], plan.steps))
     training.restore_shared_states(shared)
-    killed = Life(0, reference[:EXAMPLE_CRASH], before, end=KILLED)
-    return Story(plan.steps, (killed, resumed), after[-3:], reference=reference, example=True)
+    killed = Life(0, reference[:EXAMPLE_CRASH], EXAMPLE_SAVED, end=KILLED)
+    after = tuple(range(EXAMPLE_SAVED[-1], plan.steps + 1, plan.every))[1:]
+    lives = (killed, Life(EXAMPLE_SAVED[-1], resumed, after, left_out, DONE))
+    return Story(plan.steps, lives, after[-3:], reference=reference, example=True)
+
+
+@lru_cache(maxsize=1)
+def _never_killed() -> tuple[tuple[Number, ...], dict[str, object]]:
+    """The losses of such a run, and its state when the example was last saved."""
+    run = long_run.new_run()
+    losses = tuple(run.losses(EXAMPLE_SAVED[-1]))
+    state = run.state()
+    return losses + tuple(run.losses(Plan().steps)), state
 
 
 class Workshop:

@@ -18,7 +18,7 @@ WITHOUT: Mapping[str, str] = {
 def meaning(plan: Plan, story: Story) -> str:
     """What the latest crash has cost, where the run is now, whether its losses are the same, and what comes next."""
     life = story.now
-    if story.example and plan.left_out:
+    if story.example and plan.left_out != life.left_out:
         return "Not tried yet, as in this example all was restored. Press Train, Kill it and Resume."
     if life.end in CRASHES:
         saved = (

@@ -5,6 +5,7 @@ how near a measurement comes to either.
 """
 
 from course_utils.labs.lab import Lab
+from course_utils.labs.matmul import anywhere
 from course_utils.labs.matmul.asked import PRESETS, Found, Product
 from course_utils.labs.matmul.picture import view
 
@@ -13,8 +14,8 @@ LAB = Lab(
     Product,
     view,
     presets=PRESETS,
-    jobs={"Time it": "time_it", "Sweep": "sweep"},
-    actions={"Clear history": "clear"},
+    jobs={"Time it": anywhere.time_it, "Sweep": anywhere.sweep},
+    actions={"Clear history": anywhere.clear},
     found=Found(),
     rows=(("b", "d", "k"), ("dtype", "guess", "sweep"), ("where",)),
 )

@@ -1,15 +1,14 @@
-"""Timing products here, or bringing those that were recorded."""
+"""Timing products here. Those that were recorded need no kernel: `anywhere` brings them."""
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 
 from course_utils import machines, measure
 from course_utils.datasheets import Machine
 from course_utils.labs.jobs import as_progress
-from course_utils.labs.lab import Change, Progress
-from course_utils.labs.matmul.asked import HERE, Found, Product, Run
-from course_utils.labs.matmul.picture import sizes_text
-from course_utils.quantities import Number, bytes_text, count_text, rate_text, seconds_text
+from course_utils.labs.lab import Progress
+from course_utils.labs.matmul.anywhere import kept, timed
+from course_utils.labs.matmul.asked import Found, Product, Run
+from course_utils.quantities import Number, bytes_text, seconds_text
 from course_utils.workers import process, products
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
@@ -24,40 +23,21 @@ def begin() -> Found:
 
 
 def time_it(product: Product, found: Found) -> Iterator[Progress]:
-    """Time the product, or bring the nearest one that was recorded."""
-    run = yield from _run(product, found, AT_MOST_S)
-    doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
-    said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}.{doubt}"
-    yield Progress(1, said, _kept(run))
+    """Time the product."""
+    yield timed(product, (yield from _run(product, found, AT_MOST_S)))
 
 
 def sweep(product: Product, found: Found) -> Iterator[Progress]:
     """Time the product along one size, as far as each takes less than a moment."""
     name = product.sweep
-    if product.recording:
-        others = product.nearest_recorded().product.others(name)
-        along = [run for run in product.recorded.values() if run.product.others(name) == others]
-        said = f"{count_text(len(along), 'product')} recorded along {name}, at {others}."
-        yield Progress(1, said, _kept(*along))
-        return
     machine = found.machine(product.where)
     along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
     if not along:
         raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
     for number, one in enumerate(along):
         run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=number / len(along), share=0)
-        yield Progress(number / len(along), f"{' × '.join(map(str, one.size))} is done.", _kept(run))
+        yield Progress(number / len(along), f"{' × '.join(map(str, one.size))} is done.", kept(run))
     yield Progress(1, f"{len(along)} products along {name}.")
-
-
-def clear(product: Product, found: Found) -> Change:
-    """Forget every run."""
-    return Change(found=lambda known: replace(known, runs=()))
-
-
-def _kept(*runs: Run) -> Change:
-    """Some runs more; what was recorded is the same each time."""
-    return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))
 
 
 # One product.
@@ -66,13 +46,7 @@ def _kept(*runs: Run) -> Change:
 def _run(
     product: Product, found: Found, at_most_s: Number, **place: object
 ) -> Generator[Progress, None, Run]:
-    """Recorded, or timed here; `place` says which part of something longer it is."""
-    if product.recording:
-        return product.nearest_recorded()
-    if product.where != HERE:
-        raise ValueError(
-            f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
-        )
+    """Timed here; `place` says which part of something longer it is."""
     machine = found.machine(product.where)
     _check_that_it_can_run(product, machine)
     order = {name: getattr(product, name) for name in ("b", "d", "k", "dtype")}

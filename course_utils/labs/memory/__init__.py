@@ -6,6 +6,7 @@ what a count finds, to the byte.
 """
 
 from course_utils.labs.lab import Lab
+from course_utils.labs.memory.anywhere import make_it_fit
 from course_utils.labs.memory.asked import PRESETS, Run
 from course_utils.labs.memory.picture import view
 
@@ -15,7 +16,7 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Count it": "count"},
-    actions={"Make it fit": "make_it_fit"},
+    actions={"Make it fit": make_it_fit},
     found={},
     rows=(
         ("kind", "recipe", "fused", "fused_norm", "recompute"),

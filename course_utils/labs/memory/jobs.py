@@ -1,13 +1,11 @@
-"""Counting a step on one machine, and moving the controls until it fits."""
+"""Counting a step on one machine."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from course_utils import predict
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.memory.asked import Found, Run
-from course_utils.labs.memory.words import advice
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import bytes_text
 from course_utils.workers import process, transformers
@@ -27,17 +25,6 @@ def count(run: Run, found: Found) -> Iterator[Progress]:
     alike = sum(counted[part] == predicted[part] for part in predicted)
     said = f"Counted: {alike} of {len(predicted)} parts to the byte as predicted."
     yield Progress(1, said, Change(found=lambda known: {**known, plan.step: counted}))
-
-
-def make_it_fit(run: Run, found: Found) -> Change:
-    """The first of the smallest remedies."""
-    plan = run.plan
-    if plan.fits:
-        raise ValueError("It fits as it is.")
-    remedies = predict.remedies(plan)
-    if not remedies:
-        raise ValueError(advice(plan))
-    return Change(remedies[0])
 
 
 def _check_that_it_can_be_counted(plan: TrainingPlan) -> None:

@@ -6,6 +6,7 @@ them the learning rate is a length. Bound and pace are predicted, beside the rac
 """
 
 from course_utils.labs.lab import Lab
+from course_utils.labs.optimizer.anywhere import race
 from course_utils.labs.optimizer.asked import PRESETS, Race
 from course_utils.labs.optimizer.picture import view
 
@@ -14,7 +15,7 @@ LAB = Lab(
     Race,
     view,
     presets=PRESETS,
-    jobs={"Race": "race", "Check against torch": "check"},
+    jobs={"Race": race, "Check against torch": "check"},
     rows=(
         ("surface", "racing"),
         ("lr", "momentum", "beta2", "weight_decay"),

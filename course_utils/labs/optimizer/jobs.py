@@ -1,25 +1,15 @@
-"""The race, step after step, and torch's own optimizers on the same way."""
+"""torch's own optimizers, on the same way as ours."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import torch
 
-from course_utils.labs.lab import Change, Progress
+from course_utils.labs.lab import Progress
 from course_utils.labs.optimizer.asked import Race
 from course_utils.predict.descents import Point, Settings, noise
 
-FRAMES, FRAME_S = 60, 0.05
 Maker = Callable[[Sequence[torch.Tensor], Settings], torch.optim.Optimizer]
-
-
-def race(asked: Race, found: object) -> Iterator[Progress]:
-    """Look at one step after the other."""
-    for frame in range(FRAMES + 1):
-        step = frame * asked.steps // FRAMES
-        yield Progress(frame / FRAMES, f"Step {step} of {asked.steps}.", Change({"step": step}))
-        time.sleep(FRAME_S)
 
 
 TORCH: Mapping[str, Maker] = {

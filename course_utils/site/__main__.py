@@ -1,0 +1,43 @@
+"""`make site`: the course as pages with living labs, in `site/`, for any static host."""
+
+import sys
+from pathlib import Path
+
+from course_utils.desk import copies
+from course_utils.labs.screen import Screen
+from course_utils.site import pages, runtime
+from course_utils.site.host import Recorded
+
+FOLDER = copies.ROOT / "site"
+HERE = Path(__file__).parent
+
+
+def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None:
+    """All of it; what labs have found out is found out now, unless it is given."""
+    runtime.bring(folder / "pyodide")
+    found = {} if found is None else found
+    texts = {f"{path.stem}.html": pages.notebook_page(path, found) for path in copies.notebooks()}
+    texts |= {"index.html": pages.contents_page(), "glossary.html": pages.glossary_page()}
+    texts |= {"style.css": pages.style(), "screen.js": Screen._esm}
+    texts |= {name: (HERE / name).read_text(encoding="utf-8") for name in ("lab.js", "worker.js")}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "course.zip").write_bytes(runtime.modules(found))
+
+
+def main() -> int:
+    """Write it into `site/`, and say how to look at it."""
+    try:
+        write(FOLDER)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:  # a read-only checkout, a full disk
+        print(f"The site cannot be written: {error.strerror}, {error.filename or FOLDER}.", file=sys.stderr)
+        return 1
+    print("site/ is ready for any static host. To look at it here: python -m http.server --directory site")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

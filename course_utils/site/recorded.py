@@ -1,0 +1,42 @@
+"""What labs find out with torch at every movement, found out beforehand: a page without a kernel shows that."""
+
+from collections.abc import Collection
+from itertools import product
+
+from course_utils.labs.crash import jobs as crash
+from course_utils.labs.crash.asked import PARTS
+from course_utils.labs.precision import jobs as precision
+from course_utils.labs.precision.asked import AFTER, LAYERS, MOST, Scaling
+from course_utils.site.host import Recorded
+
+# Whose every movement asks torch, for more than can be recorded.
+NOT_ALIVE = {"stride": "At every movement it asks torch what becomes of a tensor."}
+# What is asked at first in place of what needs a machine of one's own.
+FIRST = {"matmul": {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}}
+
+
+def _story(ticks: tuple[bool, ...]) -> object:
+    return crash.uninterrupted(tuple(part for part, kept in zip(PARTS, ticks, strict=True) if not kept))
+
+
+def _gradients(asked: tuple[int, ...]) -> object:
+    return precision.refresh(Scaling("fp16", *asked), precision.begin())
+
+
+# By lab: the fields that it depends on, all that they can say, and what is found then.
+ASKED = {
+    "crash": (PARTS, tuple(product((True, False), repeat=len(PARTS))), _story),
+    "precision": (
+        ("power", "after", "layer"),
+        tuple(product(range(MOST + 1), AFTER, LAYERS.values())),
+        _gradients,
+    ),
+}
+
+
+def recorded(name: str, some: Collection[tuple[object, ...]] = ()) -> Recorded | None:
+    """The lab's, for some answers or for all; most labs need nothing."""
+    if name not in ASKED:
+        return None
+    by, every, find = ASKED[name]
+    return Recorded(by, {asked: find(asked) for asked in some or every})

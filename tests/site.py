@@ -1,0 +1,59 @@
+"""The course's pages in a test: written with few recordings, and served on this machine alone."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from course_utils import labs
+from course_utils.labs.fields import Choice
+from course_utils.labs.lab import Lab
+from course_utils.site import runtime
+from course_utils.site.recorded import ASKED, NOT_ALIVE, Recorded, recorded
+
+ALIVE = sorted({name.removesuffix("_lab") for name in labs.__all__} - set(NOT_ALIVE))
+
+
+def bring_or_skip(folder: Path) -> None:
+    """The runtime, or the reason why there is none."""
+    try:
+        runtime.bring(folder)
+    except ValueError as error:
+        pytest.skip(str(error), allow_module_level=True)
+
+
+def recorded_for(name: str, states: list[dict[str, object]]) -> Recorded | None:
+    """What the lab found out, for these states only: for all of them it takes long."""
+    by = ASKED[name][0] if name in ASKED else ()
+    return recorded(name, {tuple(state[one] for one in by): None for state in states}.keys())
+
+
+def said(lab: Lab, state: Mapping[str, object]) -> dict[str, object]:
+    """As the page says it: of a choice the option's name."""
+    return {
+        name: next(label for label, option in field.options.items() if option == state[name])
+        if isinstance(field, Choice)
+        else state[name]
+        for name, field in lab.fields.items()
+        if name in state
+    }
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Python's own server, which any static host can stand for."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of that folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
