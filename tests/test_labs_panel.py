@@ -193,9 +193,16 @@ def test_what_a_job_found_goes_as_soon_as_something_else_is_asked():
 
 
 def test_the_readers_mistake_is_not_the_jobs():
-    lab = small_lab(jobs={"work": lambda n: (Progress(1, "done", Change()) for _ in range(1))})
+    asked = threading.Event()
+
+    def job(n):
+        asked.wait(10)
+        yield Progress(1, "done", Change())
+
+    lab = small_lab(jobs={"work": job})
     lab.start("work")
     lab.set(n=13)
+    asked.set()
     lab.wait(10)
     assert (lab.screen.mistake, lab.screen.report) == ("13 is not allowed here; take 12.", "done")
 
