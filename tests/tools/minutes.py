@@ -85,13 +85,13 @@ def beyond(path: Path) -> Iterator[Count]:
 
 def main() -> int:
     """`make minutes`."""
-    print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>12}{'labs':>5}{'minutes':>8}  stated")
+    print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
     for path in NOTEBOOKS:
         for part in (count(path.stem, main_path(path)), *beyond(path)):
             name = part.title if part.stated is None else f"  {part.title}"
             turns = " + ".join(map(str, part.turns))
             print(
-                f"{name[:34]:34}{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>12}{part.labs:5}"
+                f"{name[:34]:34}{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>16}{part.labs:5}"
                 f"{part.minutes:8}  {'' if part.stated is None else part.stated}"
             )
     return 0
