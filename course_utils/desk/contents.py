@@ -92,7 +92,7 @@ def _notebook(
     return f"""<li>
 <h2><a href="{escape(link)}" target="{escape(name)}">{number} · {escape(title)}</a></h2>
 <p class="question">{escape(question)}</p>
-<p class="small">{escape(_words(minutes, needs))}</p>
+<p class="small">{escape(minutes_and_needs(minutes, needs))}</p>
 <p class="small">{escape(estimates.summary(guesses))}</p>
 <details{" open" if any(each.check in done for each in there_are) else ""}>
 <summary>Your turns: {right} of {len(there_are)} right</summary>
@@ -103,7 +103,7 @@ def _notebook(
 </li>"""
 
 
-def _words(minutes: str, needs: str) -> str:
+def minutes_and_needs(minutes: str, needs: str) -> str:
     """The table's "35, and 40 beyond" and "3, 4" as sentences."""
     notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
     needed = " and ".join(needs.rsplit(", ", 1))

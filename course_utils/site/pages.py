@@ -101,7 +101,7 @@ def contents_page() -> str:
     readme = (copies.ROOT / "README.md").read_text(encoding="utf-8")
     rows = "".join(
         f'<li><h2><a href="{Path(name).stem}.html">{number} · {escape(title)}</a></h2><p class="question">{escape(question)}</p>'
-        f'<p class="small">{escape(contents._words(minutes, needs))}</p></li>'
+        f'<p class="small">{escape(contents.minutes_and_needs(minutes, needs))}</p></li>'
         for number, (title, name, question, minutes, needs) in enumerate(contents.ROW.findall(readme), 1)
     )
     main = Template((HERE / "contents.html").read_text(encoding="utf-8")).substitute(notebooks=rows)
