@@ -4,6 +4,7 @@ ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
+HUB := $(VENV)/hub
 
 # The first Python on this machine that the course runs on; `make lab PYTHON=...` names another.
 SUPPORTED := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
@@ -18,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -28,6 +29,7 @@ help:
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
 	@echo '                  ARGS=--results shows the stored results from the beginning'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
+	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
 	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm'
 	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
@@ -42,7 +44,7 @@ help:
 	@echo 'make latency      time every slider of the labs in a real browser, from the movement to the painted picture'
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
 	@echo '                  make fuzz ARGS=--browser does five hundred by mouse and keyboard, in a real one'
-	@echo 'make twenty       run twenty notebooks at once, each in a kernel of its own'
+	@echo 'make twenty       let twenty students at once run the notebooks on a hub, and say what they take of memory'
 	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some)'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
@@ -66,6 +68,9 @@ results: $(READY)
 present: $(READY)
 	@$(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
+hub: $(HUB)
+	@$(RUN) -m course_utils.room.hub $(ARGS)
+
 slides: $(READY)
 	$(RUN) -m course_utils.room.slides $(ARGS)
 
@@ -75,7 +80,7 @@ site: $(READY)
 samepages: $(READY)
 	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/test_site.py -k pyodide
 
-test: $(READY)
+test: $(HUB)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
 
 explore: $(READY)
@@ -108,7 +113,7 @@ latency: $(READY)
 fuzz: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.fuzz $(ARGS)
 
-twenty: $(READY)
+twenty: $(HUB)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.twenty $(ARGS)
 
 elsewhere: $(READY)
@@ -131,10 +136,10 @@ picture: $(READY)
 
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv
-	$(RUN) -m uv pip compile --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
+	$(RUN) -m uv pip compile --extra hub --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present test seconds outputs bench latency twenty: room-at-home
+lab present hub test seconds outputs bench latency twenty: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \
@@ -157,17 +162,26 @@ $(READY): pyproject.toml constraints.txt
 	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
 	@echo '$(if $(HERE),Bringing $(VENV) up to date.,Installing into $(VENV); a few minutes, once.)'
 	@$(if $(HERE),:,"$(PYTHON)" -m venv --clear $(VENV)) || { rm -rf $(VENV); printf '%s\n' "$$NEED_VENV" >&2; exit 1; }
-	@$(RUN) -m pip install --disable-pip-version-check --no-input $(if $(HERE),--quiet) \
-		--log $(VENV)/pip.log --constraint constraints.txt --editable . || { \
+	@$(call install,.)
+	@mkdir -p $(VENV)/etc/jupyter/labconfig
+	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
+		> $(VENV)/etc/jupyter/labconfig/page_config.json
+	@pwd -P > $@
+
+# What `make hub` and its test need besides: a JupyterHub and its proxy.
+$(HUB): $(READY)
+	@$(call install,.[hub])
+	@touch $@
+
+define install
+$(RUN) -m pip install --disable-pip-version-check --no-input $(if $(HERE),--quiet) \
+		--log $(VENV)/pip.log --constraint constraints.txt --editable '$(1)' || { \
 		if df -Pk . | awk 'NR == 2 { exit $$4 > 500000 }' || grep -q 'No space left' $(VENV)/pip.log; \
 		then printf '%s\n' "$$NEED_DISK" >&2; \
 		elif grep -qiE 'connection|resolution|timed out|unreachable' $(VENV)/pip.log; \
 		then printf '%s\n' "$$NEED_NETWORK" >&2; \
 		else printf '%s\n' "$$PIP_FAILED" >&2; fi; exit 1; }
-	@mkdir -p $(VENV)/etc/jupyter/labconfig
-	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
-		> $(VENV)/etc/jupyter/labconfig/page_config.json
-	@pwd -P > $@
+endef
 
 define NEED_PYTHON
 

@@ -1,56 +1,20 @@
 """The desk as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
 
 import re
-import shutil
 import urllib.error
 import urllib.request
-from pathlib import Path
 
-import nbformat
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from course_utils.desk import record
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT
 from tests.browser import EXPOSED, answer, run_all, served, skip_without_browser, start_kernel
-from tests.notebooks import short
+from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
 from tests.waiting import wait_until
 
 skip_without_browser()
-FLOPS = "04_flops.ipynb"
-
-
-def course_with_a_short_notebook(folder: Path) -> None:
-    """The course, but for a notebook 4 of a guess, one picture and two turns."""
-    shutil.copytree(
-        ROOT / "course_utils", folder / "course_utils", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    shutil.copy(ROOT / "README.md", folder)
-    nbformat.write(short(), folder / "notebooks" / FLOPS)
-
-
-def write(lab: Page, name: str, value: str, cells: int) -> None:
-    """Write the value into the cell where that name stands, and run so many cells from there."""
-    lab.bring_to_front()
-    lab.locator(".jp-Cell .cm-content", has_text=f"{name} =").first.click()
-    lab.keyboard.press("Control+a")
-    lab.keyboard.type(f"{name} = {value}")
-    for _ in range(cells):
-        lab.keyboard.press("Shift+Enter")
-
-
-def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
-    """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
-    write(lab, "gpt3_days", value, cells=2)
-    wait_until(lambda: record.done(mine).get("flops.days", record.Done()).status == status, f"it is {status}")
-
-
-def come_back(page: Page) -> None:
-    """Look at that page once more; under test a page believes to be in front always, so it is told."""
-    page.bring_to_front()
-    page.evaluate("dispatchEvent(new Event('focus'))")
 
 
 def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path, chromium):

@@ -1,5 +1,6 @@
 """The student's desk: own copies that follow the course, one exercise anew, and the record of what is done."""
 
+import errno
 import io
 import os
 import re
@@ -7,9 +8,11 @@ import runpy
 import shutil
 import subprocess
 import sys
+import unittest.mock
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
+from dataclasses import astuple
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -26,15 +29,15 @@ from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
 from course_utils.checks import noting
-from course_utils.desk import __main__ as make_lab
-from course_utils.desk import commands, contents, copies, estimates, record, websocket
+from course_utils.desk import commands, contents, copies, estimates, extension, record, websocket
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
+from course_utils.desk.place import place
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT, notebooks
+from tests.desk import FLOPS, started
 from tests.test_project import make
 
-FLOPS = "04_flops.ipynb"
 ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
 
 
@@ -331,17 +334,14 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
     assert contents._exercises(course / FLOPS) == []
 
 
-@pytest.mark.parametrize("module", ["course_utils.desk.__main__", "course_utils.desk.commands"])
-def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch, module):
+def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(sys, "argv", [module, "anew", "04", "2"])
-    monkeypatch.setattr(copies, "bring_up_to_date", lambda **_: ["Übung →"])
+    monkeypatch.setattr(sys, "argv", ["commands", "anew", "04", "2"])
     monkeypatch.setattr(copies, "begin_anew", lambda *_: "Übung →")
-    monkeypatch.setattr(make_lab.LabApp, "launch_instance", lambda _: None)
-    monkeypatch.setattr(contents, "NEWS", [])
     with suppress(SystemExit), warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        runpy.run_module(module, run_name="__main__")  # which is imported already: hence the warning
+        # which is imported already: hence the warning
+        runpy.run_module("course_utils.desk.commands", run_name="__main__")
     out.seek(0)
     assert out.read().strip() == "Übung ?"
 
@@ -399,22 +399,80 @@ def test_the_readers_glossary_follows_the_course_and_what_is_written_into_it_is_
     assert (kept.read_text(), own.read_text()) == ("two, and a note", "three")
 
 
-OVER, ELSEWHERE = (".", "my_notebooks", ".."), ("notebooks", "my_notebooks/earlier")
+HELD = """
+import sys
+from tests.desk import started
+server = started(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(
+    desk, monkeypatch
+):
+    course, mine = desk
+    monkeypatch.setattr(copies, "COURSE", course)
+    first = started(mine.parent)
+    assert first.said == []
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    second = started(mine.parent)  # which holds it, too, once the first has ended
+    assert "when no JupyterLab is open" in second.said[0]
+    first.web_app.settings["course_lock"].close()
+    assert "when no JupyterLab is open" in started(mine.parent).said[0]
+    second.web_app.settings["course_lock"].close()
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+
+
+def test_a_server_that_was_killed_is_not_open_any_more(desk, monkeypatch):
+    course, mine = desk
+    monkeypatch.setattr(copies, "COURSE", course)
+    command = [sys.executable, "-c", HELD, str(mine.parent)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"ready\n"
+        edit(course / FLOPS, "6 * 7", "7 * 6")
+        assert "when no JupyterLab is open" in started(mine.parent).said[0]
+        other.kill()
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+
+
+def test_on_a_file_system_without_locks_copies_follow_the_course_too(desk, monkeypatch):
+    course, mine = desk
+    monkeypatch.setattr(copies, "COURSE", course)
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    monkeypatch.setattr(
+        extension.fcntl, "flock", unittest.mock.Mock(side_effect=OSError(errno.ENOLCK, "no locks"))
+    )
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
 @pytest.mark.parametrize(
-    ("folder", "in_use"), [(each, True) for each in OVER] + [(each, False) for each in ELSEWHERE]
+    ("hub", "told"),
+    [
+        (None, "clone the course into a folder of your own"),
+        ("/", "stop and start your server in the Hub Control"),
+    ],
 )
-def test_a_jupyterlab_is_open_over_the_copies_if_it_can_reach_them(desk, monkeypatch, folder, in_use):
-    _, mine = desk
-    asked = []
-    monkeypatch.setattr(copies, "MINE", mine)
-    monkeypatch.setattr(copies, "bring_up_to_date", lambda *, in_use: asked.append(in_use) or [])
-    monkeypatch.setattr(make_lab, "list_running_servers", lambda: [{"root_dir": str(mine.parent / folder)}])
-    monkeypatch.setattr(make_lab.LabApp, "launch_instance", asked.append)
-    make_lab.main(["--no-browser"])
-    assert asked[0] == in_use
-    assert asked[1][-2:] == [websocket.OPTION, "--no-browser"]
+def test_where_no_copies_can_be_made_it_says_what_to_do_and_opens_the_courses_own_if_it_can(
+    tmp_path, monkeypatch, hub, told
+):
+    if hub:
+        monkeypatch.setenv("JUPYTERHUB_BASE_URL", hub)
+    mine = tmp_path / "my_notebooks"
+    mine.write_text("a file in the way")
+    (said,) = started(tmp_path).said
+    assert "cannot be made in my_notebooks: " in said
+    assert told in said
+    assert contents.where_it_opens(FLOPS, mine) == "", "the course lies elsewhere"
+    assert contents.where_it_opens(FLOPS, ROOT / "none") == f"notebooks/{FLOPS}"
+
+
+def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
+    assert "make lab" in place().next_start
+    monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
+    words = " ".join(astuple(place()))
+    assert 'href="/class/hub/home"' in words
+    assert [word for word in ("make ", "git ", "clone") if word in words] == []
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
@@ -442,12 +500,6 @@ def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(des
         (mine / FLOPS).write_text(text)
         assert copies.keep_earlier(mine / FLOPS).read_text() == text
     assert {path.read_text() for path in (mine / "earlier").iterdir()} == {"one", "two", "three"}
-
-
-def test_where_no_copies_can_be_made_it_says_what_to_do(tmp_path):
-    (tmp_path / "my_notebooks").write_text("a file in the way")
-    with pytest.raises(ValueError, match="clone the course into a folder of your own"):
-        list(copies.bring_up_to_date(ROOT / "notebooks", tmp_path / "my_notebooks"))
 
 
 # One exercise anew.

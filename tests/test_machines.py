@@ -243,7 +243,7 @@ def test_a_machine_without_a_sheet_is_what_was_measured_of_it(planted):
     assert here.peak_flop_per_sec == here.achieved_flop_per_sec == pytest.approx({"fp32": 2e12, "bf16": 1e9})
     assert here.bytes_per_sec == here.achieved_bytes_per_sec == pytest.approx(1e9)
     assert (here.name, here.has_data_sheet) == (at_hand.device_name("cpu"), False)
-    assert here.bytes == psutil.virtual_memory().total
+    assert here.bytes == measure.memory_bytes()[0]
     planted.append("noise")
     assert "while other programs ran" in at_hand.this_machine.__wrapped__().source
     assert "while other programs ran" not in here.source

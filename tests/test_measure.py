@@ -14,6 +14,7 @@ from collections import namedtuple
 from itertools import pairwise
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from hypothesis import given, settings
@@ -23,7 +24,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from course_utils import measure
-from course_utils.measure import Timing, alone, counting, memory, on_cpu, private, results, timing
+from course_utils.measure import Timing, alone, cgroups, counting, on_cpu, private, results, timing
 from tests import ROOT
 
 untimed = settings(deadline=None, max_examples=25)
@@ -241,7 +242,74 @@ def test_a_freed_tensors_address_hides_no_new_tensor():
 
 
 def test_free_bytes_are_some_and_no_more_than_there_are():
-    assert 0 < measure.free_bytes() <= memory.psutil.virtual_memory().total
+    assert 0 < measure.free_bytes() <= measure.memory_bytes()[0] <= psutil.virtual_memory().total
+
+
+def grant(monkeypatch, folder, own: str, groups: dict[str, str]) -> None:
+    """This process is in these control groups, and each file of them says that."""
+    (folder / "own").write_text(own)
+    for name, contents in groups.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(contents)
+    monkeypatch.setattr(cgroups, "OWN", folder / "own")
+    monkeypatch.setattr(cgroups, "MOUNTED", folder)
+
+
+@pytest.mark.parametrize(
+    ("own", "group", "names"),
+    [
+        ("0::/\n", "memory.", cgroups.V2),  # a container
+        (
+            "0::/system.slice/a.service\n",
+            "system.slice/a.service/memory.",
+            cgroups.V2,
+        ),  # a service with a limit
+        ("0::/a/b/c\n", "a/memory.", cgroups.V2),  # a limit further up
+        (
+            "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n",
+            "memory/memory.",
+            cgroups.V1,
+        ),  # an older container
+        ("9:pids:/\n4:hugetlb,memory:/a:b\n", "memory/a:b/memory.", cgroups.V1),
+    ],
+)
+def test_free_bytes_are_those_of_the_containers_limit_not_of_the_machine(
+    monkeypatch, tmp_path, own, group, names
+):
+    limit, used, cache = names
+    stat = f"anon 5\n{cache} {200 * 2**10}\nactive_file 7\n"
+    files = {limit: f"{2**20}\n", used: f"{700 * 2**10}\n", "memory.stat": stat}
+    grant(
+        monkeypatch,
+        tmp_path,
+        own,
+        {group.removesuffix("memory.") + name: text for name, text in files.items()},
+    )
+    assert measure.memory_bytes() == (2**20, 2**20 - 500 * 2**10)
+    assert measure.free_bytes() == 2**20 - 500 * 2**10
+
+
+def test_the_narrowest_of_several_limits_counts_and_a_group_without_one_does_not(monkeypatch, tmp_path):
+    files = {}
+    for folder, limit, used in (("", "max", 9), ("a/", "1000", 900), ("a/b/", "2000", 50)):
+        files |= {
+            f"{folder}memory.max": limit,
+            f"{folder}memory.current": f"{used}",
+            f"{folder}memory.stat": "",
+        }
+    grant(monkeypatch, tmp_path, "0::/a/b\n", files)
+    assert measure.memory_bytes() == (1000, 100)
+    (tmp_path / "a/memory.current").write_text("1001")  # for a moment, until something is stopped for it
+    assert measure.memory_bytes() == (1000, 0)
+
+
+def test_without_a_limit_it_is_the_machines(monkeypatch, tmp_path):
+    machine = unittest.mock.Mock(return_value=unittest.mock.Mock(total=2000, available=700))
+    monkeypatch.setattr(cgroups.psutil, "virtual_memory", machine)
+    grant(monkeypatch, tmp_path, "0::/gone\n", {})
+    assert measure.memory_bytes() == (2000, 700)
+    monkeypatch.setattr(cgroups, "OWN", tmp_path / "no such file")  # not Linux
+    assert measure.memory_bytes() == (2000, 700)
 
 
 # Timings: everything but the time.

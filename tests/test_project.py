@@ -22,6 +22,7 @@ from tests import NOTEBOOKS, ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
+FOR_A_HUB = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["hub"]]
 CONSTRAINTS = [
     Requirement(line) for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line
 ]
@@ -63,7 +64,8 @@ MAY_IMPORT = {
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
     | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
     "desk": {"jupyter_server", "jupyterlab", "tornado", "quantities"},
-    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"},
+    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
+    | {"jupyterhub", "traitlets"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
 }
 # What is longer than a function (50 lines) or a module (300) should be. It may become shorter, and leave the list.
@@ -180,7 +182,7 @@ def test_the_readmes_table_of_modules_has_each_in_the_order_of_the_course_with_i
 
 def test_direct_dependencies_are_pinned_and_the_users_are_among_them():
     assert {r.name for r in DIRECT} >= CHOSEN_BY_THE_USER
-    assert [str(r) for r in DIRECT if not re.fullmatch(r"==[\d.]+", str(r.specifier))] == []
+    assert [str(r) for r in (*DIRECT, *FOR_A_HUB) if not re.fullmatch(r"==[\d.]+", str(r.specifier))] == []
     assert "torch==2.13.0" in map(str, DIRECT)
 
 
@@ -189,7 +191,7 @@ def test_this_environment_is_the_pinned_one_to_the_last_package():
     # Not all of sys.path: once imported, setuptools puts its own copies of packages there.
     here = distributions(path=[sysconfig.get_path("purelib")])
     installed = {canonicalize_name(d.name): d.version for d in here}
-    for r in DIRECT:
+    for r in (*DIRECT, *FOR_A_HUB):
         assert str(applying[canonicalize_name(r.name)].specifier) == str(r.specifier)
     needed = set(applying) & set(installed)
     assert needed >= {canonicalize_name(r.name) for r in DIRECT}
@@ -206,7 +208,8 @@ def test_conda_gets_the_same_environment_from_the_same_two_files():
     assert from_pip == {"pip": ["--constraint constraints.txt", "--editable ."]}
     assert conda["channels"] == ["conda-forge"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "--constraint constraints.txt --editable ." in makefile
+    assert "--constraint constraints.txt --editable '$(1)'" in makefile
+    assert "$(READY): pyproject.toml constraints.txt" in makefile
 
 
 # What lies at the top, and what the README says of it.
@@ -325,7 +328,7 @@ def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
 
 @pytest.mark.parametrize("command", ["lab", "test"])
 def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, command):
-    installed = "READY=", "RUN=echo ran"
+    installed = "READY=", "HUB=", "RUN=echo ran"
     run = make(bare, command, *installed, HOME=f"{bare / 'Makefile'}/no/folder")
     assert run.returncode
     assert f"make {command} HOME=/tmp/home" in run.stderr

@@ -1,4 +1,9 @@
 """The student's desk: own copies of the notebooks, what is done of the exercises, and the page that shows it.
 
-Nothing here needs torch, and nothing leaves the reader's machine.
+A Jupyter server loads it as its extension `course_utils.desk`: `make lab` does, and so does a hub. Nothing here needs
+torch, and nothing leaves the machine that the server runs on.
 """
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "course_utils.desk.extension"}]

@@ -5,28 +5,32 @@ is whole, too: links and buttons are the browser's own.
 """
 
 import re
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from string import Template
 from urllib.parse import quote
 
 from jupyter_server.base.handlers import JupyterHandler
-from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
 from tornado import web
 
 from course_utils.desk import copies, estimates, record
 from course_utils.desk.notebooks import Exercise, exercises, read
+from course_utils.desk.place import place
 from course_utils.quantities import Guess
 
-ADDRESS = "/contents"
+ADDRESS, LAB = "/contents", "lab/tree"
 ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
-NEWS: list[str] = []  # what was said when this server started: the terminal has long scrolled on
 
 
 class Contents(JupyterHandler):
     """The page, and the buttons on it."""
+
+    def initialize(self, mine: Path, news: list[str]) -> None:
+        """The reader's copies, and what was said of them at the start: the terminal has long scrolled on."""
+        self.mine, self.news = mine, news
 
     @web.authenticated
     def get(self) -> None:
@@ -39,40 +43,50 @@ class Contents(JupyterHandler):
     def post(self) -> None:
         """Begin an exercise or a notebook anew, or delete the record; then show the page and what was done."""
         try:
-            said = _do(self.get_body_argument("do", ""), self.get_body_argument("what", ""))
+            said = _do(self.mine, self.get_body_argument("do", ""), self.get_body_argument("what", ""))
         except (OSError, ValueError) as error:
             said = str(error)
         self.settings["course_said"] = said
         self.redirect(self.request.path)
 
     def _page(self, said: str) -> str:
-        lab = url_path_join(self.base_url, "lab/tree")
-        done, guesses = record.done(copies.MINE), record.guesses(copies.MINE)
-        readme = (copies.ROOT / "README.md").read_text(encoding="utf-8")
+        done, guesses = record.done(self.mine), record.guesses(self.mine)
         form = self.xsrf_form_html()
-        numbered = list(enumerate(ROW.findall(readme), 1))
+        numbered = list(enumerate(ROW.findall(copies.readme()), 1))
         guessed = {number: guesses.get(_name(row[1]), []) for number, row in numbered}
-        rows = "".join(_notebook(number, row, lab, done, guessed[number], form) for number, row in numbered)
-        said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
-        if NEWS:
-            said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in NEWS)}</div>'
-        folder = escape(copies.MINE.name)
-        drawn = estimates.picture(guessed)
-        return PAGE.substitute(
-            said=said, notebooks=rows, guesses=drawn, form=form, lab=escape(lab), folder=folder
+        rows = "".join(
+            _notebook(number, row, self._link(row[1]), done, guessed[number], form)
+            for number, row in numbered
         )
+        said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
+        if self.news:
+            said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in self.news)}</div>'
+        lab, drawn = escape(url_path_join(self.base_url, LAB)), estimates.picture(guessed)
+        words = {"said": said, "notebooks": rows, "guesses": drawn, "form": form, "lab": lab}
+        return PAGE.substitute(words, folder=escape(self.mine.name), **asdict(place()))
+
+    def _link(self, name: str) -> str:
+        path = where_it_opens(name, self.mine)
+        return path and url_path_join(self.base_url, LAB, path)
 
 
-def _do(what: str, on: str) -> str:
+def where_it_opens(name: str, mine: Path) -> str:
+    """The reader's copy, as a path under the server's root; without one the course's own, if this server can open it."""
+    there_are = [path for folder in (mine, copies.COURSE) if (path := folder / name).is_file()]
+    under_root = [path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)]
+    return quote(under_root[0].as_posix()) if under_root else ""
+
+
+def _do(mine: Path, what: str, on: str) -> str:
     if what == "forget":
-        (copies.MINE / record.RECORD).unlink(missing_ok=True)
+        (mine / record.RECORD).unlink(missing_ok=True)
         return "The record is deleted. Your answers are still in your notebooks."
     name, _, number = on.partition(" ")
     if what == "results":
-        return copies.show_results(copies.named(name), copies.MINE)
+        return copies.show_results(copies.named(name), mine)
     if what != "anew":
         raise ValueError("There is no such button on this page.")
-    return copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
+    return copies.begin_anew(copies.named(name), int(number) if number else None, mine)
 
 
 def _name(notebook: str) -> str:
@@ -81,16 +95,22 @@ def _name(notebook: str) -> str:
 
 
 def _notebook(
-    number: int, row: tuple[str, ...], lab: str, done: dict[str, record.Done], guesses: list[Guess], form: str
+    number: int,
+    row: tuple[str, ...],
+    link: str,
+    done: dict[str, record.Done],
+    guesses: list[Guess],
+    form: str,
 ) -> str:
     title, name, question, minutes, needs = row
     there_are = _exercises(copies.COURSE / name)
     right = sum(done.get(each.check, record.Done()).status == "right" for each in there_are)
-    folder = copies.MINE if (copies.MINE / name).is_file() else copies.COURSE
-    link = url_path_join(lab, quote(folder.name), quote(name))
+    heading = f"{number} · {escape(title)}"
+    if link:
+        heading = f'<a href="{escape(link)}" target="{escape(name)}">{heading}</a>'
     listed = "".join(_exercise(each, name, done.get(each.check, record.Done()), form) for each in there_are)
     return f"""<li>
-<h2><a href="{escape(link)}" target="{escape(name)}">{number} · {escape(title)}</a></h2>
+<h2>{heading}</h2>
 <p class="question">{escape(question)}</p>
 <p class="small">{escape(minutes_and_needs(minutes, needs))}</p>
 <p class="small">{escape(estimates.summary(guesses))}</p>
@@ -137,12 +157,3 @@ def _button(form: str, do: str, what: str, words: str, label: str = "") -> str:
         f'<form method="post">{form}<input type="hidden" name="what" value="{escape(what)}">'
         f'<button name="do" value="{do}"{label}>{escape(words)}</button></form>'
     )
-
-
-def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    return [{"module": "course_utils.desk.contents"}]
-
-
-def _load_jupyter_server_extension(server: ServerApp) -> None:
-    address = url_path_join(server.web_app.settings["base_url"], ADDRESS)
-    server.web_app.add_handlers(".*$", [(address, Contents)])

@@ -10,6 +10,7 @@ to `earlier`.
 import os
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from importlib.metadata import metadata
 from itertools import count
 from pathlib import Path
 
@@ -27,14 +28,23 @@ from course_utils.desk.notebooks import (
     write_whole,
 )
 
-ROOT = Path(__file__).parents[2]
-COURSE, MINE = ROOT / "notebooks", ROOT / "my_notebooks"
+ROOT = Path(__file__).parents[2]  # of a clone
+INSTALLED = Path(__file__).parents[1] / "course" / "notebooks"  # where a wheel has them
+COURSE = INSTALLED if INSTALLED.is_dir() else ROOT / "notebooks"
+MINE = (Path.cwd() if INSTALLED.is_dir() else ROOT) / "my_notebooks"  # a server has its own, under its root
 TAKEN, EARLIER = ".course", "earlier"
 IF_OPEN = (
     "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
     "What was not saved there goes with that."
 )
 GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
+
+
+def readme() -> str:
+    """The course's README, whose table says what each notebook asks and how long it takes."""
+    if INSTALLED.is_dir():
+        return metadata("course_utils").get_payload()
+    return (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def notebooks(course: Path = COURSE) -> list[Path]:
@@ -48,13 +58,7 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
     While a JupyterLab is open over them, copies are only made where there are none: what it shows would be
     another text than what lies in the file.
     """
-    try:
-        (mine / TAKEN).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. Make room there, "
-            "or clone the course into a folder of your own; until then, the course's own notebooks open."
-        ) from error
+    (mine / TAKEN).mkdir(parents=True, exist_ok=True)
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
         bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
         try:
@@ -156,7 +160,7 @@ def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
     own, taken = mine / path.name, mine / TAKEN / path.name
     if not (own.is_file() and taken.is_file()):
         raise ValueError(
-            f"There is no copy of {path.name} in {mine.name} yet. The first `make lab` makes them."
+            f"There is no copy of {path.name} in {mine.name} yet. They are made when JupyterLab starts."
         )
     return own, read(taken)
 

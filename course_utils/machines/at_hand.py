@@ -7,7 +7,6 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import torch
 
 from course_utils import measure
@@ -110,7 +109,7 @@ def _model_of_a_mac() -> str:
 def _memory_bytes(where: str) -> int:
     if where == "cuda":
         return torch.cuda.get_device_properties(where).total_memory
-    return psutil.virtual_memory().total
+    return measure.memory_bytes()[0]
 
 
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:

@@ -1,6 +1,7 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
 from course_utils.measure.accounting import Account, account, step_peak_bytes
+from course_utils.measure.cgroups import memory_bytes
 from course_utils.measure.counting import flops
 from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
 from course_utils.measure.memory import (

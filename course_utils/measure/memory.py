@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from course_utils.measure import private
+from course_utils.measure import cgroups, private
 from course_utils.quantities import Ledger
 
 Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
@@ -268,11 +268,11 @@ def resident_bytes(path: str | os.PathLike) -> int | None:
 
 
 def free_bytes(device: str = "cpu") -> int:
-    """Bytes that can still be allocated; for a CPU what the system can give without swapping."""
+    """Bytes that can still be allocated; for a CPU what the system, or this container's limit, leaves."""
     if torch.device(device).type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached
-    return psutil.virtual_memory().available
+    return cgroups.memory_bytes()[1]
 
 
 def memory_ran_out(error: BaseException) -> str:

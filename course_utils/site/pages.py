@@ -98,7 +98,7 @@ def lab(name: str, known: Recorded | None, first: dict[str, object], preset: str
 
 def contents_page() -> str:
     """What each notebook answers, and how to get a kernel."""
-    readme = (copies.ROOT / "README.md").read_text(encoding="utf-8")
+    readme = copies.readme()
     rows = "".join(
         f'<li><h2><a href="{Path(name).stem}.html">{number} · {escape(title)}</a></h2><p class="question">{escape(question)}</p>'
         f'<p class="small">{escape(contents.minutes_and_needs(minutes, needs))}</p></li>'

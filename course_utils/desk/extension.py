@@ -1,0 +1,51 @@
+"""What a Jupyter server loads: the reader's copies under its root, up to date, and the contents page over them."""
+
+import fcntl
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+
+from course_utils.desk import copies
+from course_utils.desk.contents import ADDRESS, Contents
+from course_utils.desk.place import place
+from course_utils.desk.websocket import AtOnce
+
+LOCK = "open"  # a file in the copies' `.course`
+
+
+def _load_jupyter_server_extension(server: ServerApp) -> None:
+    mine = Path(server.root_dir) / copies.MINE.name
+    settings, news = server.web_app.settings, []
+    try:
+        (mine / copies.TAKEN).mkdir(parents=True, exist_ok=True)
+        settings["course_lock"] = lock = (mine / copies.TAKEN / LOCK).open("w")  # closed when the server ends
+        news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock))
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        news.append(
+            f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. {place().remedy}"
+        )
+    for each in news:
+        server.log.warning(each)
+    address = url_path_join(settings["base_url"], ADDRESS)
+    server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
+    settings["kernel_websocket_connection_class"] = AtOnce
+
+
+def _is_alone(lock: TextIO) -> bool:
+    """Whether no other server is open over the copies.
+
+    Each holds the lock as long as it lives. Its process id would not do: in a container that starts anew, the id
+    of a killed server soon belongs to another process.
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

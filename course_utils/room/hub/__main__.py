@@ -1,0 +1,82 @@
+"""A JupyterHub on this machine, where any name is a student with a folder of its own. Called by `make hub`.
+
+For trying: all servers run as whoever starts it, and what was done goes when it is stopped. Nobody else reaches
+it, as it listens on loopback only and asks for a password.
+"""
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import warnings
+from contextlib import chdir
+from pathlib import Path
+
+from jupyterhub.app import JupyterHub
+from traitlets.config import Config
+
+CONFIG = Path(__file__).with_name("jupyterhub_config.py")
+BIN = Path(sys.executable).parent
+
+
+def main(port: int, password: str) -> None:
+    """Serve until it is stopped with Ctrl+C."""
+    warnings.simplefilter("ignore")  # of JupyterHub to those who write it
+    with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
+        JupyterHub.instance(config=local(port, password, Path(folder)))
+        print(f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}")
+        print("For several students at once, take a private window for each. Ctrl+C ends it.", flush=True)
+        JupyterHub.launch_instance(["--config", str(CONFIG)])
+
+
+def local(port: int, password: str, folder: Path) -> Config:
+    """Loopback, one password, and a home for each name in that folder."""
+    config = Config()
+    config.JupyterHub.update(
+        bind_url=f"http://127.0.0.1:{port}",
+        hub_bind_url=f"http://127.0.0.1:{free_port()}",
+        authenticator_class="shared-password",
+        spawner_class="simple",
+        log_level="WARN",
+    )
+    config.SharedPasswordAuthenticator.user_password = password
+    config.Authenticator.allow_all = True
+    config.ConfigurableHTTPProxy.update(
+        command=[str(BIN / "configurable-http-proxy"), "--log-level=WARNING"],
+        api_url=f"http://127.0.0.1:{free_port()}",
+    )
+    config.SimpleLocalProcessSpawner.home_dir_template = str(folder / "homes" / "{username}")
+    as_root = ["--allow-root"] if os.getuid() == 0 else []
+    server = [str(BIN / "jupyterhub-singleuser"), "--log-level=WARN", *as_root]
+    config.Spawner.update(cmd=server, poll_interval=3)
+    return config
+
+
+def free_port(asked: str = "0") -> int:
+    """The port that was asked for, or any, on which nobody listens."""
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            free.bind(("127.0.0.1", int(asked)))
+        except (OSError, ValueError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or "there is no such port"
+            raise argparse.ArgumentTypeError(
+                f"{asked}: {why}. Take another: make hub ARGS=--port=8001"
+            ) from error
+        return free.getsockname()[1]
+
+
+def long_enough(password: str) -> str:
+    """The password, if JupyterHub takes it."""
+    if len(password) < 8:
+        raise argparse.ArgumentTypeError("JupyterHub wants 8 characters or more. Without one it is drawn.")
+    return password
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(prog="make hub", description=__doc__.partition("\n")[0])
+    asked.add_argument("--port", type=free_port, default="8000")
+    asked.add_argument("--password", type=long_enough, default=secrets.token_urlsafe(9))
+    main(**vars(asked.parse_args()))

@@ -1,0 +1,43 @@
+"""A real JupyterHub, as `make hub` starts it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+
+def skip_without_hub() -> None:
+    """Skip the module that calls this where JupyterHub was not asked for; in CI it must be there."""
+    if find_spec("jupyterhub") is None:
+        reason = "no JupyterHub: `make test` installs it"
+        if os.environ.get("CI"):
+            pytest.fail(f"In CI the tests of the hub must run, but there is {reason}.", pytrace=False)
+        pytest.skip(reason, allow_module_level=True)
+
+
+@contextmanager
+def running_hub(folder: Path, password: str, **environment: str) -> Iterator[tuple[str, Callable[[], Path]]]:
+    """Its address, and the folder of the students' homes once it has begun; all of it lies in that folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "course_utils.room.hub", f"--port={port}", f"--password={password}"]
+    where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
+    with (folder / "hub.log").open("w") as log:
+        server = subprocess.Popen(
+            command, cwd=folder, env=os.environ | where | environment, stdout=log, stderr=log
+        )
+        try:
+            yield f"http://127.0.0.1:{port}", lambda: next(folder.glob("hub-*")) / "homes"
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(120)

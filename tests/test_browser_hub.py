@@ -1,0 +1,197 @@
+"""A class on a real JupyterHub: three students at once, each with a server, copies and a record of their own."""
+
+import json
+import secrets
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import nbformat
+import psutil
+from playwright.sync_api import Page, expect
+
+from course_utils.desk import record
+from tests import NOTEBOOKS, ROOT
+from tests.browser import VIEWPORT, answer, answers, skip_without_browser
+from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
+from tests.hub import running_hub, skip_without_hub
+from tests.waiting import wait_until
+
+skip_without_browser()
+skip_without_hub()
+STUDENTS = "ada", "ben", "cleo"
+SESSION = json.dumps(
+    {"path": f"my_notebooks/{FLOPS}", "name": FLOPS, "type": "notebook", "kernel": {"name": "python3"}}
+)
+# As the page's own request does: with the token that a hub asks for.
+ASK = """async ([method, address, body]) => {
+  const token = document.querySelector("[name=_xsrf]").value;
+  const answer = await fetch(address, { method, body, headers: { "X-XSRFToken": token } });
+  return answer.status;
+}"""
+
+
+def installed_course(folder: Path) -> Path:
+    """A wheel of the course with a short notebook 4 and a lab in it, installed as for all; the folder to import it from."""
+    source, target = folder / "source", folder / "installed"
+    source.mkdir()
+    course_with_a_short_notebook(source)
+    for name in (".gitignore", "pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    path = source / "notebooks" / FLOPS
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell("from course_utils import labs\nlabs.float_lab()"))
+    nbformat.write(notebook, path)
+    for command in (
+        ["hatchling", "build", "--target", "wheel", "--directory", "wheel"],
+        [
+            "pip",
+            "install",
+            "--quiet",
+            "--no-index",
+            "--no-deps",
+            "--target",
+            str(target),
+            "--find-links",
+            "wheel",
+            "course_utils",
+        ],
+    ):
+        subprocess.run([sys.executable, "-m", *command], cwd=source, check=True, capture_output=True)
+    return target
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file, and when it was last written."""
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def log_in(page: Page, address: str, name: str, password: str) -> None:
+    """Ask for a server; it has not started when this returns."""
+    page.goto(f"{address}/hub/login")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click(no_wait_after=True)
+
+
+def open_notebook(page: Page) -> Page:
+    """The fourth of the contents page, by its link, with a kernel that waits for it."""
+    assert page.evaluate(ASK, ["POST", "api/sessions", SESSION]) == 201
+    with page.context.expect_page() as opened:
+        page.locator(".notebooks > li > h2 > a").nth(3).click()
+    lab = opened.value
+    lab.on("dialog", lambda dialog: dialog.accept())
+    question = lab.locator("dialog.jp-Dialog")
+    lab.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
+    lab.wait_for_selector(".jp-NotebookPanel [data-status=idle]")
+    return lab
+
+
+def servers_of(home: Path) -> list[psutil.Process]:
+    """What a container of that student's would hold: the server, and its kernels."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # gone meanwhile, or another's
+            if Path(process.cwd()).is_relative_to(home):
+                found.append(process)
+    return found
+
+
+def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_own(tmp_path, chromium):
+    course = installed_course(tmp_path)
+    before = files(course)
+    password = secrets.token_hex(8)
+    with running_hub(tmp_path, password, PYTHONPATH=str(course)) as (address, homes_of_all):
+        wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
+        homes = homes_of_all()
+        mine = {name: homes / name / "my_notebooks" for name in STUDENTS}
+        contexts = {name: chromium.new_context(viewport=VIEWPORT) for name in STUDENTS}
+        pages = {name: context.new_page() for name, context in contexts.items()}
+        for name, page in pages.items():
+            page.set_default_timeout(120_000)
+            log_in(page, address, name, password)
+        for name, page in pages.items():
+            page.wait_for_url(f"{address}/user/{name}/contents")
+            expect(page.locator(".said")).to_have_count(0)
+            expect(page.locator("body")).to_contain_text("the next start of your server (Hub Control Panel)")
+            expect(page.locator("body")).not_to_contain_text("make ")
+            links = page.locator(".notebooks > li > h2 > a")
+            hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
+            assert hrefs == [f"/user/{name}/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
+
+        labs = {name: open_notebook(page) for name, page in pages.items()}
+        for lab in labs.values():
+            lab.locator(".jp-CodeCell .cm-content").first.click()
+            for _ in range(14):
+                lab.keyboard.press("Shift+Enter")
+        for lab in labs.values():
+            float_lab = lab.locator(".course-lab")
+            expect(float_lab.locator(".course-meaning")).to_contain_text("0.1 is")
+            float_lab.get_by_role("button", name="1e-8?", exact=True).click()
+            expect(float_lab.locator(".course-meaning")).to_contain_text("1e-8 is")
+        try_it(labs["ada"], "22.77", mine["ada"], "right")
+        try_it(labs["ben"], "11.4", mine["ben"], "tried")
+        write(labs["cleo"], "my_product", "21", cells=2)
+        wait_until(lambda: record.guesses(mine["cleo"]), "the guess is noted")
+        shown = {"ada": "right since", "ben": "tried 1 time", "cleo": "1 guess: within 2 times"}
+        for name, page in pages.items():
+            come_back(page)
+            fourth = page.locator(".notebooks > li").nth(3)
+            expect(fourth).to_contain_text(shown[name])
+            for other in STUDENTS:
+                if other != name:
+                    expect(fourth).not_to_contain_text(shown[other])
+
+        # Nobody sees another's, nor does anything to it.
+        of_ada = f"{address}/user/ada"
+        for path in (
+            "/contents",
+            "/lab",
+            "/api/contents/my_notebooks/record.txt",
+            "/files/my_notebooks/record.txt",
+        ):
+            assert contexts["ben"].request.get(of_ada + path, max_redirects=9).status in (403, 404), path
+        assert pages["ben"].evaluate(ASK, ["POST", f"{of_ada}/contents", "do=forget"]) in (403, 404)
+        assert contexts["ada"].request.post(f"{of_ada}/contents", form={"do": "forget"}).status == 403, (
+            "no token"
+        )
+        assert record.done(mine["ada"])["flops.days"].status == "right"
+        assert list(record.done(mine["ben"])) == ["flops.days"]
+        assert record.done(mine["cleo"]) == {}
+
+        # Anew, for one of them.
+        for name in ("ada", "ben"):
+            labs[name].bring_to_front()
+            labs[name].keyboard.press("Control+s")
+        wait_until(lambda: "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text(), "ada's is saved")
+        wait_until(lambda: "gpt3_days = 11.4" in (mine["ben"] / FLOPS).read_text(), "ben's is saved")
+        labs["ben"].close()
+        pages["ben"].bring_to_front()
+        pages["ben"].get_by_role("button", name="Begin anew: your turn 2, The days").click()
+        expect(pages["ben"].get_by_role("status")).to_contain_text("begins anew")
+        assert "gpt3_days = 11.4" not in (mine["ben"] / FLOPS).read_text()
+        assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()
+
+        # A server that is killed, as a container is that takes too much memory: all of it is there again.
+        labs["ada"].close()
+        for process in servers_of(homes / "ada"):
+            process.kill()
+        page = pages["ada"]
+        come_back(page)
+        expect(page.locator(".notebooks > li").nth(3)).to_contain_text(
+            "right since"
+        )  # what was seen last stays
+        page.goto(f"{address}/hub/home")
+        start = page.get_by_role("button", name="Start My Server")
+        wait_until(lambda: page.reload() and start.count(), "the hub has noticed")
+        start.click()
+        page.wait_for_url(f"{address}/user/ada/contents")
+        expect(page.locator(".said")).to_have_count(0)
+        expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
+        assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()
+        for context in contexts.values():
+            context.close()
+    assert files(course) == before, "nobody writes into the course"
+    assert list(tmp_path.glob("hub-*")) == [], "what was tried is gone"

@@ -1,0 +1,145 @@
+"""What a hub is told of the course, on one machine and on Kubernetes, as far as it can be held without one."""
+
+import re
+import socket
+import subprocess
+import sys
+from argparse import ArgumentTypeError
+from importlib import import_module
+
+import pytest
+import yaml
+from traitlets.config import Config, PyFileConfigLoader
+
+from tests import ROOT
+from tests.hub import skip_without_hub
+from tests.test_project import FOR_A_HUB, PYPROJECT
+
+skip_without_hub()
+Spawner = import_module("jupyterhub.spawner").Spawner
+FOLDER = ROOT / "course_utils" / "room" / "hub"
+VALUES = yaml.safe_load((FOLDER / "values.yaml").read_text(encoding="utf-8"))
+DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+STUDENT = VALUES["singleuser"]
+# Of the hub's spawner for Kubernetes alone, and so not JupyterHub's to check: what each must be.
+ON_KUBERNETES = {"image": str, "extra_resource_limits": dict, "extra_pod_config": dict}
+
+
+def on_one_machine() -> Config:
+    return PyFileConfigLoader("jupyterhub_config.py", str(FOLDER)).load_config()
+
+
+def accepted(traits: type, given: dict[str, object]) -> None:
+    """Each is a setting of that class, and of a kind that it takes."""
+    assert [name for name in given if not traits.class_traits(config=True).get(name)] == []
+    traits(config=Config({traits.__name__: given}))
+
+
+def test_the_image_the_chart_and_what_is_tried_here_have_one_version_of_jupyterhub():
+    text = (FOLDER / "values.yaml").read_text(encoding="utf-8")
+    (version,) = re.findall(r"Chart [\d.]+ runs JupyterHub ([\d.]+),", text)
+    assert str(next(each for each in FOR_A_HUB if each.name == "jupyterhub").specifier) == f"=={version}"
+    assert len(set(re.findall(r"--version ([\d.]+)|Chart ([\d.]+) runs", text))) == 2
+    assert {a or b for a, b in re.findall(r"--version ([\d.]+)|Chart ([\d.]+) runs", text)} == {"4.4.0"}
+    assert "--constraint /course/constraints.txt /course jupyterhub" in DOCKERFILE
+
+
+def test_one_machine_and_kubernetes_are_told_the_same_of_the_course():
+    told = on_one_machine().Spawner
+    assert told.default_url == STUDENT["defaultUrl"] == "/contents"
+    assert told.environment == STUDENT["extraEnv"]
+    assert told.consecutive_failure_limit == VALUES["hub"]["consecutiveFailureLimit"] == 0
+    assert ["jupyterhub-singleuser", *told.args] == STUDENT["cmd"]
+
+
+def test_jupyterhub_knows_each_setting_and_takes_its_value():
+    accepted(Spawner, dict(on_one_machine().Spawner))
+    accepted(
+        Spawner, {"mem_limit": STUDENT["memory"]["limit"], "mem_guarantee": STUDENT["memory"]["guarantee"]}
+    )
+    accepted(Spawner, {"cpu_limit": STUDENT["cpu"]["limit"], "cpu_guarantee": STUDENT["cpu"]["guarantee"]})
+    for profile in STUDENT["profileList"]:
+        override = profile.get("kubespawner_override", {})
+        assert {name: type(value) for name, value in override.items() if name in ON_KUBERNETES}.items() <= (
+            ON_KUBERNETES.items()
+        )
+        accepted(Spawner, {name: value for name, value in override.items() if name not in ON_KUBERNETES})
+    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator
+    general = import_module("jupyterhub.auth").Authenticator
+    accepted(shared, VALUES["hub"]["config"]["SharedPasswordAuthenticator"])
+    accepted(general, VALUES["hub"]["config"]["Authenticator"])
+    assert VALUES["hub"]["config"]["JupyterHub"] == {"authenticator_class": "shared-password"}
+
+
+def test_a_gpu_is_a_whole_one_and_whoever_waits_for_it_is_given_time():
+    without, with_gpu = STUDENT["profileList"]
+    assert without["default"] is True
+    assert "kubespawner_override" not in without
+    gpu = with_gpu["kubespawner_override"]
+    assert gpu["extra_resource_limits"] == {"nvidia.com/gpu": "1"}
+    assert gpu["start_timeout"] == 1800 > STUDENT["startTimeout"]
+    assert with_gpu["display_name"].endswith(
+        f"{gpu['extra_pod_config']['activeDeadlineSeconds'] // 60} minutes"
+    )
+    assert VALUES["cull"]["enabled"] is True
+
+
+def test_what_the_image_copies_is_there_and_its_python_is_one_that_the_course_runs_on():
+    copied = [
+        word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]
+    ]
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    (python,) = re.findall(r"^FROM python:([\d.]+)-slim", DOCKERFILE, re.MULTILINE)
+    low, high = re.findall(r"3\.\d+", PYPROJECT["project"]["requires-python"])
+    assert [int(version.split(".")[1]) for version in (low, python, high)] == sorted(
+        int(version.split(".")[1]) for version in (low, python, high)
+    )
+    assert python != high
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "told"),
+    [
+        ("long_enough", "short", "JupyterHub wants 8 characters or more"),
+        ("free_port", "http", "http: there is no such port. Take another: make hub ARGS=--port=8001"),
+        ("free_port", "70000", "70000: there is no such port"),
+        ("free_port", "-1", "-1: there is no such port"),
+    ],
+)
+def test_make_hub_says_what_is_wrong_with_a_port_or_a_password(kind, given, told):
+    hub = import_module("course_utils.room.hub.__main__")
+    with pytest.raises(ArgumentTypeError, match=re.escape(told)):
+        getattr(hub, kind)(given)
+
+
+def test_a_port_that_is_taken_is_a_sentence_and_no_traceback():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = f"--port={other.getsockname()[1]}"
+        command = [sys.executable, "-m", "course_utils.room.hub", port]
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "Address already in use. Take another" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_the_instructors_page_plans_with_what_the_values_promise():
+    page = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
+    students, gpus = 300, 8
+    # M and G are MiB and GiB to JupyterHub.
+    spawner = Spawner(mem_guarantee=STUDENT["memory"]["guarantee"], mem_limit=STUDENT["memory"]["limit"])
+    bytes_each, most_each = spawner.mem_guarantee, spawner.mem_limit
+    cores, minutes = STUDENT["cpu"]["guarantee"], STUDENT["profileList"][1]["display_name"].split()[-2]
+    for said in (
+        f"each is promised {bytes_each / 2**20:.0f} MiB and may take up to {most_each / 2**30:.0f} GiB",
+        f"{students * bytes_each / 1e9:.0f} GB for {students}, or seven machines of 32 GB",
+        f"promised a tenth, {students * cores:.0f} in all, and may take two",
+        f"Disk is {STUDENT['storage']['capacity'].replace('Gi', ' GiB')} each.",
+        f"a whole one for {minutes} minutes",
+        f"Eight of them give {students} students a turn each in {-(-students // gpus)} rounds",
+        "away for an hour loses the kernel",
+    ):
+        assert said in page
+    assert 6 * 32e9 * 0.9 < students * bytes_each < 7 * 32e9 * 0.9, "a node keeps some for itself"
+    assert (cores, STUDENT["cpu"]["limit"], VALUES["cull"]["timeout"]) == (0.1, 2, 3600)
