@@ -44,7 +44,8 @@ def local(port: int, password: str, folder: Path) -> Config:
     config.SharedPasswordAuthenticator.user_password = password
     config.Authenticator.allow_all = True
     config.ConfigurableHTTPProxy.update(
-        command=[str(BIN / "configurable-http-proxy"), "--log-level=WARNING"],
+        command=[str(BIN / "configurable-http-proxy")],
+        log_level="error",
         api_url=f"http://127.0.0.1:{free_port()}",
     )
     config.SimpleLocalProcessSpawner.home_dir_template = str(folder / "homes" / "{username}")
