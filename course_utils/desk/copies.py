@@ -2,9 +2,9 @@
 
 A copy has its results still to come: an answer that can be seen is not guessed. An update leaves what was run.
 `my_notebooks` lies under the server's root: in a clone beside `notebooks`, where git ignores it, so that a `git pull`
-meets no change in a notebook, and on a hub in each reader's own folder. The glossary comes along, since notebooks link to it. Its `.course` keeps each file as the copy
-took it, which tells later what the reader has changed. Before a copy is written anew, what was there goes
-to `earlier`.
+meets no change in a notebook, and on a hub in each reader's own folder. The glossary comes along, since notebooks
+link to it. Its `.course` keeps each file as the copy took it, which tells later what the reader has changed. Before a
+copy is written anew, what was there goes to `earlier`.
 """
 
 import os
