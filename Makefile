@@ -170,6 +170,7 @@ $(READY): pyproject.toml constraints.txt
 
 # What `make hub` and its test need besides: a JupyterHub and its proxy.
 $(HUB): $(READY)
+	@echo 'Adding a JupyterHub, once; this needs a network.'
 	@$(call install,.[hub])
 	@touch $@
 

@@ -178,11 +178,9 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         labs["ada"].close()
         for process in servers_of(homes / "ada"):
             process.kill()
-        page = pages["ada"]
-        come_back(page)
-        expect(page.locator(".notebooks > li").nth(3)).to_contain_text(
-            "right since"
-        )  # what was seen last stays
+        left_open, page = pages["ada"], contexts["ada"].new_page()
+        come_back(left_open)
+        expect(left_open.locator(".notebooks > li").nth(3)).to_contain_text("right since")  # as seen last
         page.goto(f"{address}/hub/home")
         start = page.get_by_role("button", name="Start My Server")
         wait_until(lambda: page.reload() and start.count(), "the hub has noticed")
@@ -191,6 +189,11 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         expect(page.locator(".said")).to_have_count(0)
         expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
         assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()
+        come_back(left_open)  # which is of the former server, and is made anew
+        wait_until(lambda: left_open.evaluate("performance.navigation.type") == 1, "it is loaded again")
+        left_open.get_by_role("button", name="Delete the record").click()
+        expect(left_open.get_by_role("status")).to_contain_text("The record is deleted")
+        assert record.done(mine["ada"]) == {}
         for context in contexts.values():
             context.close()
     assert files(course) == before, "nobody writes into the course"

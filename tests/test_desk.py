@@ -470,9 +470,14 @@ def test_where_no_copies_can_be_made_it_says_what_to_do_and_opens_the_courses_ow
 def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
     assert "make lab" in place().next_start
     monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
-    words = " ".join(astuple(place()))
-    assert 'href="/class/hub/home"' in words
-    assert [word for word in ("make ", "git ", "clone") if word in words] == []
+    assert 'href="/class/hub/home"' in place().next_start
+    monkeypatch.setenv("JUPYTERHUB_HOST", "https://hub.example.org")  # where each student has a subdomain
+    assert 'href="https://hub.example.org/class/hub/home"' in place().next_start
+    of_a_clone = re.compile("make |git |clone")
+    assert not of_a_clone.search(" ".join(astuple(place())))
+    monkeypatch.delenv("JUPYTERHUB_BASE_URL")
+    monkeypatch.setattr(copies, "INSTALLED", copies.COURSE)  # from a wheel, and no hub
+    assert not of_a_clone.search(" ".join(astuple(place())))
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):

@@ -1,5 +1,6 @@
 """What a hub is told of the course, on one machine and on Kubernetes, as far as it can be held without one."""
 
+import asyncio
 import re
 import socket
 import subprocess
@@ -18,11 +19,20 @@ from tests.test_project import FOR_A_HUB, PYPROJECT
 skip_without_hub()
 Spawner = import_module("jupyterhub.spawner").Spawner
 FOLDER = ROOT / "course_utils" / "room" / "hub"
-VALUES = yaml.safe_load((FOLDER / "values.yaml").read_text(encoding="utf-8"))
+VALUES, WITH_GPUS = (
+    yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")) for name in ("values.yaml", "gpu.yaml")
+)
 DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
 STUDENT = VALUES["singleuser"]
 # Of the hub's spawner for Kubernetes alone, and so not JupyterHub's to check: what each must be.
-ON_KUBERNETES = {"image": str, "extra_resource_limits": dict, "extra_pod_config": dict}
+ON_KUBERNETES = {"image": str, "extra_resource_limits": dict, "extra_pod_config": dict, "tolerations": list}
+PROFILES = WITH_GPUS["singleuser"]["profileList"]
+
+
+class KubeSpawner(Spawner):
+    """JupyterHub's part of it, which has the hook."""
+
+    start = stop = poll = None
 
 
 def on_one_machine() -> Config:
@@ -48,7 +58,7 @@ def test_one_machine_and_kubernetes_are_told_the_same_of_the_course():
     told = on_one_machine().Spawner
     assert told.default_url == STUDENT["defaultUrl"] == "/contents"
     assert told.environment == STUDENT["extraEnv"]
-    assert told.consecutive_failure_limit == VALUES["hub"]["consecutiveFailureLimit"] == 0
+    assert told.http_timeout == VALUES["hub"]["config"]["KubeSpawner"]["http_timeout"]
     assert ["jupyterhub-singleuser", *told.args] == STUDENT["cmd"]
 
 
@@ -58,7 +68,7 @@ def test_jupyterhub_knows_each_setting_and_takes_its_value():
         Spawner, {"mem_limit": STUDENT["memory"]["limit"], "mem_guarantee": STUDENT["memory"]["guarantee"]}
     )
     accepted(Spawner, {"cpu_limit": STUDENT["cpu"]["limit"], "cpu_guarantee": STUDENT["cpu"]["guarantee"]})
-    for profile in STUDENT["profileList"]:
+    for profile in PROFILES:
         override = profile.get("kubespawner_override", {})
         assert {name: type(value) for name, value in override.items() if name in ON_KUBERNETES}.items() <= (
             ON_KUBERNETES.items()
@@ -66,21 +76,29 @@ def test_jupyterhub_knows_each_setting_and_takes_its_value():
         accepted(Spawner, {name: value for name, value in override.items() if name not in ON_KUBERNETES})
     shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator
     general = import_module("jupyterhub.auth").Authenticator
-    accepted(shared, VALUES["hub"]["config"]["SharedPasswordAuthenticator"])
+    with pytest.raises(ValueError, match="must be at least 8 characters"):  # before somebody has chosen one
+        accepted(shared, VALUES["hub"]["config"]["SharedPasswordAuthenticator"])
     accepted(general, VALUES["hub"]["config"]["Authenticator"])
     assert VALUES["hub"]["config"]["JupyterHub"] == {"authenticator_class": "shared-password"}
 
 
-def test_a_gpu_is_a_whole_one_and_whoever_waits_for_it_is_given_time():
-    without, with_gpu = STUDENT["profileList"]
+def test_a_gpu_is_a_whole_one_for_a_while_and_whoever_waits_for_it_is_given_time():
+    without, with_gpu = PROFILES
     assert without["default"] is True
     assert "kubespawner_override" not in without
     gpu = with_gpu["kubespawner_override"]
     assert gpu["extra_resource_limits"] == {"nvidia.com/gpu": "1"}
-    assert gpu["start_timeout"] == 1800 > STUDENT["startTimeout"]
     assert with_gpu["display_name"].endswith(
         f"{gpu['extra_pod_config']['activeDeadlineSeconds'] // 60} minutes"
     )
+    assert "start_timeout" not in gpu, "the hub reads it before it reads the profile"
+    config = Config()
+    exec(WITH_GPUS["hub"]["extraConfig"]["patience"], {"c": config})
+    for profile, patience_s in (("gpu", 1800), ("cpu", 300), (None, 300)):
+        spawner = KubeSpawner(config=config, start_timeout=STUDENT["startTimeout"])
+        asyncio.run(spawner._run_apply_user_options({"profile": profile} if profile else {}))
+        assert spawner.start_timeout == patience_s, profile
+    assert VALUES["hub"]["consecutiveFailureLimit"] == VALUES["hub"]["concurrentSpawnLimit"] == 0
     assert VALUES["cull"]["enabled"] is True
 
 
@@ -130,16 +148,16 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
     # M and G are MiB and GiB to JupyterHub.
     spawner = Spawner(mem_guarantee=STUDENT["memory"]["guarantee"], mem_limit=STUDENT["memory"]["limit"])
     bytes_each, most_each = spawner.mem_guarantee, spawner.mem_limit
-    cores, minutes = STUDENT["cpu"]["guarantee"], STUDENT["profileList"][1]["display_name"].split()[-2]
+    cores, minutes = STUDENT["cpu"]["guarantee"], PROFILES[1]["display_name"].split()[-2]
     for said in (
-        f"each is promised {bytes_each / 2**20:.0f} MiB and may take up to {most_each / 2**30:.0f} GiB",
-        f"{students * bytes_each / 1e9:.0f} GB for {students}, or seven machines of 32 GB",
+        f"each student is promised {bytes_each / 2**30:.0f} GiB and may take up to {most_each / 2**30:.0f} GiB",
+        f"{students * bytes_each / 1e9:.0f} GB for {students}, or twelve machines of 32 GB",
         f"promised a tenth, {students * cores:.0f} in all, and may take two",
-        f"Disk is {STUDENT['storage']['capacity'].replace('Gi', ' GiB')} each.",
+        f"Disk is {STUDENT['storage']['capacity'].replace('Gi', ' GiB')} each,",
         f"a whole one for {minutes} minutes",
-        f"Eight of them give {students} students a turn each in {-(-students // gpus)} rounds",
+        f"Eight of them give {students} students a turn each in {(rounds := -(-students // gpus))} rounds, {rounds * int(minutes) / 60:.1f} hours",
         "away for an hour loses the kernel",
     ):
         assert said in page
-    assert 6 * 32e9 * 0.9 < students * bytes_each < 7 * 32e9 * 0.9, "a node keeps some for itself"
+    assert 11 * 32e9 * 0.9 < students * bytes_each < 12 * 32e9 * 0.9, "a node keeps some for itself"
     assert (cores, STUDENT["cpu"]["limit"], VALUES["cull"]["timeout"]) == (0.1, 2, 3600)

@@ -11,5 +11,4 @@ c.Spawner.args = ["--ServerApp.jpserver_extensions=course_utils.desk=True"]
 # Each server believes that all cores are its own, and a hundred of them would get in each other's way. What the
 # notebooks have stored was computed by one thread, too.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# After five starts in a row that failed a hub ends itself, for all. Those who wait for a GPU in vain are no such failure.
-c.Spawner.consecutive_failure_limit = 0
+c.Spawner.http_timeout = 120  # forty servers that start at once take turns at the cores
