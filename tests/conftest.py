@@ -97,7 +97,7 @@ LINKS = "A [stride](GLOSSARY.md#stride), and [AdamW](GLOSSARY.md#adamw)."
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A browser; whoever needs a page opens one."""
-    with browser.chromium() as chromium:
+    with browser.chromium(browser.UNSEEN) as chromium:
         yield chromium
 
 
