@@ -8,10 +8,13 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
+from beartype import beartype
 from hypothesis import HealthCheck, register_random, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -19,8 +22,30 @@ from playwright.sync_api import Browser, Page, expect
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from course_utils import labs, training
-from tests import ROOT, browser
+by_jaxtyping = jaxtyping.jaxtyped
+
+
+def enforced(*given: object, **options: object) -> object:
+    """In place of jaxtyping's decorator, which binds the arguments of each call and so is twenty times as slow as
+    beartype: that one for functions where no shape can be named, as their module has no name for one.
+    """
+
+    def enforce(made: object) -> object:
+        names = getattr(made, "__globals__", {}).values()
+        if isinstance(made, FunctionType) and not any(
+            isinstance(one, type(jaxtyping.Float)) for one in names
+        ):
+            return beartype(made)
+        return by_jaxtyping(**options)(made)
+
+    by_hand = given or options.get("typechecker") is beartype  # and not by --jaxtyping-packages
+    return by_jaxtyping(*given, **options) if by_hand else enforce
+
+
+jaxtyping.jaxtyped = enforced
+
+from course_utils import labs, training  # noqa: E402
+from tests import ROOT, browser  # noqa: E402
 
 # Hypothesis also draws constants that it finds in the course's modules, in those that this worker happens to have
 # imported, and in none if the course lies in a folder named tests. tests/test_same_everywhere.py notices if it finds
