@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, BrowserType, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, BrowserType, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from course_utils.desk import websocket
@@ -143,9 +143,13 @@ def launched(kind: BrowserType, *more: str) -> Browser:
     return kind.launch(executable_path=browser_path(), args=[*CHROMIUM_ARGUMENTS, *more])
 
 
-def open_page(browser: Browser, address: str, notebook: Path, **viewport: int) -> Page:
-    """The notebook, which lies in the folder of the JupyterLab at that address."""
-    page = browser.new_page(viewport=VIEWPORT | viewport)
+def open_page(browser: Browser | BrowserContext, address: str, notebook: Path, **viewport: int) -> Page:
+    """The notebook, which lies in the folder of the JupyterLab at that address.
+
+    A context that has shown a JupyterLab before need not compile its scripts anew.
+    """
+    page = browser.new_page()
+    page.set_viewport_size(VIEWPORT | viewport)
     page.set_default_timeout(120_000)
     page.on("dialog", lambda dialog: dialog.accept())  # leaving a page that has something to say
     start_kernel(address, notebook)

@@ -141,7 +141,7 @@ def labs_page(chromium: Browser, jupyter: tuple[Path, str]) -> Page:
     shutil.copy(ROOT / "notebooks" / "GLOSSARY.md", folder)
     sources = [IMPORTS, *OUTPUTS.splitlines(), *(f"labs.{name}()" for name in labs.__all__)]
     path = browser.notebook_of(folder / "labs.ipynb", sources, LINKS)
-    page = browser.open_page(chromium, address, path)
+    page = browser.open_page(chromium.new_context(), address, path)
     page.folder, page.saved = folder, browser.run_all(page, path)
     expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
     return page
