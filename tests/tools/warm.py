@@ -7,15 +7,18 @@ all workers, and it begins while they begin. Elsewhere than on Linux, kernels st
 and `make outputs`, whose results these show, too.
 """
 
+import atexit
 import gc
 import importlib
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -45,9 +48,11 @@ def pytest_configure() -> None:
 
 def _begin() -> subprocess.Popen:
     """The process that forks; it ends with its standard input, and so with this one."""
-    os.environ[WHERE] = f"warm kernels of {os.getpid()}"
+    folder = tempfile.mkdtemp(prefix="warm-kernels-")  # into which nobody else may look
+    atexit.register(shutil.rmtree, folder)
+    os.environ[WHERE] = f"{folder}/door"
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(f"\0{os.environ[WHERE]}")
+        door.bind(os.environ[WHERE])
         door.listen()
         command = [sys.executable, "-m", __name__, str(door.fileno())]
         return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
@@ -73,7 +78,7 @@ class WarmProvisioner(LocalProvisioner):
         folder = str(options.get("cwd") or os.getcwd())
         order = {"arguments": arguments, "folder": folder, "env": options["env"]}
         with socket.socket(socket.AF_UNIX) as door:
-            door.connect(f"\0{os.environ[WHERE]}")
+            door.connect(os.environ[WHERE])
             with door.makefile("rw") as wire:
                 print(json.dumps(order), file=wire, flush=True)
                 self.pid = self.pgid = int(wire.readline())
