@@ -8,10 +8,13 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
+from beartype import beartype
 from hypothesis import HealthCheck, register_random, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -19,8 +22,30 @@ from playwright.sync_api import Browser, Page, expect
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from course_utils import labs, training
-from tests import ROOT, browser
+by_jaxtyping = jaxtyping.jaxtyped
+
+
+def enforced(*given: object, **options: object) -> object:
+    """In place of jaxtyping's decorator, which binds the arguments of each call and so is twenty times as slow as
+    beartype: that one for functions where no shape can be named, as their module has no name for one.
+    """
+
+    def enforce(made: object) -> object:
+        names = getattr(made, "__globals__", {}).values()
+        if isinstance(made, FunctionType) and not any(
+            isinstance(one, type(jaxtyping.Float)) for one in names
+        ):
+            return beartype(made)
+        return by_jaxtyping(**options)(made)
+
+    by_hand = given or options.get("typechecker") is beartype  # and not by --jaxtyping-packages
+    return by_jaxtyping(*given, **options) if by_hand else enforce
+
+
+jaxtyping.jaxtyped = enforced
+
+from course_utils import labs, training  # noqa: E402
+from tests import ROOT, browser  # noqa: E402
 
 # Hypothesis also draws constants that it finds in the course's modules, in those that this worker happens to have
 # imported, and in none if the course lies in a folder named tests. tests/test_same_everywhere.py notices if it finds
@@ -97,7 +122,7 @@ LINKS = "A [stride](GLOSSARY.md#stride), and [AdamW](GLOSSARY.md#adamw)."
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A browser; whoever needs a page opens one."""
-    with browser.chromium() as chromium:
+    with browser.chromium(browser.UNSEEN) as chromium:
         yield chromium
 
 
@@ -116,7 +141,7 @@ def labs_page(chromium: Browser, jupyter: tuple[Path, str]) -> Page:
     shutil.copy(ROOT / "notebooks" / "GLOSSARY.md", folder)
     sources = [IMPORTS, *OUTPUTS.splitlines(), *(f"labs.{name}()" for name in labs.__all__)]
     path = browser.notebook_of(folder / "labs.ipynb", sources, LINKS)
-    page = browser.open_page(chromium, address, path)
+    page = browser.open_page(chromium.new_context(), address, path)
     page.folder, page.saved = folder, browser.run_all(page, path)
     expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
     return page

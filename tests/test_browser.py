@@ -1,40 +1,36 @@
 """The notebook as a reader meets it: a real JupyterLab, a real browser, a mouse and a keyboard."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests import ROOT, browser
 
 browser.skip_without_browser()
 
 
-@pytest.fixture(scope="module")
-def page(chromium: Browser, jupyter: tuple[Path, str]) -> Iterator[Page]:
-    """Notebook 01 after Run All."""
-    folder, address = jupyter
-    copy = browser.without_outputs(ROOT / "notebooks" / "01_floats.ipynb", folder / "01_floats.ipynb")
-    page = browser.open_page(chromium, address, copy)
-    page.saved = browser.run_all(page, copy)
-    yield page
-    page.close()
+@pytest.fixture
+def page(labs_page: Page) -> Page:
+    return labs_page
 
 
 @pytest.fixture
-def lab(page: Page):
+def lab(page: Page) -> Locator:
     """The float lab, showing 0.1."""
-    lab = page.locator(".course-lab")
-    lab.scroll_into_view_if_needed()
+    lab = browser.lab_of(page, "float")
     lab.get_by_role("button", name="0.1 exact?", exact=True).click()
     expect(lab.locator(".course-meaning")).to_contain_text("0.1 is")
     return lab
 
 
-def test_run_all_leaves_no_error(page):
-    browser.assert_no_errors(page.saved)
+def test_run_all_leaves_no_error(page, jupyter):
+    folder, address = jupyter
+    copy = browser.without_outputs(ROOT / "notebooks" / "03_einsum.ipynb", folder / "03_einsum.ipynb")
+    notebook = browser.open_page(page.context, address, copy)
+    browser.assert_no_errors(browser.run_all(notebook, copy))
+    expect(notebook.locator(".course-lab")).to_be_visible()
+    notebook.close()
 
 
 def test_dragging_the_slider_moves_the_picture(page, lab):

@@ -90,10 +90,10 @@ def test_a_checkbox_says_what_a_resume_would_lack(lab):
     expect(lab.locator(".course-picture")).to_contain_text("Resume restores all it needs.")
 
 
-def test_a_restarted_kernel_leaves_no_process_behind(chromium, jupyter):
+def test_a_restarted_kernel_leaves_no_process_behind(labs_page, jupyter):
     folder, address = jupyter
     path = browser.notebook_of(folder / "crash.ipynb", [browser.IMPORT, "labs.crash_lab()"])
-    page = browser.open_page(chromium, address, path)
+    page = browser.open_page(labs_page.context, address, path)
     browser.run_all(page, path)
     browser.press(browser.lab_of(page, "crash"), "Train")
     wait_until(processes, "it trains")

@@ -52,27 +52,32 @@ def page(chromium):
         yield page
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_slide_is_whole_and_readable_at_both_sizes(page, decks, path):
-    counts = set()
-    for size in SIZES:
-        counts.add(open_deck(page, decks / f"{path.stem}.html", size))
-        assert page.evaluate(FAULTS) == []
-    assert len(counts) == 1
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def seen(request, page, decks):
+    """A notebook, and its deck at each size: how many slides, their faults and their headings."""
+    deck = decks / f"{request.param.stem}.html"
+    return request.param, [
+        (open_deck(page, deck, size), page.evaluate(FAULTS), page.evaluate(HEADINGS)) for size in SIZES
+    ]
+
+
+def test_every_slide_is_whole_and_readable_at_both_sizes(page, seen):
+    _, sheets = seen
+    assert [faults for _, faults, _ in sheets] == [[]] * len(SIZES)
+    assert len({count for count, *_ in sheets}) == 1
     assert page.said == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_heading_of_the_notebook_is_on_a_slide(page, decks, path):
-    open_deck(page, decks / f"{path.stem}.html")
+def test_every_heading_of_the_notebook_is_on_a_slide(seen):
+    path, sheets = seen
     fenced, wanted = False, []
     for cell in nbformat.read(path, as_version=4).cells:
         for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
             fenced ^= line.startswith("```")
             if line.startswith("#") and not fenced:
                 wanted.append(line.lstrip("# ").replace("`", "").replace("*", ""))
-    shown = page.evaluate(HEADINGS)
-    assert [heading for heading in wanted if heading not in shown] == []
+    for *_, shown in sheets:
+        assert [heading for heading in wanted if heading not in shown] == []
 
 
 def test_keys_clicks_and_addresses_turn_the_slides(page, decks):

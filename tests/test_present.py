@@ -18,14 +18,7 @@ from playwright.sync_api import Page, expect
 from course_utils.desk.copies import named
 from course_utils.room.present import main, present
 from tests import NOTEBOOKS, ROOT
-from tests.browser import (
-    EXPOSED,
-    HAS_KERNEL,
-    lab_of,
-    press,
-    served,
-    skip_without_browser,
-)
+from tests.browser import EXPOSED, HAS_KERNEL, lab_of, launched, press, served, skip_without_browser
 from tests.test_project import make
 from tests.waiting import wait_until
 
@@ -121,7 +114,8 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
     with presented(chosen) as (address, token):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(f"{address}/api/contents", timeout=10)
-        page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        seen = launched(chromium.browser_type)  # which scrolls by the wheel
+        page = seen.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(f"{address}/?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function(HAS_KERNEL)  # a cell that is run before is lost
@@ -170,6 +164,6 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         page.mouse.wheel(0, -200)
         wait_until(lambda: top_of(page, 3) > rests + 150, "the page has moved")
         assert json.loads(urllib.request.urlopen(f"{address}/api/contents?token={token}").read())["content"]
-        page.close()
+        seen.close()
     assert chosen.read_bytes() == before
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]

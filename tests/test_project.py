@@ -14,6 +14,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -133,10 +134,12 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
     options = "\n".join(PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"])
     checked = set(re.findall(r"course_utils\.(\w+)", options))
     assert checked == {name for name, may_import in MAY_IMPORT.items() if "torch" in may_import} - {"labs"}
-    from course_utils import layout
+    from course_utils import layout, models
 
-    with pytest.raises(Exception, match="Type-check error"):
+    with pytest.raises(Exception, match="violates type hint"):
         layout.address(3, (0,))
+    with pytest.raises(Exception, match="Type-check error"):
+        models.Linear(2, 3)(torch.ones(2, dtype=torch.int64))
 
 
 # How long it is.

@@ -19,7 +19,7 @@ from nbval.plugin import NbCellError
 
 from tests import NOTEBOOKS, ROOT
 from tests.tools import outputs, seconds
-from tests.tools.warm import WarmProvisioner, pytest_configure
+from tests.tools.warm import WHERE, WarmProvisioner, pytest_configure
 from tests.waiting import has_ended, wait_until
 
 
@@ -36,11 +36,12 @@ def forking() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(factory, "provisioners", dict(factory.provisioners))
         patched.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
+        patched.setattr(WarmProvisioner, "source", None)
+        patched.setenv(WHERE, "")
         pytest_configure()
         yield
-    source, WarmProvisioner._source = WarmProvisioner._source, None
-    if source:
-        source.communicate()
+        if WarmProvisioner.source:
+            WarmProvisioner.source.communicate()
 
 
 def compared(path: Path, session: pytest.Session) -> str:

@@ -100,7 +100,7 @@ class MLPBlock(nn.Module):
         return x + self.feed_forward(x)
 
 
-_PIECES = 8  # of rows, in OneKernelRMSNorm's backward pass
+_PIECES = 4  # of rows, in OneKernelRMSNorm's backward pass
 
 
 class OneKernelRMSNorm(nn.RMSNorm):

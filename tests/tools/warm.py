@@ -2,17 +2,23 @@
 
 Every notebook still has a kernel of its own, in which its cells import what they name. But what they import from
 outside the course, torch above all, was read from disk once, in a process that does nothing else and that each
-kernel begins as a copy of. It has one thread and has computed nothing, or forking it would not be safe. Elsewhere
-than on Linux, kernels start as usual; so do those of `make test` and `make outputs`, whose results these show, too.
+kernel begins as a copy of. It has one thread and has computed nothing, or forking it would not be safe. There is one for
+all workers, and it begins while they begin. Elsewhere than on Linux, kernels start as usual; so do those of `make test`
+and `make outputs`, whose results these show, too.
 """
 
+import atexit
 import gc
 import importlib
 import json
 import os
+import selectors
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -26,13 +32,30 @@ IMPORTED = """torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel matplot
 matplotlib_inline.backend_inline PIL.Image resvg_py ml_dtypes einops jaxtyping beartype opt_einsum psutil"""
 
 
+WHERE = "WARM_KERNELS"  # the variable that names where that process listens
+
+
 def pytest_configure() -> None:
-    """Whoever asks for a kernel in this process gets a warm one."""
+    """Whoever asks for a kernel in this process, or in one that it starts, gets a warm one."""
     if sys.platform == "linux":
         factory = KernelProvisionerFactory.instance()
         where = f"{__name__}:{WarmProvisioner.__name__}"
         factory.provisioners["warm"] = EntryPoint("warm", where, KernelProvisionerFactory.GROUP_NAME)
         factory.default_provisioner_name = "warm"
+        if not os.environ.get(WHERE):
+            WarmProvisioner.source = _begin()
+
+
+def _begin() -> subprocess.Popen:
+    """The process that forks; it ends with its standard input, and so with this one."""
+    folder = tempfile.mkdtemp(prefix="warm-kernels-")  # into which nobody else may look
+    atexit.register(shutil.rmtree, folder)
+    os.environ[WHERE] = f"{folder}/door"
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(os.environ[WHERE])
+        door.listen()
+        command = [sys.executable, "-m", __name__, str(door.fileno())]
+        return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
 
 
 class _Kernel(psutil.Process):
@@ -47,44 +70,47 @@ class _Kernel(psutil.Process):
 class WarmProvisioner(LocalProvisioner):
     """Forks a kernel where LocalProvisioner starts one."""
 
-    _source: ClassVar[subprocess.Popen | None] = None
+    source: ClassVar[subprocess.Popen | None] = None
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, object]:
         """A copy of that process, told what the command would have told a new one."""
-        if WarmProvisioner._source is None:
-            WarmProvisioner._source = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,  # closed when we end, however that comes
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        source = WarmProvisioner._source
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         folder = str(options.get("cwd") or os.getcwd())
         order = {"arguments": arguments, "folder": folder, "env": options["env"]}
-        print(json.dumps(order), file=source.stdin, flush=True)
-        self.pid = self.pgid = int(source.stdout.readline())
+        with socket.socket(socket.AF_UNIX) as door:
+            door.connect(os.environ[WHERE])
+            with door.makefile("rw") as wire:
+                print(json.dumps(order), file=wire, flush=True)
+                self.pid = self.pgid = int(wire.readline())
         self.process = _Kernel(self.pid)
         return self.connection_info
 
 
-def _fork_on_demand() -> None:
-    """A kernel for each line that comes in, until there are no more."""
+def _fork_on_demand(door: socket.socket) -> None:
+    """A kernel for each who comes to the door, until the standard input ends."""
     for name in IMPORTED.split():
         importlib.import_module(name)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
-    for line in sys.stdin:
-        if os.fork() == 0:
-            _become_kernel(**json.loads(line))
+    with selectors.DefaultSelector() as heard:
+        heard.register(door, selectors.EVENT_READ)
+        heard.register(sys.stdin, selectors.EVENT_READ)
+        while all(key.fileobj is door for key, _ in heard.select()):
+            caller, _ = door.accept()
+            with caller, caller.makefile("rw") as wire:
+                order = json.loads(wire.readline())
+                if forked := os.fork() == 0:
+                    print(os.getpid(), file=wire, flush=True)
+            if forked:
+                heard.close()
+                door.close()
+                _become_kernel(**order)
 
 
 def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> None:
     source = os.getppid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()  # so that all that it starts can be ended with it
-    print(os.getpid(), flush=True)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
@@ -100,4 +126,4 @@ def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> No
 
 if __name__ == "__main__":
     del sys.path[0]  # the folder, where a kernel has the notebook's
-    _fork_on_demand()
+    _fork_on_demand(socket.socket(fileno=int(sys.argv.pop())))
