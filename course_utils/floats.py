@@ -134,20 +134,15 @@ def fields(bits: int, fmt: str) -> Fields:
         raise ValueError(
             f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; got {bits!r}."
         )
-    bits = int(bits)
-    return Fields(
-        sign=bits >> (f.bits - 1),
-        exponent=bits >> f.fraction_bits & (2**f.exponent_bits - 1),
-        fraction=bits & (2**f.fraction_bits - 1),
-    )
+    sign_and_exponent, fraction = divmod(int(bits), 2**f.fraction_bits)
+    return Fields(*divmod(sign_and_exponent, 2**f.exponent_bits), fraction)
 
 
 def kind(bits: int, fmt: str) -> str:
     """What a pattern is: "zero", "subnormal", "normal", "infinity" or "NaN"."""
     f = format_named(fmt)
-    sign, exponent, fraction = fields(bits, fmt)
-    magnitude_bits = bits - (sign << (f.bits - 1))
-    if magnitude_bits > f.max_bits:
+    _, exponent, fraction = fields(bits, fmt)
+    if (exponent << f.fraction_bits | fraction) > f.max_bits:
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
     if exponent == 0:
         return "subnormal" if fraction else "zero"
@@ -265,8 +260,7 @@ def spacing(x: Real, fmt: str) -> float:
     value = stored(x, fmt)
     if not math.isfinite(value):
         raise ValueError(f"{fmt} stores {x} as {value}, where numbers have no spacing.")
-    exponent = max(_floor_log2(Fraction(abs(value))), f.min_exponent)
-    return math.ldexp(1.0, exponent - f.fraction_bits)
+    return 2.0 ** (max(_floor_log2(Fraction(abs(value))), f.min_exponent) - f.fraction_bits)
 
 
 def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
@@ -283,10 +277,9 @@ def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
     half = 2 ** (f.bits - 1)
     rank = bits if bits < half else half - bits
     last = f.max_bits + f.has_infinity
-    below, above = (
+    return tuple(
         decode(r if r >= 0 else half - r, fmt) if abs(r) <= last else None for r in (rank - 1, rank + 1)
     )
-    return below, above
 
 
 def formula(bits: int, fmt: str) -> str:
@@ -302,7 +295,6 @@ def formula(bits: int, fmt: str) -> str:
             return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
         case "infinity":
             return f"exponent field {exponent}, fraction field 0: {'-' * sign}infinity"
-        case "normal":
-            return f"(-1)^{sign} × {1 + fraction / 2**f.fraction_bits!r} × 2^({exponent} - {f.bias})"
-        case _:
-            return f"(-1)^{sign} × {fraction / 2**f.fraction_bits!r} × 2^(1 - {f.bias})"
+        case what:
+            leading, exponent = (1, exponent) if what == "normal" else (0, 1)
+            return f"(-1)^{sign} × {leading + fraction / 2**f.fraction_bits!r} × 2^({exponent} - {f.bias})"
