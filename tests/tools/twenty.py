@@ -30,6 +30,7 @@ from tests.hub import running_hub
 from tests.waiting import wait_until
 
 LARGEST_MESSAGE_BYTES = 2**28
+PATIENCE_S = 600  # twenty kernels that start on two cores take turns
 
 
 @dataclass
@@ -67,7 +68,8 @@ class Student:
         cookies = "; ".join(
             f"{each.name}={each.value}" for each in self.session.cookies if each.path != "/hub/"
         )
-        request = HTTPRequest(channels.replace("http", "ws", 1), headers={"Cookie": cookies})
+        patience = {"connect_timeout": PATIENCE_S, "request_timeout": PATIENCE_S}
+        request = HTTPRequest(channels.replace("http", "ws", 1), headers={"Cookie": cookies}, **patience)
         self.channel = await websocket_connect(request, max_message_size=LARGEST_MESSAGE_BYTES)
 
     async def run(self, first: int, last: int | None = None) -> None:
@@ -160,7 +162,7 @@ def main(number: str = "20", *names: str) -> int:
         for each in students:
             each.log_in(password)
         for each in students:
-            wait_until(each.has_contents, f"{each.name} has a page", seconds=600)
+            wait_until(each.has_contents, f"{each.name} has a page", seconds=PATIENCE_S)
         print(told("after opening the contents", memory_bytes(homes())), flush=True)
         asyncio.run(run_all(students, homes()))
     failed = [line for each in students for line in each.failed]
