@@ -161,3 +161,12 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
         assert said in page
     assert 11 * 32e9 * 0.9 < students * bytes_each < 12 * 32e9 * 0.9, "a node keeps some for itself"
     assert (cores, STUDENT["cpu"]["limit"], VALUES["cull"]["timeout"]) == (0.1, 2, 3600)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("ada", True), ("ünş-2.b", True), ("../ada", False), ("a/b", False), ("", False)]
+)
+def test_a_name_is_a_folder_of_its_own_and_none_elsewhere(tmp_path, name, is_one):
+    config = import_module("course_utils.room.hub.__main__").local(8000, "a password", tmp_path)
+    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(config=config)
+    assert bool(shared.validate_username(name)) == is_one

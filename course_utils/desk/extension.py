@@ -21,9 +21,9 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     settings, news = server.web_app.settings, []
     try:
         (mine / copies.TAKEN).mkdir(parents=True, exist_ok=True)
-        settings["course_lock"] = lock = (mine / copies.TAKEN / LOCK).open(
+        lock = settings["course_lock"] = (mine / copies.TAKEN / LOCK).open(
             "w+"
-        )  # closed when the server ends
+        )  # as long as the server lives
         news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock))
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH)  # at once, unless another is just bringing them up to date

@@ -42,7 +42,7 @@ def local(port: int, password: str, folder: Path) -> Config:
         log_level="WARN",
     )
     config.SharedPasswordAuthenticator.user_password = password
-    config.Authenticator.allow_all = True
+    config.Authenticator.update(allow_all=True, username_pattern=r"\w[\w.-]*")  # it names a folder
     config.ConfigurableHTTPProxy.update(
         command=[str(BIN / "configurable-http-proxy")],
         log_level="error",
