@@ -34,12 +34,12 @@ class Format:
         """
         return self.name.upper() if self.name.startswith("e") else self.name
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Bits that carry information: 1 + exponent + fraction."""
         return 1 + self.exponent_bits + self.fraction_bits
 
-    @property
+    @cached_property
     def bias(self) -> int:
         """What is taken off the exponent field, so that exponents can be negative."""
         return 2 ** (self.exponent_bits - 1) - 1
@@ -49,13 +49,11 @@ class Format:
         """The exponent of the smallest normal number, which all subnormals share."""
         return 1 - self.bias
 
-    @property
+    @cached_property
     def max_bits(self) -> int:
         """The pattern of the largest finite number."""
-        all_ones = 2 ** (self.bits - 1) - 1
-        if self.has_infinity:
-            return all_ones - 2**self.fraction_bits  # one exponent below the largest
-        return all_ones - self.has_nan
+        spent = 2**self.fraction_bits if self.has_infinity else self.has_nan  # patterns
+        return 2 ** (self.bits - 1) - 1 - spent
 
     @property
     def nan_bits(self) -> int | None:
@@ -140,8 +138,10 @@ def fields(bits: int, fmt: str) -> Fields:
 
 def kind(bits: int, fmt: str) -> str:
     """What a pattern is: "zero", "subnormal", "normal", "infinity" or "NaN"."""
-    f = format_named(fmt)
-    _, exponent, fraction = fields(bits, fmt)
+    return _kind(format_named(fmt), *fields(bits, fmt)[1:])
+
+
+def _kind(f: Format, exponent: int, fraction: int) -> str:
     if (exponent << f.fraction_bits | fraction) > f.max_bits:
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
     if exponent == 0:
@@ -157,7 +157,7 @@ def decode(bits: int, fmt: str) -> float:
     """
     f = format_named(fmt)
     sign, exponent, fraction = fields(bits, fmt)
-    match kind(bits, fmt):
+    match _kind(f, exponent, fraction):
         case "NaN":
             return math.nan
         case "infinity":
@@ -178,8 +178,7 @@ def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
     >>> f"{encode(0.15625, 'fp32'):032b}"
     '00111110001000000000000000000000'
     """
-    f = format_named(fmt)
-    x = _exact(x)
+    f, x = format_named(fmt), _exact(x)
     sign = int(math.copysign(1, x) < 0 if isinstance(x, float) else x < 0)
     return sign << (f.bits - 1) | _encode_magnitude(abs(x), f, saturate)
 
@@ -290,7 +289,7 @@ def formula(bits: int, fmt: str) -> str:
     """
     f = format_named(fmt)
     sign, exponent, fraction = fields(bits, fmt)
-    match kind(bits, fmt):
+    match _kind(f, exponent, fraction):
         case "NaN":
             return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
         case "infinity":

@@ -30,7 +30,12 @@ from tests.waiting import wait_until
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
-MAKE = ("make", "READY=", "HUB=", f"RUN='{sys.executable}'")  # with the packages that are here, not installed again
+MAKE = (
+    "make",
+    "READY=",
+    "HUB=",
+    f"RUN='{sys.executable}'",
+)  # with the packages that are here, not installed again
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
 LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
