@@ -7,6 +7,7 @@ they follow the reader's theme.
 import math
 import re
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 
 from course_utils.quantities import Number
@@ -15,10 +16,14 @@ SHADES = 64  # from the first place of something to its last: classes shade-0 to
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML can hold
 
 
+@cache
+def _named(attribute: str) -> str:
+    return f" {attribute.rstrip('_').replace('_', '-')}="
+
+
 def element(tag: str, *children: str, **attributes: object) -> str:
     """<tag name="value">children</tag>; `class_` and `aria_label` become class and aria-label."""
-    names = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
-    inside = "".join(f' {name}="{escape(str(value))}"' for name, value in names)
+    inside = "".join([f'{_named(name)}"{escape(str(value))}"' for name, value in attributes.items()])
     return f"<{tag}{inside}>{''.join(children)}</{tag}>" if children else f"<{tag}{inside}/>"
 
 

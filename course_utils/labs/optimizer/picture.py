@@ -104,7 +104,8 @@ def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]
     yield polyline([(plot.x(race.step), plot.top), (plot.x(race.step), plot.bottom)], class_="leader")
     names = []
     for name, values in curves.items():
-        points = [list(values.items())[n] for n in thinned(list(values.values()))]
+        points = list(values.items())
+        points = [points[n] for n in thinned(list(values.values()))]
         yield plot.line([point for point in points if point[1] >= plot.y_axis.low], f"line {name.lower()}")
         if race.step in values:
             yield dot(*plot.at(race.step, values[race.step]), 4, class_=name.lower())
