@@ -33,8 +33,8 @@ def boxes(svg: str) -> Iterator[Box]:
 
 
 def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> Iterator[Box]:
-    moved = re.match(r"translate\(([-\d.]+) ([-\d.]+)\) scale\(([\d.]+)\)", node.get("transform") or "")
-    if moved:
+    moved = node.get("transform")
+    if moved and (moved := re.match(r"translate\(([-\d.]+) ([-\d.]+)\) scale\(([\d.]+)\)", moved)):
         dx, dy, scale = map(float, moved.groups())
     if node.tag.endswith("text"):
         classes, said = set((node.get("class") or "").split()), "".join(node.itertext())
@@ -63,9 +63,10 @@ def words_on(lab: Lab) -> set[str]:
 
 def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:
     """No words overlap, and none run out of the picture by more than that."""
-    *_, width, height = map(float, ElementTree.fromstring(svg).get("viewBox").split())
+    drawn = ElementTree.fromstring(svg)
+    *_, width, height = map(float, drawn.get("viewBox").split())
     above: list[Box] = []  # those that reach down to where the next one begins
-    for box in sorted(boxes(svg), key=lambda box: box[2]):
+    for box in sorted(_boxes_in(drawn, 0, 0, 1), key=lambda box: box[2]):
         said, left, top, right, bottom = box
         assert -beyond <= left < right <= width + beyond, said
         assert 0 <= top < bottom <= height, said
