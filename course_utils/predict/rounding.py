@@ -1,6 +1,7 @@
 """What a format makes of a number by its size alone: zero, a subnormal, a normal number, or too large."""
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 from course_utils import floats
@@ -17,6 +18,7 @@ class Edges(NamedTuple):
     beyond_from: float  # the smallest size that is beyond the largest number
 
 
+@cache
 def rounding_edges(fmt: str) -> Edges:
     """Zero: up to half the smallest subnormal. Beyond the largest number: half a step further, and its tie if odd.
 

@@ -60,7 +60,7 @@ class Plan:
         if self.scores_again:
             object.__setattr__(self, "segment", 0)
 
-    @property
+    @cached_property
     def all_kept(self) -> "Plan":
         """The same blocks with nothing computed again."""
         return replace(self, segment=0, scores_again=False)

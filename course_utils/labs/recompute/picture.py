@@ -39,7 +39,7 @@ def frontier_plot(plan: Plan) -> Plot:
 
 def _frontier(plan: Plan, found: Found) -> Iterator[str]:
     plot, plain = frontier_plot(plan), plan.all_kept.predicted.flops
-    at = {one: plot.at(one.ratio, one.predicted.peak) for one in plan.frontier}
+    at = {one: plot.at(one.predicted.flops / plain, one.predicted.peak) for one in plan.frontier}
     yield plot.frame("Most bytes kept at one time")
     yield polyline([at[one] for one in at if one.segment], class_="line predicted thin")
     for one, place in at.items():
