@@ -15,6 +15,7 @@ from course_utils.machines import at_hand
 from course_utils.measure import Timing
 from course_utils.measure.results import result_of
 from course_utils.workers import process, products
+from tests.waiting import wait_until
 
 CORE = "one core of AMD EPYC with AVX-512, bf16"  # that was recorded
 STUB = machines.Machine(
@@ -125,7 +126,8 @@ def long_product():
 
 def test_whoever_drops_a_products_steps_kills_its_process(long_product):
     steps, child = long_product
-    assert "course_utils.workers.products.timing_steps" in child.cmdline()
+    # For a moment of its start the system says nothing of a process.
+    assert "course_utils.workers.products.timing_steps" in wait_until(child.cmdline, "it says what it runs")
     steps.close()
     assert not child.is_running()
 
