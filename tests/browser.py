@@ -60,10 +60,21 @@ def browser_path() -> str | None:
 def skip_without_browser() -> None:
     """Skip the module that calls this where there is no browser; in CI there must be one."""
     if browser_path() is None:
-        reason = f"no browser found (looked for {', '.join(BROWSERS)})"
-        if os.environ.get("CI"):
-            pytest.fail(f"In CI the browser tests must run, but {reason}.", pytrace=False)
-        pytest.skip(reason, allow_module_level=True)
+        skip_module(f"no browser found (looked for {', '.join(BROWSERS)})")
+
+
+def skip_module(reason: str) -> None:
+    """Skip the module that calls this, as something is missing; in CI nothing may be."""
+    if os.environ.get("CI"):
+        pytest.fail(f"In CI these tests must run, but {reason}.", pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def free_port() -> int:
+    """One on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @contextmanager
@@ -83,9 +94,7 @@ def served(
 
     It keeps its log and its settings in the folder.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     token, own = secrets.token_hex(16), folder / ".jupyter"
     environment = os.environ | {"JUPYTER_TOKEN": token} | more
     environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}

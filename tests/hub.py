@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,26 +9,20 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from tests import ROOT
+from tests.browser import free_port, skip_module
 
 
 def skip_without_hub() -> None:
     """Skip the module that calls this where JupyterHub was not asked for; in CI it must be there."""
     if find_spec("jupyterhub") is None:
-        reason = "no JupyterHub: `make test` installs it"
-        if os.environ.get("CI"):
-            pytest.fail(f"In CI the tests of the hub must run, but there is {reason}.", pytrace=False)
-        pytest.skip(reason, allow_module_level=True)
+        skip_module("no JupyterHub found (`make test` installs it)")
 
 
 @contextmanager
 def running_hub(folder: Path, password: str, **environment: str) -> Iterator[tuple[str, Callable[[], Path]]]:
     """Its address, and the folder of the students' homes once it has begun; all of it lies in that folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "course_utils.room.hub", f"--port={port}", f"--password={password}"]
     where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
     with (folder / "hub.log").open("w") as log:

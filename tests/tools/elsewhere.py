@@ -25,7 +25,7 @@ from pathlib import Path
 import websocket
 
 from tests import ROOT
-from tests.browser import answers
+from tests.browser import answers, free_port
 from tests.waiting import wait_until
 
 USER = "nobody"
@@ -141,9 +141,7 @@ def add_locale(folder: Path, name: str) -> None:
 
 def lab() -> None:
     """`make lab`, called in the course's folder: it answers, and a kernel in it runs a cell."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     token, here = secrets.token_hex(16), f"127.0.0.1:{port}"
     options = f"--no-browser --ServerApp.port={port} --ServerApp.port_retries=0"
     command = [*MAKE, "lab", f"ARGS={options}"]
