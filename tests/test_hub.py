@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from argparse import ArgumentTypeError
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 
 import pytest
@@ -95,7 +96,9 @@ def test_a_gpu_is_a_whole_one_for_a_while_and_whoever_waits_for_it_is_given_time
     exec(WITH_GPUS["hub"]["extraConfig"]["patience"], {"c": config})
     for profile, patience_s in (("gpu", 1800), ("cpu", 300), (None, 300)):
         spawner = KubeSpawner(config=config, start_timeout=STUDENT["startTimeout"])
-        asyncio.run(spawner._run_apply_user_options({"profile": profile} if profile else {}))
+        asked = {"profile": profile} if profile else {}
+        with ThreadPoolExecutor() as aside:  # here a browser's loop may be running
+            aside.submit(asyncio.run, spawner._run_apply_user_options(asked)).result()
         assert spawner.start_timeout == patience_s, profile
     assert VALUES["hub"]["consecutiveFailureLimit"] == VALUES["hub"]["concurrentSpawnLimit"] == 0
     assert VALUES["cull"]["enabled"] is True

@@ -13,13 +13,11 @@ import nbformat
 import psutil
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
-from jupyter_client.provisioning import KernelProvisionerFactory
 from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
 from tests import NOTEBOOKS, ROOT
 from tests.tools import outputs, seconds
-from tests.tools.warm import WHERE, WarmProvisioner, pytest_configure
 from tests.waiting import has_ended, wait_until
 
 
@@ -27,21 +25,6 @@ def notebook_of(path: Path, *sources: str) -> Path:
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     return path
-
-
-@pytest.fixture(scope="module")
-def forking() -> Iterator[None]:
-    """Kernels that are forked, as in `make seconds`; the process that forks them ends with these tests."""
-    factory = KernelProvisionerFactory.instance()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(factory, "provisioners", dict(factory.provisioners))
-        patched.setattr(factory, "default_provisioner_name", factory.default_provisioner_name)
-        patched.setattr(WarmProvisioner, "source", None)
-        patched.setenv(WHERE, "")
-        pytest_configure()
-        yield
-        if WarmProvisioner.source:
-            WarmProvisioner.source.communicate()
 
 
 def compared(path: Path, session: pytest.Session) -> str:
@@ -59,7 +42,6 @@ def compared(path: Path, session: pytest.Session) -> str:
     return said
 
 
-@pytest.mark.usefixtures("forking")
 def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path, request):
     """As `make test` compares them, and as `make outputs` has stored them."""
     sources = ["my_guess = 128  # the reader's own answer\nmy_guess", "object()", "3 * 5"]
@@ -73,7 +55,6 @@ def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(t
     assert compared(path, request.session) == "..F"
 
 
-@pytest.mark.usefixtures("forking")
 def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     path = notebook_of(tmp_path / "counting.ipynb", "1 + 1")
     assert [outputs.store(path), outputs.store(path)] == [True, False]
@@ -124,7 +105,7 @@ def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsy
 
 
 @pytest.fixture
-def kernels(forking: None, tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
+def kernels(tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
     """Two of them."""
     pair = [start_new_kernel(kernel_name="python3", cwd=str(tmp_path)) for _ in range(2)]
     yield pair

@@ -16,8 +16,6 @@ from tests import NOTEBOOKS
 from tests.notebooks import code
 
 SLOWEST = 3  # cells of each notebook
-# Each notebook has a kernel of its own, as in `make test`, but one that need not read torch from disk again.
-WARM = ("-p", "tests.tools.warm")
 # The later ones take longer, and a worker that began one of them last would be waited for.
 LONGEST_FIRST = ("--no-loadscope-reorder", *map(str, reversed(NOTEBOOKS)))
 
@@ -55,7 +53,7 @@ def main(options: list[str]) -> int:
     """Run pytest over the notebooks and print the table; what pytest says is shown only if something failed."""
     stopwatch, said, begun = Stopwatch(), io.StringIO(), time.perf_counter()
     with contextlib.redirect_stdout(said):
-        code = pytest.main([*WARM, *LONGEST_FIRST, "-q", *options], plugins=[stopwatch])
+        code = pytest.main([*LONGEST_FIRST, "-q", *options], plugins=[stopwatch])
     if code:
         print(said.getvalue())
         return int(code)

@@ -1,10 +1,10 @@
-"""Kernels that start warm, for `make seconds`: a plugin of pytest, and the process from which it forks them.
+"""Kernels that start warm: a plugin of pytest, and the process from which it forks them.
 
 Every notebook still has a kernel of its own, in which its cells import what they name. But what they import from
 outside the course, torch above all, was read from disk once, in a process that does nothing else and that each
-kernel begins as a copy of. It has one thread and has computed nothing, or forking it would not be safe. There is one for
-all workers, and it begins while they begin. Elsewhere than on Linux, kernels start as usual; so do those of `make test`
-and `make outputs`, whose results these show, too.
+kernel begins as a copy of: that takes half of the time. It has one thread and has computed nothing, or forking it would
+not be safe. There is one for all workers, and it begins while they begin. Elsewhere than on Linux, kernels start as
+usual; so do those of every JupyterLab, and those of `make outputs`, whose results these show, too.
 """
 
 import atexit
