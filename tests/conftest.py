@@ -81,24 +81,26 @@ def seeded() -> Iterator[None]:
     torch.set_rng_state(state[2])
 
 
-# One browser, one JupyterLab and one kernel with all labs for the tests of a worker, and one worker for all of these
-# tests: to start them takes long. They come first, as they take longest.
+# One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
+# What needs a browser comes first, as it takes longest.
+ANOTHER_PAGE = ("tests/test_browser_desk", "tests/test_browser_hub", "tests/test_browser_s", "tests/test_present")
 
 
 def _needs_browser(nodeid: str) -> bool:
     return nodeid.startswith(("tests/test_browser", "tests/test_present"))
 
 
-class BrowserInOneWorker(LoadFileScheduling):
-    """A file's tests go to one worker, a notebook's too, which is one kernel; and so do all that need a browser."""
+class LabsInOneWorker(LoadFileScheduling):
+    """A file's tests go to one worker, a notebook's too, which is one kernel; and so do all that move the labs' page."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if _needs_browser(nodeid) else super()._split_scope(nodeid)
+        on_labs_page = _needs_browser(nodeid) and not nodeid.startswith(ANOTHER_PAGE)
+        return "labs' page" if on_labs_page else super()._split_scope(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BrowserInOneWorker:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabsInOneWorker:
     """Begun by xdist, in place of what `--dist` names."""
-    return BrowserInOneWorker(config, log)
+    return LabsInOneWorker(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
