@@ -3,7 +3,6 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import einops
 import torch
@@ -16,59 +15,42 @@ from course_utils.checks.judging.sentences import shown
 from course_utils.einsums import Einsum
 from course_utils.quantities import listed
 
-
-@dataclass(frozen=True)
-class _Product:
-    """What one pattern is to give: the shapes that come in, and the result by another route."""
-
-    pattern: str
-    shapes: tuple[tuple[int, ...], ...]
-    oracle: Callable[..., torch.Tensor]
-
-
-PRODUCTS = {
-    "sum": _Product("batch token width -> batch", ((2, 3, 4),), lambda a: a.sum((1, 2))),
-    "transpose": _Product(
-        "batch token width -> batch width token", ((2, 3, 4),), lambda a: a.transpose(1, 2)
-    ),
-    "dot": _Product(
-        "place, place ->", ((3,), (3,)), lambda u, v: sum(x * y for x, y in zip(u, v, strict=True))
-    ),
-    "outer": _Product(
-        "row, column -> row column", ((3,), (5,)), lambda u, v: torch.stack([x * v for x in u])
-    ),
-    "scores": _Product(
-        "batch head query d, batch head key d -> batch head query key",
-        ((2, 3, 4, 6), (2, 3, 5, 6)),
-        lambda q, k: torch.stack([(q[..., i, None, :] * k).sum(-1) for i in range(4)], dim=-2),
-    ),
-    "mix": _Product(
-        "batch head query key, batch head key d -> batch head query d",
-        ((2, 3, 4, 5), (2, 3, 5, 6)),
-        lambda w, v: torch.stack([(w[..., i, :, None] * v).sum(-2) for i in range(4)], dim=-2),
-    ),
+SIZES = {"batch": 2, "token": 3, "width": 4, "place": 3, "row": 3, "column": 5}
+SIZES |= {"head": 3, "query": 4, "key": 5, "d": 6}
+OURS = {
+    "sum": "batch token width -> batch",
+    "transpose": "batch token width -> batch width token",
+    "dot": "place, place ->",
+    "outer": "row, column -> row column",
+    "scores": "batch head query d, batch head key d -> batch head query key",
+    "mix": "batch head query key, batch head key d -> batch head query d",
+}
+WRITTEN_OUT: dict[str, Callable[..., torch.Tensor]] = {  # what each is to give, by another route
+    "sum": lambda a: a.sum((1, 2)),
+    "transpose": lambda a: a.transpose(1, 2),
+    "dot": lambda u, v: sum(x * y for x, y in zip(u, v, strict=True)),
+    "outer": lambda u, v: torch.stack([x * v for x in u]),
+    "scores": lambda q, k: torch.stack([(q[..., i, None, :] * k).sum(-1) for i in range(4)], dim=-2),
+    "mix": lambda w, v: torch.stack([(w[..., i, :, None] * v).sum(-2) for i in range(4)], dim=-2),
 }
 
 
 def _read_patterns(answer: object) -> object:
     """Ours, if all six are right; what is wrong with the first one that is not."""
-    wanted = f"A dict of patterns is wanted, with the names {listed(list(PRODUCTS))}"
+    wanted = f"A dict of patterns is wanted, with the names {listed(list(OURS))}"
     if not isinstance(answer, dict):
         raise NotYetError(f"{wanted}; {shown(answer)} is none.")
-    if set(answer) != set(PRODUCTS):
+    if set(answer) != set(OURS):
         raise NotYetError(f"{wanted}, and no others.")
-    opened = [name for name in PRODUCTS if answer[name] is ...]
-    if len(opened) == len(PRODUCTS):
+    opened = [name for name in OURS if answer[name] is ...]
+    if len(opened) == len(OURS):
         raise NotAttemptedError
-    for name, product in PRODUCTS.items():
-        if name not in opened and (wrong := _objection_to(product, answer[name])):
+    for name in OURS:
+        if name not in opened and (wrong := _objection_to(name, answer[name])):
             raise NotYetError(f"{name}: {wrong}")
     if opened:
         raise NotYetError(f"What you wrote is right. Still open: {listed(opened)}.")
     return OURS
-
-
-OURS = {name: product.pattern for name, product in PRODUCTS.items()}
 
 
 @value(wanted="a pattern for each of the six", read=_read_patterns)
@@ -77,8 +59,8 @@ def patterns() -> Answers:
     yield dict(OURS), "All six agree with sums and products that were written out."
 
 
-def _objection_to(product: _Product, pattern: object) -> str:
-    """What is wrong with a pattern, or nothing."""
+def _objection_to(name: str, pattern: object) -> str:
+    """What is wrong with the pattern of that name, or nothing."""
     if not isinstance(pattern, str):
         return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     try:
@@ -87,13 +69,15 @@ def _objection_to(product: _Product, pattern: object) -> str:
         words = re.sub(r"If every letter.*", "Put spaces between the names, as in 'b d, d k'.", str(error))
         twice = "Two dimensions need two names." if "twice" in words else ""
         return f"{words} {twice}".strip()
-    ranks, expected = [len(shape) for shape in product.shapes], einsums.parsed(product.pattern)
+    expected = einsums.parsed(OURS[name])
+    shapes = [[SIZES[dimension] for dimension in operand] for operand in expected.operands]
+    ranks = list(map(len, shapes))
     if [len(names) for names in came.operands] != ranks:
         return f"in front of the arrow, {shown(pattern)} should name {_counted(ranks)}."
     draw = torch.Generator().manual_seed(3)
-    tensors = [torch.randn(shape, generator=draw, dtype=torch.float64) for shape in product.shapes]
+    tensors = [torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes]
     result, error = call(einops.einsum, *tensors, pattern)
-    if not error and near(result, product.oracle(*tensors), 1e-9):
+    if not error and near(result, WRITTEN_OUT[name](*tensors), 1e-9):
         return ""
     if advice := next(_other_products(came, expected), ""):
         return f"{shown(pattern)} is another product. {advice}"
