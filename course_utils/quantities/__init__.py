@@ -3,6 +3,7 @@
 A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
 a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
 """
+# ruff: noqa: F401  what is imported here is what is offered
 
 from course_utils.quantities.comparisons import Choice, Comparison, Ledger, Table
 from course_utils.quantities.guesses import Guess
@@ -19,22 +20,3 @@ from course_utils.quantities.wording import (
     three_digits,
     times_text,
 )
-
-__all__ = [
-    "Choice",
-    "Comparison",
-    "Guess",
-    "Ledger",
-    "Number",
-    "Table",
-    "bytes_text",
-    "count_text",
-    "decimal_bytes_text",
-    "flops_text",
-    "listed",
-    "number_text",
-    "rate_text",
-    "seconds_text",
-    "three_digits",
-    "times_text",
-]
