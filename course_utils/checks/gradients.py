@@ -11,16 +11,18 @@ from torch.nn import functional
 from course_utils import predict
 from course_utils.checks.judging import Answers, function, outcome, value
 
-
-def _layers_on_the_way_back() -> list[tuple[torch.Tensor, ...]]:
-    draw = torch.Generator().manual_seed(4)
-    return [  # the first is square, so that no shape tells a wrong index
-        tuple(torch.randn(shape, generator=draw) for shape in ((b, d), (d, k), (b, k)))
-        for b, d, k in ((3, 3, 3), (5, 4, 2), (1, 2, 6))
-    ]
+# Shapes of x, w and g; the first three are square, so that none tells a wrong index. Then of x, w1 and w2.
+ONE_LAYER = [((3, 3), (3, 3), (3, 3)), ((5, 4), (4, 2), (5, 2)), ((1, 2), (2, 6), (1, 6))]
+TWO_LAYERS = [((1, 2), (2, 3), (3, 2)), ((4, 3), (3, 5), (5, 2)), ((7, 6), (6, 4), (4, 1))]
 
 
-@function(_layers_on_the_way_back, tolerance=1e-5)
+def _drawn(shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int) -> list[tuple[torch.Tensor, ...]]:
+    """Matrices of normal numbers."""
+    draw = torch.Generator().manual_seed(seed)
+    return [tuple(torch.randn(shape, generator=draw) for shape in shapes) for shapes in shapes_by_case]
+
+
+@function(lambda: _drawn(ONE_LAYER, seed=4), tolerance=1e-5)
 def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers:
     """(gradient of w, gradient of x) of a layer x w, where g is the gradient of its result."""
     right = einsum(x, g, "i j, i k -> j k"), einsum(w, g, "j k, i k -> i j")
@@ -56,15 +58,7 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     yield right // batch, "That is for one row; there are `batch` of them."
 
 
-def _layers_of_rows() -> list[tuple[torch.Tensor, ...]]:
-    draw = torch.Generator().manual_seed(5)
-    return [
-        tuple(torch.randn(shape, generator=draw) for shape in ((b, d), (d, h), (h, k)))
-        for b, d, h, k in ((1, 2, 3, 2), (4, 3, 5, 2), (7, 6, 4, 1))
-    ]
-
-
-@function(_layers_of_rows, tolerance=1e-4)
+@function(lambda: _drawn(TWO_LAYERS, seed=5), tolerance=1e-4)
 def two_layers_by_hand(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> Answers:
     """(gradient of w1, gradient of w2) of sum((relu(x w1) w2)²) / 2."""
     w1, w2 = (w.clone().requires_grad_() for w in (w1, w2))
