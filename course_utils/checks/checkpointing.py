@@ -82,10 +82,7 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
     yield right, "Nine stacks, of blocks that keep their input alone to nine times as much."
     yield round(math.sqrt(layers)), "√L is for blocks that keep no more than their input."
     root = min(layers, max(1, round(math.sqrt(layers * input / block))))
-    yield (
-        root,
-        "There the formula is least; but segments are whole, and the last may be shorter. Try all.",
-    )
+    yield root, "There the formula is least; but segments are whole, and the last may be shorter. Try all."
     yield 1, "That is right for blocks that keep much more than their input."
     whole = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
     divisors = min((s for s in segments if layers % s == 0), key=peak)

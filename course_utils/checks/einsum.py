@@ -65,27 +65,17 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     yield right, "Column by column, it is the head's own part of the width."
     every = "That takes every so many columns, which is the second picture: a head's columns are neighbours."
     yield x[..., head::heads], every
-    yield (
-        x[..., head * heads : (head + 1) * heads],
-        "A head has width // heads columns, and not as many as there are heads.",
-    )
-    yield (
-        x[..., head : head + places],
-        "The heads in front of it have their columns first: begin at head × the width of a head.",
-    )
-    yield (
-        x[:, head * places : (head + 1) * places],
-        "That cuts the second dimension. The width is the last one: x[..., begin:end].",
-    )
-    yield (
-        x[..., head * places : (head + 1) * places - 1],
-        "A slice ends in front of its end: do not subtract 1.",
-    )
+    heads_wide = x[..., head * heads : (head + 1) * heads]
+    yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
+    one_on = x[..., head : head + places]
+    yield one_on, "The heads in front of it have their columns first: begin at head × the width of a head."
+    of_second = x[:, head * places : (head + 1) * places]
+    yield of_second, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
+    one_less = x[..., head * places : (head + 1) * places - 1]
+    yield one_less, "A slice ends in front of its end: do not subtract 1."
     yield x.reshape(heads, -1, places)[head], "That is the third picture: tokens, cut in pieces."
-    yield (
-        outcome(lambda: x[..., int(head) * x.shape[-1] / heads :]),
-        "Whole numbers are wanted: // instead of /.",
-    )
+    divided = outcome(lambda: x[..., int(head) * x.shape[-1] / heads :])
+    yield divided, "Whole numbers are wanted: // instead of /."
 
 
 @value(wanted="the FLOPs of the whole einsum, in its cheapest order")

@@ -86,16 +86,12 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     sign, bias = bits >> (exponent_bits + fraction_bits), 2 ** (exponent_bits - 1) - 1
     exponent = bits >> fraction_bits & (2**exponent_bits - 1)
     power, fraction = 2.0 ** (exponent - bias), bits & (2**fraction_bits - 1)
-    yield (
-        (-1) ** sign * fraction / 2**fraction_bits * power,
-        "The leading 1 is not stored: add it to the fraction.",
-    )
+    without_one = (-1) ** sign * fraction / 2**fraction_bits * power
+    yield without_one, "The leading 1 is not stored: add it to the fraction."
     yield right / 2, "The bias is one less than half of 2^(exponent bits): 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
-    yield (
-        (-1) ** sign * (1 + fraction) * power,
-        "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
-    )
+    undivided = (-1) ** sign * (1 + fraction) * power
+    yield undivided, "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point."
     others = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0**exponent
     yield others, "The bias is missing: the exponent field counts from 0, the exponent does not."
     unmasked = bits >> fraction_bits
@@ -122,10 +118,8 @@ def edge(fmt: str) -> Answers:
     yield total + 1.0, "That is what was to be stored. Return the sum that is left of it."
     yield total - 1.0, "One step short: the last sum still grew to the next one."
     f = floats.FORMATS[fmt]
-    yield (
-        2.0**f.fraction_bits,
-        "There the numbers are 1 apart, and the sum still grows. Let the loop find where it stops.",
-    )
+    earlier = 2.0**f.fraction_bits
+    yield earlier, "There the numbers are 1 apart, and the sum still grows. Let the loop find where it stops."
     yield f.max, "That is the format's largest number. The sum stops long before."
     yield 4096.0, "Stop when the stored sum no longer changes, however many ones are left."
 
@@ -147,10 +141,8 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
         "Fraction 0…01 under exponent field 0; fraction 1…1 under the largest exponent field but one.",
     )
     yield (largest, smallest), "The smallest comes first."
-    yield (
-        (2.0 ** (1 - bias), largest),
-        "That is the smallest normal number. The subnormals go on, down to fraction 0…01.",
-    )
+    normal = (2.0 ** (1 - bias), largest)
+    yield normal, "That is the smallest normal number. The subnormals go on, down to fraction 0…01."
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
     yield (smallest, 2.0**bias), "The exponent is right; its largest fraction is 1…1, nearly 2 and not 1."
     yield (

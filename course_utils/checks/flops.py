@@ -94,11 +94,8 @@ def roof(intensity: Number, peak_flop_per_sec: Number, bytes_per_sec: Number) ->
     larger, divided = max(peak_flop_per_sec, fetched), min(peak_flop_per_sec, bytes_per_sec / intensity)
     yield larger, "At 1 FLOP for each byte memory is slower than the peak. The smaller of both limits counts."
     yield fetched, "That is the slope, which rises for ever. Nothing passes the peak."
-    summed = intensity / (intensity / peak_flop_per_sec + byte_s)
-    yield (
-        summed,
-        "That adds the two times. A machine fetches while it multiplies: only the longer one counts.",
-    )
+    added = intensity / (intensity / peak_flop_per_sec + byte_s)
+    yield added, "That adds the two times. A machine fetches while it multiplies: only the longer one counts."
     yield divided, "FLOPs per byte times bytes/s are FLOP/s: multiply."
     share = right / peak_flop_per_sec
     yield share, "That is the share of the peak. Return it in FLOP/s."

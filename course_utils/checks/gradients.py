@@ -34,11 +34,8 @@ def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers
     yield no_transpose, "Mind which index is summed: of w.grad the rows i, of x.grad the outputs k."
     first_alone = outcome(lambda: (of_w, g @ w))
     yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: w stands transposed behind g."
-    wrong_index = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
-    yield (
-        wrong_index,
-        "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k.",
-    )
+    over_i = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
+    yield over_i, "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k."
     yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
     yield of_w, "Two gradients are wanted: of w and of x."
 
@@ -84,12 +81,9 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     yield right, "Six cases, with frozen layers in front, in the middle, at the end, and everywhere."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     trained = sum(flops for layer, flops in enumerate(layers) if layer not in frozen)
-    no_passing = sum(layers) + 2 * trained
+    stopped = sum(layers) + 2 * trained
     first_trained = "and the first trained layer needs none for its input"
-    yield (
-        no_passing,
-        f"A frozen layer still passes a gradient on to a trained one before it; {first_trained}.",
-    )
+    yield stopped, f"A frozen layer still passes a gradient on to a trained one before it; {first_trained}."
     all_inputs = 2 * sum(layers) + trained - layers[0]
     yield all_inputs, "Nobody needs an input's gradient if nothing before it is trained."
     yield _step_flops(batch, widths, ()), "A frozen layer has no gradient of its weight."
@@ -215,10 +209,8 @@ def llama_layer() -> Answers:
     yield right - 2 * inner, "The multiplication keeps both its factors, and the third product its input."
     yield right + 1.5, "Keys and values are a quarter as wide as queries: 1/4 each, and not 1."
     yield right + 2, "F is 3.5 times the width here, not 4 times."
-    yield (
-        right - 1,
-        "Something of width H is missing: two norms, two inputs, the queries, attention's result.",
-    )
+    one_less = right - 1
+    yield one_less, "Something of width H is missing: two norms, two inputs, the queries, attention's result."
     yield (
         right + 1,
         "What two operations read is kept once: queries, keys and values read the same, gate and up too.",

@@ -45,19 +45,13 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
         "Three steps: the updates go to the fp32 master, and its rounded copy is what the products read.",
     )
     in_bf16 = master.bfloat16() + update.bfloat16()
-    yield (
-        (in_bf16.float(), in_bf16),
-        "Add in fp32 first. In bf16 the update is lost, and no cast brings it back.",
-    )
-    yield (
-        (new, in_bf16),
-        "The copy has to come of the new master. Added up in bf16, it loses its updates again.",
-    )
+    both_in_bf16 = (in_bf16.float(), in_bf16)
+    yield both_in_bf16, "Add in fp32 first. In bf16 the update is lost, and no cast brings it back."
+    two_sums = (new, in_bf16)
+    yield two_sums, "The copy has to come of the new master. Added up in bf16, it loses its updates again."
     yield (master, copy), "The master has to keep the update, or every step begins where the first one began."
-    yield (
-        (copy.float(), copy),
-        "Your master is rounded to bf16 as well. Keep the sum itself, and round the copy alone.",
-    )
+    rounded = (copy.float(), copy)
+    yield rounded, "Your master is rounded to bf16 as well. Keep the sum itself, and round the copy alone."
     yield (new, master.bfloat16()), "The copy is of the master before the update. Round the new one."
     yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
     yield (copy, new), "The master comes first, and its copy in bf16 second."

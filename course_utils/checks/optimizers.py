@@ -19,10 +19,8 @@ def state_bytes() -> Answers:
     right = predict.training_bytes(70e9, "bf16+master adamw", machines=64).total
     yield right, "(2 + 2 + 4 + 4 + 4) × 70e9 / 64: 17.5 GB on each."
     yield whole, "That is all of it. Sharded, each of the 64 holds an equal part."
-    yield (
-        right * 12 / 16,
-        "4 bytes are left out: the fp32 master copy, or parameters and gradients, 2 each in bf16.",
-    )
+    of_12 = right * 12 / 16
+    yield of_12, "4 bytes are left out: the fp32 master copy, or parameters and gradients, 2 each in bf16."
     yield right * 14 / 16, "That leaves 2 bytes out: parameters and gradients both count."
     yield right * 8 / 16, "That is without the fp32 master copy and with averages in bf16."
     yield right * 20 / 16, "Parameters and gradients are bf16 here, 2 bytes each."
@@ -87,16 +85,12 @@ def momentum(p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number,
     )
     yield step(buffer + g), "Old gradients have to fade: multiply the old buffer by μ."
     yield step(mu * (buffer + g)), "μ multiplies the old buffer alone: the new gradient counts in full."
-    yield (
-        step(buffer + mu * g),
-        "The other way round: μ multiplies the old buffer, and the gradient counts in full.",
-    )
+    exchanged = step(buffer + mu * g)
+    yield exchanged, "The other way round: μ multiplies the old buffer, and the gradient counts in full."
     yield (p - lr * g, b), "That steps by the gradient alone: step by the new buffer."
     yield (p - lr * buffer, b), "That steps by the old buffer: add the gradient first."
-    yield (
-        (p - lr * (g + mu * b), b),
-        "That is Nesterov's variant, which looks one step ahead: step by b itself.",
-    )
+    nesterovs = (p - lr * (g + mu * b), b)
+    yield nesterovs, "That is Nesterov's variant, which looks one step ahead: step by b itself."
     within = mu * buffer + lr * g
     yield (p - within, within), "The buffer adds up gradients without lr; lr multiplies the whole step."
     yield (p + lr * b, b), "That goes up the slope: the step is taken off."
@@ -123,25 +117,17 @@ def rmsprop(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number, alpha
     yield (right, v_new), "lr·g/(√v + ε): a middle step, a first one, a tiny gradient, and none at all."
     yield step(v + g * g), "That sums: nothing fades, and it is AdaGrad."
     yield step(alpha * v + g * g), "The new square has the weight 1 - alpha, so that v is an average."
-    yield (
-        step((1 - alpha) * v + alpha * g * g),
-        "alpha is the weight of the old average, 1 - alpha that of the new square.",
-    )
+    exchanged = step((1 - alpha) * v + alpha * g * g)
+    yield exchanged, "alpha is the weight of the old average, 1 - alpha that of the new square."
     yield (p - lr * g / (v_new + 1e-8), v_new), "Divide by the root of v: v is made of squares."
     yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: put the new square in first."
     yield (p - lr * g / (v_new + 1e-8).sqrt(), v_new), "Epsilon stands outside the root."
-    yield (
-        (p - lr * g / v_new.sqrt(), v_new),
-        "Epsilon is missing below the line: a gradient that is 0 gives 0/0.",
-    )
-    yield (
-        step(alpha * v + (1 - alpha) * g),
-        "v averages the squares of gradients; of the gradients themselves it loses the size.",
-    )
-    yield (
-        (p - lr / (v_new.sqrt() + 1e-8), v_new),
-        "The gradient itself is missing above the line: it says which way.",
-    )
+    without_epsilon = (p - lr * g / v_new.sqrt(), v_new)
+    yield without_epsilon, "Epsilon is missing below the line: a gradient that is 0 gives 0/0."
+    unsquared = step(alpha * v + (1 - alpha) * g)
+    yield unsquared, "v averages the squares of gradients; of the gradients themselves it loses the size."
+    without_gradient = (p - lr / (v_new.sqrt() + 1e-8), v_new)
+    yield without_gradient, "The gradient itself is missing above the line: it says which way."
     yield (2 * p - right, v_new), "That goes up the slope: the step is taken off."
     yield (v_new, right), "The order is (p, v)."
 
@@ -223,10 +209,7 @@ def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
         return [[scale * x for x in gradient] for gradient in gradients]
 
     right = times(min(1.0, max_norm / norm) if norm else 1.0)
-    yield (
-        right,
-        "One tensor, two, three, another limit, a norm below it, and gradients that are all 0.",
-    )
+    yield right, "One tensor, two, three, another limit, a norm below it, and gradients that are all 0."
     each_alone = [[min(1.0, max_norm / (_norm([one]) or 1.0)) * x for x in one] for one in gradients]
     yield each_alone, "One norm for all gradients together, so that their direction stays."
     by_value = [[max(-max_norm, min(max_norm, x)) for x in gradient] for gradient in gradients]

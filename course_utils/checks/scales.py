@@ -79,15 +79,11 @@ def shared_scale(block: list[float]) -> Answers:
     power = -127
     while 2.0 ** (power + 1) <= largest:
         power += 1
-    yield (
-        2.0 ** (power - 8),
-        "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin.",
-    )
+    right = 2.0 ** (power - 8)
+    yield right, "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin."
     yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
-    yield (
-        2.0**power,
-        "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8.",
-    )
+    too_high = 2.0**power
+    yield too_high, "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8."
     up = largest > 2.0**power
     yield (
         2.0 ** (power + up - 8),
@@ -97,8 +93,5 @@ def shared_scale(block: list[float]) -> Answers:
         2.0 ** (8 - power),
         "That is the inverse: what to multiply by. The stored scale is what the elements are multiplied by.",
     )
-    highest = max(block)
-    yield (
-        2.0 ** (math.floor(math.log2(highest)) - 8),
-        "Take the largest magnitude: a block's largest number may be below zero.",
-    )
+    of_highest = 2.0 ** (math.floor(math.log2(max(block))) - 8)
+    yield of_highest, "Take the largest magnitude: a block's largest number may be below zero."

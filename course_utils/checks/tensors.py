@@ -171,10 +171,8 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
         (stride[k - 1] == shape[k] * stride[k], math.prod(shape[k:]), math.prod(shape[:k]))
         for k in range(1, len(shape))
     ]
-    yield (
-        _views_as(shape, stride, (-1,)),
-        "That is view(-1). A boundary may stay if the new shape has it, too.",
-    )
+    flat = _views_as(shape, stride, (-1,))
+    yield flat, "That is view(-1). A boundary may stay if the new shape has it, too."
     contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
     yield (
         contiguous,
@@ -197,10 +195,8 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
     yield by_size, "Do not look for the size: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
     yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."
-    yield (
-        all(merged or behind in cuts for merged, behind, _ in seams[:1]),
-        "Every boundary counts, not the first.",
-    )
+    first = all(merged or behind in cuts for merged, behind, _ in seams[:1])
+    yield first, "Every boundary counts, not the first."
     yield True, "That is what reshape does, by copying."
 
 
