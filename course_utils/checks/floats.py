@@ -65,13 +65,8 @@ def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
 
 def _some_patterns() -> Iterator[tuple[int, int, int]]:
     """1, -5 and others in as many formats; then those that are no normal numbers; then random ones."""
-    yield from (
-        (0x3C00, 5, 10),
-        (0xC500, 5, 10),
-        (0b0_01111100_01 << 21, 8, 23),
-        (0x4049, 8, 7),
-        (0x38, 4, 3),
-    )
+    yield from ((0x3C00, 5, 10), (0xC500, 5, 10))
+    yield from ((0b0_01111100_01 << 21, 8, 23), (0x4049, 8, 7), (0x38, 4, 3))
     yield from ((bits, 5, 10) for bits in (0, 1, 0x7C00, 0x7E00))
     draw = random.Random(0)
     widths = ((5, 10), (8, 7), (8, 23), (5, 2))

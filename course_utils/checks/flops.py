@@ -221,14 +221,14 @@ class Published(dict):
         return f"{{{len(self)} products}}"
 
 
+HELD_AGAINST_A_PEAK = [  # a recording's products, and whose peak
+    *(("H100 SXM, by OpenXLA", dtype, "H100 SXM") for dtype in ("fp8", "bf16")),
+    ("V100 SXM2, by DeepBench", "fp16", "V100 PCIe"),
+]
+
+
 def _published() -> Iterator[tuple[Published, Number]]:
-    openxla, deepbench = "H100 SXM, by OpenXLA", "V100 SXM2, by DeepBench"
-    h100, v100 = "H100 SXM", "V100 PCIe"
-    for recording, dtype, machine in (
-        (openxla, "fp8", h100),
-        (openxla, "bf16", h100),
-        (deepbench, "fp16", v100),
-    ):
+    for recording, dtype, machine in HELD_AGAINST_A_PEAK:
         seconds_by_size = machines.recordings()[recording].as_published(dtype)
         yield Published(seconds_by_size), MACHINES[machine].peak(dtype)
 

@@ -19,20 +19,14 @@ WEIGHTS_AND_UPDATES = [
 ]
 
 
-def _numbers(*numbers: Number) -> torch.Tensor:
-    return torch.tensor(numbers, dtype=torch.float32)
+MASTERS_AND_UPDATES = [  # of the first both copies move, one of them thanks to the master
+    (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.005])),
+    (torch.tensor([1.00390625, 0.5, -3.0]), torch.tensor([0.001, -3e-4, 0.002])),
+    (torch.ones(()), torch.tensor(0.004)),
+]
 
 
-@function(
-    [
-        (
-            _numbers(1.003, 1.0),
-            _numbers(0.002, 0.005),
-        ),  # both copies move, the first one's thanks to the master
-        (_numbers(1.00390625, 0.5, -3.0), _numbers(0.001, -3e-4, 0.002)),
-        (torch.ones(()), torch.tensor(0.004)),
-    ]
-)
+@function(MASTERS_AND_UPDATES)
 def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     """(the master after the update, in fp32, and its copy in bf16), number by number."""
     pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
