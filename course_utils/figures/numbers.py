@@ -63,9 +63,8 @@ def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> 
     most, least = max(powers.values()), min(powers)
     title = "Gradients fall out of fp16's reach, not out of bf16's"
     left, right = least - 4, 22
-    with axes_with(
-        title, "size of a gradient", "gradients in each power of two", height=5.2, log_x=2
-    ) as axes:
+    ylabel = "gradients in each power of two"
+    with axes_with(title, "size of a gradient", ylabel, height=5.2, log_x=2) as axes:
         begins = [2.0**power for power in powers]
         look = {"align": "edge", "color": COLOURS["measured"], "edgecolor": "white"}
         axes.bar(begins, list(powers.values()), width=begins, **look)
@@ -95,24 +94,25 @@ def split_into_heads(
             head_of = {int(n): head for head, part in enumerate(heads) for row in part for n in row}
             for row, column in itertools.product(range(rows), range(columns)):
                 shade = shades[head_of[int(matrix[row][column])]]
-                axes.add_patch(
-                    Rectangle((left + column, row), 1, 1, facecolor=shade, edgecolor=COLOURS["limit"])
-                )
+                _square(axes, left + column, row, shade)
             label(axes, name, left, 0, "#1a1a1a", (0, 8))
         right = len(splits) * (columns + 1.5)
         for head, shade in enumerate(shades):
-            axes.add_patch(Rectangle((right, 1.2 * head), 1, 1, facecolor=shade, edgecolor=COLOURS["limit"]))
+            _square(axes, right, 1.2 * head, shade)
             label(axes, f"head {head}", right + 1.2, 1.2 * head + 0.7, "#1a1a1a", (0, 0))
         starts = [number * (columns + 1.5) for number in range(len(splits))]
         axes.set(xlim=(-0.2, right + 4.5), ylim=(rows + 0.2, -1.1), aspect="equal")
-        axes.set_xticks(
-            [s + c + 0.5 for s in starts for c in range(columns)], [*range(columns)] * len(starts)
-        )
+        middles = [start + column + 0.5 for start in starts for column in range(columns)]
+        axes.set_xticks(middles, [*range(columns)] * len(starts))
         axes.set_yticks([row + 0.5 for row in range(rows)], range(rows))
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
     return axes.figure
+
+
+def _square(axes: Axes, x: Number, y: Number, fill: object, edge: str = COLOURS["limit"]) -> None:
+    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=edge))
 
 
 def bit_fields(patterns: Mapping[str, str], formats: Mapping[str, Format]) -> Figure:
@@ -147,15 +147,10 @@ def numbers_around(numbers: Mapping[str, Sequence[Number]], total: Number, more:
             axes.plot([min(some), max(some)], [row, row], color=COLOURS["limit"], linewidth=1)
             axes.plot(some, [row] * len(some), "|", color="#1a1a1a", markersize=26, markeredgewidth=3)
         axes.plot(total + more, 0, "o", color=COLOURS["alarm"], markersize=8)
-        arrow = {"arrowstyle": "->", "connectionstyle": "arc3,rad=0.3", "linewidth": 2.5}
-        axes.annotate(
-            f"{total:g} + {more:g}",
-            (total + more / 8, 0.25),
-            (total + more, 0.42),
-            color=COLOURS["alarm"],
-            weight="bold",
-            arrowprops=arrow | {"color": COLOURS["alarm"]},
-        )
+        alarm = {"color": COLOURS["alarm"]}
+        arrow = {"arrowstyle": "->", "connectionstyle": "arc3,rad=0.3", "linewidth": 2.5, **alarm}
+        places = (total + more / 8, 0.25), (total + more, 0.42)  # the tip, and the words
+        axes.annotate(f"{total:g} + {more:g}", *places, weight="bold", arrowprops=arrow, **alarm)
         axes.grid(visible=False)
         axes.set(ylim=(-0.5, len(numbers) - 0.4))
         axes.set_yticks(range(len(numbers)), list(numbers))
@@ -185,8 +180,7 @@ def strip_and_grids(storage: Sequence[Number], grids: Mapping[str, Sequence[Sequ
     shares = {number: place / max(1, len(storage) - 1) for place, number in enumerate(storage)}
 
     def draw(axes: Axes, number: Number, x: Number, y: Number) -> None:
-        look = {"facecolor": colours(shares[number]), "edgecolor": "white"}
-        axes.add_patch(Rectangle((x, y), 1, 1, **look))
+        _square(axes, x, y, colours(shares[number]), "white")
         ink = "#1a1a1a" if shares[number] > 0.5 else "white"
         axes.text(x + 0.5, y + 0.53, f"{number:g}", color=ink, size=10, ha="center", va="center")
 
@@ -220,17 +214,8 @@ def walks(places: Mapping[str, Sequence[int]]) -> Figure:
     with axes_with(title, "element, read row by row", "place in the storage", height=4.2) as axes:
         for name, walk in places.items():
             axes.plot(walk, color=COLOURS["limit"], linewidth=1.5)
-            axes.scatter(
-                range(len(walk)),
-                walk,
-                c=walk,
-                cmap="viridis",
-                vmin=0,
-                vmax=last,
-                s=60,
-                zorder=2.5,
-                edgecolor="white",
-            )
+            look = {"c": walk, "cmap": "viridis", "vmin": 0, "vmax": last, "edgecolor": "white"}
+            axes.scatter(range(len(walk)), walk, s=60, zorder=2.5, **look)
             label(axes, name, len(walk) - 1, walk[-1], "#1a1a1a", (9, -4))
         axes.set_xlim(-0.7, 1.25 * max(map(len, places.values())))
     return axes.figure
