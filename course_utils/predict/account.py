@@ -42,9 +42,8 @@ def training_account(
         raise ValueError(f"A run reads more than 0 tokens; got {tokens!r}.")
     p, length = shape.parameters, shape.context
     ways = {"machines": machines, "fused": True, "fused_norm": True}
-    kept, recomputed = (
-        held_bytes(shape, recipe, batch, length, recompute=again, **ways) for again in (False, True)
-    )
+    kept = held_bytes(shape, recipe, batch, length, **ways)
+    recomputed = held_bytes(shape, recipe, batch, length, **ways, recompute=True)
     # Model FLOPs: what a fused kernel or recomputing does twice is no progress.
     per_token = shape.training_flops(1, length).total / length
     days = training_days(per_token / 6, tokens, machine, machines, mfu)

@@ -75,9 +75,8 @@ class BlockStack:
         insides = [length * self.block_bytes + self.again_bytes for length in segments]
         before = max(range(len(segments)), key=lambda n: n * self.input_bytes + insides[n])
         earlier = before * self.input_bytes
-        return Ledger(
-            {"inputs of earlier segments": earlier, "inside of one segment": insides[before]}, "bytes"
-        )
+        parts = {"inputs of earlier segments": earlier, "inside of one segment": insides[before]}
+        return Ledger(parts, unit="bytes")
 
     def step_flops(self, segment: int, *, early_stop: bool = True) -> Ledger:
         """L × (forward + backward), and with segments L × forward again; early stop leaves out each one's last product.

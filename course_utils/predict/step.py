@@ -141,13 +141,12 @@ class _Step:
         """At the loss, at the output, and at last at the embedding: with two gradients, and then with their sum."""
         kept, logits = self.kept, self.batch * self.sequence * self.shape.vocabulary
         activations = {"activations": kept.total - kept["tokens"]}
+        of_embedding = 3 * self.tied or self.new_gradient(self.embedding, 0)
         of_output = self.new_gradient(self.embedding, dtype_bytes(self.dtype) * logits + self.inputs)
         return {
             "loss": activations | {"log-probabilities and their two gradients": 3 * FP32_BYTES * logits},
             "output": activations | {"gradients of the output": of_output},
-            "embedding": {
-                "gradients of the embedding": 3 * self.tied or self.new_gradient(self.embedding, 0)
-            },
+            "embedding": {"gradients of the embedding": of_embedding},
         }
 
     def in_the_last_layer(self) -> dict[str, dict[str, int]]:

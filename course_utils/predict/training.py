@@ -85,15 +85,13 @@ class Recipe:
         master          4
         total          16
         """
-        return Ledger(
-            {
-                "parameters": dtype_bytes(self.parameters),
-                "gradients": sum(map(dtype_bytes, self.gradients)),
-                "optimizer": sum(map(dtype_bytes, self.optimizer.values())),
-                "master": dtype_bytes(self.master) if self.master else 0,
-            },
-            unit="bytes",
-        )
+        parts = {
+            "parameters": dtype_bytes(self.parameters),
+            "gradients": sum(map(dtype_bytes, self.gradients)),
+            "optimizer": sum(map(dtype_bytes, self.optimizer.values())),
+            "master": dtype_bytes(self.master) if self.master else 0,
+        }
+        return Ledger(parts, unit="bytes")
 
 
 def _adam(dtype: str) -> dict[str, str]:

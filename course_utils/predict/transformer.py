@@ -84,17 +84,15 @@ class Transformer:
         """Embeddings, matrices, biases and normalisations; a tied output adds none."""
         h = self.width
         one_layers = h + 2 * self.kv_width + h + (2 if self.gated else 1) * self.inner_width + h
-        return Ledger(
-            {
-                "token embedding": self.vocabulary * h,
-                "positions": self.context * h if self.learned_positions else 0,
-                "matrices": self.layers * self.block_weights,
-                "biases": self.layers * one_layers if self.biases else 0,
-                "normalisations": (2 * self.layers + 1) * self._tensors_of_a_norm * h,
-                "output": 0 if self.tied_output else self.vocabulary * h,
-            },
-            unit="parameters",
-        )
+        parts = {
+            "token embedding": self.vocabulary * h,
+            "positions": self.context * h if self.learned_positions else 0,
+            "matrices": self.layers * self.block_weights,
+            "biases": self.layers * one_layers if self.biases else 0,
+            "normalisations": (2 * self.layers + 1) * self._tensors_of_a_norm * h,
+            "output": 0 if self.tied_output else self.vocabulary * h,
+        }
+        return Ledger(parts, unit="parameters")
 
     @property
     def looked_up(self) -> int:
@@ -120,14 +118,12 @@ class Transformer:
         """2 for each weight of a product and token, and 4SH for attention's two products per layer and token."""
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
-        return Ledger(
-            {
-                "matrices": 2 * tokens * self.layers * self.block_weights,
-                "attention": 4 * tokens * sequence * self.width * self.layers,
-                "output": 2 * tokens * self.vocabulary * self.width,
-            },
-            unit="FLOPs",
-        )
+        products = {
+            "matrices": 2 * tokens * self.layers * self.block_weights,
+            "attention": 4 * tokens * sequence * self.width * self.layers,
+            "output": 2 * tokens * self.vocabulary * self.width,
+        }
+        return Ledger(products, unit="FLOPs")
 
     def attention_share(self, sequence: int) -> float:
         """Attention's FLOPs over those of the layers' matrices: S/(6H) by default."""
@@ -187,19 +183,17 @@ class Transformer:
         n, tokens = dtype_bytes(dtype), batch * sequence
         kept_layers = 0 if recompute else self.layers
         rows = batch * self.heads * sequence
-        return Ledger(
-            {
-                "tokens": INT64_BYTES * tokens,
-                "rotation": n * sequence * self.width // self.heads if self.rotary and self.layers else 0,
-                "normalisations": (2 * kept_layers + 1) * tokens * self.norm_bytes(dtype, fused_norm),
-                "attention": kept_layers * tokens * (2 * self.width + 2 * self.kv_width) * n,
-                "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
-                "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner_width * n,
-                "layers' inputs": self.layers * tokens * self.width * n if recompute else 0,
-                "loss": tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES if loss else 0,
-            },
-            unit="bytes",
-        )
+        kept = {
+            "tokens": INT64_BYTES * tokens,
+            "rotation": n * sequence * self.width // self.heads if self.rotary and self.layers else 0,
+            "normalisations": (2 * kept_layers + 1) * tokens * self.norm_bytes(dtype, fused_norm),
+            "attention": kept_layers * tokens * (2 * self.width + 2 * self.kv_width) * n,
+            "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
+            "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner_width * n,
+            "layers' inputs": self.layers * tokens * self.width * n if recompute else 0,
+            "loss": tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES if loss else 0,
+        }
+        return Ledger(kept, unit="bytes")
 
     def norm_bytes(self, dtype: str, fused: bool) -> int:
         """Of one token: the normalisation's input and statistics, and its result, which the next product reads."""
