@@ -22,16 +22,8 @@ def one_thread():
 
 
 # Small, and of a Llama's proportions: a vocabulary that is larger than the context and four widths.
-LLAMA = predict.Transformer(
-    *(3, 64, 4, 512, 64, 224),
-    biases=False,
-    learned_positions=False,
-    tied_output=False,
-    kv_heads=2,
-    gated=True,
-    rms_norm=True,
-    rotary=True,
-)
+SMALL = {"layers": 3, "width": 64, "heads": 4, "kv_heads": 2, "vocabulary": 512, "context": 64}
+LLAMA = replace(predict.MODELS["Llama 3 8B"], **SMALL, feed_forward=224)
 
 
 @st.composite
