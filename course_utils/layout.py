@@ -119,7 +119,8 @@ def why_not_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequenc
     if wanted != there:
         return f"{new_shape} has {_elements(wanted)}, and {shape} has {_elements(there)}."
     cuts, behind = behind_boundaries(new_shape), 1
-    for left, right in reversed(_seams(shape)):
+    stepped_along = [dimension for dimension, size in enumerate(shape) if size != 1]
+    for left, right in reversed(list(pairwise(stepped_along))):
         behind *= shape[right]
         walk = shape[right] * stride[right]
         if stride[left] != walk and behind not in cuts and there:
@@ -148,12 +149,6 @@ def _spanning(new_shape: tuple[int, ...], behind: int) -> int:
         for place, size in enumerate(new_shape)
         if math.prod(new_shape[place + 1 :]) < behind < math.prod(new_shape[place:])
     )
-
-
-def _seams(shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """The pairs of neighbouring dimensions, without those of size 1, whose stride is never used."""
-    used = [dimension for dimension, size in enumerate(shape) if size != 1]
-    return list(pairwise(used))
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
