@@ -29,14 +29,6 @@ def transposed(q, k):
 
 
 PATTERNS = {
-    "sum": "batch token width -> batch",
-    "transpose": "batch token width -> batch width token",
-    "dot": "i, i ->",
-    "outer": "i, j -> i j",
-    "scores": "batch head query d, batch head key d -> batch head query key",
-    "mix": "batch head query key, batch head key d -> batch head query d",
-}
-LETTERS = {
     "sum": "a b c->a",
     "transpose": "a b c->a c b",
     "dot": "z,z->",
@@ -71,7 +63,7 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.patterns: Tried(
-        right=(PATTERNS, LETTERS, PATTERNS | {"dot": "n,n->", "sum": "b x y->b"}),
+        right=(PATTERNS, PATTERNS | {"dot": "n,n->", "sum": "b x y->b"}),
         wrong=(
             (
                 PATTERNS | {"sum": "b i d -> b i"},
@@ -127,10 +119,7 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.grouped_attention: Tried(
-        right=(
-            grouped,
-            lambda q, k: (q.unflatten(1, (k.shape[1], -1)) @ k[:, :, None].mT).flatten(1, 2),
-        ),
+        right=(grouped, lambda q, k: (q.unflatten(1, (k.shape[1], -1)) @ k[:, :, None].mT).flatten(1, 2)),
         wrong=(
             (lambda q, k: grouped(q, k) * torch.nan, "NaN among its numbers"),
             (lambda q, k: grouped(q, k) > 0, "torch.bool; expected torch.float32"),
