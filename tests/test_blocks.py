@@ -68,24 +68,19 @@ def test_an_element_is_what_ml_dtypes_casts_it_to(fmt, numbers):
     scale = blocks.block_scale(block, fmt)
     if f.scale == "e8m0":
         assert float(np.float32(scale).astype(ml_dtypes.float8_e8m0fnu)) == scale
+        cast = np.clip(np.array(block) / scale, -448, 448).astype(np.float32).astype(IN_ML_DTYPES[f.element])
+        assert blocks.stored(block, fmt) == (cast.astype(np.float64) * scale).tolist()
     else:  # a tensor of small numbers has a scale of its own; here a power of two, which rounds nothing
         wanted = np.float64(max(map(abs, block)) / 6)
         assert scale == float(np.minimum(wanted, 448).astype(np.float32).astype(ml_dtypes.float8_e4m3fn))
-    if f.scale == "e8m0":
-        cast = np.clip(np.array(block) / scale, -448, 448).astype(np.float32).astype(IN_ML_DTYPES[f.element])
-        assert blocks.stored(block, fmt) == (cast.astype(np.float64) * scale).tolist()
 
 
 @pytest.mark.parametrize(("fmt", "bits"), [("mxfp8", 8.25), ("mxfp4", 4.25), ("nvfp4", 4.5)])
 def test_bits_per_number_are_those_of_the_tensors_that_torch_would_hold(fmt, bits):
     f = blocks.BLOCK_FORMATS[fmt]
-    held = {"e8m0": torch.float8_e8m0fnu, "e4m3": torch.float8_e4m3fn}
+    held = {"e8m0": torch.float8_e8m0fnu, "e4m3": torch.float8_e4m3fn, "e2m1": torch.float4_e2m1fn_x2}
     n = 32 * 16
-    of_elements = (
-        torch.empty(n // 2, dtype=torch.float4_e2m1fn_x2)
-        if f.element == "e2m1"
-        else torch.empty(n, dtype=held["e4m3"])
-    )
+    of_elements = torch.empty(n // 2 if f.element == "e2m1" else n, dtype=held[f.element])
     of_scales = torch.empty(n // f.numbers, dtype=held[f.scale])
     assert 8 * (of_elements.nbytes + of_scales.nbytes) / n == f.bits_per_number == bits
 

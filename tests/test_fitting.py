@@ -122,9 +122,8 @@ def test_a_recipe_that_is_advised_keeps_the_optimizer_and_as_many_bytes_as_it_ca
     recipes = [changes["recipe"] for changes in remedies(plan) if "recipe" in changes]
     assert recipes == ["bf16+master adamw, fp32 gradients"]
     lighter = dataclasses.replace(plan, recipe="bf16+master adamw", machine_name="L4")
-    assert remedies(lighter) == (
-        {"recipe": "bf16 adamw"},
-    )  # and not fp32 sgd, with as few bytes of a parameter
+    # And not fp32 sgd, with as few bytes of a parameter.
+    assert remedies(lighter) == ({"recipe": "bf16 adamw"},)
 
 
 @given(
