@@ -72,9 +72,8 @@ def block_scale(block: Sequence[float], fmt: str, whole: float = 1.0) -> float:
     """
     f, largest = block_format_named(fmt), _largest(block)
     if f.scale == "e4m3":
-        return floats.stored(
-            Fraction(largest) / Fraction(_most(f.element)) / Fraction(whole), "e4m3", saturate=True
-        )
+        wanted = Fraction(largest) / Fraction(_most(f.element)) / Fraction(whole)
+        return floats.stored(wanted, "e4m3", saturate=True)
     lowest, highest = E8M0_EXPONENTS
     exponent = _floor_log2(largest) - _floor_log2(_most(f.element)) if largest else lowest
     return 2.0 ** min(max(exponent, lowest), highest)

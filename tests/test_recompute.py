@@ -238,10 +238,8 @@ def test_what_is_kept_is_told_each_time_it_changes_and_a_segment_is_told_when_it
     blocks, rows = blocks_of("MLP", 3, width=1), torch.ones(1, 1, requires_grad=True)
 
     def told(segment):
-        def step():
-            models.recomputed(blocks, rows, segment).sum().backward()
-
-        return [nbytes // 4 for nbytes in over_time(step, exclude=blocks.parameters())]
+        nbytes = over_time(lambda: step_of(blocks, rows, segment), exclude=blocks.parameters())
+        return [n // 4 for n in nbytes]
 
     # Its input, four numbers before GELU, four after; on the way back the last go first, and x itself stays.
     assert told(0) == told(3) == [0, 1, 5, 9, 10, 14, 18, 19, 23, 27, 23, 19, 18, 14, 10, 9, 5, 1]

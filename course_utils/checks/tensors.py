@@ -181,9 +181,8 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     yield keeps, "A boundary between neighbours that merge may go."
     in_front = all(merged or front in cuts for merged, _, front in seams)
     yield in_front, "Count the elements behind a boundary, not those in front of it."
-    too_few = [1, *(behind for _, behind, _ in seams[:0:-1])][
-        ::-1
-    ]  # without the dimension behind the boundary
+    # Without the dimension behind the boundary.
+    too_few = [*(behind for _, behind, _ in seams[1:]), 1]
     late = all(merged or few in cuts for (merged, _, _), few in zip(seams, too_few, strict=True))
     yield late, "The dimension right behind the boundary counts, too: multiply by its size before you look."
     by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))

@@ -5,16 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from course_utils.figures.style import (
-    COLOURS,
-    axes_with,
-    ink,
-    key,
-    label,
-    level,
-    measured_dots,
-    predicted_line,
-)
+from course_utils.figures.colours import COLOURS
+from course_utils.figures.style import axes_with, ink, key, label, level, measured_dots, predicted_line
 from course_utils.quantities import Number, seconds_text
 
 Point = tuple[Number, Number]

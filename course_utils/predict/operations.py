@@ -103,9 +103,7 @@ def einsum_flops(pattern: str, /, **sizes: int) -> int:
     """
     einsum = einsums.parsed(pattern)
     if set(einsum.names) != set(sizes):
-        raise ValueError(
-            f"{pattern!r} needs the sizes of {', '.join(sorted(einsum.names))}; "
-            f"got {', '.join(sorted(sizes)) or 'none'}."
-        )
+        needed, given = ", ".join(sorted(einsum.names)), ", ".join(sorted(sizes)) or "none"
+        raise ValueError(f"{pattern!r} needs the sizes of {needed}; got {given}.")
     check_sizes(**sizes)
     return einsums.orders(einsum, sizes, only_cheapest=True)[0].flops

@@ -78,10 +78,8 @@ class Comparison(_Shown):
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
         if apart:
-            raise ValueError(
-                "Only the same items can be compared; "
-                f"these stand on one side alone: {', '.join(sorted(apart))}."
-            )
+            alone = ", ".join(sorted(apart))
+            raise ValueError(f"Only the same items can be compared; these stand on one side alone: {alone}.")
         units = {side.unit for side in (self, self.predicted, self.measured) if hasattr(side, "unit")} - {""}
         if len(units) > 1:
             raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")

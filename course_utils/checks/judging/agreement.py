@@ -30,9 +30,8 @@ def is_number(x: object) -> bool:
 def same(a: object, b: object) -> bool:
     """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is, or list or tuple, does not matter."""
     tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    if (
-        tensors and (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(a, b)
-    ):  # quickly, where there are many
+    # Quickly, where there are many.
+    if tensors and (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(a, b):
         return True
     a, b = plain(a), plain(b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
