@@ -5,6 +5,7 @@
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,7 +84,7 @@ def seeded() -> Iterator[None]:
 
 # One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
 # What needs a browser comes first, as it takes longest.
-ANOTHER_PAGE = ("tests/test_browser_desk", "tests/test_browser_hub", "tests/test_browser_s", "tests/test_present")
+ANOTHER_PAGE = re.compile(r"tests/test_(browser_(desk|hub|site|slides)|present)\.py")
 
 
 def _needs_browser(nodeid: str) -> bool:
@@ -94,7 +95,7 @@ class LabsInOneWorker(LoadFileScheduling):
     """A file's tests go to one worker, a notebook's too, which is one kernel; and so do all that move the labs' page."""
 
     def _split_scope(self, nodeid: str) -> str:
-        on_labs_page = _needs_browser(nodeid) and not nodeid.startswith(ANOTHER_PAGE)
+        on_labs_page = _needs_browser(nodeid) and not ANOTHER_PAGE.match(nodeid)
         return "labs' page" if on_labs_page else super()._split_scope(nodeid)
 
 

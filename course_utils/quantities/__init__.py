@@ -3,7 +3,6 @@
 A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
 a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
 """
-# ruff: noqa: F401  what is imported here is what is offered
 
 from course_utils.quantities.comparisons import Choice, Comparison, Ledger, Table
 from course_utils.quantities.guesses import Guess
