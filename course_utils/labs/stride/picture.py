@@ -54,7 +54,8 @@ def _strip(way: Way, pointed: Index | None) -> Iterator[str]:
         row, column = divmod(place, STRIP_COLUMNS)
         box = STRIP_CELL * column, 36 + STRIP_STEP * row, STRIP_CELL - SEAM, CELL_HEIGHT - SEAM
         yield text(box[0] + box[2] / 2, box[1] - 3, str(place), class_="middle place")
-        yield _cell(way, place, box, seen=place in seen, ringed=place == ringed)
+        colour = _shade(place, len(way.numbers)) if place in seen else "unseen"
+        yield _cell(str(way.numbers[place]), colour, box, ringed=place == ringed)
 
 
 def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
@@ -82,27 +83,19 @@ def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
         if named and not inside:
             parts.append(fitted(x, y + 11, f"{[*index[:-2]]}", x + step_x - 6, "small faint"))
         box = x + column * width, y + named + row * height, width - seam, height - seam
-        cell = _cell(way, place, box, ringed=index == pointed, digits=roomy)
+        said = str(way.numbers[place]) if roomy else ""
+        cell = _cell(said, _shade(place, len(way.numbers)), box, ringed=index == pointed)
         key = ", ".join(map(str, index))
         label = f"[{key}] is {way.numbers[place]}, at {place}"
         parts.append(button(cell, key=key, row=f"{index[:-2]} {row}", label=label, data_point=""))
     return scaled(0, top, scale, *parts), drawn_height
 
 
-def _cell(
-    way: Way,
-    place: int,
-    box: tuple[Number, ...],
-    *,
-    seen: bool = True,
-    ringed: bool = False,
-    digits: bool = True,
-) -> str:
-    """A number of the storage in the colour of its place."""
+def _cell(said: str, colour: str, box: tuple[Number, ...], *, ringed: bool) -> str:
+    """A number of the storage, if there is room for its digits, in the colour of its place."""
     x, y, width, height = box
-    number = text(x + width / 2, y + height / 2 + 5, str(way.numbers[place]), class_="middle small")
-    class_ = _shade(place, len(way.numbers)) if seen else "unseen"
-    cell = element("g", rect(*box), number if digits else "", class_=class_)
+    number = text(x + width / 2, y + height / 2 + 5, said, class_="middle small") if said else ""
+    cell = element("g", rect(*box), number, class_=colour)
     return cell + (rect(*box, class_="pointed") if ringed else "")
 
 
