@@ -46,6 +46,12 @@ def button(*children: str, key: str, row: str, label: str, **attributes: object)
     return element("g", *children, **names | attributes)
 
 
+def switch(*children: str, key: str, row: str, label: str, on: bool) -> str:
+    """A button that is on or off."""
+    said = {"role": "switch", "class_": "one" if on else "zero", "aria_checked": str(on).lower()}
+    return button(*children, key=key, row=row, label=label, **said)
+
+
 def polyline(points: Iterable[tuple[Number, Number]], **attributes: object) -> str:
     """A line through points."""
     return element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), **attributes)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from course_utils import blocks, floats
 from course_utils.labs.draw.lettering import fitted, key, width_of
-from course_utils.labs.draw.svg import button, picture, rect, text
+from course_utils.labs.draw.svg import picture, rect, switch, text
 from course_utils.labs.float.asked import Cast, Stored
 from course_utils.labs.lab import View
 from course_utils.quantities import Number, listed
@@ -54,17 +54,11 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
         power = place - f.fraction_bits
         worth = "one for minus" if field == "sign" else f"adds {2**power if power >= 0 else f'2^{power}'}"
         x = FRACTION_X - (power + 1) * width - GAP * (power >= 0)
-        on = stored.bits >> place & 1
-        yield button(
-            rect(x, y, width - 1, BIT_HEIGHT, class_=field),
-            text(x + (width - 1) / 2, y + 15, str(on), class_="middle" if width > 10 else "middle tiny"),
-            key=f"{stored.fmt}:{place}",
-            row=stored.fmt,
-            label=f"{NAMES[stored.fmt]} {field} bit, {worth}",
-            class_="one" if on else "zero",
-            role="switch",
-            aria_checked="true" if on else "false",
-        )
+        bit = stored.bits >> place & 1
+        box = rect(x, y, width - 1, BIT_HEIGHT, class_=field)
+        digit = text(x + (width - 1) / 2, y + 15, str(bit), class_="middle" if width > 10 else "middle tiny")
+        label = f"{NAMES[stored.fmt]} {field} bit, {worth}"
+        yield switch(box, digit, key=f"{stored.fmt}:{place}", row=stored.fmt, label=label, on=bit == 1)
 
 
 # In words.

@@ -6,7 +6,7 @@ from course_utils import predict
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.lines import Point
 from course_utils.labs.draw.plot import Axis, Plot
-from course_utils.labs.draw.svg import button, dot, picture, rect, text
+from course_utils.labs.draw.svg import dot, picture, rect, switch, text
 from course_utils.labs.gradient.asked import Asked
 from course_utils.labs.lab import View
 from course_utils.quantities import Ledger, Number, count_text, number_text, times_text
@@ -72,8 +72,7 @@ def _bars(asked: Asked, by_layer: Sequence[Ledger], row: Number) -> Iterator[str
         name = f"{layer}: {shape}{' frozen' if frozen else ''}"
         words = fitted(6, y + row / 2 + 2, name, BARS - 16, "small strong" if frozen else "small")
         label = f"layer {layer}, {shape}, frozen"
-        look = {"class_": "one" if frozen else "zero", "aria_checked": str(frozen).lower()}
-        yield button(box, words, key=str(layer), row=str(layer), label=label, role="switch", **look)
+        yield switch(box, words, key=str(layer), row=str(layer), label=label, on=frozen)
         x, one = BARS, BAR * ledger["forward"] / longest
         for part, class_ in PARTS.items():
             yield rect(x, y, max(1, one - 3), row - 4, class_=class_ if ledger[part] else "missing")
