@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import ModuleType
 
 from course_utils.labs.lab import Change, Progress
 from course_utils.labs.matmul.asked import HERE, Found, Product, Run
@@ -14,10 +15,7 @@ def time_it(product: Product, found: Found) -> Iterator[Progress]:
     if product.recording:
         yield timed(product, product.nearest_recorded())
         return
-    _check_that_it_is_here(product)
-    from course_utils.labs.matmul import jobs  # torch, which a page without a kernel does not have
-
-    yield from jobs.time_it(product, found)
+    yield from _jobs_here(product).time_it(product, found)
 
 
 def sweep(product: Product, found: Found) -> Iterator[Progress]:
@@ -28,10 +26,7 @@ def sweep(product: Product, found: Found) -> Iterator[Progress]:
         said = f"{count_text(len(along), 'product')} recorded along {product.sweep}, at {others}."
         yield Progress(1, said, kept(*along))
         return
-    _check_that_it_is_here(product)
-    from course_utils.labs.matmul import jobs
-
-    yield from jobs.sweep(product, found)
+    yield from _jobs_here(product).sweep(product, found)
 
 
 def clear(product: Product, found: Found) -> Change:
@@ -51,8 +46,12 @@ def kept(*runs: Run) -> Change:
     return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))
 
 
-def _check_that_it_is_here(product: Product) -> None:
+def _jobs_here(product: Product) -> ModuleType:
+    """What times products here, or a sentence on why nothing can."""
     if product.where != HERE:
         raise ValueError(
             f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
         )
+    from course_utils.labs.matmul import jobs  # torch, which a page without a kernel does not have
+
+    return jobs
