@@ -36,8 +36,8 @@ def view(product: Product, found: Found) -> View:
     run = now[-1] if now else product.nearest_recorded() if product.recorded else None
     drawn = [
         *account(_account(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
-        _roofline(product, machine, runs, run),
-        _along(product, machine, runs, run),
+        *_roofline(product, machine, runs, run),
+        *_along(product, machine, runs, run),
     ]
     rows = [_row(one, found.machine(one.product.where)) for one in reversed(found.runs)]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows])
@@ -73,11 +73,8 @@ def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tu
     yield "FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}", ""
     yield "bytes", f"{bytes_of} = {bytes_text(nbytes)}", ""
     yield "arithmetic", f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}", ""
-    yield (
-        "memory",
-        f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}",
-        "",
-    )
+    moved = f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}"
+    yield "memory", moved, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
     if run:
         peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "what large products reach"
@@ -119,7 +116,7 @@ def _row(run: Run, machine: Machine) -> list[str]:
 # In pictures.
 
 
-def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> str:
+def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
     """The roof, every run under it, and the product that is asked for on it."""
     peak, ridge = machine.peak(product.dtype), predict.ridge(machine, product.dtype)
     runs = [*product.recorded.values(), *runs]
@@ -128,31 +125,25 @@ def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run 
     plot = Plot(*ROOF, Axis(0.1, 10_000, "FLOPs per byte", number_text), y_axis)
     low, high, ours = plot.x_axis.low, plot.x_axis.high, product.intensity
     roof = [(low, min(peak, low * machine.bytes_per_sec)), (max(ridge, low), peak), (high, peak)]
-    drawn = [
-        plot.frame("Under the roofline"),
-        plot.line(roof, "line predicted"),
-        plot.line([(ridge, peak), (ridge, y_axis.low)], "line dashed"),
-        svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small"),
-        *_dots(runs, now, lambda run: plot.at(run.product.intensity, run.rate)),
-        svg.dot(*plot.at(ours, min(peak, ours * machine.bytes_per_sec)), 8, class_="ring"),
-    ]
-    return "".join(drawn)
+    yield plot.frame("Under the roofline")
+    yield plot.line(roof, "line predicted")
+    yield plot.line([(ridge, peak), (ridge, y_axis.low)], "line dashed")
+    yield svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small")
+    yield from _dots(runs, now, lambda run: plot.at(run.product.intensity, run.rate))
+    yield svg.dot(*plot.at(ours, min(peak, ours * machine.bytes_per_sec)), 8, class_="ring")
 
 
-def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> str:
+def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
     """Predicted time along one size, and the runs that share the other two."""
     name, near = product.sweep, now.product if now else product
     seconds = [one.predicted_s(machine) for one in near.along(name)]
     same = [run for run in runs if run.product.others(name) == near.others(name)]
     y_axis = Axis(seconds[0] / 10, seconds[-1] * 2, "time", seconds_text)
     plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
-    drawn = [
-        plot.frame(f"Time along {name}, at {near.others(name)}"),
-        plot.line(zip(POWERS, seconds, strict=True), "line predicted"),
-        *_dots(same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds)),
-        svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring"),
-    ]
-    return "".join(drawn)
+    yield plot.frame(f"Time along {name}, at {near.others(name)}")
+    yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")
+    yield from _dots(same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds))
+    yield svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring")
 
 
 def _dots(runs: Sequence[Run], now: Run | None, at: Callable[[Run], Point]) -> Iterator[str]:
