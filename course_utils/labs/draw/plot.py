@@ -104,7 +104,7 @@ class Plot:
             y = self.y(value)
             parts.append(polyline([(self.left, y), (self.right, y)], class_="grid"))
             parts.append(text(self.left - 6, y + 4, self.y_axis.words(value), class_="end small"))
-        return "".join(part for part in parts if ">" in part)
+        return "".join(parts)
 
 
 @dataclass(frozen=True)
