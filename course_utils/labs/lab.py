@@ -66,7 +66,7 @@ class Lab:
     jobs: Mapping[str, str | Callable] = field(default_factory=dict)
     actions: Mapping[str, str | Callable] = field(default_factory=dict)
     pick: Callable[..., Mapping[str, object]] | None = None
-    found: object = None
+    found: object = field(default_factory=dict)  # nothing, by what was asked
     rows: Sequence[Sequence[str]] = ()  # of controls; one that wraps, if nothing is said
 
     @cached_property

@@ -14,6 +14,5 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Check against the loops": "check", "Time it": "time_it"},
-    found={},
     rows=(("pattern", "notation", "dtype"), ("sizes",)),
 )

@@ -11,7 +11,7 @@ from course_utils.quantities import listed
 AT_ONCE = 4096  # patterns between two reports
 
 
-def check_every_pattern(cast: Cast, found: None) -> Iterator[Progress]:
+def check_every_pattern(cast: Cast, found: object) -> Iterator[Progress]:
     """Decode and encode every pattern of every format up to 19 bits, and count where the libraries differ."""
     small = measure.SMALL_FORMATS
     patterns = sum(2 ** floats.FORMATS[fmt].bits for fmt in small)

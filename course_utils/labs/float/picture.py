@@ -18,7 +18,7 @@ FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP  # where every format's fraction begins
 EVENT_X = 755
 
 
-def view(cast: Cast, found: None) -> View:
+def view(cast: Cast, found: object) -> View:
     """The number in all eight formats."""
     drawn = [key([(field, field) for field in ("sign", "exponent", "fraction")], LEFT, 14)]
     for number, (fmt, name) in enumerate(NAMES.items()):

@@ -16,6 +16,5 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Count the transformer": "count"},
     pick=frozen_or_not,
-    found={},
     rows=(("what", "sequence", "depth", "frozen", "input_grad"), ("model",), ("b", "d", "k")),
 )

@@ -17,7 +17,6 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Count it": "count"},
     actions={"Make it fit": make_it_fit},
-    found={},
     rows=(
         ("kind", "recipe", "fused", "fused_norm", "recompute"),
         ("layers", "width", "heads", "kv_heads", "feed_forward", "positions", "vocabulary"),

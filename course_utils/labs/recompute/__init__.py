@@ -14,6 +14,5 @@ LAB = Lab(
     view,
     presets=PRESETS,
     jobs={"Measure": "measure_chosen", "Measure all segments": "measure_all"},
-    found={},
     rows=(("kind", "layers"), ("segment", "early_stop", "scores_again"), ("batch", "sequence", "width")),
 )
