@@ -1,13 +1,36 @@
-"""A lab in a test: what its picture is made of, and its jobs, run to their end."""
+"""A lab in a test: opened, what its picture is made of, and its jobs, run to their end."""
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from xml.etree import ElementTree
 
-from course_utils import measure
+import pytest
+
+from course_utils import labs, measure
+from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs.lab import View
 from course_utils.labs.panel import Panel
 from course_utils.workers import process
 from tests.words import words
+
+
+@contextmanager
+def opened(name: str, machine: Machine = MACHINES["H100 SXM"]) -> Iterator[Panel]:
+    """The lab as it opens on that machine, which is not measured."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("course_utils.machines.this_machine", lambda: machine)
+        with closing(getattr(labs, f"{name}_lab")()) as panel:
+            yield panel
+
+
+def fresh(name: str) -> object:
+    """A fixture: the lab as it opens."""
+
+    def lab() -> Iterator[Panel]:
+        with opened(name) as panel:
+            yield panel
+
+    return pytest.fixture(lab)
 
 
 def text_of(view: View) -> str:

@@ -7,12 +7,12 @@ import random
 import re
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from xml.etree import ElementTree
 
 import pytest
 
-from course_utils import labs, machines
+from course_utils import labs
 from course_utils.labs import fields
 from course_utils.labs.draw import still
 from course_utils.labs.draw.lettering import USUAL_SIZE, columns, fitted, width_of
@@ -22,6 +22,7 @@ from course_utils.labs.lab import View
 from course_utils.labs.panel import STILL, Panel
 from tests import ROOT
 from tests.hostile import buttons, legal
+from tests.labs import opened
 from tests.tools import font_widths
 from tests.waiting import wait_until, workers
 from tests.words import assert_all_can_be_read, boxes
@@ -60,16 +61,6 @@ def states(name: str, count: int = STATES) -> list[dict[str, object]]:
                 state[one] = legal(field, draw, state)
         drawn.append(state)
     return presets + drawn
-
-
-@contextmanager
-def opened(name: str):
-    h100 = machines.MACHINES["H100 SXM"]
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("course_utils.machines.this_machine", lambda: h100)  # without measuring
-        panel = getattr(labs, f"{name}_lab")()
-        yield panel
-        panel.close()
 
 
 @pytest.fixture
@@ -230,16 +221,14 @@ ENFORCED = """
 from beartype.claw import beartype_packages
 from beartype.roar import BeartypeCallHintViolation
 beartype_packages([f"course_utils.{name}" for name in ("quantities", "einsums", "chains", "predict", "labs")])
-from course_utils import labs, machines
-from tests import test_labs_contract as contract
-h100 = machines.MACHINES["H100 SXM"]
-machines.this_machine = lambda: h100  # without measuring
-for name in contract.NAMES:
-    panel = getattr(labs, f"{name}_lab")()
-    for label in panel.lab.presets:
-        panel.preset(label)
-        assert not panel.screen.mistake, (name, label, panel.screen.mistake)
-    panel.close()
+from course_utils import labs
+from tests.labs import opened
+from tests.test_labs_contract import NAMES
+for name in NAMES:
+    with opened(name) as panel:
+        for label in panel.lab.presets:
+            panel.preset(label)
+            assert not panel.screen.mistake, (name, label, panel.screen.mistake)
 try:
     labs.lab_named(3)
 except BeartypeCallHintViolation:

@@ -17,20 +17,12 @@ from course_utils.labs.einsum.asked import PRESETS, Asked
 from course_utils.labs.einsum.picture import LONGEST, MOST_BARS, ROLES
 from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE
 from course_utils.workers import products
-from tests.labs import nodes, run, steps_here
+from tests.labs import fresh, nodes, run, steps_here
 from tests.words import assert_all_can_be_read, words
 
-LAB = labs.einsum_lab()  # one for all: to make it takes longer than to move it
-FIRST = LAB.values
+LAB = labs.einsum_lab()  # one for all that is drawn: to make it takes longer than to move it
+einsum = fresh("einsum")
 CHAIN = "a b, b c, c d -> a d"
-
-
-@pytest.fixture
-def einsum():
-    """The lab as it opens, with nothing measured."""
-    LAB.found = {}
-    LAB.set(**FIRST)
-    return LAB
 
 
 def sized(pattern, **sizes):

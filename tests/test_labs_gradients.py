@@ -7,17 +7,14 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from course_utils import labs, predict
+from course_utils import predict
 from course_utils.labs.gradient import jobs
 from course_utils.labs.gradient.asked import PRESETS, Asked
 from course_utils.labs.gradient.picture import LAYERS, LENGTHS, view
-from tests.labs import lines, nodes, run, steps_here, text_of
+from tests.labs import fresh, lines, nodes, run, steps_here, text_of
 from tests.words import words
 
-
-@pytest.fixture(scope="module")
-def lab():
-    return labs.gradient_lab()
+lab = fresh("gradient")
 
 
 def shown(**asked):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils import labs, machines
+from course_utils import machines
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs.fields import LARGEST, size_of
 from course_utils.labs.matmul import anywhere, jobs
@@ -18,7 +18,7 @@ from course_utils.labs.matmul.asked import Found, Product, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
-from tests.labs import nodes, run, text_of
+from tests.labs import nodes, opened, run, text_of
 from tests.test_machines import CORE
 from tests.words import words
 
@@ -35,22 +35,13 @@ RECORDED = f"{CORE} (recorded)"
 BY_OPENXLA = "H100 SXM, by OpenXLA"
 
 
-@pytest.fixture(scope="module")
-def on_a_core():
-    """The lab on a machine with round numbers, in place of this one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("course_utils.machines.this_machine", lambda: A_CORE)
-        patch.setattr(jobs, "AT_MOST_S", 0.05)
-        patch.setattr(jobs, "SWEEP_AT_MOST_S", 0.01)
-        yield labs.matmul_lab()
-
-
 @pytest.fixture
-def matmul(on_a_core):
-    """As it opens, with nothing measured."""
-    on_a_core.found = Found(A_CORE)
-    on_a_core.set(**{name: field.default for name, field in on_a_core.lab.fields.items()})
-    return on_a_core
+def matmul(monkeypatch):
+    """The lab on a machine with round numbers, in place of this one."""
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
+    monkeypatch.setattr(jobs, "SWEEP_AT_MOST_S", 0.01)
+    with opened("matmul", A_CORE) as lab:
+        yield lab
 
 
 def shown(found=None, **asked):

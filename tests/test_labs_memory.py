@@ -1,7 +1,6 @@
 """The memory lab: its bars and formulas against the formulas' own ledgers, its advice, and its count."""
 
 import re
-from contextlib import closing
 from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from xml.etree import ElementTree
@@ -17,22 +16,16 @@ from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
 from course_utils.labs.memory.words import changes_text, formulas, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
-from tests.labs import answers, lines, nodes, run, steps_here
+from tests.labs import answers, fresh, lines, nodes, run, steps_here
 from tests.test_fitting import fits, held_by, plans
 from tests.test_labs_contract import states
 
 LAB = labs.lab_named("memory")
+lab = fresh("memory")
 PARTS = ("parameters", "gradients", "optimizer", "master", "activations")
 TINY = sizes_of(predict.Transformer(2, 32, 4, 50, 16)) | {"sequence": 8}
 del TINY["kind"]
 OPENING, *MODELS = PRESETS
-
-
-@pytest.fixture
-def lab():
-    """The memory lab as it opens."""
-    with closing(labs.memory_lab()) as panel:
-        yield panel
 
 
 def plan_of(lab) -> TrainingPlan:

@@ -2,7 +2,6 @@
 
 import math
 import re
-from contextlib import closing
 from itertools import pairwise, product
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from course_utils import labs, predict
+from course_utils import predict
 from course_utils.figures import COLOURS
 from course_utils.labs.draw import lines as shapes
 from course_utils.labs.draw import still
@@ -21,22 +20,17 @@ from course_utils.labs.optimizer.picture import PLOT_LEFT
 from course_utils.labs.optimizer.words import meaning, why_it_diverges
 from course_utils.predict import descents
 from course_utils.predict.descents import RULES, SURFACES, descent
-from tests.labs import answers, lines, nodes, run
+from tests.labs import answers, fresh, lines, nodes, run
 
 STEPS = 300
 PLAIN = {"surface": "ravine", "steepness": 100, "racing": ("SGD",), "lr": 0.01, "steps": 100, "step": STEPS}
 ALL = tuple(RULES)
+lab = fresh("optimizer")
 
 
 def race_of(**changes):
     """A race like the plain one, but for some changes."""
     return Race(**PLAIN | changes)
-
-
-@pytest.fixture
-def lab():
-    with closing(labs.optimizer_lab()) as panel:
-        yield panel
 
 
 # What is predicted and simulated, against torch and against each other.

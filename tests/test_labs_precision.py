@@ -2,7 +2,6 @@
 
 import math
 import re
-from contextlib import closing
 from functools import lru_cache
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -10,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from course_utils import floats, labs, predict
+from course_utils import floats, predict
 from course_utils.figures import COLOURS
 from course_utils.labs.draw import still
 from course_utils.labs.precision import jobs
@@ -28,16 +27,11 @@ from course_utils.labs.precision.asked import (
 )
 from course_utils.measure import DTYPES
 from course_utils.training import precision
-from tests.labs import answers, lines, run
+from tests.labs import answers, fresh, lines, run
 from tests.words import words
 
+lab = fresh("precision")
 gradients = lru_cache(precision.gradients)  # each call trains anew
-
-
-@pytest.fixture
-def lab():
-    with closing(labs.precision_lab()) as panel:
-        yield panel
 
 
 def fates(fmt, power, after=0, layer=0):

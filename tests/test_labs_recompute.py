@@ -1,7 +1,6 @@
 """The recompute lab: its bars and points against the closed forms, its measurements against torch."""
 
 import re
-from contextlib import closing
 from dataclasses import asdict
 
 import pytest
@@ -12,17 +11,11 @@ from hypothesis import strategies as st
 from course_utils import labs, measure, models, predict
 from course_utils.labs.recompute import jobs, picture
 from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Plan
-from tests.labs import nodes, run, steps_here
+from tests.labs import fresh, nodes, run, steps_here
 from tests.words import words
 
 LAB = labs.lab_named("recompute")
-
-
-@pytest.fixture
-def lab():
-    """The recompute lab as it opens."""
-    with closing(labs.recompute_lab()) as panel:
-        yield panel
+lab = fresh("recompute")
 
 
 # What it shows.

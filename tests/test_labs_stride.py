@@ -17,19 +17,12 @@ from course_utils.labs.stride import jobs
 from course_utils.labs.stride.asked import BUTTONS, DTYPES, MOST_DIMENSIONS, MOST_ELEMENTS, PRESETS, Chain
 from course_utils.labs.stride.picture import HEIGHT
 from course_utils.measure import DTYPES as TORCH_DTYPES
-from tests.labs import nodes
+from tests.labs import fresh, nodes
 from tests.test_chains import joined, links
 from tests.words import words
 
-LAB = labs.stride_lab()  # one: to make it takes longer than to move it
-FIRST = LAB.values
-
-
-@pytest.fixture
-def stride():
-    """The stride lab as it opens."""
-    LAB.set(**FIRST)
-    return LAB
+LAB = labs.stride_lab()  # one for all that is drawn: to make it takes longer than to move it
+stride = fresh("stride")
 
 
 # What is drawn, against torch.
@@ -276,11 +269,12 @@ def test_nothing_typed_is_run_and_all_of_it_gets_a_picture_or_a_sentence(
     stride, tmp_path, monkeypatch, capfd
 ):
     monkeypatch.chdir(tmp_path)
+    first = stride.values
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # Python's parser warns of some things that it reads
         for attack in ATTACKS:
             for field in ("shape", "element", "operations"):
-                stride.set(**FIRST | {field: attack.replace("{file}", str(tmp_path / "made"))})
+                stride.set(**first | {field: attack.replace("{file}", str(tmp_path / "made"))})
                 assert stride.error is None or MISTAKE.match(str(stride.error))
             for label in ("undo", "transpose"):  # what a button makes of it
                 stride.act(label)
