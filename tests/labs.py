@@ -45,6 +45,12 @@ def nodes(svg: str, tag: str, class_: str) -> list[ElementTree.Element]:
     return [node for node in found if node.tag.endswith(tag) and node.get("class") == class_]
 
 
+def centres(svg: str, class_: str, radius: str = "") -> list[tuple[float, float]]:
+    """Of the circles of that class, or of those of that radius alone."""
+    found = [node for node in nodes(svg, "circle", class_) if radius in ("", node.get("r"))]
+    return [(float(node.get("cx")), float(node.get("cy"))) for node in found]
+
+
 def lines(svg: str, class_: str) -> list[list[tuple[float, float]]]:
     """The points of each line of that class."""
     found = [node.get("points").split() for node in nodes(svg, "polyline", class_)]

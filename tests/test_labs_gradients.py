@@ -11,7 +11,7 @@ from course_utils import predict
 from course_utils.labs.gradient import jobs
 from course_utils.labs.gradient.asked import PRESETS, Asked
 from course_utils.labs.gradient.picture import LAYERS, LENGTHS, view
-from tests.labs import fresh, lines, nodes, run, steps_here, text_of
+from tests.labs import centres, fresh, lines, nodes, run, steps_here, text_of
 from tests.words import words
 
 lab = fresh("gradient")
@@ -75,8 +75,7 @@ def test_the_curve_is_one_less_a_third_of_a_layer_and_the_layers_at_hand_lie_on_
     (curve,) = lines(drawn, "line predicted")
     ys = [LAYERS.bottom - LAYERS.height * (1 - 1 / (3 * n)) / 1.1 for n in range(1, 17)]
     assert [y for _, y in curve] == pytest.approx(ys, abs=0.1)
-    (ring,) = nodes(drawn, "circle", "ring")
-    assert (float(ring.get("cx")), float(ring.get("cy"))) == pytest.approx((LAYERS.x(4), ys[3]), abs=0.1)
+    assert centres(drawn, "ring") == [pytest.approx((LAYERS.x(4), ys[3]), abs=0.1)]
 
 
 @pytest.mark.parametrize("model", predict.MODELS)

@@ -18,7 +18,7 @@ from course_utils.labs.matmul.asked import Found, Product, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
-from tests.labs import nodes, opened, run, text_of
+from tests.labs import centres, nodes, opened, run, text_of
 from tests.test_machines import CORE
 from tests.words import words
 
@@ -82,10 +82,6 @@ def done(job, asked, found):
     return step.report, found
 
 
-def centre(dot):
-    return float(dot.get("cx")), float(dot.get("cy"))
-
-
 def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     recording, size = machines.recordings()[CORE], (256, 1024, 1024)
     seconds, flops = recording.seconds_by_size["fp32"][size], 2 * math.prod(size)
@@ -100,10 +96,10 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     ):
         assert said in text
     assert "Time along K, at 256 × 1,024 × ·" in text
-    _, under_the_roof, along_k = nodes(view(asked, Found()).picture, "circle", "measured")
+    _, under_the_roof, along_k = centres(view(asked, Found()).picture, "measured")
     x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
-    assert centre(under_the_roof)[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
-    assert centre(along_k)[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
+    assert under_the_roof[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
+    assert along_k[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
     _, found = done(anywhere.time_it, asked, Found())
     said, again = done(anywhere.time_it, asked, found)  # the same each time
     _, row = view(asked, again).table

@@ -20,7 +20,7 @@ from course_utils.labs.optimizer.picture import PLOT_LEFT
 from course_utils.labs.optimizer.words import meaning, why_it_diverges
 from course_utils.predict import descents
 from course_utils.predict.descents import RULES, SURFACES, descent
-from tests.labs import answers, fresh, lines, nodes, run
+from tests.labs import answers, centres, fresh, lines, nodes, run
 
 STEPS = 300
 PLAIN = {"surface": "ravine", "steepness": 100, "racing": ("SGD",), "lr": 0.01, "steps": 100, "step": STEPS}
@@ -219,14 +219,9 @@ def curve(lab, name):
     return next(line for line in lines(lab.screen.svg, f"line {name}") if line[0][0] >= PLOT_LEFT)
 
 
-def places(lab, class_, radius):
-    found = [node for node in nodes(lab.screen.svg, "circle", class_) if node.get("r") == radius]
-    return [(float(node.get("cx")), float(node.get("cy"))) for node in found]
-
-
 def test_the_rings_lie_on_the_curve_from_its_beginning_to_its_end(lab):
     lab.set(racing=("SGD",), lr=0.011, steepness=100, steps=80, step=80)
-    drawn, rings = dict(curve(lab, "sgd")), places(lab, "ring", "5")
+    drawn, rings = dict(curve(lab, "sgd")), centres(lab.screen.svg, "ring", "5")
     assert (len(drawn), len(rings)) == (81, 8)
     assert all(y == drawn[x] for x, y in rings)
     assert max(rings)[0] == max(drawn)
@@ -237,7 +232,7 @@ def test_looking_at_another_step_moves_the_points_and_not_the_curves(lab):
     whole = curve(lab, "sgd"), curve(lab, "adam")
     said = answers(lab, step=20)
     assert (curve(lab, "sgd"), curve(lab, "adam")) == whole
-    in_the_loss, in_the_lengths = places(lab, "adam", "4")
+    in_the_loss, in_the_lengths = centres(lab.screen.svg, "adam", "4")
     assert in_the_loss == whole[1][20]
     assert in_the_lengths[0] == in_the_loss[0]
     assert "After 20 steps" in said

@@ -13,7 +13,7 @@ from course_utils.labs.fields import whole
 from course_utils.labs.lab import Change, Lab, Progress, View
 from course_utils.labs.panel import Panel
 from tests.hostile import button
-from tests.small_lab import small_lab
+from tests.small_lab import draw, small_lab
 from tests.waiting import wait_until
 
 
@@ -93,18 +93,18 @@ def test_buttons_do_what_their_names_say():
 
 
 class Waits:
-    """A lab whose job begins, and goes on once it may."""
+    """A lab whose job begins, and goes on once it may; its end is drawn."""
 
-    def __init__(self, steps=1000):
+    def __init__(self, steps=1000, show=draw):
         self.steps, self.go, self.begun = steps, threading.Event(), []
-        self.lab = small_lab(jobs={"work": self.job})
+        self.lab = small_lab(show, jobs={"work": self.job})
 
     def job(self, n):
         self.begun.append(n)
         for step in range(self.steps):
             yield Progress(step / self.steps, f"step {step}")
             self.go.wait(10)
-        yield Progress(1, "all steps done")
+        yield Progress(1, "all steps done", Change())
 
     def ends(self):
         """What it says when it has gone on."""
@@ -181,30 +181,19 @@ def test_a_failure_stays_in_the_panel_while_the_reader_goes_on_and_is_there_befo
 
 
 def test_what_a_job_found_goes_as_soon_as_something_else_is_asked():
-    def job(n):
-        yield Progress(1, f"measured {n}")
-
-    lab = small_lab(jobs={"work": job})
-    lab.start("work")
-    lab.wait(10)
-    assert lab.screen.report == "measured 3"
-    lab.controls["n"].value = 4
-    assert lab.screen.report == ""
+    waits = Waits()
+    waits.lab.start("work")
+    assert waits.ends() == "all steps done"
+    waits.lab.controls["n"].value = 4
+    assert waits.lab.screen.report == ""
 
 
 def test_the_readers_mistake_is_not_the_jobs():
-    asked = threading.Event()
-
-    def job(n):
-        asked.wait(10)
-        yield Progress(1, "done", Change())
-
-    lab = small_lab(jobs={"work": job})
-    lab.start("work")
-    lab.set(n=13)
-    asked.set()
-    lab.wait(10)
-    assert (lab.screen.mistake, lab.screen.report) == ("13 is not allowed here; take 12.", "done")
+    waits = Waits()
+    waits.lab.start("work")
+    waits.lab.set(n=13)
+    assert waits.ends() == "all steps done"
+    assert waits.lab.screen.mistake == "13 is not allowed here; take 12."
 
 
 def test_of_a_job_that_reports_at_every_turn_the_page_hears_ten_times_a_second(monkeypatch):
@@ -226,24 +215,18 @@ def test_of_a_job_that_reports_at_every_turn_the_page_hears_ten_times_a_second(m
 
 
 def test_a_job_draws_the_state_of_the_moment_not_that_of_its_start():
-    moved, drawn = threading.Event(), []
+    drawn = []
 
     def show(n):
         drawn.append(n)
-        return View(svg.picture(1, 1), f"n is {n}")
+        return draw(n)
 
-    def job(n):
-        yield Progress(0, "begun")
-        moved.wait(10)
-        yield Progress(1, f"found for {n}", Change())
-
-    lab = small_lab(show, jobs={"work": job})
-    lab.start("work")
-    lab.set(n=7)
-    moved.set()
-    lab.wait(10)
+    waits = Waits(show=show)
+    waits.lab.start("work")
+    waits.lab.set(n=7)
+    assert waits.ends() == "all steps done"
     assert drawn == [3, 7, 7, 7]  # at first, by the reader, by the job, and at its end
-    assert (lab.screen.meaning, lab.screen.report) == ("n is 7", "found for 3")
+    assert (waits.lab.screen.meaning, waits.begun) == ("n is 7", [3])
 
 
 def test_a_drawing_is_never_overtaken_by_another():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from course_utils import labs, measure, models, predict
 from course_utils.labs.recompute import jobs, picture
 from course_utils.labs.recompute.asked import KINDS, PRESETS, Cost, Plan
-from tests.labs import fresh, nodes, run, steps_here
+from tests.labs import centres, fresh, nodes, run, steps_here
 from tests.words import words
 
 LAB = labs.lab_named("recompute")
@@ -25,10 +25,9 @@ def points(plan, svg, class_):
     """The centres of the circles in the plot, back in FLOPs and bytes."""
     plot = picture.frontier_plot(plan)
     (x0, x1), (y0, y1) = ((axis.low, axis.high) for axis in (plot.x_axis, plot.y_axis))
-    places = [(float(node.get("cx")), float(node.get("cy"))) for node in nodes(svg, "circle", class_)]
     return [
         (x0 + (x1 - x0) * (x - plot.left) / plot.width, y0 + (y1 - y0) * (plot.bottom - y) / plot.height)
-        for x, y in places
+        for x, y in centres(svg, class_)
         if y > plot.top and x < picture.NAMES_AT
     ]
 
