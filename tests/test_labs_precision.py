@@ -14,17 +14,7 @@ from course_utils.figures import COLOURS
 from course_utils.labs.draw import still
 from course_utils.labs.precision import jobs
 from course_utils.labs.precision import picture as drawing
-from course_utils.labs.precision.asked import (
-    AFTER,
-    CONSTANT,
-    FORMATS,
-    MIXES,
-    PRESETS,
-    SCALED,
-    STEPS,
-    Found,
-    Scaling,
-)
+from course_utils.labs.precision.asked import AFTER, CONSTANT, FORMATS, MIXES, PRESETS, SCALED, Scaling
 from course_utils.measure import DTYPES
 from course_utils.training import precision
 from tests.labs import answers, fresh, lines, run
@@ -167,7 +157,7 @@ def test_every_mix_can_be_trained_and_has_a_colour_of_its_own():
 # Training.
 
 
-def trained(mix, power=None, steps=STEPS):
+def trained(mix, power=None, steps=jobs.STEPS):
     return list(precision.losses(mix, steps, scale=power and 2.0**power))
 
 
@@ -204,4 +194,4 @@ def test_all_that_are_ticked_are_trained_at_the_sliders_scale_which_the_curves_k
 
 def test_nothing_ticked_gets_a_sentence():
     with pytest.raises(ValueError, match=r"^Nothing to train\. Tick at least one mix of formats\.$"):
-        next(jobs.train(Scaling(mixes=()), Found()))
+        next(jobs.train(Scaling(mixes=()), jobs.begin()))
