@@ -1,12 +1,10 @@
 """What a lab shows in Jupyter: a picture and its meaning, a mistake, and what a job reports."""
 
 from pathlib import Path
-from string import Template
 
 import anywidget
 import traitlets
 
-from course_utils.figures import COLOURS
 from course_utils.labs.draw import still
 from course_utils.labs.lab import View
 from course_utils.quantities import Number
@@ -19,7 +17,7 @@ class Screen(anywidget.AnyWidget):
 
     # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
     _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
-    _css = still.PAGE_CSS + Template((_HERE / "screen.css").read_text(encoding="utf-8")).substitute(COLOURS)
+    _css = still.PAGE_CSS + still.stylesheet(_HERE / "screen.css")
 
     name = traitlets.Unicode().tag(sync=True)
     svg = traitlets.Unicode().tag(sync=True)

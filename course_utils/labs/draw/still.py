@@ -11,9 +11,13 @@ from course_utils.figures import COLOURS
 from course_utils.figures.png import in_few_colours
 from course_utils.labs.draw.svg import SHADES, text
 
-PICTURE_CSS = Template((Path(__file__).parent / "picture.css").read_text(encoding="utf-8")).substitute(
-    COLOURS
-)
+
+def stylesheet(path: Path) -> str:
+    """What stands in that file, with the course's colours filled in."""
+    return Template(path.read_text(encoding="utf-8")).substitute(COLOURS)
+
+
+PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css"))
 for _shade, _colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
     _fill = f"fill: {matplotlib.colors.to_hex(_colour)}; stroke: var(--jp-ui-font-color2, #5f6b76)"
     PICTURE_CSS += f".shade-{_shade} rect {{ {_fill}; stroke-width: 0.5; }}\n"
