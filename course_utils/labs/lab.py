@@ -77,9 +77,8 @@ class Lab:
     def read(self, said: Mapping[str, object]) -> object:
         """What the controls say, as the dataclass; or a sentence on what they cannot."""
         fields = self.fields.items()
-        return self.asks(
-            **{name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields}
-        )
+        answers = {name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields}
+        return self.asks(**answers)
 
     def workshop(self) -> object:
         """What has the jobs: a module, or an object of its own for each panel; the lab itself, where there is none."""

@@ -21,10 +21,8 @@ def meaning(plan: Plan, story: Story) -> str:
     if story.example and plan.left_out != life.left_out:
         return "Not tried yet, as in this example all was restored. Press Train, Kill it and Resume."
     if life.end in CRASHES:
-        saved = (
-            f"step {story.newest} is saved. Press Resume" if story.newest else "no step is saved. Press Train"
-        )
-        return f"{life.end.capitalize()} after step {life.last}, and {saved}."
+        saved, press = (f"step {story.newest}", "Resume") if story.newest else ("no step", "Train")
+        return f"{life.end.capitalize()} after step {life.last}, and {saved} is saved. Press {press}."
     if not life.losses:
         return "A new process starts."
     begun = "An example, made without a process. " * story.example
