@@ -13,7 +13,7 @@ from course_utils import labs, measure, models, predict
 from course_utils.labs.memory import jobs
 from course_utils.labs.memory.asked import PRESETS, Run, sizes_of
 from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
-from course_utils.labs.memory.words import changes_text, formulas, table
+from course_utils.labs.memory.words import formulas, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
 from tests.labs import answers, fresh, lines, nodes, run, steps_here
@@ -175,12 +175,6 @@ def test_make_it_fit_moves_the_controls_until_it_does(lab):
     end = f"batch, machines and recipe makes it fit; at most {predict.longest_sequence(plan_of(lab)):,} tokens would"
     for said in (lab.screen.mistake, lab.screen.meaning):
         assert end in said
-
-
-def test_remedies_are_said_in_words():
-    changes = {"fused": True, "fused_norm": True, "machines": 2000, "recipe": "fp32 sgd"}
-    said = "fused attention, fused norms, at least 2,000 machines and the recipe fp32 sgd"
-    assert changes_text(changes) == said
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ def changes_text(changes: Changes) -> str:
 
     >>> changes_text({"stage": 3, "recompute": True, "batch": 2})
     'sharding stage 3, recompute layers and a batch of at most 2'
+    >>> changes_text({"fused": True, "fused_norm": True, "machines": 2000, "recipe": "fp32 sgd"})
+    'fused attention, fused norms, at least 2,000 machines and the recipe fp32 sgd'
     """
     said = {
         "stage": "sharding stage {}",
