@@ -13,11 +13,7 @@ Result = TypeVar("Result")
 
 
 def as_progress(
-    steps: Generator[Step, None, Result],
-    *,
-    at_most_s: Number,
-    begun: Number = 0,
-    share: Number = 1,
+    steps: Generator[Step, None, Result], *, at_most_s: Number, begun: Number = 0, share: Number = 1
 ) -> Generator[Progress, None, Result]:
     """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
     deadline = time.monotonic() + at_most_s
