@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -44,9 +45,7 @@ class Count:
 
 def main_path(path: Path) -> list[NotebookNode]:
     """The cells before what is for those who want more."""
-    cells = read(path).cells
-    end = [n for n, cell in enumerate(cells) if cell.source.startswith(BEYOND)]
-    return cells[: end[0]] if end else cells
+    return list(takewhile(lambda cell: not cell.source.startswith(BEYOND), read(path).cells))
 
 
 def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) -> Count:
@@ -77,13 +76,13 @@ def _words(text: str) -> int:
 def beyond(path: Path) -> Iterator[Count]:
     """The parts for those who want more, each with the minutes that it states."""
     rest = read(path).cells[len(main_path(path)) :]
-    begins = [(n, part) for n, cell in enumerate(rest) if (part := PART.match(cell.source))]
-    for number, (begin, part) in enumerate(begins):
-        end = begins[number + 1][0] if number + 1 < len(begins) else len(rest)
+    begins = [n for n, cell in enumerate(rest) if PART.match(cell.source)]
+    for begin, end in pairwise([*begins, len(rest)]):
+        part = PART.match(rest[begin].source)
         yield count(part["title"], rest[begin:end], int(part["minutes"]))
 
 
-def main() -> int:
+def main() -> None:
     """`make minutes`."""
     print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
     for path in NOTEBOOKS:
@@ -94,7 +93,6 @@ def main() -> int:
                 f"{name[:34]:34}{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>16}{part.labs:5}"
                 f"{part.minutes:8}  {'' if part.stated is None else part.stated}"
             )
-    return 0
 
 
 if __name__ == "__main__":
