@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from unittest import mock
 
 import comm
 import ipywidgets as widgets
@@ -44,13 +45,9 @@ class Wire(comm.base_comm.BaseComm):
 @contextmanager
 def wired() -> Iterator[None]:
     """Panels speak as in a kernel."""
-    before, comm.create_comm = comm.create_comm, Wire
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Message serialization")  # of a NaN, which no page can send
-            yield
-    finally:
-        comm.create_comm = before
+    with mock.patch.object(comm, "create_comm", Wire), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Message serialization")  # of a NaN, which no page can send
+        yield
 
 
 # What the moves are made of; the page reaches widgets by messages.
@@ -163,9 +160,9 @@ def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
 def overheard() -> Iterator[list[BaseException]]:
     """Exceptions that nobody gets to hear of: of a thread, of a finalizer, of a callback, where ipywidgets logs them."""
     found: list[BaseException] = []
-    before = threading.excepthook, sys.unraisablehook
-    threading.excepthook = sys.unraisablehook = lambda seen: found.append(seen.exc_value)
-    log = traitlets_log.get_logger()
+
+    def note(seen: threading.ExceptHookArgs) -> None:  # a finalizer's are called the same
+        found.append(seen.exc_value)
 
     def hear(record: logging.LogRecord) -> bool:
         error = record.exc_info and record.exc_info[1]
@@ -173,12 +170,12 @@ def overheard() -> Iterator[list[BaseException]]:
             found.append(error)
         return False
 
-    log.addFilter(hear)
-    try:
+    with (
+        mock.patch.object(threading, "excepthook", note),
+        mock.patch.object(sys, "unraisablehook", note),
+        mock.patch.object(traitlets_log.get_logger(), "filters", [hear]),
+    ):
         yield found
-    finally:
-        threading.excepthook, sys.unraisablehook = before
-        log.removeFilter(hear)
 
 
 @contextmanager
@@ -264,6 +261,12 @@ def fewest(moves: Sequence[str], lab: str, kind: type[BaseException]) -> Sequenc
     return moves
 
 
+def told(lab: str, moves: Sequence[str], error: BaseException) -> str:
+    """What failed, and the lines that lead to it."""
+    cell = [f"panel = labs.{lab}()", *(move[:300] for move in moves)]
+    return "\n    ".join([f"{lab}: {type(error).__name__}: {str(error)[:500]}", *cell])
+
+
 def main() -> int:
     """Print what fails first, with the moves that lead to it."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.fuzz", description=__doc__)
@@ -273,20 +276,17 @@ def main() -> int:
     parser.add_argument("--lab", choices=labs.__all__)
     asked = parser.parse_args()
     names = [asked.lab] if asked.lab else labs.__all__
+    begun, tries = time.monotonic(), asked.tries or (500 if asked.browser else 10_000)
     if asked.browser:
         from tests.tools import fuzz_browser  # which needs a browser
 
-        return fuzz_browser.fuzz(names, asked.tries or 500, asked.seed)
-    begun, tries = time.monotonic(), asked.tries or 10_000
-    with wired():
-        failure = fuzz(names, tries, asked.seed)
-    if failure:
-        lab, moves, error = failure
-        print(f"{lab}: {type(error).__name__}: {str(error)[:500]}")
-        print(f"    panel = labs.{lab}()", *(f"    {move[:300]}" for move in moves), sep="\n")
-        return 1
-    print(f"{tries:,} moves, seed {asked.seed}, {time.monotonic() - begun:.0f} s: no failure.")
-    return 0
+        failure = fuzz_browser.fuzz(names, tries, asked.seed)
+    else:
+        with wired():
+            failed = fuzz(names, tries, asked.seed)
+        failure = failed and told(*failed)
+    print(failure or f"{tries:,} moves, seed {asked.seed}, {time.monotonic() - begun:.0f} s: no failure.")
+    return 1 if failure else 0
 
 
 if __name__ == "__main__":
