@@ -11,6 +11,7 @@ import math
 import random
 import statistics
 import time
+import timeit
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -34,12 +35,7 @@ Shape = tuple[int, int, int]
 def samples(call: Call, device: str, count: int) -> list[float]:
     """Seconds of so many calls, each with a cold cache. Not our timer's code, for it is what our timer is held against."""
     if torch.device(device).type != "cuda":
-        found = []
-        for _ in range(count):
-            begun = time.perf_counter()
-            call()
-            found.append(time.perf_counter() - begun)
-        return found
+        return timeit.repeat(call, number=1, repeat=count)
     sweeper = torch.empty(SWEEP_BYTES // 4, dtype=torch.int32, device=device)
     pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
     for begun, ended in pairs:

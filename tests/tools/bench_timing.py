@@ -91,34 +91,30 @@ def timing_methods() -> None:
         "timeit (best of 5)": timeit_best_of_5,
         "torch.utils.benchmark": blocked_autorange,
     }
-    truth: dict[str, float] = {}
-    results: dict[str, list[tuple[str, float, float]]] = {"time_call": [], **{name: [] for name in methods}}
-
-    def look(name: str, seconds: float) -> None:
-        truth[name] = min(truth.get(name, seconds), seconds)
+    rows: list[tuple[str, str, float, float]] = []  # a method, a call, its seconds, and those that were spent
 
     def quiet_run() -> None:
         for name, fn in calls().items():
-            look(name, measure.time_call(fn, at_most_s=4).best)
+            timing = measure.time_call(fn, at_most_s=4)
+            rows.append(("", name, timing.best, timing.spent_s))
 
     quiet_run()
     with bursts():
         for _ in range(ROUNDS):
             for name, fn in calls().items():
                 timing = measure.time_call(fn)
-                results["time_call"].append((name, timing.seconds, timing.spent_s))
-                look(name, timing.seconds)
+                rows.append(("time_call", name, timing.seconds, timing.spent_s))
                 for method, run in methods.items():
                     begun = time.perf_counter()
                     seconds = run(fn, timing.spent_s)
-                    results[method].append((name, seconds, time.perf_counter() - begun))
-                    look(name, seconds)
+                    rows.append((method, name, seconds, time.perf_counter() - begun))
     quiet_run()
 
+    truth = {name: min(seconds for _, call, seconds, _ in rows if call == name) for name in calls()}
     print(f"timing under bursts      median error   worst error   seconds spent   ({ROUNDS} × {len(truth)})")
-    for method, rows in results.items():
-        errors = [seconds / truth[name] - 1 for name, seconds, _ in rows]
-        spent = statistics.mean(spent for *_, spent in rows)
+    for method in ("time_call", *methods):
+        errors = [seconds / truth[name] - 1 for by, name, seconds, _ in rows if by == method]
+        spent = statistics.mean(spent for by, *_, spent in rows if by == method)
         print(f"{method:<24} {statistics.median(errors):>12.1%} {max(errors):>13.1%} {spent:>15.2f}")
 
 
