@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator
 
 from course_utils import labs
 from course_utils.machines.at_hand import device_name
@@ -86,28 +86,41 @@ class Latency:
 
 
 class Slider:
-    """A handle that is moved to and fro between its ends, by keys or by the mouse."""
+    """A handle that is moved to and fro between its ends."""
 
     def __init__(self, handle: Locator) -> None:
         self.handle, self.page = handle, handle.page
         self.forwards = handle.evaluate(VALUE)["below"]
 
-    def key(self) -> None:
-        """One step by an arrow key."""
+    def answer_s(self) -> float | None:
+        """By an arrow key: from when the page felt it to when it had painted the picture; None if that stayed as it was."""
+        self.page.evaluate(FORGET)
         says = self.handle.evaluate(VALUE)
         self.forwards = says["atLeast"] or (self.forwards and not says["atMost"])
         self.handle.focus()
         self.page.keyboard.press("ArrowRight" if self.forwards else "ArrowLeft")
+        seconds = self.page.evaluate(ANSWER)
+        self.page.wait_for_timeout(REST_MS)
+        return seconds
 
-    def hold(self) -> None:
-        """Take the handle with the mouse."""
-        self.x, self.y = self.handle.evaluate(MIDDLE)
-        self.page.mouse.move(self.x, self.y)
-        self.page.mouse.down()
-
-    def swing(self, share: float) -> None:
-        """That share of a drag to and fro."""
-        self.page.mouse.move(self.x + 40 * sin(2 * pi * share) * (1 if self.forwards else -1), self.y)
+    def drag(self) -> tuple[int, float]:
+        """By the mouse: how many pictures came while it moved, and how long after its end the last one."""
+        page, (x, y) = self.page, self.handle.evaluate(MIDDLE)
+        reach = 40 if self.forwards else -40
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.wait_for_timeout(200)
+        page.evaluate(FORGET)
+        begun = time.monotonic()
+        for share in (step / DRAG_STEPS for step in range(1, DRAG_STEPS + 1)):
+            page.mouse.move(x + reach * sin(2 * pi * share), y)
+            page.wait_for_timeout(max(0, 1000 * (begun + share - time.monotonic())))
+        page.mouse.move(x + reach * sin(2 * pi * 0.04), y)
+        page.mouse.up()
+        page.wait_for_timeout(800)
+        seen = page.evaluate("window.courseSeen")
+        during = [one for one in seen["pictures"] if one <= seen["released"]]
+        return len(during), max(0, max(seen["pictures"], default=0) - seen["released"]) / 1000
 
 
 HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last after it':>15}"
@@ -121,14 +134,13 @@ def row(name: str, one: Latency) -> str:
     )
 
 
-def latency(place: Locator, sliders: Sequence[Slider], movements: int = MOVEMENTS) -> Latency:
+def latency(place: Locator, sliders: Sequence[Slider]) -> Latency:
     """Keys on one slider after the other, and a drag of a second on each."""
-    page = place.page
     place.evaluate(WATCH)
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
-    sliders = [slider for slider in sliders if any(answer_s(page, slider) for _ in range(4))]
-    drags = [drag(page, slider) for slider in sliders]
-    seen = (answer_s(page, slider) for slider in sliders for _ in range(-(-movements // len(sliders))))
+    sliders = [slider for slider in sliders if any(slider.answer_s() for _ in range(4))]
+    drags = [slider.drag() for slider in sliders]
+    seen = (slider.answer_s() for slider in sliders for _ in range(-(-MOVEMENTS // len(sliders))))
     return Latency(
         [seconds for seconds in seen if seconds is not None],
         statistics.mean(pictures for pictures, _ in drags),
@@ -136,35 +148,16 @@ def latency(place: Locator, sliders: Sequence[Slider], movements: int = MOVEMENT
     )
 
 
-def answer_s(page: Page, slider: Slider) -> float | None:
-    """From when the page felt a movement to when it had painted the picture; None if that stayed as it was."""
-    page.evaluate(FORGET)
-    slider.key()
-    seconds = page.evaluate(ANSWER)
-    page.wait_for_timeout(REST_MS)
-    return seconds
-
-
-def drag(page: Page, slider: Slider) -> tuple[int, float]:
-    """How many pictures came while it moved, and how long after its end the last one."""
-    slider.hold()
-    page.wait_for_timeout(200)
-    page.evaluate(FORGET)
-    begun = time.monotonic()
-    for step in range(1, DRAG_STEPS + 1):
-        slider.swing(step / DRAG_STEPS)
-        page.wait_for_timeout(max(0, 1000 * (begun + step / DRAG_STEPS - time.monotonic())))
-    slider.swing(0.04)
-    page.mouse.up()
-    page.wait_for_timeout(800)
-    seen = page.evaluate("window.courseSeen")
-    during = [one for one in seen["pictures"] if one <= seen["released"]]
-    return len(during), max(0, max(seen["pictures"], default=0) - seen["released"]) / 1000
-
-
 def sliders_of(lab: Locator) -> list[Slider]:
     """Every one that the lab shows."""
     return [Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range]):visible").all()]
+
+
+def report(name: str, lab: Locator, times: int, more: str = "") -> None:
+    """Print the quietest of so many rounds; nothing of a lab that has no slider."""
+    if sliders := sliders_of(lab):
+        rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(times)]
+        print(row(name, min(rounds, key=lambda one: one.median_s)), more, sep="", flush=True)
 
 
 def pages(names: Sequence[str], times: int) -> None:
@@ -198,11 +191,7 @@ def _page(chromium: Browser, address: str, name: str, times: int) -> None:
     page.wait_for_selector(f"[data-lab={name}][data-alive]")
     alive_s = time.monotonic() - begun
     lab.scroll_into_view_if_needed()
-    if sliders := sliders_of(lab):
-        rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(times)]
-        print(
-            f"{row(name, min(rounds, key=lambda one: one.median_s))}{seconds_text(alive_s):>10}", flush=True
-        )
+    report(name, lab, times, f"{seconds_text(alive_s):>10}")
     page.close()
 
 
@@ -221,10 +210,7 @@ def main() -> None:
         )
         print(HEAD)
         for name in names:
-            lab = browser.lab_of(page, name)
-            if sliders := sliders_of(lab):
-                rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(asked.times)]
-                print(row(name, min(rounds, key=lambda one: one.median_s)), flush=True)
+            report(name, browser.lab_of(page, name), asked.times)
     pages(names, asked.times)
 
 
