@@ -6,7 +6,6 @@ Most places can only be made by root, on Linux: there the course runs as the use
 forbidden, with no network but loopback, and root's own home is hidden. Whoever else calls this is told what is left out.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -15,26 +14,23 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import requests
 import websocket
 
 from tests import ROOT
 from tests.browser import answers, free_port
+from tests.tools.remote import reply
 from tests.waiting import wait_until
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
-MAKE = (
-    "make",
-    "READY=",
-    "HUB=",
-    f"RUN='{sys.executable}'",
-)  # with the packages that are here, not installed again
+# With the packages that are here, not installed again.
+MAKE = ("make", "READY=", "HUB=", f"RUN='{sys.executable}'")
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
 LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
@@ -149,19 +145,13 @@ def lab() -> None:
         wait_until(lambda: server.poll() is not None or answers(f"http://{here}/api"), "JupyterLab answers")
         if server.poll() is not None:
             sys.exit("`make lab` ended.")
-        question = urllib.request.Request(
-            f"http://{here}/api/kernels?token={token}", json.dumps({"path": "notebooks"}).encode()
-        )
-        kernel = json.load(urllib.request.urlopen(question, timeout=60))["id"]
-        channel = websocket.create_connection(f"ws://{here}/api/kernels/{kernel}/channels?token={token}", 60)
-        code = {"code": "from course_utils import labs; labs.float_lab()", "silent": False}
-        header = {"msg_id": "1", "msg_type": "execute_request"}
-        message = {"header": header, "parent_header": {}, "metadata": {}, "content": code, "channel": "shell"}
-        channel.send(json.dumps(message))
-        while (reply := json.loads(channel.recv()))["msg_type"] != "execute_reply":
-            pass
-        if reply["content"]["status"] != "ok":
-            sys.exit(f"A cell failed: {reply['content']}")
+        kernels = f"{here}/api/kernels"
+        asked = {"params": {"token": token}, "json": {"path": "notebooks"}}
+        kernel = requests.post(f"http://{kernels}", **asked, timeout=60).json()["id"]
+        channel = websocket.create_connection(f"ws://{kernels}/{kernel}/channels?token={token}", 60)
+        said = reply(channel, "from course_utils import labs; labs.float_lab()")
+        if said["status"] != "ok":
+            sys.exit(f"A cell failed: {said}")
     finally:
         with suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGTERM)

@@ -4,32 +4,31 @@
 memory.
 """
 
-import asyncio
-import json
 import secrets
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from urllib.parse import quote
-from uuid import uuid4
 
-import nbformat
 import psutil
 import requests
-from tornado.httpclient import HTTPRequest
-from tornado.websocket import WebSocketClientConnection, websocket_connect
+from requests.cookies import get_cookie_header
+from websocket import create_connection
 
 from course_utils.desk import copies
 from tests.browser import answers
 from tests.hub import running_hub
+from tests.notebooks import code
+from tests.tools.remote import reply
 from tests.waiting import wait_until
 
-LARGEST_MESSAGE_BYTES = 2**28
 PATIENCE_S = 600  # twenty kernels that start on two cores take turns
 
 
@@ -41,7 +40,7 @@ class Student:
     address: str
     notebook: Path
     session: requests.Session = field(default_factory=requests.Session)
-    channel: WebSocketClientConnection | None = None
+    kernel: str = ""
     failed: list[str] = field(default_factory=list)
 
     def log_in(self, password: str) -> None:
@@ -55,57 +54,35 @@ class Student:
         """Whether the server is there and shows its page."""
         return "What is yours" in self.session.get(f"{self._server}/contents").text
 
-    async def start_kernel(self) -> None:
-        """Of the copy, and the way to it that a page would take."""
+    def start_kernel(self) -> None:
+        """Of the copy."""
         asked = {"path": f"{copies.MINE.name}/{self.notebook.name}", "name": "", "type": "notebook"}
-        token = self._token(f"/user/{self.name}/")
         answer = self.session.post(
             f"{self._server}/api/sessions",
             json=asked | {"kernel": {"name": "python3"}},
-            headers={"X-XSRFToken": token},
+            headers={"X-XSRFToken": self._token(f"/user/{self.name}/")},
         )
-        channels = f"{self._server}/api/kernels/{answer.json()['kernel']['id']}/channels?_xsrf={quote(token)}"
-        cookies = "; ".join(
-            f"{each.name}={each.value}" for each in self.session.cookies if each.path != "/hub/"
-        )
-        patience = {"connect_timeout": PATIENCE_S, "request_timeout": PATIENCE_S}
-        request = HTTPRequest(channels.replace("http", "ws", 1), headers={"Cookie": cookies}, **patience)
-        self.channel = await websocket_connect(request, max_message_size=LARGEST_MESSAGE_BYTES)
+        self.kernel = answer.json()["kernel"]["id"]
 
-    async def run(self, first: int, last: int | None = None) -> None:
-        """These code cells, one after the other."""
-        cells = [
-            each for each in nbformat.read(self.notebook, as_version=4).cells if each.cell_type == "code"
-        ]
-        for cell in cells[first:last]:
-            header = {
-                "msg_id": uuid4().hex,
-                "msg_type": "execute_request",
-                "session": self.name,
-                "username": "",
-            }
-            content = {"code": cell.source, "silent": False, "store_history": True, "stop_on_error": False}
-            message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
-            await self.channel.write_message(json.dumps(message | {"channel": "shell"}))
-            reply = await self._reply(header["msg_id"])
-            if reply["status"] != "ok":
-                self.failed.append(
-                    f"{self.notebook.name}, {cell.source[:60]!r}: {reply.get('evalue', reply)}"
-                )
-
-    async def _reply(self, to: str) -> dict[str, object]:
-        while (text := await self.channel.read_message()) is not None:
-            message = json.loads(text) if isinstance(text, str) else {"parent_header": {}}
-            if message["parent_header"].get("msg_id") == to and message["msg_type"] == "execute_reply":
-                return message["content"]
-        return {"status": "the kernel is gone"}
+    def run(self, first: int, last: int | None = None) -> None:
+        """These code cells, one after the other, on the way to the kernel that a page would take."""
+        token = quote(self._token(f"/user/{self.name}/"))
+        channels = f"{self._server}/api/kernels/{self.kernel}/channels?_xsrf={token}"
+        cookies = get_cookie_header(self.session.cookies, requests.Request(url=channels))
+        way = create_connection(channels.replace("http", "ws", 1), PATIENCE_S, cookie=cookies)
+        with closing(way) as channel:
+            for cell in code(self.notebook)[first:last]:
+                said = reply(channel, cell.source)
+                if said["status"] != "ok":
+                    what = f"{self.notebook.name}, {cell.source[:60]!r}"
+                    self.failed.append(f"{what}: {said.get('evalue', said)}")
 
     @property
     def _server(self) -> str:
         return f"{self.address}/user/{self.name}"
 
     def _token(self, path: str) -> str:
-        return next(each.value for each in self.session.cookies if each.name == "_xsrf" and each.path == path)
+        return self.session.cookies.get("_xsrf", path=path)
 
 
 def memory_bytes(homes: Path) -> dict[str, list[int]]:
@@ -129,25 +106,26 @@ def told(when: str, taken: dict[str, list[int]]) -> str:
     return f"{when:<28}{', '.join(parts)}; all together {sum(map(sum, taken.values())) / 1e9:.2f} GB"
 
 
-async def most_while(homes: Path, work: asyncio.Future) -> tuple[int, int]:
+def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
     """The most bytes of all students together, and of one kernel, until the work is done."""
     most = largest = 0
     is_done = False
     while not is_done:
-        is_done = work.done()  # before it is looked at once more
-        taken = await asyncio.to_thread(memory_bytes, homes)
+        is_done = not wait(work, timeout=0.5).not_done  # before it is looked at once more
+        taken = memory_bytes(homes)
         most, largest = max(most, sum(map(sum, taken.values()))), max(largest, *taken["kernel"])
-        await asyncio.sleep(0.5)
-    await work
+    for each in work:
+        each.result()
     return most, largest
 
 
-async def run_all(students: list[Student], homes: Path) -> None:
+def run_all(students: list[Student], homes: Path) -> None:
     """First what every notebook begins with, then all the rest; what it took of memory."""
-    await asyncio.gather(*(each.start_kernel() for each in students))
-    await asyncio.gather(*(each.run(0, 1) for each in students))
-    print(told("after the first cell", memory_bytes(homes)), flush=True)
-    most, largest = await most_while(homes, asyncio.gather(*(each.run(1) for each in students)))
+    with ThreadPoolExecutor(len(students)) as at_once:
+        list(at_once.map(Student.start_kernel, students))
+        list(at_once.map(lambda each: each.run(0, 1), students))
+        print(told("after the first cell", memory_bytes(homes)), flush=True)
+        most, largest = most_while(homes, [at_once.submit(each.run, 1) for each in students])
     print(told("after the last cell", memory_bytes(homes)))
     print(f"{'at most':<28}{largest / 1e6:.0f} MB a kernel; all together {most / 1e9:.2f} GB")
 
@@ -164,13 +142,10 @@ def main(number: str = "20", *names: str) -> int:
         for each in students:
             wait_until(each.has_contents, f"{each.name} has a page", seconds=PATIENCE_S)
         print(told("after opening the contents", memory_bytes(homes())), flush=True)
-        asyncio.run(run_all(students, homes()))
+        run_all(students, homes())
     failed = [line for each in students for line in each.failed]
-    print(
-        f"{number} students at once: {time.monotonic() - begun:.0f} s, {len(failed)} cells failed.",
-        *failed,
-        sep="\n",
-    )
+    took_s = time.monotonic() - begun
+    print(f"{number} students at once: {took_s:.0f} s, {len(failed)} cells failed.", *failed, sep="\n")
     return 1 if failed else 0
 
 
