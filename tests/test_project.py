@@ -48,19 +48,8 @@ MAY_IMPORT = {
     "checkpoints": {"torch", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
-    "checks": {
-        "torch",
-        "numpy",
-        "einops",
-        "jaxtyping",
-        "beartype",
-        "IPython",
-        "desk",
-        "machines",
-        "measure",
-        "models",
-    }
-    | {"einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
+    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "IPython", "desk", "machines", "measure"}
+    | {"models", "einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
     | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},

@@ -17,14 +17,9 @@ from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
 from tests import NOTEBOOKS, ROOT
+from tests.browser import notebook_of
 from tests.tools import outputs, seconds
 from tests.waiting import has_ended, wait_until
-
-
-def notebook_of(path: Path, *sources: str) -> Path:
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
 
 
 def compared(path: Path, session: pytest.Session) -> str:
@@ -45,7 +40,7 @@ def compared(path: Path, session: pytest.Session) -> str:
 def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path, request):
     """As `make test` compares them, and as `make outputs` has stored them."""
     sources = ["my_guess = 128  # the reader's own answer\nmy_guess", "object()", "3 * 5"]
-    path = notebook_of(tmp_path / "counting.ipynb", *sources)
+    path = notebook_of(tmp_path / "counting.ipynb", sources)
     assert outputs.store(path)
     stored = nbformat.read(path, as_version=4)
     assert [cell.source for cell in stored.cells] == sources
@@ -56,7 +51,7 @@ def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(t
 
 
 def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_was(tmp_path):
-    path = notebook_of(tmp_path / "counting.ipynb", "1 + 1")
+    path = notebook_of(tmp_path / "counting.ipynb", ["1 + 1"])
     assert [outputs.store(path), outputs.store(path)] == [True, False]
     path.write_text(path.read_text().replace("1 + 1", "1 / 0"))
     before = path.read_bytes()
