@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # or pytest, begun by `make seconds`, could not enforce its a
     from course_utils.checks.judging.verdict import Verdict
 
 TITLE = re.compile(
-    r"^### Your turn (?P<number>\d+) · (?P<title>.+)\n\n\*(?P<difficulty>easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
+    r"^### Your turn (?P<number>\d+) · (?P<title>.+)\n\n\*(?:easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
     re.MULTILINE,
 )
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -30,8 +30,6 @@ class Exercise:
     notebook: Path
     number: str
     title: str
-    difficulty: str
-    minutes: str
     imports: str
     stub: str
     check: str
@@ -107,7 +105,8 @@ def exercises_of(path: Path) -> list[Exercise]:
             stub, check, folded = cells[number + 1 : number + 4]
             solution = SOLUTION.fullmatch(folded.source.strip())
             assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
-            found.append(Exercise(path, *title.groups(), imports, stub.source, check.source, solution[1]))
+            parts = imports, stub.source, check.source, solution[1]
+            found.append(Exercise(path, *title.group("number", "title"), *parts))
     return found
 
 
