@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 import tomllib
-from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 PARTS = {  # by name: the longest it may take, and how it is called
     "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/test_gpu.py"]),
     "bench": (420, ["-m", "tests.tools.bench_gpu"]),

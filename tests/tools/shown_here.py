@@ -23,7 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import MagicMock
 
-ROOT = Path(__file__).parents[2]
+from tests import NOTEBOOKS, ROOT
+
 SLOW_S = 5.0
 LONGEST_S = 180  # of a notebook
 LEFT_OUT = "(a lab, left out)"
@@ -126,10 +127,9 @@ def one(path: Path) -> int:
 
 def main(names: list[str]) -> int:
     """All notebooks, or those that are named."""
-    paths = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    chosen = [path for path in paths if not names or path.stem in names or path.name in names]
+    chosen = [path for path in NOTEBOOKS if not names or path.stem in names or path.name in names]
     if not chosen:
-        print(f"No notebook {', '.join(names)}. There are: {', '.join(path.stem for path in paths)}.")
+        print(f"No notebook {', '.join(names)}. There are: {', '.join(path.stem for path in NOTEBOOKS)}.")
         return 2
     if len(chosen) == 1:
         return bool(one(chosen[0]))
