@@ -17,8 +17,7 @@ from course_utils.quantities import Number, rate_text
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
 # What a compiler most likely makes of "f32": its best rates are above fp32's peak.
 NVIDIAS_F32, AMDS_F32 = "tf32", "xf32"
-OPENXLA = {"bf16": "bf16", "fp8 E4M3": "fp8"}
-DEEPBENCH = {"fp32": "fp32", "fp16 (fp32 sums, tensor cores)": "fp16"}
+CALLED_HERE = {"bf16": "bf16", "fp8 E4M3": "fp8", "fp32": "fp32", "fp16 (fp32 sums, tensor cores)": "fp16"}
 UNEXPLAINED = (
     "and the table does not say what the compiler made of it: this GPU has neither tf32 nor xf32 units, and its fp32 units "
     "reach 157.3 TFLOP/s, not the 238.6 of the fastest"
@@ -77,7 +76,7 @@ def recording_of(taken: Taken, published: dict) -> Recording:
     set_apart: list[SetApart] = []
     for theirs, rows in published["products"].items():
         seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
-        ours = taken.f32 if theirs.startswith("f32 ") else (OPENXLA | DEEPBENCH)[theirs]
+        ours = taken.f32 if theirs.startswith("f32 ") else CALLED_HERE[theirs]
         if ours is None or (taken.gpu, ours) == ("MI300X", "fp8"):
             set_apart.append(SetApart(ours or "f32", NOT_THERE if ours else UNEXPLAINED, seconds))
             continue
