@@ -10,19 +10,14 @@ TARGET = ROOT / "notebooks" / "pictures" / "float_lab.png"
 
 
 def take() -> None:
-    """Run notebook 01 in a browser, bring the lab into a state worth seeing, and photograph it."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = browser.without_outputs(
-            ROOT / "notebooks" / "01_floats.ipynb", Path(folder) / "01_floats.ipynb"
-        )
-        with browser.opened(copy, width=1600, height=1200) as page:
-            browser.run_all(page, copy)
-            lab = page.locator(".course-lab")
-            lab.get_by_role("button", name="1e-8?", exact=True).click()
-            lab.locator(".course-meaning", has_text="1e-8").wait_for()
-            page.mouse.move(0, 0)
-            TARGET.parent.mkdir(exist_ok=True)
-            lab.screenshot(path=TARGET)
+    """Bring the lab into a state worth seeing in a browser, and photograph it."""
+    with tempfile.TemporaryDirectory() as folder, browser.opened_labs(Path(folder), "float") as page:
+        page.set_viewport_size({"width": 1600, "height": 1200})
+        lab = browser.lab_of(page, "float")
+        browser.press(lab, "1e-8?")
+        lab.locator(".course-meaning", has_text="1e-8").wait_for()
+        page.mouse.move(0, 0)
+        lab.screenshot(path=TARGET)
 
 
 if __name__ == "__main__":
