@@ -114,12 +114,13 @@ def short() -> nbformat.NotebookNode:
     """A notebook 4 of a result, a guess, a lab's picture and two turns, stored as the course stores its own."""
     new = nbformat.v4
     lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
+    result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
     cells = [
         new.new_markdown_cell("# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md)."),
         new.new_code_cell(
             "from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison"
         ),
-        new.new_code_cell("6 * 7", outputs=[new.new_output("execute_result", {"text/plain": "42"})]),
+        new.new_code_cell("6 * 7", outputs=[result]),
         new.new_code_cell("my_product = ..."),
         new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
@@ -133,8 +134,5 @@ def short() -> nbformat.NotebookNode:
         ]
     for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), 1):
         cell.execution_count = count
-        for output in cell.outputs:
-            if output.output_type == "execute_result":
-                output.execution_count = count
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return new.new_notebook(cells=cells, metadata={"kernelspec": kernel})
