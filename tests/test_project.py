@@ -29,6 +29,9 @@ CONSTRAINTS = [
 ]
 CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib", "ipywidgets", "nbval"}
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
 # Which part may import which, in the order of the course: within it, and from outside (the standard library is free
 # to all).
 MAY_IMPORT = {
@@ -157,8 +160,7 @@ def code_lines(path: Path) -> int:
 
 
 def test_the_readmes_table_of_modules_has_each_in_the_order_of_the_course_with_its_lines_of_code():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    said = re.findall(r"^\| \[`(\w+)`\]\(course_utils/[\w.]+\) \| .+ \| ([\d,]+) \|$", readme, re.MULTILINE)
+    said = re.findall(r"^\| \[`(\w+)`\]\(course_utils/[\w.]+\) \| .+ \| ([\d,]+) \|$", README, re.MULTILINE)
     counted = {name: sum(map(code_lines, modules(name))) for name in MAY_IMPORT}
     assert [name for name, _ in said] == list(counted)
     lines = {name: int(number.replace(",", "")) for name, number in said}
@@ -196,9 +198,8 @@ def test_conda_gets_the_same_environment_from_the_same_two_files():
     assert from_conda == [f"python {PYPROJECT['project']['requires-python']}", "pip"]
     assert from_pip == {"pip": ["--constraint constraints.txt", "--editable ."]}
     assert conda["channels"] == ["conda-forge"]
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "--constraint constraints.txt --editable '$(1)'" in makefile
-    assert "$(READY): pyproject.toml constraints.txt" in makefile
+    assert "--constraint constraints.txt --editable '$(1)'" in MAKEFILE
+    assert "$(READY): pyproject.toml constraints.txt" in MAKEFILE
 
 
 # What lies at the top, and what the README says of it.
@@ -214,10 +215,9 @@ def test_nothing_lies_at_the_top_that_no_tool_needs():
 
 
 def test_the_readme_has_a_row_for_each_notebook_and_begins_with_both_commands():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d) \| \[[^]]+\]\(notebooks/(.+?)\) \|", readme, re.MULTILINE)
+    rows = re.findall(r"^\| (\d) \| \[[^]]+\]\(notebooks/(.+?)\) \|", README, re.MULTILINE)
     assert rows == [(str(n), path.name) for n, path in enumerate(NOTEBOOKS, 1)]
-    assert {"make lab", "make test"} <= set(re.findall(r"^make \w+", readme, re.MULTILINE))
+    assert {"make lab", "make test"} <= set(re.findall(r"^make \w+", README, re.MULTILINE))
 
 
 def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks_ascii(tmp_path):
@@ -263,7 +263,7 @@ def bare(tmp_path):
 
 def test_make_alone_says_what_there_is(bare):
     said = make(bare).stdout
-    targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z]+):(?!=)", MAKEFILE, re.MULTILINE)
     assert {"lab", "test", "lint", "outputs", "bench", "clean"} <= set(targets)
     assert [target for target in targets if target != "help" and f"make {target} " not in said] == []
 
