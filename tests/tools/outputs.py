@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from course_utils.desk import copies
 from tests import ROOT
-from tests.notebooks import rewrite
+from tests.notebooks import WIDGET, rewrite
 
 
 def run(notebook: nbformat.NotebookNode) -> None:
@@ -29,8 +29,7 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata = nbformat.from_dict({"kernelspec": python, "language_info": {"name": "python"}})
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
-            widget = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
-            if widget:
+            if widget := output.get("data", {}).get(WIDGET):
                 widget["model_id"] = f"{cell.id}-{number}"  # the widget itself ended with its kernel
 
 

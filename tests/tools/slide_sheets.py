@@ -13,8 +13,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from course_utils.desk import copies
 from course_utils.room.slides.__main__ import FOLDER
-from tests import NOTEBOOKS
 from tests.browser import chromium
 
 SIZES = [(1280, 720), (1920, 1080)]
@@ -59,9 +59,7 @@ def main(folder: str, *names: str) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     with chromium() as browser, blank_page(browser) as page:
-        for path in NOTEBOOKS:
-            if names and path.name not in names:
-                continue
+        for path in copies.chosen(names):
             for size in SIZES:
                 images = list(shots(page, open_deck(page, FOLDER / f"{path.stem}.html", size)))
                 for number, sheet in enumerate(sheets(images), 1):
