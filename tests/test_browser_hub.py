@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from course_utils.desk import record
 from tests import NOTEBOOKS, ROOT
-from tests.browser import VIEWPORT, answer, answers, skip_without_browser
+from tests.browser import VIEWPORT, answer, answers, skip_without_browser, wait_for_its_kernel
 from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
 from tests.hub import running_hub, skip_without_hub
 from tests.waiting import wait_until
@@ -85,7 +85,8 @@ def open_notebook(page: Page) -> Page:
     lab.on("dialog", lambda dialog: dialog.accept())
     question = lab.locator("dialog.jp-Dialog")
     lab.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
-    lab.wait_for_selector(".jp-NotebookPanel [data-status=idle]")
+    lab.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+    wait_for_its_kernel(lab)
     return lab
 
 
@@ -107,6 +108,10 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
         homes = homes_of_all()
         mine = {name: homes / name / "my_notebooks" for name in STUDENTS}
+        for name in STUDENTS:
+            settings = homes / name / ".jupyter" / "jupyter_lab_config.json"
+            settings.parent.mkdir(parents=True)
+            settings.write_text('{"LabApp": {"expose_app_in_browser": true}}')  # so that a test can ask it
         contexts = {name: chromium.new_context(viewport=VIEWPORT) for name in STUDENTS}
         pages = {name: context.new_page() for name, context in contexts.items()}
         for name, page in pages.items():
