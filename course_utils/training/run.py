@@ -30,13 +30,7 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tens
     """Scale all gradients together by max_norm / norm where their norm is larger; the norm that they had."""
     if not max_norm > 0:
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    if not gradients:
-        return torch.zeros(())
-    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
-    for gradient in gradients:
-        gradient.mul_((max_norm / (norm + 1e-6)).clamp(max=1))
-    return norm
+    return nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
