@@ -1,6 +1,5 @@
 """Batches against the file they come from, steps against torch's own helpers, and a stopped run against one that was not."""
 
-import io
 import random
 import sys
 from dataclasses import replace
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_utils import training
+from course_utils import checkpoints, training
 from course_utils.training import long_run
 
 untimed = settings(deadline=None, max_examples=25)
@@ -209,24 +208,16 @@ def test_without_a_schedule_or_a_norm_the_optimizer_is_left_alone():
     assert gradients.norm() > 0.5  # which clipping would have shortened
 
 
-def through_a_file(state):
-    """As a reader that runs no code gives it back."""
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    return torch.load(file, weights_only=True)
-
-
 @pytest.mark.parametrize("stop", [0, 5])
 def test_a_run_that_stops_anywhere_goes_on_bit_for_bit_with_its_tokens_in_a_file(file, stop):
     whole = new_run(tokens=TOKENS)
     expected = list(whole.losses(8))
     first = new_run(tokens=TOKENS)
     losses = list(first.losses(stop))
-    state = through_a_file(first.state())
+    checkpoints.save(file.with_suffix(".ckpt"), first.state())
     list(first.losses(10))  # what the first does afterwards must not show in the state
     second = new_run(seed=7, tokens=training.open_tokens(file))
-    second.restore(state)
+    second.restore(checkpoints.load(file.with_suffix(".ckpt")))
     assert losses + list(second.losses(8)) == expected
     assert all(map(torch.equal, weights(second), weights(whole)))
 
