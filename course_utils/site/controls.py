@@ -75,7 +75,7 @@ def _parts(place: str, field: Field, now: Mapping[str, object]) -> str:
             return "".join(f'<div class="size" hidden>{one}</div>' for one in sizes)
         case fields.Several():
             ticks = "".join(
-                f'<label><input type="checkbox" value="{escape(one)}"{_checked(one in value)}> {escape(one)}</label>'
+                f'<label><input type="checkbox" value="{escape(one)}"{" checked" * (one in value)}> {escape(one)}</label>'
                 for one in field.options
             )
             return f'<div role="group" aria-label="{label}"><span>{label}</span>{ticks}</div>'
@@ -85,7 +85,7 @@ def _parts(place: str, field: Field, now: Mapping[str, object]) -> str:
             return f'{named}{_slider(place, 0, end, 1, at, field.slider_px)} data-options="{names}"><output></output>'
         case fields.Choice() if field.menu:
             options = "".join(
-                f"<option{_chosen(one == value)}>{escape(one)}</option>" for one in field.options
+                f"<option{' selected' * (one == value)}>{escape(one)}</option>" for one in field.options
             )
             return f'{named}<select id="{place}">{options}</select>'
         case fields.Choice():
@@ -98,7 +98,7 @@ def _parts(place: str, field: Field, now: Mapping[str, object]) -> str:
         case fields.Whole():
             return f"{named}{_slider(place, field.least, now['end'], field.step, value, field.width_px // 2)}><output></output>"
         case fields.Tick():
-            return f'<label><input type="checkbox"{_checked(value)}> {label}</label>'
+            return f'<label><input type="checkbox"{" checked" * value}> {label}</label>'
     raise TypeError(f"There is no control for a {type(field).__name__}.")
 
 
@@ -116,11 +116,3 @@ def _slider(place: str, least: object, most: object, step: object, value: object
         f'<input id="{place}" type="range" style="width: {width_px}px" min="{least}" max="{most}" step="{step}" '
         f'value="{value}"'
     )
-
-
-def _checked(yes: object) -> str:
-    return " checked" if yes else ""
-
-
-def _chosen(yes: object) -> str:
-    return " selected" if yes else ""
