@@ -156,9 +156,8 @@ def test_each_data_sheet_is_found_by_what_torch_calls_its_card_and_by_its_memory
     for maker in ("NVIDIA ", "Tesla ", "AMD Instinct ", "NVIDIA GeForce ", ""):
         assert sheet_of_card(maker + called, memory_bytes).name == name
         assert sheet_of_card(maker + called, int(1.06 * memory_bytes)).name == name  # as torch counts it
-        assert (
-            sheet_of_card(maker + called, int(1.2 * memory_bytes)) is None
-        )  # the RTX 3080 comes in two sizes
+        # The RTX 3080 comes in two sizes.
+        assert sheet_of_card(maker + called, int(1.2 * memory_bytes)) is None
     found = [sheet_of_card(called, sheet.bytes) for sheet in MACHINES.values()]
     assert {sheet.name for sheet in found if sheet} == {name}
 

@@ -123,9 +123,8 @@ def record(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(workloads, "CPU", TINY)
     monkeypatch.setattr(at_hand, "device", lambda: "cpu")
     monkeypatch.setattr(measure, "time_call", as_many_seconds_as_flops)
-    monkeypatch.setattr(
-        recorder, "gc", types.SimpleNamespace(collect=lambda: None)
-    )  # slow among so many modules
+    # Slow among so many modules.
+    monkeypatch.setattr(recorder, "gc", types.SimpleNamespace(collect=lambda: None))
     return run
 
 

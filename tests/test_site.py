@@ -19,9 +19,8 @@ from tests.site import ALIVE, bring_or_skip, recorded_for, said
 from tests.small_lab import Small, draw
 from tests.test_labs_contract import states
 
-STATES = int(
-    os.environ.get("PAGE_STATES", "12")
-)  # of each lab, beside its presets; `make samepages` draws 300
+# Of each lab, beside its presets; `make samepages` draws 300.
+STATES = int(os.environ.get("PAGE_STATES", "12"))
 RECORDED = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 # What a page can do beyond its views.
 DONE = [

@@ -21,9 +21,8 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     settings, news = server.web_app.settings, []
     try:
         (mine / copies.TAKEN).mkdir(parents=True, exist_ok=True)
-        lock = settings["course_lock"] = (mine / copies.TAKEN / LOCK).open(
-            "w+"
-        )  # as long as the server lives
+        # Open as long as the server lives.
+        lock = settings["course_lock"] = (mine / copies.TAKEN / LOCK).open("w+")
         news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock))
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH)  # at once, unless another is just bringing them up to date

@@ -24,9 +24,8 @@ from course_utils import models
 from course_utils.measure import Step
 from course_utils.measure.results import OnStep
 
-torch.optim.SGD(
-    [torch.zeros(1)]
-)  # imports torch's compiler: once here, and not in every process that is forked
+# Imports torch's compiler: once here, and not in every process that is forked.
+torch.optim.SGD([torch.zeros(1)])
 
 WIDTHS, STEPS, BATCH = (64, 128, 64), 3, 8
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"  # the interface's name
