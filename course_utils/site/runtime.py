@@ -59,18 +59,11 @@ def modules(found: Mapping[str, Recorded | None]) -> bytes:
     run = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
     package = ROOT / "course_utils"
     paths = {*map(Path, run.stdout.splitlines()), *package.rglob("*.toml"), *package.rglob("*.json")}
+    entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
+    entries |= {f"{RECORDED}/{name}.pickle": pickle.dumps(known) for name, known in found.items() if known}
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(paths):
-            archive.writestr(_entry(path.relative_to(ROOT).as_posix()), path.read_bytes())
-        for name, known in found.items():
-            if known:
-                archive.writestr(_entry(f"{RECORDED}/{name}.pickle"), pickle.dumps(known))
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in entries.items():
+            # Without a time, so that the same course gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    """Without a time, so that the same course gives the same bytes."""
-    entry = zipfile.ZipInfo(name)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    return entry
