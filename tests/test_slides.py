@@ -1,10 +1,10 @@
 """The decks: what is chosen from a notebook, and that a deck needs nothing but itself."""
 
 import re
-from html.parser import HTMLParser
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 from course_utils.room.slides import __main__, formulas
 from course_utils.room.slides.choice import is_preparation, is_shown, pieces
@@ -14,32 +14,20 @@ from tests import NOTEBOOKS
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}
 
 
-class Read(HTMLParser):
+class Read:
     """A notebook's deck: what it would load, where its links lead, its pictures' words and its text outside code."""
 
     def __init__(self, path):
-        super().__init__()
         self.cells, self.html = nbformat.read(path, as_version=4).cells, deck(path)
-        self.loads, self.links, self.pictures, self.text, self.inside = [], [], [], "", []
-        self.feed(self.html)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if tag == "a":
-            self.links.append(attrs["href"])
-        else:
-            self.loads += [attrs[name] for name in LOADING & set(attrs)]
-        if tag == "img":
-            self.pictures.append(attrs["alt"])
-        if tag in ("pre", "code", "script", "style"):
-            self.inside.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in self.inside:
-            self.inside.remove(tag)
-
-    def handle_data(self, data):
-        self.text += "" if self.inside else data
+        page = BeautifulSoup(self.html, "html.parser")
+        self.links = [tag["href"] for tag in page("a")]
+        self.pictures = [tag["alt"] for tag in page("img")]
+        self.loads = [
+            tag[name] for tag in page(True) if tag.name != "a" for name in LOADING & tag.attrs.keys()
+        ]
+        for tag in page(["pre", "code", "script", "style"]):
+            tag.decompose()
+        self.text = page.get_text()
 
 
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
