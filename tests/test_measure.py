@@ -11,7 +11,7 @@ import time
 import types
 import unittest.mock
 from collections import namedtuple
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import psutil
@@ -196,11 +196,7 @@ def profiled(fn):
         fn()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
-    held = peak = 0
-    for change in changes:
-        held += change
-        peak = max(peak, held)
-    return sum(change for change in changes if change > 0), peak
+    return sum(change for change in changes if change > 0), max(accumulate(changes, initial=0))
 
 
 @settings(deadline=None, max_examples=10)
@@ -245,12 +241,13 @@ def test_free_bytes_are_some_and_no_more_than_there_are():
     assert 0 < measure.free_bytes() <= measure.memory_bytes()[0] <= psutil.virtual_memory().total
 
 
-def grant(monkeypatch, folder, own: str, groups: dict[str, str]) -> None:
-    """This process is in these control groups, and each file of them says that."""
+def grant(monkeypatch, folder, own: str, groups: dict[str, tuple[str, str, str]], names=cgroups.V2) -> None:
+    """This process is in these control groups; of each its limit, what is used of it, and its statistics."""
     (folder / "own").write_text(own)
-    for name, contents in groups.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(contents)
+    for group, texts in groups.items():
+        (folder / group).mkdir(parents=True, exist_ok=True)
+        for name, text in zip((*names[:2], "memory.stat"), texts, strict=True):
+            (folder / group / name).write_text(text)
     monkeypatch.setattr(cgroups, "OWN", folder / "own")
     monkeypatch.setattr(cgroups, "MOUNTED", folder)
 
@@ -258,46 +255,25 @@ def grant(monkeypatch, folder, own: str, groups: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("own", "group", "names"),
     [
-        ("0::/\n", "memory.", cgroups.V2),  # a container
-        (
-            "0::/system.slice/a.service\n",
-            "system.slice/a.service/memory.",
-            cgroups.V2,
-        ),  # a service with a limit
-        ("0::/a/b/c\n", "a/memory.", cgroups.V2),  # a limit further up
-        (
-            "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n",
-            "memory/memory.",
-            cgroups.V1,
-        ),  # an older container
-        ("9:pids:/\n4:hugetlb,memory:/a:b\n", "memory/a:b/memory.", cgroups.V1),
+        ("0::/\n", ".", cgroups.V2),  # a container
+        ("0::/system.slice/a.service\n", "system.slice/a.service", cgroups.V2),  # a service with a limit
+        ("0::/a/b/c\n", "a", cgroups.V2),  # a limit further up
+        ("4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n", "memory", cgroups.V1),  # an older container
+        ("9:pids:/\n4:hugetlb,memory:/a:b\n", "memory/a:b", cgroups.V1),
     ],
 )
 def test_free_bytes_are_those_of_the_containers_limit_not_of_the_machine(
     monkeypatch, tmp_path, own, group, names
 ):
-    limit, used, cache = names
-    stat = f"anon 5\n{cache} {200 * 2**10}\nactive_file 7\n"
-    files = {limit: f"{2**20}\n", used: f"{700 * 2**10}\n", "memory.stat": stat}
-    grant(
-        monkeypatch,
-        tmp_path,
-        own,
-        {group.removesuffix("memory.") + name: text for name, text in files.items()},
-    )
+    stat = f"anon 5\n{names[2]} {200 * 2**10}\nactive_file 7\n"
+    grant(monkeypatch, tmp_path, own, {group: (f"{2**20}\n", f"{700 * 2**10}\n", stat)}, names)
     assert measure.memory_bytes() == (2**20, 2**20 - 500 * 2**10)
     assert measure.free_bytes() == 2**20 - 500 * 2**10
 
 
 def test_the_narrowest_of_several_limits_counts_and_a_group_without_one_does_not(monkeypatch, tmp_path):
-    files = {}
-    for folder, limit, used in (("", "max", 9), ("a/", "1000", 900), ("a/b/", "2000", 50)):
-        files |= {
-            f"{folder}memory.max": limit,
-            f"{folder}memory.current": f"{used}",
-            f"{folder}memory.stat": "",
-        }
-    grant(monkeypatch, tmp_path, "0::/a/b\n", files)
+    groups = {".": ("max", "9", ""), "a": ("1000", "900", ""), "a/b": ("2000", "50", "")}
+    grant(monkeypatch, tmp_path, "0::/a/b\n", groups)
     assert measure.memory_bytes() == (1000, 100)
     (tmp_path / "a/memory.current").write_text("1001")  # for a moment, until something is stopped for it
     assert measure.memory_bytes() == (1000, 0)
