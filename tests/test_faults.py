@@ -51,10 +51,6 @@ def assert_good(state, step):
         assert tensor.eq(number).all()
 
 
-def temporary_files(folder):
-    return [path.name for path in folder.iterdir() if path.suffix == ".tmp"]
-
-
 # Kills.
 
 
@@ -109,7 +105,7 @@ def test_what_a_killed_saver_had_saved_is_there_and_whole(nursery, tmp_path, wor
             continue
         assert state["step"] in (last, last + 1)  # killed before it could say so
         last = state["step"]
-        assert len(temporary_files(tmp_path)) <= 1  # and the next save removes it
+        assert len([*tmp_path.glob("*.tmp")]) <= 1  # and the next save removes it
     assert last > 0
     print(f"\n{work}: {KILLS_OF_SAVERS} kills, while {dict(phases)}.")
 

@@ -1,6 +1,5 @@
 """A state in shards, over real processes: saved by some, loaded by another number, and none of them left behind."""
 
-import os
 import pickle
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from course_utils import checkpoints, measure, models
 from course_utils.training import sharded
 from course_utils.workers import process
 from tests import ROOT
+from tests.test_checkpoints import Payload
 from tests.waiting import has_ended, wait_until
 
 P, TENSORS = 64 * 128 + 128 * 64, 2
@@ -92,14 +92,6 @@ def test_the_command_torchrun_saves_the_same(reports, tmp_path, monkeypatch):
     torchrun([*options, str(script), str(tmp_path / "state")])
     digests = [(tmp_path / f"state{rank}").read_text() for rank in range(2)]
     assert digests == [reports["saved by 2"][0]["digest"]] * 2
-
-
-class Payload:
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
 
 
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
