@@ -113,30 +113,15 @@ def test_a_product_in_its_own_process_is_timed_like_any_other_whatever_its_libra
     assert set(psutil.Process().children()) == before
 
 
-@pytest.fixture
-def long_product():
-    """The steps of a product that goes on and on, and the process that it runs in."""
+def test_whoever_drops_a_products_steps_kills_its_process():
     before = set(psutil.Process().children())
     steps = steps_in_process(4096, "fp32", at_most_s=600)
     next(steps)
     (child,) = set(psutil.Process().children()) - before
-    yield steps, child
-    steps.close()
-
-
-def test_whoever_drops_a_products_steps_kills_its_process(long_product):
-    steps, child = long_product
     # For a moment of its start the system says nothing of a process.
     assert "course_utils.workers.products.timing_steps" in wait_until(child.cmdline, "it says what it runs")
     steps.close()
     assert not child.is_running()
-
-
-def test_a_process_that_dies_is_not_waited_for(long_product):
-    steps, child = long_product
-    child.kill()
-    with pytest.raises(RuntimeError, match=r"The process ended early\. Its status is -9\."):
-        timing_of(steps)
 
 
 def test_the_processs_refusal_comes_out_as_it_would_here():

@@ -121,7 +121,7 @@ def wait_until_gone(pids: set[int]) -> None:
 
 def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     heard: list[measure.Step] = []
-    with pytest.raises(RuntimeError, match=r"ended early\. Its status is -9"):
+    with pytest.raises(RuntimeError, match=r"^The process ended early\. Its status is -9\.$"):
         heard.extend(process.steps_of("tests.talking.orphaned", {}, at_most_s=60))
     (child,) = (step.numbers["child"] for step in heard if step.numbers)
     wait_until_gone({child})
