@@ -8,7 +8,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import unittest.mock
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
@@ -17,6 +16,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import nbformat
 import numpy as np
@@ -42,9 +42,11 @@ ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
 
 
 @pytest.fixture
-def desk(tmp_path):
-    """A course of one notebook, and a reader's copy of it."""
+def desk(tmp_path, monkeypatch):
+    """A course of one notebook, and a reader's copy of it, in the place of the real ones."""
     course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    monkeypatch.setattr(copies, "COURSE", course)
+    monkeypatch.setattr(copies, "MINE", mine)
     course.mkdir()
     nbformat.write(notebooks.short(), course / FLOPS)
     assert list(copies.bring_up_to_date(course, mine)) == []
@@ -141,11 +143,8 @@ def lines(by: str, did: list[str]) -> list[str]:
 def test_in_a_cell_that_both_changed_both_changes_are_made_unless_they_touch_the_same_lines(
     course_did, reader_did
 ):
-    base, course, own = (
-        lines("nobody", ["keep"] * 5),
-        lines("course", course_did),
-        lines("reader", reader_did),
-    )
+    base = lines("nobody", ["keep"] * 5)
+    course, own = lines("course", course_did), lines("reader", reader_did)
     first, second, third = ({"cells": [cell("c0", "\n".join(text))]} for text in (base, course, own))
     both, conflicts = merged(first, second, third)
     text = source(both["cells"][0]).split("\n")
@@ -408,11 +407,8 @@ sys.stdin.read()
 """
 
 
-def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(
-    desk, monkeypatch
-):
+def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(desk):
     course, mine = desk
-    monkeypatch.setattr(copies, "COURSE", course)
     first = started(mine.parent)
     assert first.said == []
     edit(course / FLOPS, "6 * 7", "7 * 6")
@@ -424,9 +420,8 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
-def test_a_server_that_was_killed_is_not_open_any_more(desk, monkeypatch):
+def test_a_server_that_was_killed_is_not_open_any_more(desk):
     course, mine = desk
-    monkeypatch.setattr(copies, "COURSE", course)
     command = [sys.executable, "-c", HELD, str(mine.parent)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"ready\n"
@@ -438,11 +433,8 @@ def test_a_server_that_was_killed_is_not_open_any_more(desk, monkeypatch):
 
 def test_on_a_file_system_without_locks_copies_follow_the_course_too(desk, monkeypatch):
     course, mine = desk
-    monkeypatch.setattr(copies, "COURSE", course)
     edit(course / FLOPS, "6 * 7", "7 * 6")
-    monkeypatch.setattr(
-        extension.fcntl, "flock", unittest.mock.Mock(side_effect=OSError(errno.ENOLCK, "no locks"))
-    )
+    monkeypatch.setattr(extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
@@ -486,11 +478,8 @@ def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
     edit(course / FLOPS, "6 * 7", "7 * 6")
     before = (mine / FLOPS).read_bytes()
 
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         (said,) = copies.bring_up_to_date(course, mine)
     assert "No space left on device" in said
     assert (mine / FLOPS).read_bytes() == before
@@ -547,10 +536,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )
-def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
-    desk, monkeypatch, capsys, name, number, told
-):
-    monkeypatch.setattr(copies, "MINE", desk[1])
+def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(desk, capsys, name, number, told):
     before = (desk[1] / FLOPS).read_bytes()
     assert commands.main("anew", name, number) == 2
     said = capsys.readouterr().err
@@ -564,8 +550,7 @@ def test_make_anew_hands_on_what_was_typed_by_way_of_the_environment():
     assert said.strip().endswith('-m course_utils.desk.commands anew "$NB" "$EXERCISE"')
 
 
-def test_make_results_brings_them_and_names_what_there_is(desk, monkeypatch, capsys):
-    monkeypatch.setattr(copies, "MINE", desk[1])
+def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
     assert commands.main("results", "4") == 0
     assert "04_flops shows the course's results" in capsys.readouterr().out
     assert shown(desk[1] / FLOPS) == ["42", "A lab."]
