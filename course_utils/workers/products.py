@@ -3,7 +3,6 @@
 A product that runs can't be interrupted, so where it may take long, it has a process of its own.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 
@@ -115,7 +114,7 @@ def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch
 
 
 def _leaves(tree: Tree | list) -> set[int]:
-    return {tree} if isinstance(tree, int) else set(itertools.chain(*map(_leaves, tree)))
+    return {tree} if isinstance(tree, int) else set().union(*map(_leaves, tree))
 
 
 def timing_steps(
