@@ -248,13 +248,11 @@ def test_a_field_that_is_wrong_is_named_with_what_is_allowed(where):
     assert problem(changed(DATA[CORE], path, value)).startswith(sentence)
 
 
-@pytest.mark.parametrize("kind", [Recording, machines.Machine, Workload])
-def test_a_field_may_be_missing_or_nothing_only_if_it_has_a_default(kind):
-    whole = {
-        Recording: DATA[CORE],
-        machines.Machine: DATA[CORE]["machine"],
-        Workload: DATA[CORE]["workloads"][0],
-    }[kind]
+WHOLE = {Recording: DATA[CORE], machines.Machine: DATA[CORE]["machine"], Workload: DATA[CORE]["workloads"][0]}
+
+
+@pytest.mark.parametrize(("kind", "whole"), WHOLE.items())
+def test_a_field_may_be_missing_or_nothing_only_if_it_has_a_default(kind, whole):
     for one in fields(kind):
         name, default = schema.name_of(one), schema.default_of(one)
         without = {key: value for key, value in whole.items() if key != name}
@@ -277,14 +275,8 @@ def places(data, path=()):
 
 SMALL = DATA[CORE] | {"products": {"fp32": [[1, 2, 3, 1e-6], [4, 5, 6, 2e-6]]}}
 SMALL |= {name: DATA[CORE][name][:1] for name in ("workloads", "repeats")}
-PLAIN = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.integers(2**1024, 2**1030)
-)
+HUGE = st.integers(2**1024, 2**1030)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | HUGE
 JUNK = st.recursive(
     PLAIN,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
