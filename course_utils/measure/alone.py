@@ -5,13 +5,13 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
-from course_utils.measure.results import Step
+from course_utils.measure.results import Step, Steps
 from course_utils.quantities import Number
 
 _WAITING = "Waiting: another process is measuring on this device, and two would time each other."
@@ -34,7 +34,7 @@ def lock_file(device: str) -> Iterator[int | None]:
             os.close(descriptor)
 
 
-def wait_for(lock: int | None, begun: Number, deadline: Number) -> Generator[Step, None, bool]:
+def wait_for(lock: int | None, begun: Number, deadline: Number) -> Steps[bool]:
     """Until the lock is ours, or time is up; whether it is ours."""
     while lock is not None:
         try:

@@ -10,14 +10,14 @@ import math
 import resource
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psutil
 import torch
 
-from course_utils.measure.results import Step, Timing
+from course_utils.measure.results import Step, Steps, Timing
 from course_utils.quantities import Number, seconds_text
 
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
@@ -27,9 +27,7 @@ SLICE_S = 0.05  # the system counts its cores' work in hundredths of a second
 OTHERS = 0.1  # share of the machine's cores from which on other work counts as a disturbance
 
 
-def samples(
-    fn: Callable[[], object], device: str, begun: Number, deadline: Number
-) -> Generator[Step, None, Timing]:
+def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
     """From `begun` until they agree, or until the deadline."""
     on_a_cpu = torch.device(device).type == "cpu"
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize

@@ -5,11 +5,11 @@ Its clock moves with its power and temperature, up and down, so that the median 
 
 import statistics
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 import torch
 
-from course_utils.measure.results import Step, Timing
+from course_utils.measure.results import Step, Steps, Timing
 from course_utils.quantities import Number, seconds_text
 
 AGREEMENT = 0.01  # between the medians of the first and the second half
@@ -18,9 +18,7 @@ L2_FALLBACK_BYTES = 128 * 2**20
 SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the calls that follow get into its queue
 
 
-def samples(
-    fn: Callable[[], object], device: str, begun: Number, deadline: Number
-) -> Generator[Step, None, Timing]:
+def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
     """An event before and after each call, the second-level cache emptied in between, the median of all."""
     cache = getattr(torch.cuda.get_device_properties(device), "L2_cache_size", L2_FALLBACK_BYTES)
     sweeper = torch.empty(max(2 * cache, SWEEP_BYTES), dtype=torch.uint8, device=device)

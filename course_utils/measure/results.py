@@ -18,10 +18,11 @@ class Step:
 
 
 Result = TypeVar("Result")
+Steps = Generator[Step, None, Result]  # such as Steps[Timing]: they end in one
 OnStep = Callable[[Step], None]
 
 
-def result_of(steps: Generator[Step, None, Result], on_step: OnStep = lambda step: None) -> Result:
+def result_of(steps: Steps[Result], on_step: OnStep = lambda step: None) -> Result:
     """What the generator returns in the end, when on_step has been called with each of its steps."""
     while True:
         try:

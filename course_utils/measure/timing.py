@@ -1,7 +1,7 @@
 """How long a call takes, on a machine that is never quite quiet."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ import torch
 from course_utils.measure import on_cpu, on_gpu
 from course_utils.measure.alone import lock_file, wait_for
 from course_utils.measure.on_cpu import cpu_threads
-from course_utils.measure.results import Step, Timing, result_of
+from course_utils.measure.results import Steps, Timing, result_of
 from course_utils.quantities import Number
 
 
@@ -23,9 +23,7 @@ def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Numbe
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 
 
-def timing_steps(
-    fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0
-) -> Generator[Step, None, Timing]:
+def timing_steps(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Steps[Timing]:
     """time_call, one sample after another: between two steps it can be shown, or dropped."""
     if not at_most_s > 0:
         raise ValueError(f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}.")

@@ -16,13 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TextIO
 
 from course_utils.measure import Step, memory_ran_out, results
-from course_utils.measure.results import OnStep
+from course_utils.measure.results import OnStep, Steps
 from course_utils.quantities import Number
 
 Work = Callable[..., object] | str
@@ -36,7 +36,7 @@ def steps_of(
     begun: Callable[[subprocess.Popen], None] = lambda process: None,
     at_most_s: Number = math.inf,
     slow_disk_s: Number = 0.0,
-) -> Generator[Step, None, object]:
+) -> Steps[object]:
     """work(**order) in a process of its own: its steps as they come, and in the end what it returns.
 
     `work` is a function of some module, or its name with the module's, if that is not to be imported here. It is a
@@ -80,7 +80,7 @@ def _message(line: str | bytes) -> object:
     return pickle.loads(base64.b64decode(line))
 
 
-def _steps_from(child: subprocess.Popen, errors: TextIO) -> Generator[Step, None, object]:
+def _steps_from(child: subprocess.Popen, errors: TextIO) -> Steps[object]:
     yield (latest := Step(0, "Starting a process of its own, which can be killed."))
     unfinished = b""
     with selectors.DefaultSelector() as pipe:

@@ -4,13 +4,14 @@ A product that runs can't be interrupted, so where it may take long, it has a pr
 """
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from course_utils import einsums, measure
 from course_utils.einsums import Einsum, Tree
 from course_utils.measure import Step, Timing, private
+from course_utils.measure.results import Steps
 from course_utils.quantities import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
@@ -119,7 +120,7 @@ def _leaves(tree: Tree | list) -> set[int]:
 
 def timing_steps(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
-) -> Generator[Step, None, Timing]:
+) -> Steps[Timing]:
     """The product's time, step by step: here, or in a process of its own by `process.steps_of`."""
     yield _FIRST_CALL
     call = matmul_call(b, d, k, dtype, device)
@@ -134,7 +135,7 @@ def einsum_timing_steps(
     *,
     device: str = "cpu",
     at_most_s: Number = 2.0,
-) -> Generator[Step, None, Timing]:
+) -> Steps[Timing]:
     """The einsum's time, in the same ways."""
     yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
