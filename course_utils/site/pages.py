@@ -59,12 +59,8 @@ def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
         html = "\n".join(_output(cell.source, data, found) for data in shown)
         guessed = {name for name in guesses if re.search(rf"\b{name}\b", cell.source)}
         parts.append(f"<details><summary>The answer</summary>{html}</details>" if guessed and html else html)
-        stubs = (
-            node
-            for node in ast.parse(cell.source).body
-            if isinstance(node, ast.Assign) and choice.is_stub(node)
-        )
-        guesses |= {node.targets[0].id for node in stubs}
+        stubs = filter(choice.is_stub, ast.parse(cell.source).body)
+        guesses |= {node.targets[0].id for node in stubs if isinstance(node, ast.Assign)}
     title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
     script = (
         '<script type="module" src="lab.js"></script>' if any("data-lab=" in part for part in parts) else ""

@@ -48,9 +48,8 @@ def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> boo
 
 def is_preparation(source: str) -> bool:
     """Nothing but imports and places for the reader's answers."""
-    return all(
-        isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in ast.parse(source).body
-    )
+    body = ast.parse(source).body
+    return all(isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in body)
 
 
 def is_guess(source: str, below: Sequence[NotebookNode]) -> bool:
