@@ -357,18 +357,6 @@ def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk
     assert "not copied from here" in next(copies.bring_up_to_date(course, mine))
 
 
-def test_a_copy_as_it_was_taken_follows_the_course_but_not_while_a_jupyterlab_is_open_over_it(desk):
-    course, mine = desk
-    before = (mine / FLOPS).read_bytes()
-    edit(course / FLOPS, "6 * 7", "7 * 6")
-    (said,) = copies.bring_up_to_date(course, mine, in_use=True)
-    assert "when no JupyterLab is open" in said
-    assert (mine / FLOPS).read_bytes() == before
-    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
-    assert sources(mine / FLOPS) == sources(course / FLOPS)
-    assert not (mine / "earlier").exists()  # nothing of the reader's was in it
-
-
 def test_every_file_that_a_notebook_links_to_lies_beside_the_readers_copy_too(tmp_path):
     mine = tmp_path / "my_notebooks"
     assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
@@ -409,15 +397,18 @@ sys.stdin.read()
 
 def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(desk):
     course, mine = desk
-    first = started(mine.parent)
+    first, before = started(mine.parent), (mine / FLOPS).read_bytes()
     assert first.said == []
     edit(course / FLOPS, "6 * 7", "7 * 6")
     second = started(mine.parent)  # which holds it, too, once the first has ended
     assert "when no JupyterLab is open" in second.said[0]
     first.web_app.settings["course_lock"].close()
     assert "when no JupyterLab is open" in started(mine.parent).said[0]
+    assert (mine / FLOPS).read_bytes() == before
     second.web_app.settings["course_lock"].close()
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert not (mine / "earlier").exists()  # nothing of the reader's was in it
 
 
 def test_a_server_that_was_killed_is_not_open_any_more(desk):
