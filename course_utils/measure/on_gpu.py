@@ -14,14 +14,13 @@ from course_utils.quantities import Number, seconds_text
 
 AGREEMENT = 0.01  # between the medians of the first and the second half
 QUIET_S = 0.15  # at least: a clock takes a while to rise
-L2_FALLBACK_BYTES = 128 * 2**20
 SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the calls that follow get into its queue
 
 
 def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
     """An event before and after each call, the second-level cache emptied in between, the median of all."""
-    cache = getattr(torch.cuda.get_device_properties(device), "L2_cache_size", L2_FALLBACK_BYTES)
-    sweeper = torch.empty(max(2 * cache, SWEEP_BYTES), dtype=torch.uint8, device=device)
+    cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+    sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
     if time.perf_counter() < deadline:
         (latest,) = _event_times(fn, sweeper, 1)

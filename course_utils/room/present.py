@@ -56,8 +56,8 @@ def present(chosen: Path, options: list[str]) -> None:
         configure(own)
         from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
 
-        if hasattr(signal, "SIGHUP"):  # a terminal that is closed; the folder has to go then, too
-            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        # A terminal that is closed; the folder has to go then, too.
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
         served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
