@@ -48,11 +48,6 @@ class Nursery:
         print(json.dumps(order), file=self.process.stdin, flush=True)
         return Life(**json.loads(self.process.stdout.readline()))
 
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
 
 # In the forked process.
 

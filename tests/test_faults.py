@@ -28,8 +28,8 @@ MOST_S = 0.010  # after its last word: about as long as a save or two steps take
 @pytest.fixture(scope="module")
 def nursery():
     nursery = crashes.Nursery()
-    yield nursery
-    nursery.end()
+    with nursery.process:
+        yield nursery
 
 
 @pytest.fixture(scope="module")
