@@ -100,7 +100,7 @@ def test_each_part_of_a_mix_is_in_the_format_that_its_name_says(mix):
     assert {p.dtype for p in training.model.parameters()} == {DTYPES[model]}
     assert {p.grad.dtype for p in training.model.parameters()} == {DTYPES[model]}
     moments = {s.dtype for state in training.optimizer.state.values() for s in state.values() if s.ndim}
-    assert moments == {p.dtype for p in training.optimizer.state} == {DTYPES[kept]}
+    assert moments == {p.dtype for p in training.kept} == {DTYPES[kept]}
 
 
 # Who follows fp32.
@@ -141,9 +141,9 @@ def test_bf16_alone_stalls_since_its_late_updates_are_below_half_a_step():
         training = Training(mix)
         for _ in range(STEPS - 1):
             training.step()
-        before = torch.cat([w.detach().clone().flatten() for w in training.optimizer.state])
+        before = torch.cat([w.detach().clone().flatten() for w in training.kept])
         training.step()
-        after = torch.cat([w.detach().flatten() for w in training.optimizer.state])
+        after = torch.cat([w.detach().flatten() for w in training.kept])
         still[mix] = (before == after).float().mean().item()
     assert still["bf16 alone"] > 0.7
     assert still["bf16 + fp32 master"] < 0.05

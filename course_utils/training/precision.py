@@ -11,7 +11,7 @@ between them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from course_utils import floats
 from course_utils.measure import DTYPES, cpu_threads
-from course_utils.models import MLP, WithMaster
+from course_utils.models import MLP
 from course_utils.predict import rounding
 from course_utils.quantities import Comparison, Ledger, Number
 from course_utils.training import generator_for
@@ -94,10 +94,10 @@ class Training:
         self.model = MLP(WIDTHS, nonlinearity="gelu", dtype=DTYPES[self.mix.model], generator=draw)
         self.working = list(self.model.parameters())
         # A master begins as the model does: rounded, as a copy of weights that were loaded would be.
-        optimizer = partial(torch.optim.Adam, lr=LEARNING_RATE)
+        self.kept = self.working
         if self.mix.optimizer != self.mix.model:
-            optimizer = partial(WithMaster, make_optimizer=optimizer, keep_gradients=False)
-        self.optimizer = optimizer(self.working)
+            self.kept = [p.detach().to(DTYPES[self.mix.optimizer]) for p in self.working]
+        self.optimizer = torch.optim.Adam(self.kept, LEARNING_RATE)
         self.scaler = torch.amp.GradScaler(
             "cpu",
             float(rounding.checked_scale(scale)),
@@ -119,11 +119,16 @@ class Training:
         """Backward, all micro-batches' gradients together, and the optimizer's step."""
         with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
             loss, scale = self.backward(), self.scaler.get_scale() * self.scale
+            for kept, working in zip(self.kept, self.working, strict=True):
+                kept.grad = working.grad.to(kept.dtype)
             self.scaler.unscale_(self.optimizer)
-            for p in self.working:
-                p.grad *= MICRO_BATCHES / self.scale
+            for kept in self.kept:
+                kept.grad *= MICRO_BATCHES / self.scale
             self.scaler.step(self.optimizer)
             self.scaler.update()
+            with torch.no_grad():
+                for kept, working in zip(self.kept, self.working, strict=True):
+                    working.copy_(kept)
         skipped = self.scaler.get_scale() < scale if self.mix.scaled else False
         return Trained(loss.item(), scale, skipped)
 
