@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from course_utils.labs.crash.asked import PARTS, PRESETS, Life, Plan, Story
 from course_utils.measure import Step
 from course_utils.training import long_run
 from course_utils.workers import process
-from tests import ROOT
+from tests.kernels import kernel_in, printed
 from tests.labs import lines, run, steps_here
 from tests.waiting import has_ended, wait_until
 from tests.words import assert_all_can_be_read, words
@@ -126,7 +125,7 @@ def test_a_run_that_is_killed_while_it_saves_goes_on_exactly_from_the_save_befor
     assert not shop.folder.parent.exists()
 
 
-KERNEL = """
+CELL = """
 from course_utils.labs.crash import jobs
 from course_utils.labs.crash.asked import Life, Plan, Story
 jobs.uninterrupted = lambda: Story(120, (Life(),))
@@ -134,16 +133,19 @@ shop = jobs.Workshop()
 steps = shop.train(Plan(), None)
 while not shop.processes:
     next(steps)
-print(shop.processes[0].pid, shop.folder.parent, shop.folder.parent.exists(), flush=True)
+print(shop.processes[0].pid, shop.folder.parent, shop.folder.parent.exists())
 """
 
 
-def test_the_process_ends_with_its_kernel_which_takes_the_folder_along():
-    kernel = subprocess.run([sys.executable, "-c", KERNEL], stdout=-1, text=True, cwd=ROOT, check=True)
-    pid, folder, there = kernel.stdout.split()
-    assert there == "True"
-    wait_until(partial(has_ended, int(pid)), "the process has ended")
-    assert not Path(folder).exists()
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_process_ends_with_its_kernel_which_takes_the_folder_along_when_it_is_restarted(killed, tmp_path):
+    with kernel_in(tmp_path) as (manager, client):
+        printed(client, f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}")
+        pid, folder, there = printed(client, CELL).split()
+        assert there == "True"
+        manager.restart_kernel(now=killed)
+        wait_until(partial(has_ended, int(pid)), "the process has ended")
+        assert Path(folder).exists() == killed  # who is killed can tidy up nothing
 
 
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():

@@ -4,7 +4,6 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -12,12 +11,12 @@ from unittest import mock
 import nbformat
 import psutil
 import pytest
-from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
 from tests import NOTEBOOKS, ROOT
 from tests.browser import notebook_of
+from tests.kernels import kernel_in, printed
 from tests.tools import outputs, seconds
 from tests.waiting import has_ended, wait_until
 
@@ -99,39 +98,21 @@ def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsy
 # Kernels that are forked: each as fresh as one that is started.
 
 
-@pytest.fixture
-def kernels(tmp_path: Path) -> Iterator[list[tuple[KernelManager, object]]]:
-    """Two of them."""
-    pair = [start_new_kernel(kernel_name="python3", cwd=str(tmp_path)) for _ in range(2)]
-    yield pair
-    for manager, client in pair:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-
-
-def said(client: object, code: str) -> str:
-    """What a kernel prints, or of its error."""
-    shown: list[str] = []
-
-    def hear(message: dict) -> None:
-        shown.extend(str(message["content"][key]) for key in ("text", "evalue") if key in message["content"])
-
-    client.execute_interactive(code, timeout=60, output_hook=hear)
-    return "".join(shown).strip()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
-def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_neighbour(kernels, tmp_path):
-    (manager, one), (_, other) = kernels
-    modules = "'torch' in sys.modules, any(name.startswith('course_utils') for name in sys.modules)"
-    assert said(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1") == f"True False {tmp_path}"
-    assert said(other, "print(mine)") == "name 'mine' is not defined"
-    pids = [int(said(client, "import os; print(os.getpid())")) for client in (one, other)]
-    assert pids == [manager.provisioner.pid for manager, _ in kernels]
-    assert pids[0] != pids[1]
-    # What it starts is waited for, and ends with it.
-    assert said(one, "import subprocess; print(subprocess.run(['false']).returncode)") == "1"
-    child = int(said(one, "child = subprocess.Popen(['sleep', '600']); print(child.pid)"))
-    assert psutil.pid_exists(child)
-    manager.shutdown_kernel(now=True)
-    wait_until(lambda: has_ended(child), "what it started has ended")
+def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_neighbour(tmp_path):
+    with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
+        modules = "'torch' in sys.modules, any(name.startswith('course_utils') for name in sys.modules)"
+        assert (
+            printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
+            == f"True False {tmp_path}"
+        )
+        assert printed(other, "print(mine)") == "name 'mine' is not defined"
+        pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
+        assert pids == [each.provisioner.pid for each in (manager, neighbour)]
+        assert pids[0] != pids[1]
+        # What it starts is waited for, and ends with it.
+        assert printed(one, "import subprocess; print(subprocess.run(['false']).returncode)") == "1"
+        child = int(printed(one, "child = subprocess.Popen(['sleep', '600']); print(child.pid)"))
+        assert psutil.pid_exists(child)
+        manager.shutdown_kernel(now=True)
+        wait_until(lambda: has_ended(child), "what it started has ended")

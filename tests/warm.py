@@ -121,7 +121,7 @@ def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> No
     from ipykernel.kernelapp import IPKernelApp
 
     IPKernelApp.launch_instance()
-    os._exit(0)
+    sys.exit()  # what was registered for the end is done, as in any kernel
 
 
 if __name__ == "__main__":
