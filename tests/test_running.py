@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -11,10 +12,11 @@ from unittest import mock
 import nbformat
 import psutil
 import pytest
+from jupyter_client.provisioning import KernelProvisionerFactory
 from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
-from tests import NOTEBOOKS, ROOT
+from tests import NOTEBOOKS, ROOT, warm
 from tests.browser import notebook_of
 from tests.kernels import kernel_in, printed
 from tests.tools import outputs, seconds
@@ -116,3 +118,13 @@ def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_ne
         assert psutil.pid_exists(child)
         manager.shutdown_kernel(now=True)
         wait_until(lambda: has_ended(child), "what it started has ended")
+
+
+def test_where_no_door_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_path):
+    (too_long := tmp_path / ("x" * 100)).mkdir()
+    factory = KernelProvisionerFactory.instance()
+    monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")
+    monkeypatch.setattr(tempfile, "tempdir", str(too_long))
+    monkeypatch.setenv(warm.WHERE, "")
+    warm.pytest_configure()
+    assert (factory.default_provisioner_name, os.environ[warm.WHERE]) == ("local-provisioner", "")

@@ -37,25 +37,32 @@ WHERE = "WARM_KERNELS"  # the variable that names where that process listens
 
 def pytest_configure() -> None:
     """Whoever asks for a kernel in this process, or in one that it starts, gets a warm one."""
-    if sys.platform == "linux":
-        factory = KernelProvisionerFactory.instance()
-        where = f"{__name__}:{WarmProvisioner.__name__}"
-        factory.provisioners["warm"] = EntryPoint("warm", where, KernelProvisionerFactory.GROUP_NAME)
-        factory.default_provisioner_name = "warm"
-        if not os.environ.get(WHERE):
+    if sys.platform != "linux":
+        return
+    if not os.environ.get(WHERE):
+        try:
             WarmProvisioner.source = _begin()
+        except (
+            OSError
+        ):  # no room for the folder, or its path is too long for a socket: kernels start as usual
+            return
+    factory = KernelProvisionerFactory.instance()
+    where = f"{__name__}:{WarmProvisioner.__name__}"
+    factory.provisioners["warm"] = EntryPoint("warm", where, KernelProvisionerFactory.GROUP_NAME)
+    factory.default_provisioner_name = "warm"
 
 
 def _begin() -> subprocess.Popen:
     """The process that forks; it ends with its standard input, and so with this one."""
     folder = tempfile.mkdtemp(prefix="warm-kernels-")  # into which nobody else may look
     atexit.register(shutil.rmtree, folder)
-    os.environ[WHERE] = f"{folder}/door"
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(os.environ[WHERE])
+        door.bind(f"{folder}/door")
         door.listen()
         command = [sys.executable, "-m", __name__, str(door.fileno())]
-        return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
+        source = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
+    os.environ[WHERE] = f"{folder}/door"
+    return source
 
 
 class _Kernel(psutil.Process):
