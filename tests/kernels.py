@@ -20,11 +20,13 @@ def kernel_in(folder: Path) -> Iterator[tuple[KernelManager, BlockingKernelClien
 
 
 def printed(client: BlockingKernelClient, code: str) -> str:
-    """What the kernel prints, or says of an error."""
+    """What the kernel prints, or says of an error; warnings are neither."""
     shown: list[str] = []
 
     def hear(message: dict) -> None:
-        shown.extend(str(message["content"][key]) for key in ("text", "evalue") if key in message["content"])
+        content = message["content"]
+        if content.get("name") != "stderr":
+            shown.extend(str(content[key]) for key in ("text", "evalue") if key in content)
 
     client.execute_interactive(code, timeout=60, output_hook=hear)
     return "".join(shown).strip()

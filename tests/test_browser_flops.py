@@ -11,7 +11,7 @@ from course_utils.quantities import seconds_text
 from tests import browser
 
 browser.skip_without_browser()
-# One of each publisher's; tests/test_labs_matmul.py has them all, without a browser.
+# The last one of each publisher; tests/test_labs_matmul.py has them all, without a browser.
 BY_OTHERS = {one.source.by: one for one in machines.recordings().values() if one.source}.values()
 
 

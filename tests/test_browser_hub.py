@@ -141,6 +141,7 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         write(labs["ben"], "my_product", "21", cells=2)
         wait_until(lambda: record.guesses(mine["ben"]), "the guess is noted")
         shown = {"ada": ["right since"], "ben": ["tried 1 time", "1 guess: within 2 times"], "cleo": []}
+        pages["cleo"].reload()
         for name, page in pages.items():
             come_back(page)
             fourth = page.locator(".notebooks > li").nth(3)

@@ -143,10 +143,8 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         lab = lab_of(page, "float")
         assert lab.bounding_box()["height"] < HEIGHT
         rests = top_of(page, 3)
-        meaning, too_large = (
-            lab.locator(".course-meaning"),
-            "65520 is too large for fp16, E4M3, E5M2 and E2M1",
-        )
+        meaning = lab.locator(".course-meaning")
+        too_large = "65520 is too large for fp16, E4M3, E5M2 and E2M1"
         press(lab, "65520?")
         expect(meaning).to_contain_text(too_large)
         handle = lab.locator(".noUi-handle").bounding_box()

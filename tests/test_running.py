@@ -104,10 +104,8 @@ def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsy
 def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_neighbour(tmp_path):
     with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
         modules = "'torch' in sys.modules, any(name.startswith('course_utils') for name in sys.modules)"
-        assert (
-            printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
-            == f"True False {tmp_path}"
-        )
+        begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
+        assert begun == f"True False {tmp_path}"
         assert printed(other, "print(mine)") == "name 'mine' is not defined"
         pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
         assert pids == [each.provisioner.pid for each in (manager, neighbour)]
@@ -118,6 +116,12 @@ def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_ne
         assert psutil.pid_exists(child)
         manager.shutdown_kernel(now=True)
         wait_until(lambda: has_ended(child), "what it started has ended")
+
+
+def test_a_kernel_that_has_ended_by_itself_can_be_ended_once_more(tmp_path):
+    with kernel_in(tmp_path) as (manager, client):
+        client.execute("import os; os._exit(1)")
+        wait_until(lambda: not manager.is_alive(), "it has ended")
 
 
 def test_where_no_door_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -69,6 +70,11 @@ class _Kernel(psutil.Process):
     """What LocalProvisioner asks of a subprocess.Popen."""
 
     stdin = stdout = stderr = None
+
+    def send_signal(self, number: int) -> None:
+        """As there, to one that has ended it does nothing."""
+        with suppress(psutil.NoSuchProcess):
+            super().send_signal(number)
 
     def poll(self) -> int | None:
         return None if self.is_running() else 0

@@ -58,9 +58,9 @@ def flops_ratio(products: int, segment: int) -> Answers:
 
 
 STACKS = [  # layers, and what a block's input and a block take
-    *((16, 1, 9), (22, 1, 1), (50, 3, 4), (100, 1, 1), (16, 1, 1)),
-    *((7, 1, 1), (12, 2, 3), (1, 4, 36), (30, 5, 5)),
-]
+    (16, 1, 9), (22, 1, 1), (50, 3, 4), (100, 1, 1), (16, 1, 1),
+    (7, 1, 1), (12, 2, 3), (1, 4, 36), (30, 5, 5),
+]  # fmt: skip
 
 
 @function(STACKS)

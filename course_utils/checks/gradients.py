@@ -11,8 +11,9 @@ from torch.nn import functional
 from course_utils import predict
 from course_utils.checks.judging import Answers, function, outcome, value
 
-# Shapes of x, w and g; the first three are square, so that none tells a wrong index. Then of x, w1 and w2.
+# Shapes of x, w and g; in the first case all are square, so that no shape tells a wrong index.
 ONE_LAYER = [((3, 3), (3, 3), (3, 3)), ((5, 4), (4, 2), (5, 2)), ((1, 2), (2, 6), (1, 6))]
+# Of x, w1 and w2.
 TWO_LAYERS = [((1, 2), (2, 3), (3, 2)), ((4, 3), (3, 5), (5, 2)), ((7, 6), (6, 4), (4, 1))]
 
 

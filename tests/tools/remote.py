@@ -1,9 +1,10 @@
 """Cells that run in a kernel behind a server, asked as a page asks."""
 
 import json
+from contextlib import suppress
 from uuid import uuid4
 
-from websocket import WebSocket
+from websocket import WebSocket, WebSocketException
 
 
 def reply(channel: WebSocket, code: str) -> dict[str, object]:
@@ -12,11 +13,10 @@ def reply(channel: WebSocket, code: str) -> dict[str, object]:
     content = {"code": code, "silent": False, "store_history": True, "stop_on_error": False}
     message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
     channel.send(json.dumps(message))
-    while text := channel.recv():
-        message = json.loads(text) if isinstance(text, str) else {"parent_header": {}}
-        if (
-            message["parent_header"].get("msg_id") == header["msg_id"]
-            and message["msg_type"] == "execute_reply"
-        ):
-            return message["content"]
+    with suppress(WebSocketException):  # it broke off
+        while text := channel.recv():
+            message = json.loads(text) if isinstance(text, str) else {"parent_header": {}}
+            is_ours = message["parent_header"].get("msg_id") == header["msg_id"]
+            if is_ours and message["msg_type"] == "execute_reply":
+                return message["content"]
     return {"status": "the kernel is gone"}
