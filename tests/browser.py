@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, BrowserType, Locator, P
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from course_utils.desk import websocket
-from tests import ROOT
+from tests import ROOT, warm
 from tests.waiting import wait_until
 
 expect.set_options(timeout=120_000)  # a busy machine takes its time
@@ -92,10 +92,12 @@ def served(
 ) -> Iterator[tuple[str, str]]:
     """A Jupyter server, started by Python with these arguments: its address, and its token.
 
-    It keeps its log and its settings in the folder.
+    It keeps its log and its settings in the folder. In a test its kernels are warm, too.
     """
     port = free_port()
     token, own = secrets.token_hex(16), folder / ".jupyter"
+    if warm.WHERE in os.environ:
+        warm.configure_server(own / "CONFIG")
     environment = os.environ | {"JUPYTER_TOKEN": token} | more
     environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}
     environment |= {f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")}

@@ -1,6 +1,8 @@
 """The crash lab as a reader meets it: killed and resumed by its buttons."""
 
 import re
+from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -23,15 +25,14 @@ def meaning(lab: Locator) -> Locator:
     return lab.locator(".course-meaning")
 
 
-def processes() -> list[psutil.Process]:
-    """Those that train, wherever they descend from us."""
+def processes(page: Page) -> list[psutil.Process]:
+    """Those that train where the page's notebook lies."""
     found = []
-    for child in psutil.Process().children(recursive=True):
-        try:
-            if "course_utils.training.long_run.train" in child.cmdline():
-                found.append(child)
-        except psutil.Error:  # gone meanwhile
-            continue
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # gone meanwhile, or another's
+            trains = "course_utils.training.long_run.train" in process.cmdline()
+            if trains and Path(process.cwd()) == page.folder:
+                found.append(process)
     return found
 
 
@@ -42,7 +43,7 @@ def test_it_opens_with_an_example_and_no_process(labs_page, lab):
     assert "40 of 40 losses equal" in output.data["text/plain"]
     assert "image/png" in output.data
     expect(lab.locator(".course-picture svg")).to_be_visible()
-    assert processes() == []
+    assert processes(labs_page) == []
 
 
 def test_every_control_has_a_name(lab):
@@ -52,13 +53,13 @@ def test_every_control_has_a_name(lab):
     expect(lab.get_by_role("checkbox")).to_have_count(5)
 
 
-def test_a_run_is_killed_and_resumed_by_its_buttons(lab):
+def test_a_run_is_killed_and_resumed_by_its_buttons(labs_page, lab):
     browser.press(lab, "Kill it")
     expect(lab.locator(".course-mistake")).to_contain_text("No process runs that could be killed")
     browser.press(lab, "Train")
     expect(meaning(lab)).to_contain_text(re.compile(r"Process 1 has made step (1[2-9]|[2-9]\d)"))
     expect(lab.locator(".course-mistake")).to_be_empty()
-    (process,) = processes()
+    (process,) = processes(labs_page)
     browser.press(lab, "Kill it")
     expect(meaning(lab)).to_contain_text("Press Resume.")
     wait_until(lambda: not process.is_running(), "the process is gone")
@@ -71,7 +72,7 @@ def test_a_run_is_killed_and_resumed_by_its_buttons(lab):
     browser.press(lab, "Resume")
     expect(lab.locator(".course-report")).to_have_text("Complete.")
     expect(meaning(lab)).to_contain_text(re.compile(r"on, (\d+) of \1 losses equal .*, to the last bit\."))
-    assert processes() == []
+    assert processes(labs_page) == []
 
 
 def test_a_checkbox_says_what_a_resume_would_lack(lab):

@@ -118,6 +118,16 @@ def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_ne
         wait_until(lambda: has_ended(child), "what it started has ended")
 
 
+def test_a_kernel_shows_a_figure_as_a_picture(tmp_path):
+    shown = []
+    with kernel_in(tmp_path) as (_, client):
+        client.execute_interactive(
+            "import matplotlib.pyplot as plt; plt.plot([1]);",
+            output_hook=lambda message: shown.extend(message["content"].get("data", ())),
+        )
+    assert "image/png" in shown
+
+
 def test_a_kernel_that_has_ended_by_itself_can_be_ended_once_more(tmp_path):
     with kernel_in(tmp_path) as (manager, client):
         client.execute("import os; os._exit(1)")

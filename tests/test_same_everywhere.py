@@ -18,7 +18,7 @@ ANYTHING = st.tuples(
 )
 DRAWN = 40
 ELSEWHERE = """
-import tests.conftest
+import tests.same_everywhere
 from hypothesis import settings
 from tests.test_same_everywhere import examples
 

@@ -3,8 +3,8 @@
 Every notebook still has a kernel of its own, in which its cells import what they name. But what they import from
 outside the course, torch above all, was read from disk once, in a process that does nothing else and that each
 kernel begins as a copy of: that takes half of the time. It has one thread and has computed nothing, or forking it would
-not be safe. There is one for all workers, and it begins while they begin. Elsewhere than on Linux, kernels start as
-usual; so do those of every JupyterLab, and those of `make outputs`, whose results these show, too.
+not be safe. There is one for all workers and their JupyterLabs, and it begins while they begin. Elsewhere than on Linux,
+kernels start as usual; so do those of the hub, and those of `make outputs`, whose results these show, too.
 """
 
 import atexit
@@ -21,6 +21,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
@@ -29,8 +30,9 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 from tests import ROOT
 
 # torch._dynamo: the first optimizer imports it, and the first count of FLOPs.
-IMPORTED = """torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel matplotlib.pyplot ipywidgets anywidget
-matplotlib_inline.backend_inline PIL.Image resvg_py ml_dtypes einops jaxtyping beartype opt_einsum psutil"""
+# Not matplotlib.pyplot, which shows its figures in the notebook only if it is imported there.
+IMPORTED = """torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel matplotlib.figure matplotlib.backends.backend_agg
+ipywidgets anywidget PIL.Image resvg_py ml_dtypes einops jaxtyping beartype opt_einsum psutil"""
 
 
 WHERE = "WARM_KERNELS"  # the variable that names where that process listens
@@ -49,6 +51,13 @@ def pytest_configure() -> None:
     where = f"{__name__}:{WarmProvisioner.__name__}"
     factory.provisioners["warm"] = EntryPoint("warm", where, KernelProvisionerFactory.GROUP_NAME)
     factory.default_provisioner_name = "warm"
+
+
+def configure_server(settings: Path) -> None:
+    """A Jupyter server that finds its settings in that folder asks there, too."""
+    settings.mkdir(parents=True)
+    code = f"import sys; sys.path.append({str(ROOT)!r}); from tests import warm; warm.pytest_configure()"
+    (settings / "jupyter_server_config.py").write_text(code, encoding="utf-8")
 
 
 def _begin() -> subprocess.Popen:
@@ -99,6 +108,7 @@ class WarmProvisioner(LocalProvisioner):
 
 def _fork_on_demand(door: socket.socket) -> None:
     """A kernel for each who comes to the door, until the standard input ends."""
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as ipykernel does, before it is read
     for name in IMPORTED.split():
         importlib.import_module(name)
     gc.freeze()
@@ -128,6 +138,7 @@ def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> No
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env, JPY_PARENT_PID=str(source))  # with which it ends
+    sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     sys.argv[1:] = arguments
     from ipykernel.kernelapp import IPKernelApp
 
