@@ -108,7 +108,8 @@ class WarmProvisioner(LocalProvisioner):
 
 def _fork_on_demand(door: socket.socket) -> None:
     """A kernel for each who comes to the door, until the standard input ends."""
-    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as ipykernel does, before it is read
+    # As ipykernel does, before matplotlib reads it.
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for name in IMPORTED.split():
         importlib.import_module(name)
     gc.freeze()
