@@ -28,7 +28,10 @@ BLIND = figures.blind_beside([1.0, 2.0, 0.5, 9.0], 0.4, [0.1, 0.4])
 GRIDS = figures.strip_and_grids([10, 11, 12, 13], {"t": [[10, 12], [11, 13]], "row": [[10, 11]]})
 WALKS = figures.walks({"even": [0, 2, 4], "back": [0, 3, 1]})
 ROOFLINE = figures.roofline(
-    {"a core": (100.0, 25.0)}, {"cloud": [(1.0, 20.0)]}, {"product": (8.0, 90.0)}, TITLE
+    {"one core of Intel(R) Xeon(R) Processor with AVX-512, bf16, fp16, fp32": (100.0, 25.0)},
+    {"cloud": [(1.0, 20.0)]},
+    {"product": (8.0, 90.0)},
+    TITLE,
 )
 TIMES = figures.timing_samples([2e-6, 1e-6, 6e-6])
 STRIDED = figures.strided_reads([1, 2, 4], [1, 2, 4], [1, 3, 5])
@@ -72,6 +75,14 @@ def test_every_figure_is_closed_names_its_axes_and_says_its_message(name):
     assert axes.get_xlabel()
     assert axes.get_ylabel()
     assert len(axes.get_title(loc="left").split()) > 4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_of_a_figure_lies_beyond_its_frame(name):
+    width, height = ALL[name].get_size_inches()
+    print_figure(ALL[name], "png")
+    drawn = ALL[name].get_tightbbox()
+    assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) > 0
 
 
 @pytest.mark.parametrize(

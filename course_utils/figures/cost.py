@@ -202,7 +202,8 @@ def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figu
             size = f"{name}{b} × {d} times {d} × {k}"
             axes.text(left + k / 2, -b - 0.35, size, ha="center", va="top", weight="bold")
             left += k + _SLANT[0] * d + 2.5
-        axes.set(aspect="equal", xticks=[], yticks=[], ylim=(-1.5 - max(b for b, *_ in sizes.values()), None))
+        axes.set(aspect="equal", anchor="W", xticks=[], yticks=[])
+        axes.set_ylim(-1.5 - max(b for b, *_ in sizes.values()), None)
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
     return axes.figure

@@ -88,7 +88,7 @@ def split_into_heads(
     shades = ("#c9e4f5", "#0b4f7d")  # pale and dark, whatever the eye
     rows, columns = len(matrix), len(matrix[0])
     title = "Each split has the right shape; only the first has the right heads"
-    with axes_with(title, "place in the width", "token", height=3.4) as axes:
+    with axes_with(title, "place in the width", "token", height=2.7) as axes:
         for number, (name, heads) in enumerate(splits.items()):
             left = number * (columns + 1.5)
             head_of = {int(n): head for head, part in enumerate(heads) for row in part for n in row}

@@ -22,7 +22,7 @@ def roofline(
         low, high = min([x for x, _ in points] + ridges) / 8, max([x for x, _ in points] + ridges) * 6
         for name, (peak, bandwidth) in roofs.items():
             axes.plot([low, peak / bandwidth, high], [low * bandwidth, peak, peak], color=blue)
-            label(axes, f"{name}: {rate_text(peak)}", peak / bandwidth, peak, blue, (4, 6))
+            label(axes, f"{name}: {rate_text(peak)}", high, peak, blue, (-4, 6), ha="right")
         for cloud in clouds.values():
             measured_dots(axes, cloud, 4, alpha=0.75)
         by_height = sorted(named_points.items(), key=lambda item: item[1][1])

@@ -29,6 +29,8 @@ _STYLE = {
     "lines.linewidth": 2.5,
 }
 
+MARGIN_INCHES = 0.1
+
 
 class DescribedFigure(Figure):
     """A figure that also says in words what it shows: beside its picture, and inside, where screen.js finds them."""
@@ -48,12 +50,17 @@ class DescribedFigure(Figure):
 class _Canvas(FigureCanvasAgg):
     """What IPython has a figure's PNG from."""
 
-    def print_png(self, filename_or_obj: object, **_: object) -> None:
-        """In our size and colours, whatever is asked for, and with the figure's words."""
+    def print_figure(self, filename: object, *asked: object, **options: object) -> object:
+        """A PNG in our size and colours, whatever is asked for, with the figure's words.
+
+        Drawn once: a frame as tight as IPython asks for would take as long again, and the layout leaves no more.
+        """
+        if options.get("format") != "png":
+            return super().print_figure(filename, *asked, **options)
         full = io.BytesIO()
-        super().print_png(full)
-        with open_file_cm(filename_or_obj, "wb") as file:
-            file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
+        self.print_png(full)
+        with open_file_cm(filename, "wb") as file:
+            return file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
 
 
 @contextmanager
@@ -66,6 +73,7 @@ def axes_with(
     """
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure)
+        figure.get_layout_engine().set(w_pad=MARGIN_INCHES, h_pad=MARGIN_INCHES)
         try:
             axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
             for set_scale, base in ((axes.set_xscale, log_x), (axes.set_yscale, log_y)):
