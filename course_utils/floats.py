@@ -282,10 +282,10 @@ def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
 
 
 def formula(bits: int, fmt: str) -> str:
-    """The value of a pattern as the formula with its numbers filled in.
+    """The value of a pattern as the formula with its numbers filled in, "≈" where its digits are not all of them.
 
     >>> formula(encode(0.15625, "fp32"), "fp32")
-    '(-1)^0 × 1.25 × 2^(124 - 127)'
+    '(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625'
     """
     f = format_named(fmt)
     sign, exponent, fraction = fields(bits, fmt)
@@ -296,4 +296,7 @@ def formula(bits: int, fmt: str) -> str:
             return f"exponent field {exponent}, fraction field 0: {'-' * sign}infinity"
         case what:
             leading, exponent = (1, exponent) if what == "normal" else (0, 1)
-            return f"(-1)^{sign} × {leading + fraction / 2**f.fraction_bits!r} × 2^({exponent} - {f.bias})"
+            shown = leading + fraction / 2**f.fraction_bits, decode(bits, fmt)
+            significand, value = repr(shown[0]), f"{shown[1]:.17g}"
+            equals = "=" if (Fraction(significand), Fraction(value)) == shown else "≈"
+            return f"(-1)^{sign} × {significand} × 2^({exponent} - {f.bias}) {equals} {value}"

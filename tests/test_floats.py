@@ -1,6 +1,7 @@
 """Every format against torch, NumPy or ml_dtypes, which do it in other ways and in other languages."""
 
 import math
+import re
 import struct
 from fractions import Fraction
 from itertools import pairwise
@@ -182,7 +183,22 @@ def test_a_formats_properties_are_the_librarys(fmt):
 
 def test_the_worked_example_is_what_torch_writes():
     assert floats.fields(measure.written_bits(0.15625, "fp32"), "fp32") == (0, 124, 2**21)
-    assert floats.formula(floats.encode(0.15625, "fp32"), "fp32") == "(-1)^0 × 1.25 × 2^(124 - 127)"
+    assert floats.formula(floats.encode(0.15625, "fp32"), "fp32") == "(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(list(floats.FORMATS)))
+@example(8388609.0, "fp32")  # its own digits are few, those of its significand are 24
+@example(0.1, "fp64")
+@example(2.0**-149, "fp32")
+def test_a_formula_as_it_is_written_is_equal_to_its_value_or_says_that_it_is_about(x, fmt):
+    bits = floats.encode(x, fmt, saturate=True)
+    value = floats.decode(bits, fmt)
+    parts = r"\(-1\)\^([01]) × (\S+) × 2\^\((\d+) - (\d+)\) ([=≈]) (\S+)"
+    sign, significand, exponent, bias, equals, shown = re.fullmatch(parts, floats.formula(bits, fmt)).groups()
+    product = (-1) ** int(sign) * Fraction(significand) * Fraction(2) ** (int(exponent) - int(bias))
+    assert float(shown) == value
+    assert math.ldexp(float(significand), int(exponent) - int(bias)) == abs(value)
+    assert (equals == "=") == (product == Fraction(shown) == Fraction(value))
 
 
 @given(st.fractions(), st.sampled_from(list(floats.FORMATS)))

@@ -53,14 +53,15 @@ def test_every_preset_asks_about_the_number_that_it_brings():
 
 NUMBERS = {
     "0.15625": Fraction(5, 32), "1e-8": Fraction(1, 10**8), ".5": Fraction(1, 2), "7.": 7, "1e400": 10**400,
-    "2^-24": Fraction(1, 2**24), "-3 * 2^-20": Fraction(-3, 2**20), "-2^3": -8, "−inf": -math.inf, "-0": 0,
+    "2^-24": Fraction(1, 2**24), "-0 * 2^3": 0, "-3 * 2^-20": Fraction(-3, 2**20), "-2^3": -8, "−inf": -math.inf, "-0": 0,
 }  # fmt: skip
 NO_NUMBERS = ("", "abc", "1e", "1_000", "٣", "0x10", "1e99999", "2^2^2", "__import__('os')", "fp16 0xzz")
 
 
 def test_numbers_are_taken_as_people_write_them_and_exactly_and_what_is_none_gets_a_sentence():
     assert {words: Cast(number=words).x for words in NUMBERS} == NUMBERS
-    assert math.copysign(1, Cast(number="-0").x) == -1
+    for words in ("-0", "-0 * 2^3"):
+        assert math.copysign(1, Cast(number=words).x) == -1
     assert math.isnan(Cast(number="NaN").x)
     for words in NO_NUMBERS:
         with pytest.raises(
@@ -116,11 +117,13 @@ def test_every_format_shows_what_it_stores_of_a_number_times_a_power(x, power, s
 
 
 @pytest.mark.parametrize("fmt", list(floats.FORMATS))
-def test_clicking_any_bit_of_any_format_flips_that_bit_alone(fmt):
+def test_clicking_any_bit_of_any_format_flips_that_bit_alone_and_the_format_holds_the_number(fmt):
     cast = Cast(number="0.1", times_two_to_the=3)
     bits = shown_bits(cast)[fmt]
     for place in range(floats.FORMATS[fmt].bits):
-        assert shown_bits(Cast(**flipped(f"{fmt}:{place}", cast)))[fmt] == bits ^ 1 << place
+        clicked = Cast(**flipped(f"{fmt}:{place}", cast))
+        assert shown_bits(clicked)[fmt] == bits ^ 1 << place
+        assert clicked.stored[fmt].fate == ("NaN" if math.isnan(clicked.x) else "exact")
 
 
 def test_a_nan_keeps_the_bits_that_were_clicked():

@@ -32,7 +32,7 @@ def spelled() -> Answers:
     yield f"0{fp16[1:]}", "That is +6.5: the first bit says minus."
     yield bf16, "That is bf16, with 8 exponent bits and bias 127. fp16 has 5 and 15."
     yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
-    yield "1100100101000000", "The bias is 15, not 16: half of 2^5, less 1."
+    yield "1100101010000000", "The bias is 15, not 16: half of 2^5, less 1."
     yield "1100010000000101", "The fraction begins right behind the point: 101 first, then the zeros."
     yield "1100011101000000", "The leading 1 of 1.101 is not stored; the fraction begins after the point."
 

@@ -248,7 +248,10 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
     yield [rates[size] for size in right], "Those are their rates. Wanted are their sizes, as (B, D, K)."
 
 
-@value(wanted="the name of a format, in quotes")
+@value(
+    wanted="the name of a format, in quotes",
+    read=lambda answer: answer.strip().lower() if isinstance(answer, str) else answer,
+)
 def name_of_f32() -> Answers:
     """The format in which an H100 multiplies what a compiler calls f32."""
     yield "tf32", "tf32: fp32's reach and 11 bits of each number, on tensor cores. 403 of 494.5 TFLOP/s."

@@ -91,12 +91,14 @@ def typed_number(words: str) -> Exact:
     if match := re.fullmatch(_PATTERN, said, re.ASCII):
         value = floats.decode(int(match[2], base=0), match[1])
         return Fraction(value) if value and math.isfinite(value) else value
+    # Of a zero the float is taken: a fraction has no negative one.
     if match := re.fullmatch(_POWER, said, re.ASCII):
-        return Fraction(match[1] or f"{match[2]}1") * Fraction(2) ** int(match[3])
+        factor = match[1] or f"{match[2]}1"
+        return Fraction(factor) * Fraction(2) ** int(match[3]) or float(factor)
     if re.fullmatch(r"[+-]?(inf|infinity|nan)", said):
         return float(said)
     if re.fullmatch(_DECIMAL, said, re.ASCII):
-        return Fraction(said) or float(said)  # a fraction has no negative zero
+        return Fraction(said) or float(said)
     raise ValueError(
         f"“{words.strip()}” is not a number yet. Type one like 0.15625, -3e-8, 2^-24, inf or nan, "
         "or a bit pattern like fp16 0x3c01."
@@ -104,8 +106,9 @@ def typed_number(words: str) -> Exact:
 
 
 def flipped(key: str, cast: Cast) -> Mapping[str, object]:
-    """The controls after one bit of one format has been flipped: a number, or a pattern where it is NaN."""
+    """The controls after one bit of one format has been flipped: a number that is the pattern's own, or the pattern."""
     fmt, place = key.split(":")
     bits = cast.stored[fmt].bits ^ 1 << int(place)
-    words = f"{fmt} 0x{bits:x}" if floats.kind(bits, fmt) == "NaN" else repr(floats.decode(bits, fmt))
-    return {"number": words, "times_two_to_the": 0}
+    value = floats.decode(bits, fmt)
+    number = repr(value)
+    return {"number": number if typed_number(number) == value else f"{fmt} 0x{bits:x}", "times_two_to_the": 0}

@@ -37,7 +37,7 @@ def _row(stored: Stored, y: Number) -> Iterator[str]:
     yield from _bits(stored, y)
     alarming = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if alarming else "faint")
-    formula = _formula(stored)
+    formula = floats.formula(stored.bits, stored.fmt)
     yield text(LEFT, y + 37, formula)
     if math.isfinite(stored.value):
         step, neighbours = _surroundings(stored)
@@ -119,14 +119,6 @@ def _event(stored: Stored) -> str:
     off = float(Fraction(value) - Fraction(stored.x))
     how = "exact" if stored.fate == "exact" else f"error {off:+.3g}" if off else "error below 5e-324"
     return f"subnormal, {how}" if kind == "subnormal" else how
-
-
-def _formula(stored: Stored) -> str:
-    """The value as the formula with its numbers filled in; in full, or in the 17 digits that tell it from others."""
-    words, digits = floats.formula(stored.bits, stored.fmt), f"{stored.value:.17g}"
-    if not math.isfinite(stored.value):
-        return words
-    return f"{words} {'=' if Fraction(digits) == Fraction(stored.value) else '≈'} {digits}"
 
 
 def _surroundings(stored: Stored) -> tuple[str, str]:
