@@ -113,7 +113,7 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):
-            what = f"{name} stands twice in one place; once is enough"
+            what = f"{name} stands twice in one place, which would take a diagonal: give each dimension a name of its own"
             words = letters and " " in pattern
             hint = " If these words are names of dimensions, choose names." if words else ""
             raise _mistake(pattern, at, at + len(name), what, hint)
@@ -123,7 +123,7 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
 
 def _why_not(name: str, letters: bool) -> str:
     if name.startswith("."):
-        return "here every dimension needs a name and a size, so no dots"
+        return "here every dimension needs a name, so no dots"
     if name in ("(", ")"):
         return "parentheses split and merge dimensions, which is rearrange's work and not einsum's"
     if name == "-" or name == ">":

@@ -18,7 +18,7 @@ from course_utils.labs.matmul.asked import Found, Product, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
-from tests.labs import centres, nodes, opened, run, text_of
+from tests.labs import centres, lines, nodes, opened, run, text_of
 from tests.test_machines import CORE
 from tests.words import words
 
@@ -103,6 +103,19 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     assert row[:4] == [RECORDED, "256", "1,024", "1,024"]
     assert said.startswith(f"{nearest}, ")
     assert done(anywhere.sweep, asked, found)[0] == "6 products recorded along K, at 256 × 1,024 × ·."
+
+
+@pytest.mark.parametrize("n", [1, 2**20])
+def test_the_roofline_reaches_as_far_as_the_product_that_is_asked_for(n):
+    asked = Product(b=n, d=n, k=n, dtype="fp64", where="H100 SXM")
+    ours, machine = n / 12, MACHINES["H100 SXM"]
+    svg = view(asked, Found()).picture
+    (ring, _), (dashed, *_) = centres(svg, "ring"), lines(svg, "line dashed")
+    low, high = min(0.1, ours), max(10_000, ours)
+    for shown, intensity in ((ring[0], ours), (dashed[0][0], machine.peak("fp64") / machine.bytes_per_sec)):
+        assert shown == pytest.approx(
+            ROOF[0] + ROOF[2] * math.log(intensity / low) / math.log(high / low), abs=0.1
+        )
 
 
 BY_OTHERS = [

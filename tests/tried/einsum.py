@@ -60,6 +60,7 @@ TRIED: dict[Check, Tried] = {
             (lambda x, head, heads: x[head], "expected a tensor of shape (2, 4, 3)"),
             (lambda x, head, heads: x[..., head * x.shape[-1] / heads], "stopped"),
             (lambda x, head, heads: x.split(heads, dim=-1)[head], "as many as there are heads"),
+            (lambda x, head, heads: x.chunk(heads, dim=-1)[head].tolist(), "A tensor is wanted."),
         ),
     ),
     check.patterns: Tried(

@@ -86,4 +86,5 @@ TRIED: dict[Check, Tried] = {
         wrong=((lambda points: points.sort(), "changed what it was given"),),
     ),
     check.impossible_products: Tried(right=(faster,)),
+    check.name_of_f32: Tried(right=(" TF32",), wrong=((19, "the name of a format, in quotes"),)),
 }

@@ -60,6 +60,10 @@ TRIED: dict[Check, Tried] = {
             (master_in_place, "make a new one"),
             (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "differ by up to"),
             (lambda master, update: (update, update.bfloat16()), "gave as the first of 2"),
+            (
+                lambda master, update: (master + update, (master + update).bfloat16().float()),
+                "torch.float32; expected torch.bfloat16.",
+            ),
         ),
     ),
     check.moves: Tried(

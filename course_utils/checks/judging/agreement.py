@@ -10,9 +10,11 @@ from course_utils.quantities import Number
 
 
 def agree(a: object, b: object, tolerance: Number) -> bool:
-    """The same, or within that share of each other, part by part."""
+    """The same, or within that share of each other, part by part; where b is a tensor, a is one that can stand for it."""
     if type(a) is type(b) is float and a == b != 0:  # quickly, where there are 131,072 of them
         return True
+    if isinstance(b, torch.Tensor) and b.ndim and not _stands_for(a, b):
+        return False
     if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
         a = list(a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
@@ -20,6 +22,11 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
     if isinstance(b, bool) and isinstance(plain(a), int):  # 1 says True, too
         return plain(a) == b
     return same(a, b) or near(a, b, tolerance)
+
+
+def _stands_for(a: object, b: torch.Tensor) -> bool:
+    """A tensor, and if b is kept in 16 bits, which is then the point of it, in the same."""
+    return isinstance(a, torch.Tensor) and (b.dtype.itemsize != 2 or a.dtype == b.dtype)
 
 
 def is_number(x: object) -> bool:

@@ -78,7 +78,7 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
         return f"{gave}; expected {wanted}."
     if came.isnan().any():
         return f"{gave} with NaN among its numbers."
-    if came.dtype == torch.bool or came.is_complex():
+    if came.dtype == torch.bool or came.is_complex() or torch.equal(came.double(), expected.double()):
         return f"{gave} and {came.dtype}; expected {expected.dtype}."
     return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}."
 

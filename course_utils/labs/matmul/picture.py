@@ -122,8 +122,10 @@ def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run 
     runs = [*product.recorded.values(), *runs]
     lowest = min((run.rate for run in runs), default=peak)
     y_axis = Axis(min(peak / 10_000, lowest / 2), peak * 3, "FLOP/s", rate_text)
-    plot = Plot(*ROOF, Axis(0.1, 10_000, "FLOPs per byte", number_text), y_axis)
-    low, high, ours = plot.x_axis.low, plot.x_axis.high, product.intensity
+    ours = product.intensity
+    shown = [ours, *(run.product.intensity for run in runs)]
+    low, high = min(0.1, *shown), max(10_000, *shown)
+    plot = Plot(*ROOF, Axis(low, high, "FLOPs per byte", number_text), y_axis)
     roof = [(low, min(peak, low * machine.bytes_per_sec)), (max(ridge, low), peak), (high, peak)]
     yield plot.frame("Under the roofline")
     yield plot.line(roof, "line predicted")
