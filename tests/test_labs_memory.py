@@ -16,9 +16,11 @@ from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
 from course_utils.labs.memory.words import formulas, table
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Ledger, decimal_bytes_text
+from course_utils.workers import transformers
 from tests.labs import answers, fresh, lines, nodes, run, steps_here
 from tests.test_fitting import fits, held_by, plans
 from tests.test_labs_contract import states
+from tests.test_step import LLAMA
 
 LAB = labs.lab_named("memory")
 lab = fresh("memory")
@@ -156,6 +158,17 @@ def test_the_fields_are_those_of_the_kind(lab):
     for kind, hidden in (("GPT", {"kv_heads", "feed_forward"}), ("Llama", {"positions"})):
         assert "A model of these sizes: " in answers(lab, kind=kind, layers="3", sequence=8)
         assert {n for n, c in lab.controls.items() if c.layout.display == "none"} == hidden
+
+
+def test_a_model_whose_peak_is_not_known_is_predicted_with_a_reservation_and_can_be_counted():
+    few_words = replace(LLAMA, width=512, heads=4, vocabulary=2, feed_forward=64)
+    for shape, known in ((LLAMA, True), (few_words, False)):
+        asked = Run(**sizes_of(shape) | {"sequence": 4, "recipe": "bf16 adamw"})
+        counted = transformers.held_bytes(shape, "bf16 adamw", 1, 4, **asked.plan.ways)
+        assert (counted == asked.plan.alone.held) == known
+        assert counted.total >= asked.plan.alone.held.total
+        said = "A vocabulary below 4 × width can need more: count it."
+        assert (said in LAB.view(asked, {}).meaning) != known
 
 
 # What it advises.

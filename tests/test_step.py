@@ -34,7 +34,7 @@ def shapes(draw: st.DrawFn) -> predict.Transformer:
     yes |= {name: draw(st.booleans()) for name in ("gated", "rms_norm", "rotary")}
     return predict.Transformer(
         *(draw(st.integers(1, 3)), width, heads, draw(st.integers(max(64, 4 * width), 4000)), 64),
-        feed_forward=draw(st.none() | st.integers(2 * width, 5 * width)),
+        feed_forward=draw(st.none() | st.integers(1, 5 * width)),
         kv_heads=draw(st.sampled_from([n for n in (1, 2, 4) if heads % n == 0])),
         **yes,
     )

@@ -30,7 +30,7 @@ from course_utils.predict.parabola import (
 from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
 from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges
 from course_utils.predict.saving import daly_seconds, lost_steps, wasted_share, young_seconds
-from course_utils.predict.step import held_bytes, step_moments, step_peak_bytes
+from course_utils.predict.step import has_known_peak, held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
     RECIPES,
     SECONDS_PER_DAY,

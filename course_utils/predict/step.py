@@ -78,8 +78,7 @@ def step_moments(
 ) -> dict[str, Ledger]:
     """What is held at each of the moments that can be the peak: one of them is. `step_peak_bytes` has the options.
 
-    Exact for `models.Transformer` on a CPU, if its feed-forward is at least twice as wide as the model and its
-    vocabulary four times. Otherwise the single operations that an RMSNorm is made of there can hold more.
+    Exact for `models.Transformer` on a CPU if it `has_known_peak`.
     """
     step = _Step(shape, batch, sequence, **options)
     moments = step.around_the_layers() | (step.in_the_last_layer() if shape.layers else {})
@@ -87,6 +86,14 @@ def step_moments(
         there = step.recompute or name != "scores"  # which are made first on the way forward
         parts["the loss and its gradient"] = 2 * FP32_BYTES * there
     return {name: Ledger(parts, unit="bytes") for name, parts in moments.items()}
+
+
+def has_known_peak(shape: Transformer) -> bool:
+    """Whether one of `step_moments` is the peak: with a vocabulary of at least four widths, by counting many steps.
+
+    With a smaller one, attention's backward pass or the single operations of an RMSNorm can hold more.
+    """
+    return shape.vocabulary >= 4 * shape.width
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from course_utils.predict.training import STEP_COUNTER_BYTES
 from course_utils.quantities import Ledger, bytes_text, count_text, listed
 from course_utils.quantities import decimal_bytes_text as short
 
+UNKNOWN_PEAK = " A vocabulary below 4 × width can need more: count it."
 MOST_CHANGES = 4  # that are said: three remedies of one change, two of two, or one of more
 
 
@@ -18,7 +19,12 @@ def verdict(plan: TrainingPlan) -> str:
 
 
 def meaning(plan: TrainingPlan) -> str:
-    """Whether it fits, and what would make it."""
+    """Whether it fits, and what would make it; and whether that is certain."""
+    known = predict.has_known_peak(plan.shape)
+    return f"{_fit(plan)}{'' if known else UNKNOWN_PEAK}"
+
+
+def _fit(plan: TrainingPlan) -> str:
     who = f"each of the {plan.machines:,} machines" if plan.machines > 1 else f"one {plan.machine_name}"
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
