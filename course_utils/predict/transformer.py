@@ -170,7 +170,7 @@ class Transformer:
         """What autograd keeps of one forward pass, parameters aside: every input that a gradient needs, once.
 
         `fused` attention keeps one number for each row of scores in place of the row. Of an RMSNorm that is made of
-        single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, as on a GPU, its
+        single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, done in one, its
         input. (LayerNorm is one kernel everywhere.) With `recompute` a layer keeps its input alone. `loss` is a
         cross-entropy in fp32. Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
 

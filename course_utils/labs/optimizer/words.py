@@ -72,7 +72,7 @@ def _averaging(race: Race) -> Iterator[str]:
     if race.momentum and len(held) == 2:
         said = [f"{said[0]}, which sums gradients and averages none"]
     if "AdaGrad" in race.racing:
-        said.append("noise holds AdaGrad nowhere: its steps get ever shorter")
+        said.append("noise holds AdaGrad nowhere: its learning rate falls for ever")
     if said:
         yield f"in the long run {'; '.join(said)}."
 
