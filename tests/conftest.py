@@ -25,9 +25,9 @@ class LabsInOneWorker(LoadFileScheduling):
         return "labs' page" if on_labs_page else super()._split_scope(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabsInOneWorker:
-    """Begun by xdist, in place of what `--dist` names."""
-    return LabsInOneWorker(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabsInOneWorker | None:
+    """Begun by xdist, in place of its own that keeps files together."""
+    return LabsInOneWorker(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,8 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not _needs_browser(item.nodeid))
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis loads a profile that somebody asks for
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.pluginmanager.hasplugin("dsession"):  # which deals tests out
+    deals_out = config.getoption("dist") != "no" and not config.getoption("collectonly")
+    if not deals_out or config.getoption("--hypothesis-profile"):
         for name in ("same_everywhere", "pages"):
             config.pluginmanager.import_plugin(f"tests.{name}")

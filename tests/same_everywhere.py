@@ -78,7 +78,10 @@ def set_generators(pythons: tuple, numpys: tuple, torchs: torch.Tensor) -> None:
 
 @pytest.fixture(autouse=True)
 def seeded() -> Iterator[None]:
-    """Each test begins with the same random numbers, and leaves none of its state to the next one of its worker."""
+    """Each test begins with the same random numbers, and leaves none of its state to the next one of its worker.
+
+    A doctest too, where tests run beside it; alone it has to do without.
+    """
     before = random.getstate(), np.random.get_state(), torch.get_rng_state()
     set_generators(*BEGINNING)
     yield

@@ -6,7 +6,7 @@ import io
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from IPython.core.pylabtools import print_figure
+from IPython.core.pylabtools import print_figure, retina_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
@@ -250,12 +250,37 @@ def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():
 
 
 def test_its_png_carries_the_words_and_is_otherwise_the_one_that_matplotlib_draws():
-    carried = Image.open(io.BytesIO(base64.b64decode(print_figure(MIXES, "png", base64=True))))
-    assert carried.text["Description"] == MIXES.words
-    bare = FigureCanvasAgg(MIXES)
-    bare.draw()
-    whole = Image.open(io.BytesIO(print_figure(MIXES, "png", bbox_inches=None)))
-    assert np.array_equal(np.asarray(whole), np.asarray(bare.buffer_rgba()))
+    carried = shown_as(MIXES, "png")
+    MIXES.savefig(saved := io.BytesIO(), format="png", dpi=55)
+    ours = MIXES.canvas
+    try:
+        (bare := FigureCanvasAgg(MIXES)).draw()
+    finally:
+        MIXES.set_canvas(ours)
+    drawn = Image.fromarray(np.asarray(bare.buffer_rgba())).convert("RGB")
+    apart = np.abs(np.subtract(carried.convert("RGB"), drawn, dtype=int))  # in few colours
+    assert apart.max() <= 24
+    small = Image.open(saved)
+    assert (small.width, small.height) == (carried.width // 2, carried.height // 2)
+    for picture in (carried, small):
+        assert picture.text["Description"] == MIXES.words
+
+
+def shown_as(figure, fmt):
+    """The picture that a notebook gets, by IPython."""
+    return Image.open(io.BytesIO(base64.b64decode(print_figure(figure, fmt, base64=True))))
+
+
+def test_on_a_screen_of_twice_the_pixels_it_is_as_large_and_sharper():
+    _, size = retina_figure(MIXES)
+    assert (size["width"], size["height"]) == shown_as(MIXES, "png").size
+    assert shown_as(MIXES, "retina").size == (2 * size["width"], 2 * size["height"])
+
+
+def test_words_that_find_no_room_are_shown_all_the_same():
+    usual, long = (figures.kept_by_part(layer, {"a": 1}) for layer in ("A layer", "A layer of " * 12))
+    assert shown_as(usual, "png").width == round(9.5 * 110)
+    assert shown_as(long, "png").width > 1.2 * shown_as(usual, "png").width
 
 
 def test_each_number_is_in_the_shade_of_the_head_that_gets_it():

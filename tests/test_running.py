@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,8 @@ def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsy
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_neighbour(tmp_path):
+    with socket.socket(socket.AF_UNIX) as silent:  # who comes and says nothing disturbs nobody
+        silent.connect(os.environ[warm.WHERE])
     with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
         modules = "'torch' in sys.modules, any(name.startswith('course_utils') for name in sys.modules)"
         begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
@@ -110,6 +113,8 @@ def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_ne
         pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
         assert pids == [each.provisioner.pid for each in (manager, neighbour)]
         assert pids[0] != pids[1]
+        watched = "from ipykernel.kernelapp import IPKernelApp; print(IPKernelApp.instance().parent_handle == os.getppid())"
+        assert printed(one, watched) == "True"  # with which it ends
         # What it starts is waited for, and ends with it.
         assert printed(one, "import subprocess; print(subprocess.run(['false']).returncode)") == "1"
         child = int(printed(one, "child = subprocess.Popen(['sleep', '600']); print(child.pid)"))
@@ -118,7 +123,8 @@ def test_a_forked_kernel_knows_torch_nothing_of_the_course_and_nothing_of_its_ne
         wait_until(lambda: has_ended(child), "what it started has ended")
 
 
-def test_a_kernel_shows_a_figure_as_a_picture(tmp_path):
+def test_a_kernel_shows_a_figure_as_a_picture(monkeypatch, tmp_path):
+    monkeypatch.delenv("MPLBACKEND", raising=False)
     shown = []
     with kernel_in(tmp_path) as (_, client):
         client.execute_interactive(

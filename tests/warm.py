@@ -55,7 +55,7 @@ def pytest_configure() -> None:
 
 def configure_server(settings: Path) -> None:
     """A Jupyter server that finds its settings in that folder asks there, too."""
-    settings.mkdir(parents=True)
+    settings.mkdir(parents=True, exist_ok=True)
     code = f"import sys; sys.path.append({str(ROOT)!r}); from tests import warm; warm.pytest_configure()"
     (settings / "jupyter_server_config.py").write_text(code, encoding="utf-8")
 
@@ -120,7 +120,9 @@ def _fork_on_demand(door: socket.socket) -> None:
         while all(key.fileobj is door for key, _ in heard.select()):
             caller, _ = door.accept()
             with caller, caller.makefile("rw") as wire:
-                order = json.loads(wire.readline())
+                if not (line := wire.readline()):  # who came is gone
+                    continue
+                order = json.loads(line)
                 if forked := os.fork() == 0:
                     print(os.getpid(), file=wire, flush=True)
             if forked:
@@ -138,12 +140,12 @@ def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> No
         os.dup2(nowhere, stream)
     os.chdir(folder)
     os.environ.clear()
-    os.environ.update(env, JPY_PARENT_PID=str(source))  # with which it ends
+    os.environ.update(env)
     sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     sys.argv[1:] = arguments
     from ipykernel.kernelapp import IPKernelApp
 
-    IPKernelApp.launch_instance()
+    IPKernelApp.launch_instance(parent_handle=source)  # with which it ends
     sys.exit()  # what was registered for the end is done, as in any kernel
 
 

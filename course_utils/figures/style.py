@@ -48,19 +48,34 @@ class DescribedFigure(Figure):
 
 
 class _Canvas(FigureCanvasAgg):
-    """What IPython has a figure's PNG from."""
+    """What IPython has a figure's PNG from: in few colours, with the figure's words."""
+
+    def print_png(self, filename_or_obj: object, **_: object) -> None:
+        """A smaller file that says in words what it shows."""
+        full = io.BytesIO()
+        super().print_png(full)
+        with open_file_cm(filename_or_obj, "wb") as file:
+            file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
 
     def print_figure(self, filename: object, *asked: object, **options: object) -> object:
-        """A PNG in our size and colours, whatever is asked for, with the figure's words.
-
-        Drawn once: a frame as tight as IPython asks for would take as long again, and the layout leaves no more.
+        """Of a PNG the whole figure, drawn once: the layout leaves no more around it than the tight frame that IPython
+        asks for, which would take as long again. Where words find no room in the layout, that frame shows them.
         """
         if options.get("format") != "png":
             return super().print_figure(filename, *asked, **options)
-        full = io.BytesIO()
-        self.print_png(full)
+        png, figure, usual = io.BytesIO(), self.figure, self.figure.dpi
+        if isinstance(dpi := options.get("dpi"), int | float):
+            figure.dpi = dpi
+        try:
+            self.print_png(png)
+            drawn, inches = figure.get_tightbbox(), figure.get_size_inches()
+        finally:
+            figure.dpi = usual
+        if min(*drawn.min, *(inches - drawn.max)) < 0:
+            png = io.BytesIO()
+            super().print_figure(png, *asked, **options)
         with open_file_cm(filename, "wb") as file:
-            return file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
+            return file.write(png.getvalue())
 
 
 @contextmanager
