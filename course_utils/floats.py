@@ -155,8 +155,7 @@ def decode(bits: int, fmt: str) -> float:
     >>> decode(0b0_01111100_01000000000000000000000, "fp32")
     0.15625
     """
-    f = format_named(fmt)
-    sign, exponent, fraction = fields(bits, fmt)
+    f, (sign, exponent, fraction) = format_named(fmt), fields(bits, fmt)
     match _kind(f, exponent, fraction):
         case "NaN":
             return math.nan
@@ -287,8 +286,7 @@ def formula(bits: int, fmt: str) -> str:
     >>> formula(encode(0.15625, "fp32"), "fp32")
     '(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625'
     """
-    f = format_named(fmt)
-    sign, exponent, fraction = fields(bits, fmt)
+    f, (sign, exponent, fraction) = format_named(fmt), fields(bits, fmt)
     match _kind(f, exponent, fraction):
         case "NaN":
             return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
