@@ -73,6 +73,7 @@ def no_value(*arguments):
 
 NOTHING = [None, math.nan, "nonsense", [], {}, True, 1j, no_value, Odd(), torch.tensor([math.nan] * 2)]
 OF_ANOTHER_TYPE = [(None, None), (math.nan,) * 3, 10**5000, math.inf, torch.ones(2) > 0, "9" * 5000, (), len]
+OF_ANOTHER_TYPE += [torch.empty(2, 3, device="meta"), torch.eye(2).to_sparse()]
 ERRORS = (ZeroDivisionError("division\nby zero"), KeyError(1), SystemExit(), SilentError(), AssertionError())
 
 

@@ -15,6 +15,8 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
         return True
     if isinstance(b, torch.Tensor) and b.ndim and not _stands_for(a, b):
         return False
+    if isinstance(a, torch.Tensor) and not is_dense(a):
+        return False
     if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
         a = list(a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
@@ -27,6 +29,11 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
 def _stands_for(a: object, b: torch.Tensor) -> bool:
     """A tensor, and if b is kept in 16 bits, which is then the point of it, in the same."""
     return isinstance(a, torch.Tensor) and (b.dtype.itemsize != 2 or a.dtype == b.dtype)
+
+
+def is_dense(x: torch.Tensor) -> bool:
+    """Whether all of its numbers are there."""
+    return not x.is_meta and x.layout == torch.strided
 
 
 def is_number(x: object) -> bool:
@@ -70,7 +77,7 @@ def near(a: object, b: object, tolerance: Number) -> bool:
 
 def plain(x: object) -> object:
     """NumPy's scalars, fractions and tensors of one element as Python's own numbers."""
-    if isinstance(x, torch.Tensor) and not x.is_meta and x.layout == torch.strided:
+    if isinstance(x, torch.Tensor) and is_dense(x):
         return x.item() if x.numel() == 1 else x.tolist()
     if isinstance(x, np.ndarray):
         return x.tolist()

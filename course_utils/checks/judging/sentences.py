@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from course_utils.checks.judging.agreement import agree, is_number, near, plain
+from course_utils.checks.judging.agreement import agree, is_dense, is_number, near, plain
 from course_utils.quantities import Number
 
 NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
@@ -74,6 +74,10 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
     gave, wanted = f"gave{part} {shown(came)}", shown(expected)
     if not tensors and shown(came) == wanted:  # they differ beyond six digits
         return f"gave{part} {came!r}; expected {expected!r}."
+    if tensors and not is_dense(came):
+        return (
+            f"gave{part} a tensor whose numbers are not all there, as on the meta device; expected {wanted}."
+        )
     if not tensors or came.shape != expected.shape:
         return f"{gave}; expected {wanted}."
     if came.isnan().any():
