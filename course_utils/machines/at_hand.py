@@ -57,13 +57,13 @@ def this_machine() -> Machine:
     if sheet:
         return replace(sheet, **achieved, achieved_source=_LARGEST)
     quiet = all(was_quiet for _, was_quiet in found.values())
-    doubt = "" if quiet else " (while other programs ran; restart the kernel to measure again)"
+    doubt = "" if quiet else " (other programs ran; restart the kernel to repeat)"
     return Machine(
         name,
         reached,
         bytes=memory_bytes,
         bytes_per_sec=achieved["achieved_bytes_per_sec"],
-        source=f"Measured, for want of a data sheet: {_LARGEST}{doubt}",
+        source=f"Measured: {_LARGEST}{doubt}",
         **achieved,
         has_data_sheet=False,
     )
