@@ -18,6 +18,8 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
   if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
   if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
+  const turn = slide.previousElementSibling?.querySelector(".guess:last-child")?.textContent === "Your answer?";
+  if (turn && slide.querySelector("header > .again:last-child")?.textContent.startsWith("Your turn")) say("goes on under the turn");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();

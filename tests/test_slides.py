@@ -85,10 +85,10 @@ def test_a_definition_is_shown_where_the_text_has_just_introduced_it():
     assert not is_shown(definition, [], after_prose=False)
 
 
-def test_the_room_is_asked_for_a_guess_but_not_for_an_answer_that_is_checked():
+def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     new = nbformat.v4.new_code_cell
     cells = [new("my_bytes = ...  # bytes"), new("8 * 4"), new("my_days = ..."), new("check.days(my_days)")]
-    assert list(pieces(nbformat.v4.new_notebook(cells=cells))) == [("guess", "bytes")]
+    assert list(pieces(nbformat.v4.new_notebook(cells=cells))) == [("guess", "bytes"), ("turn", "")]
 
 
 def test_what_only_draws_is_hidden_and_its_picture_is_not():

@@ -65,11 +65,14 @@ STACKS = [  # layers, and what a block's input and a block take
 
 @function(STACKS)
 def best_segment(layers: int, input: int, block: int) -> Answers:
-    """The segment with the least peak, all tried; of equals the shortest."""
+    """The segment with the least peak, all tried; of equals the smallest."""
+
+    def waiting(segment: int) -> list[int]:
+        lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]
+        return [number * input + length * block for number, length in enumerate(lengths)]
 
     def peak(segment: int) -> int:
-        lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]
-        return max(number * input + length * block for number, length in enumerate(lengths))
+        return max(waiting(segment))
 
     segments = range(1, layers + 1)
     right = min(segments, key=peak)
@@ -82,4 +85,7 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
     divisors = min((s for s in segments if layers % s == 0), key=peak)
     yield divisors, "A segment need not divide the number of layers: the last one may be shorter."
     yield whole, "With ⌈L / s⌉ the last segment is a whole one; it may be shorter, and another the largest."
-    yield min(segments, key=lambda s: (peak(s), -s)), "Of equals the shortest is asked for."
+    yield min(segments, key=lambda s: (peak(s), -s)), "Of equals the smallest is asked for."
+    yield peak(right), "That is the lowest peak. Return the s that has it."
+    total = min(segments, key=lambda s: sum(waiting(s)))
+    yield total, "The peak is the largest of these sums, and not their total."

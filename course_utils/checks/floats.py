@@ -101,6 +101,9 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
         ends.get(exponent, right),
         "That minds zero, infinity and NaN already, one step ahead. Here the formula alone is wanted: what it misses comes next.",
     )
+    yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
+    with_127 = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - 127)
+    yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
 
 
 @function([("bf16",), ("fp16",), ("e5m2",), ("e4m3",)])

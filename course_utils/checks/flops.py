@@ -99,6 +99,8 @@ def roof(intensity: Number, peak_flop_per_sec: Number, bytes_per_sec: Number) ->
     yield divided, "FLOPs per byte times bytes/s are FLOP/s: multiply."
     share = right / peak_flop_per_sec
     yield share, "That is the share of the peak. Return it in FLOP/s."
+    unmultiplied = peak_flop_per_sec if right == peak_flop_per_sec else bytes_per_sec
+    yield unmultiplied, "Below the ridge it is intensity × bytes/s: each byte brings that many FLOPs."
 
 
 MODELS = [(12, 768, 50257, 1024), (96, 12288, 50257, 2048), (80, 8192, 128256, 8192)]

@@ -39,6 +39,7 @@ def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers
     yield over_i, "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k."
     yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
     yield of_w, "Two gradients are wanted: of w and of x."
+    yield (of_w.T, of_x.T), "Both are transposed: a gradient has the shape of what it is the gradient of."
 
 
 @function([(16, [8, 4, 4, 2]), (4, [3, 5]), (64, [512, 2048, 2048, 10])])

@@ -50,6 +50,7 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
     yield (copy, new), "The master comes first, and its copy in bf16 second."
     yield (master - update, (master - update).bfloat16()), "The update is added here, whatever its sign."
+    yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
 @function(WEIGHTS_AND_UPDATES)

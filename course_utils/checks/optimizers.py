@@ -193,6 +193,10 @@ def adamw_step(
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by lr × decay."
+    after_the_step = _adamw((p, g, m, v, t, lr, 0.0))[0] * (1 - lr * decay)
+    yield (after_the_step, new_m, new_v), "The decay is of the p before the step: shrink it first."
+    times_t = p * (1 - lr * decay) - lr * new_m / (1 - 0.9 * t) / _brake(new_v / (1 - 0.999 * t))
+    yield (times_t, new_m, new_v), "Beta to the power of t, beta**t, and not times t."
 
 
 TO_CLIP = [([[3.0, 4.0]], 1.0), ([[3.0], [0.0, 4.0]], 1.0), ([[30.0], [40.0], [0.0]], 10.0)]

@@ -90,6 +90,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     yield twice, "The storage is one flat list, whatever the matrix looks like: one number in the brackets."
     swapped = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
     yield swapped, "i counts rows, so it steps by the first stride."
+    yield offset + at, "That is its place. Look there: storage[...] has the element."
 
 
 @function([(8, 3, 1), (10, 4, 2), (10, 4, 3), (11, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)])
@@ -141,6 +142,8 @@ def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     no_zero = right and all(stride)
     yield no_zero, "A stride of 0 is compared like any other: in (3, 4) with (0, 0) step and walk are both 0."
     yield True, "That is what reshape does, by copying."
+    own_size = all(stride[n] == shape[n] * stride[n + 1] for n in range(len(shape) - 1))
+    yield own_size, "The walk is through the next dimension: its size counts, times its stride."
 
 
 NEW_SHAPES = [

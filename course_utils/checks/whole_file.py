@@ -76,6 +76,8 @@ class _Watch:
         if contents != (self.old if fails else NEW):
             wanted = f"what it held before: {self.old!r}" if fails else repr(NEW)
             return f"{when}the file holds {contents!r}, and should hold {wanted}."
+        if fails and isinstance(error, FileNotFoundError):
+            return "another error took the first one's place: there may be no new file yet. unlink(missing_ok=True) minds that."
         if fails and not isinstance(error, _FullDiskError):
             return "an error has to go on to the caller, who must not believe that all is saved."
         if not fails and self.path.stat().st_ino == self.place:

@@ -96,7 +96,7 @@ def loss_curve(losses: Sequence[Number], even_guess: Number) -> Figure:
 
 def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:
     """Losses by step on a logarithmic axis; curves that end within a tenth of each other share a label."""
-    title = "Where precision or range is missing, the loss falls behind"
+    title = "Where precision or reach is missing, the loss falls behind"
     orange = COLOURS["measured"]
     with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
         groups: list[tuple[Number, list[str]]] = []

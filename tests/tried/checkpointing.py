@@ -44,6 +44,21 @@ def gone_before_it_is_there(new, old):
     new.rename(old)
 
 
+def joined_first(path, pieces):
+    """Where an error comes before there is anything to remove."""
+    beside = path.with_name("beside")
+    try:
+        joined = b"".join(pieces)
+        with open(beside, "wb") as file:
+            file.write(joined)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
+
+
 def in_memory_first(path, pieces):
     """Nothing is written before all is there, and then in place."""
     overwrite(path, [b"".join(pieces)])
@@ -82,6 +97,7 @@ TRIED: dict[Check, Tried] = {
             (partial(write, sync=None), "os.fsync(file.fileno()), called so"),
             (partial(write, clear=False), "is left beside"),
             (partial(write, swallow=True), "go on to the caller"),
+            (joined_first, "unlink(missing_ok=True) minds that"),
             (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
             (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
         ),

@@ -16,7 +16,7 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
     """What is shown of the notebook, in its order.
 
     "prose" is in Markdown, "code" in Python, an "output" by its MIME type; "guess" says of what the room is asked to
-    guess before the next slide.
+    guess before the next slide, and "turn" asks for an answer.
     """
     after_prose = False
     for at, cell in enumerate(notebook.cells):
@@ -28,8 +28,11 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
             outputs = [output.data for output in cell.outputs if "data" in output]
             if is_shown(cell.source, outputs, after_prose):
                 yield "code", cell.source
-            if is_guess(cell.source, notebook.cells[at + 1 :]):
+            below = notebook.cells[at + 1 :]
+            if is_guess(cell.source, below):
                 yield "guess", cell.source.partition("#")[2].strip()
+            elif is_turn(cell.source, below):
+                yield "turn", ""
             after_prose = after_prose and is_preparation(cell.source)
             yield from (("output", data) for data in outputs if not waits_for_the_reader(data))
 
@@ -55,9 +58,17 @@ def is_preparation(source: str) -> bool:
 def is_guess(source: str, below: Sequence[NotebookNode]) -> bool:
     """Whether it is a place for a guess, and not for an answer that the next cell checks."""
     body = ast.parse(source).body
-    checked = next((cell.source for cell in below if cell.cell_type == "code"), "")
     is_open = bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
-    return is_open and "check." not in checked
+    return is_open and not _is_checked(below)
+
+
+def is_turn(source: str, below: Sequence[NotebookNode]) -> bool:
+    """Whether it is a place for an answer that the next cell checks."""
+    return any(map(is_stub, ast.parse(source).body)) and _is_checked(below)
+
+
+def _is_checked(below: Sequence[NotebookNode]) -> bool:
+    return "check." in next((cell.source for cell in below if cell.cell_type == "code"), "")
 
 
 def is_stub(node: ast.stmt) -> bool:

@@ -17,6 +17,7 @@
   };
 
   // A section is a heading and what stands below it; a heading with nothing below it stands over the next one alone.
+  // A turn ends with its question: what it uses of the answer stands under the heading above, on other slides.
   function sections() {
     const found = [];
     let above = null; // the heading of level 2 that one of level 3 stands under
@@ -25,15 +26,19 @@
         const atom = { node, kind: node.localName === "img" ? "picture" : cell.dataset.kind, begins: place === 0 };
         const level = /^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0;
         const last = found.at(-1);
-        if (!level) return void last.atoms.push(atom);
+        if (!level) {
+          last.atoms.push(atom);
+          if (atom.kind === "turn" && above) found.push({ heading: above.cloneNode(true), level: 2, again: true, atoms: [] });
+          return;
+        }
         if (level < 3) above = null;
-        if (last && last.heading === above && !last.atoms.length) found.pop();
+        if (last && !last.atoms.length && (last.heading === above || last.again)) found.pop();
         found.push({ heading: node, level, kicker: above?.cloneNode(true), atoms: [] });
         if (level === 2) above = node;
       });
       cell.remove();
     }
-    return found;
+    return found.filter(({ again, atoms }) => atoms.length || !again);
   }
 
   function slide({ heading, level, kicker }, again) {
@@ -54,7 +59,7 @@
   // What it costs to turn the page before this atom: least where the text begins anew.
   function breakBefore(atom, previous) {
     const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
-    if (atom.kind === "guess") return 600; // its question stands above it
+    if (atom.kind === "guess" || atom.kind === "turn") return 600; // its question stands above it
     if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
@@ -117,7 +122,7 @@
   }
 
   function lay(section) {
-    const { made, body } = slide(section, false);
+    const { made, body } = slide(section, section.again);
     body.append(...section.atoms.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
     const room = body.clientHeight;

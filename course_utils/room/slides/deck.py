@@ -63,6 +63,8 @@ def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]
         return kind, f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
     if kind == "guess":
         return kind, f'<p class="guess">Your guess{f" ({escape(content)})" if content else ""}?</p>'
+    if kind == "turn":
+        return kind, '<p class="guess">Your answer?</p>'
     text = content.get("text/plain", "")
     if "image/png" in content:
         source, words = content["image/png"].replace("\n", ""), ONLY_IN_A_NOTEBOOK.sub("", text)
