@@ -9,6 +9,7 @@ import keyword
 import math
 import re
 import string
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -109,7 +110,8 @@ def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, 
     found: list[tuple[str, int]] = []
     for match in re.finditer(r"\.\.+|[^\W\d]|\S" if letters else r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
         name, at = match[0], start + match.start()
-        good = name in LETTERS if letters else name.isidentifier() and name.strip("_") == name
+        plain = unicodedata.normalize("NFKC", name) == name  # or Python takes two names for one
+        good = name in LETTERS if letters else plain and name.isidentifier() and name.strip("_") == name
         if not good:
             raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
         if any(name == earlier for earlier, _ in found):

@@ -276,6 +276,22 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
     assert rows(shop)["losses equal to a run never killed"] == ["not all", "0 of 90"]
 
 
+@pytest.mark.parametrize("without", [("optimizer",), ("step",), ("optimizer", "step")])
+def test_without_what_a_loss_does_not_read_the_first_alone_is_equal(without):
+    trained = jobs.uninterrupted(without)
+    counts = {what: cells for what, *cells in said.account(Plan(), trained)}
+    assert counts["losses equal to a run never killed"] == ["the first alone", f"1 of {len(trained.gaps)}"]
+    assert not next(iter(trained.gaps.values()))
+
+
+@pytest.mark.parametrize(("every", "steps"), [(10, 120), (40, 50), (40, 100), (30, 40), (7, 120)])
+def test_what_a_crash_costs_is_the_mean_over_all_moments_of_the_run(every, steps):
+    since = [step - max(save for save in range(0, step + 1, every)) for step in range(steps)]
+    mean, worst = sum(since) / steps, max(since) + 1
+    *_, (_, expected, _) = said.account(Plan(every, steps), Story(steps, (Life(0, ()),), (), None, REFERENCE))
+    assert f"{mean:.3g} on average, {'at most ' * (steps % every > 0)}{worst} if killed in a save" in expected
+
+
 # What it counts and draws, over made-up stories.
 
 

@@ -154,7 +154,7 @@ def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
     assert re.search(r"1 ms, [\d.,]+ times what is measured", words(matmul))
     head, *rows = matmul.screen.table
     assert [row[:5] for row in rows] == [["this machine", "32", "32", "32", "fp32"]] * 2  # each time is kept
-    assert f"{rows[0][head.index('of the peak')]} of what large products reach" in words(matmul)
+    assert f"{rows[0][head.index('of the peak')]} of the largest rate of a few" in words(matmul)
     assert "Measured: " in matmul.screen.meaning
     assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2  # by its words, and in both plots
     assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2

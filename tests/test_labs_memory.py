@@ -112,16 +112,19 @@ SHARDED = {"preset": "Llama 3 70B?", "recipe": "bf16+master adamw", "machines": 
 MORE = SHARDED | {"machines": 1000, "stage": 1}
 ALONE = {"preset": "Llama 3 70B?", "machines": 1, "recipe": "fp32 sgd"}
 SAYS = [
-    ({"preset": OPENING}, "Does not fit: each of the 8 machines would hold 185 GB and has 80 GB. It would"),
-    ({"preset": OPENING}, "and has 80 GB. It would with sharding stage 3."),
+    (
+        {"preset": OPENING},
+        "Does not fit: each of the 8 machines would hold 185 GB and has 80 GB, 105 GB over. It would",
+    ),
+    ({"preset": OPENING}, "and has 80 GB, 105 GB over. It would with sharding stage 3."),
     (SHARDED, "70,553,706,496 / 64 × (2 parameters + 2 gradients + 8 optimizer + 4 master)"),
     (SHARDED, " + 4 × 723 step counters = 17,638,429,516"),
     (SHARDED, "1 × 8,192 tokens in bf16, at the loss: activations 218 GB + log-probabilities and their"),
     (SHARDED, "17,638,429,516 + 230,479,101,960 = 248,117,531,476 bytes = 231 GiB = 248 GB on each machine"),
     (MORE, "(2 parameters + 2 gradients) + (70,553,706,496 / 1,000, rounded up) × (8 optimizer + 4 master)"),
     (ALONE, "70,553,706,496 × (4 parameters + 4 gradients) = 564,429,651,968"),
-    (XL | {"machines": 1}, "Does not fit: one L4 would hold 28.1 GB and has 24 GB. It would"),
-    (XL | {"machines": 1}, "and has 24 GB. It would with the recipe bf16"),
+    (XL | {"machines": 1}, "Does not fit: one L4 would hold 28.1 GB and has 24 GB, 4.07 GB over. It would"),
+    (XL | {"machines": 1}, "GB over. It would with the recipe bf16"),
     (XL | {"machines": 8}, "It would with sharding stage 1; or with the recipe bf16 adamw."),
     (XL_SPLIT, "Fits: each of the 8 machines holds 11.7 GB of 24 GB, with 12.3 GB left."),
     (XL_SPLIT, "A batch of up to 4 fits."),

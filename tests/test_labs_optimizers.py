@@ -130,6 +130,10 @@ SAYS = [
     ("who tires?", "AdaGrad tires: step 300 is 0.034 of its first, and the minimum 0.69 away."),
     ("who minds a turn?", "SGD's by 1, momentum's by 1, AdaGrad's by 0.6, Adam's by 9.16e+05."),
     ("who leaves?", "Off the saddle: RMSProp at step 1, Adam at step 11,"),
+    (
+        {"steepness": 100, "lr": 0.02, "noise": 0.3, "racing": ("SGD",)},
+        "In the long run nothing holds the loss of SGD.",
+    ),
     ("who settles?", "noise holds the loss of SGD at 0.01 and momentum at 0.095, which sums gradients"),
     ("who decays?", "AdamW keeps (1 - lr·wd)^200 = 0.5483, measured 0.5483; Adam keeps 2e-05: it divides"),
     ({"racing": ("SGD",), "lr": 0.02, "weight_decay": 1.0}, "SGD diverges: lr × 101 = 2.02 > 2"),

@@ -61,14 +61,24 @@ def test_the_lognormals_formula_stands_there_with_its_numbers(lab):
 
 
 SAYS = [
-    ("what does fp16 lose?", "Without a scale fp16 turns 47.06 % of these gradients to zero. None is"),
-    ("what does fp16 lose?", "to zero. None is lost from scale 2^16 to scale 2^37."),
+    ("what does fp16 lose?", "Without a scale fp16 turns 47.06 % of these gradients to zero. Of"),
+    (
+        "what does fp16 lose?",
+        "Of the weights' gradients none is lost from scale 2^16 to scale 2^37; activations' can",
+    ),
     ("does 2^10 help?", "At scale 2^10 fp16 turns 0.15 % of these gradients to zero."),
     ("what is too far?", "turns 26.20 % of these gradients to infinity. One infinity"),
     ("what is too far?", "to infinity. One infinity spoils a step: GradScaler skips"),
-    ("200 steps later?", "turns 99.97 % of these gradients to zero. None is lost from scale 2^19"),
+    (
+        "200 steps later?",
+        "turns 99.97 % of these gradients to zero. Of the weights' gradients none is lost from scale 2^19",
+    ),
     ("and in bf16?", "Without a scale bf16 loses none of these gradients. It needs no scale."),
     ("and in fp8?", "No power of two loses none: they span 19.1 powers of two, E4M3 18.9."),
+    (
+        {"fmt": "e4m3", "after": 200, "layer": 0},
+        "none, but a scale between two does: they span 18.3 powers of two, E4M3 18.9.",
+    ),
     # No edge near infinity is called a power of two.
     ({"fmt": "fp32"}, "from 3.4028e+38"),
     ({"fmt": "bf16"}, "from 3.3962e+38"),

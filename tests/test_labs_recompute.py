@@ -87,6 +87,7 @@ SAYS = [
     (FIRST, "(L / s - 1) × input + s × block = 3 × 131,072 B + 4 × 1,179,648 B = 5,111,808 bytes"),
     (FIRST, "√(L × input / block) = √(16 / 9) = 1.33"),
     ("when is √L best?", "√(16 / 1) = 4; of all lengths tried, least bytes: s = 3, 4, 5 and 6"),
+    ("when is √L best?", "s = 4, least"),
     ("when is √L best?", "Nothing else here keeps less."),
     ("when is it 8/6?", "= 8/6 × a step with all kept"),
     ("what of GPT-2?", "12 last products"),

@@ -226,7 +226,7 @@ def test_a_shape_can_be_typed_as_people_write_it_and_what_is_none_gets_a_sentenc
         assert stride.screen.mistake == said
     for shape in ((129,), (12, 11), (999999, 0), (128,) * 6):
         stride.set(shape=f"{shape}")
-        said = f"{shape} has more than the 128 elements that this lab draws. Take less."
+        said = f"{shape} is larger than this lab draws: up to 128 elements, in each dimension too. Take less."
         assert stride.screen.mistake == said
 
 
@@ -249,7 +249,8 @@ ATTACKS = (
 
 
 MISTAKE = re.compile(
-    r"In “.*▸.*◂.*”, at ▸◂: |That is|“.*” is no (element|shape)\. |\(.*more than the 128", re.DOTALL
+    r"In “.*▸.*◂.*”, at ▸◂: |That is|“.*” is no (element|shape)\. |\(.*is larger than this lab draws",
+    re.DOTALL,
 )
 
 

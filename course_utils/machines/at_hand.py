@@ -17,7 +17,7 @@ from course_utils.workers import products
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
 _GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
 _DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
-_LARGEST = "the largest rate of a product, and of a copy"
+_LARGEST = "the largest rate of a few products, and a copy's"
 # What a CPU multiplies with, as /proc/cpuinfo has it: of the vectors the widest, and what takes 16 bits.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
 _HALVES = {

@@ -91,7 +91,7 @@ def noise_floor(
     for curvature in curvatures:
         pulling = curvature + weight_decay
         room = 2 * (1 + momentum) - lr * pulling
-        if room <= 0:
+        if room <= 1e-9:  # at the bound too, where rounding leaves a little
             return math.inf
         if curvature > 0:
             held = lr * sigma * sigma * (1 + momentum) / (2 * (1 - momentum) * room)

@@ -1,5 +1,6 @@
 """How a number is said: with its unit, in full or in three digits."""
 
+import math
 from collections.abc import Sequence
 
 Number = int | float
@@ -25,11 +26,14 @@ def listed(names: Sequence[object]) -> str:
 
 
 def times_text(ratio: Number) -> str:
-    """How many times as much, in three digits or in full.
+    """How many times as much, in three digits or in full; near 1 in as many as tell it from 1.
 
-    >>> times_text(15.77), times_text(13_400_000)
-    ('15.8 times', '13,400,000 times')
+    >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
+    ('15.8 times', '13,400,000 times', '1.00003 times')
     """
+    apart = abs(ratio - 1)
+    if 0 < apart < 0.005:
+        return f"{ratio:.{1 - math.floor(math.log10(apart))}g} times"
     return f"{three_digits(ratio)} times"
 
 

@@ -13,6 +13,8 @@ WITHOUT: Mapping[str, str] = {
     "data": "the first batches",
     "generators": "dropout's first masks",
 }
+# The first loss is computed before averages or a learning rate are used.
+NOT_READ_AT_ONCE = {"optimizer"}, {"step"}, {"optimizer", "step"}
 
 
 def meaning(plan: Plan, story: Story) -> str:
@@ -66,6 +68,14 @@ def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
             found = f"{count_text(len(twice), 'step')}{' so far' * (life.end == RUNS)}"
     yield "done again after the crash", expected, found
     expected = "not all" if life.left_out else "all"
+    if {*life.left_out} in NOT_READ_AT_ONCE and not any(earlier.left_out for earlier in story.lives[:-1]):
+        expected = "the first alone"
     yield "losses equal to a run never killed", expected, _equal(story) if story.gaps else "none yet"
-    expected = f"({every} - 1) / 2 = {predict.lost_steps(every):g} on average, {every} if killed in a save"
+    if plan.steps % every == 0:
+        expected = (
+            f"({every} - 1) / 2 = {predict.lost_steps(every):g} on average, {every} if killed in a save"
+        )
+    else:
+        mean = sum(step % every for step in range(plan.steps)) / plan.steps
+        expected = f"{mean:.3g} on average, at most {every} if killed in a save"
     yield "steps that a crash costs, as set now", expected, ""

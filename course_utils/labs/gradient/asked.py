@@ -48,8 +48,10 @@ class Asked:
         """
         words = self.frozen
         parts = [part for part in re.split(r"[\s,]+", words.strip()) if part]
-        if len(words) > 60 or not all(re.fullmatch(r"\d{1,3}", part, re.ASCII) for part in parts):
-            raise ValueError(f"“{words[:60]}” are no layers. Type their numbers, like 0 1, or click on them.")
+        if len(words) > 60:
+            raise ValueError(f"That is {len(words)} characters long; 60 are enough for {DEEPEST} layers.")
+        if not all(re.fullmatch(r"\d{1,3}", part, re.ASCII) for part in parts):
+            raise ValueError(f"“{words}” are no layers. Type their numbers, like 0 1, or click on them.")
         return tuple(sorted({int(part) for part in parts if int(part) < self.depth}))
 
     @property

@@ -17,7 +17,7 @@ PARTS = {"forward": "forward", "weight gradient": "weight-gradient", "input grad
 WORDS_WIDTH = 690  # beside the plot of the layers
 SHARES = Axis(0, 1.1, linear=True, marks=(0, 0.5, 1))
 LAYERS = Plot(760, 34, 220, 170, Axis(1, 16, "layers", marks=(1, 2, 4, 8, 16)), SHARES)
-LENGTHS = Plot(60, 34, 400, 240, Axis(1, 2**20, "sequence length S", "{:,.0f}".format), Axis(0.001, 100))
+LENGTHS = Plot(60, 34, 400, 240, Axis(1, 2**20, "sequence length S", "{:,.0f}".format), Axis(0.001, 1000))
 FACTS = 530
 
 

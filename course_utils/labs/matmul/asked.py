@@ -131,6 +131,12 @@ class Found:
 
 
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME_UNITS |= {
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86400.0,
+    "years": 365.25 * 86400,
+}  # as times are shown
 _TIME = re.compile(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", re.ASCII)
 
 

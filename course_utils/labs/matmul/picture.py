@@ -77,7 +77,7 @@ def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tu
     yield "memory", moved, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
     if run:
-        peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "what large products reach"
+        peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
         rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
         words = f"{seconds_text(run.seconds)}{sizes_text(product, run)}, {rate}"
         yield run.verb.split()[0].lower(), words, "measured-words"
@@ -140,7 +140,8 @@ def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | N
     name, near = product.sweep, now.product if now else product
     seconds = [one.predicted_s(machine) for one in near.along(name)]
     same = [run for run in runs if run.product.others(name) == near.others(name)]
-    y_axis = Axis(seconds[0] / 10, seconds[-1] * 2, "time", seconds_text)
+    shown = [run.seconds for run in same]
+    y_axis = Axis(min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text)
     plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
     yield plot.frame(f"Time along {name}, at {near.others(name)}")
     yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")

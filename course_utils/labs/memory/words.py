@@ -28,7 +28,7 @@ def _fit(plan: TrainingPlan) -> str:
     who = f"each of the {plan.machines:,} machines" if plan.machines > 1 else f"one {plan.machine_name}"
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
-        return f"Does not fit: {who} would hold {total} and has {memory}. {advice(plan)}"
+        return f"Does not fit: {who} would hold {total} and has {memory}, {verdict(plan)}. {advice(plan)}"
     batch = f"A batch of up to {predict.largest_batch(plan):,} fits."
     return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}"
 
@@ -37,8 +37,9 @@ def advice(plan: TrainingPlan) -> str:
     """The fewest changes with which it would fit."""
     found = predict.remedies(plan)
     if not found:
-        end = f"at most {count_text(predict.longest_sequence(plan), 'token')} would"
-        return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit; {end}."
+        longest = predict.longest_sequence(plan)
+        end = f"at most {count_text(longest, 'token')}" if longest else "no sequence"
+        return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit; {end} would."
     shown = found[: max(1, MOST_CHANGES - len(found[0]))]
     return f"It would with {'; or with '.join(map(changes_text, shown))}."
 

@@ -107,7 +107,7 @@ def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]
         points = list(values.items())
         points = [points[n] for n in thinned(list(values.values()))]
         yield plot.line([point for point in points if point[1] >= plot.y_axis.low], f"line {name.lower()}")
-        if race.step in values:
+        if plot.y_axis.low <= values.get(race.step, 0) <= plot.y_axis.high:
             yield dot(*plot.at(race.step, values[race.step]), 4, class_=name.lower())
         last, gone = max(values), max(values) < race.steps
         yield cross(*plot.at(last, values[last]), class_="pointed") if gone else ""

@@ -67,8 +67,12 @@ def _special(race: Race) -> Iterator[str]:
 
 
 def _averaging(race: Race) -> Iterator[str]:
-    held = [f"{name} at {race.predicted_floor(name):.3g}" for name in race.linear]
+    floors = {name: race.predicted_floor(name) for name in race.linear}
+    held = [f"{name} at {floor:.3g}" for name, floor in floors.items() if floor < math.inf]
+    free = [name for name, floor in floors.items() if floor == math.inf]
     said = [f"noise holds the loss of {listed(held)}"] if held else []
+    if free:
+        said.append(f"nothing holds the loss of {listed(free)}")
     if race.momentum and len(held) == 2:
         said = [f"{said[0]}, which sums gradients and averages none"]
     if "AdaGrad" in race.racing:
@@ -131,7 +135,8 @@ def _compared(race: Race, name: str) -> Sequence[str]:
         leaves = race.leaves_the_saddle(name)
         return _at(race.predicted_to_leave(name), LONGEST), _at(leaves, race.steps)
     if race.noise:
-        return [f"{floor:.3g}" for floor in (race.predicted_floor(name), race.measured_floor(name))]
+        floor = race.predicted_floor(name)
+        return ["none" if floor == math.inf else f"{floor:.3g}", f"{race.measured_floor(name):.3g}"]
     losses = race.descents[name].losses
     measured = f"{losses[race.step]:.4g}" if race.step < len(losses) else "gone"
     return f"{race.predicted_loss(name, race.step):.4g}", measured

@@ -85,8 +85,8 @@ def _lossless(fmt: str, smallest: Number, largest: Number) -> str:
     if 0 in powers:
         return "It needs no scale."
     if powers:
-        return f"None is lost from scale 2^{powers[0]} to scale 2^{powers[-1]}."
-    spans = f"{largest - smallest:.1f} powers of two, {floats.FORMATS[fmt].label}"
-    return (
-        f"No power of two loses none: they span {spans} {math.log2(edges.beyond_from / edges.zero_to):.1f}."
-    )
+        range_ = f"from scale 2^{powers[0]} to scale 2^{powers[-1]}"
+        return f"Of the weights' gradients none is lost {range_}; activations' can overflow before."
+    span, room = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
+    but = ", but a scale between two does" if span < room else ""
+    return f"No power of two loses none{but}: they span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {room:.1f}."

@@ -54,7 +54,11 @@ def _frontier(plan: Plan, found: Found) -> Iterator[str]:
     for one in at:
         if one in (plan, plan.least, plan.frontier[-1]):
             said = "scores" if one.scores_again else f"s = {one.segment}"
-            names.append(EndName(at[one], said + ", least" * (one == plan.least), "predicted"))
+            names.append(
+                EndName(
+                    at[one], said + ", least" * (one.predicted.peak == plan.least.predicted.peak), "predicted"
+                )
+            )
     yield from names_beside(names, NAMES_AT, NAMES_END, plot.top + 8, plot.bottom)
 
 

@@ -127,7 +127,7 @@ def shape_of(said: str) -> tuple[int, ...]:
         )
     if max(math.prod(shape), *shape) > MOST_ELEMENTS:
         raise ValueError(
-            f"{shape} has more than the {MOST_ELEMENTS} elements that this lab draws. Take less."
+            f"{shape} is larger than this lab draws: up to {MOST_ELEMENTS} elements, in each dimension too. Take less."
         )
     return shape
 
