@@ -629,9 +629,16 @@ def test_what_a_dead_process_left_is_removed_and_what_another_is_writing_is_not(
         replace(temporary, target)
 
     left = [f"{name}.ckpt.0123abcd.tmp" for name in ("run", "other")]
-    others = ["notes.tmp", "run.ckpt.0123.tmp", "run.ckpt.tmp"]
-    for name in left + others:
+    others = [
+        "notes.tmp",
+        "run.ckpt.0123.tmp",
+        "run.ckpt.tmp",
+        "thesis.0123abcd.tmp",
+    ]  # the last by its contents
+    for name in others:
         (path.parent / name).write_bytes(b"half")
+    for name, half in zip(left, (b"", contents.MAGIC + b"half"), strict=True):
+        (path.parent / name).write_bytes(half)
     monkeypatch.setattr(os, "replace", another_saves_meanwhile)
     checkpoints.save(path, {"n": 2})
     assert names(path.parent) == sorted([*others, "other.ckpt", "run.ckpt"])

@@ -500,7 +500,9 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.cheaper_order", "right")
     record.note(mine, "flops.days", "tried")
-    said = copies.begin_anew(course / FLOPS, 1, mine)
+    said = copies.begin_anew(
+        course / FLOPS, "flops.cheaper_order", mine
+    )  # its first turn, as the page asks for it
     expected = ["gpt3_days = 1" if each == "gpt3_days = ..." else each for each in sources(course / FLOPS)]
     assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
     assert {name: each.status for name, each in record.done(mine).items()} == {
@@ -523,7 +525,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
         ("", "", "Which notebook? There are: 01_floats"),
         ("9", "1", "There is no notebook '9'. There are: 01_floats"),
         ("04", "two", "named by its number, not 'two'"),
-        ("04", "9", "has no turn 9 of yours. It has: 1 to 2."),
+        ("04", "9", "has no turn 9. It has: 1 to 2."),
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )
@@ -598,6 +600,18 @@ def test_a_guess_beside_a_number_of_torch_or_numpy_is_noted_as_pythons(tmp_path)
 
 
 def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
+    for line in (
+        "2026-11-",
+        '2026-11-23 flops guessed {"asked": "\\ud800", "said": 1, "measured": 2}',
+        "\ufeff2026",
+    ):
+        (tmp_path / record.RECORD).write_text(
+            line, encoding="utf-8"
+        )  # torn, or saved by an editor; nothing follows on it
+        record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
+        assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+    deep = "[" * 100_000
+    (tmp_path / record.RECORD).write_text(f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8")
     record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
     with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
         file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')

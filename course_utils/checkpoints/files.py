@@ -110,4 +110,5 @@ def _remove_leftovers(folder: Path) -> None:
     for path in folder.glob(_HALF_WRITTEN):
         with suppress(OSError), path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+            if contents.MAGIC.startswith(file.read(len(contents.MAGIC))):  # and no other program's
+                path.unlink()

@@ -135,6 +135,8 @@ def grouped_attention(q: torch.Tensor, k: torch.Tensor) -> Answers:
     yield right / q.shape[-1] ** 0.5, "The scores before scaling, please."
     merged = rearrange(right, "b (kv g) i j -> b (g kv) i j", kv=kv)
     yield merged, "Merge in the order in which you split: (kv group) both times."
+    split = rearrange(q, "b (g kv) i d -> b kv g i d", kv=kv) @ k.unsqueeze(2).mT
+    yield rearrange(split, "b kv g i j -> b (kv g) i j"), "Split as you merge: (kv group) both times."
     for ungrouped in (lambda: torch.einsum("bhid,bhjd->bhij", q, k), lambda: q @ k.mT):
         needs = outcome(ungrouped)
         yield needs, "That needs as many heads of keys as of queries. Split the heads into groups first."

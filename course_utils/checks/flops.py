@@ -125,6 +125,10 @@ def transformer_flops(layers: int, width: int, vocabulary: int, sequence: int) -
     yield right // sequence, "That is for one token. A sequence has S of them."
     yield right // 2, "Each weight is multiplied and added: 24H², and not 12H², for each token."
     yield 3 * (layer + output), "That is one layer. There are L of them."
+    yield 3 * layers * (layer + output), "The output comes once, after all layers."
+    yield right - 3 * output + 3 * output // sequence, "Every token goes through the output: times S."
+    yield right - 3 * attention + 3 * attention // sequence, "Attention is 4SH for each of S tokens."
+    yield 2 * right // 3, "That is the backward pass alone; the forward pass counts, too."
 
 
 def _layers() -> Iterator[tuple[int, int, Number, Number]]:
@@ -152,6 +156,7 @@ def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) 
     yield math.ceil(ridge * d * k / (d * k - ridge * d)), "The result has to be written, too."
     yield least(4), "bf16 takes 2 bytes a number, not 4; and an addition is a FLOP, too."
     yield ridge * d * k / (d * k - ridge * (d + k)), "A batch is a whole number: round up."
+    yield ridge, "That is the ridge. Input and result are read and written too; and a batch is whole."
 
 
 RUNS = [
@@ -180,6 +185,8 @@ def utilisation(
     yield share(6), "That is masked attention. Count it unmasked here."
     squared = share(12 * sequence)
     yield squared, "S² is for a whole sequence. Here everything is per token, so one S remains."
+    by_ratio = 6 * parameters * (1 + sequence / (6 * width)) * tokens_per_sec / peak
+    yield by_ratio, "S/(6H) is of 12H² a layer, and these models differ: add 12 · L · H · S."
 
 
 class Cloud(list):

@@ -74,6 +74,7 @@ def two_layers_by_hand(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> A
     yield (first / len(x), second / len(x)), "It is a sum over the rows, not a mean."
     yield (second, first), "The gradient of w1 comes first."
     yield (first.T, second.T), "A gradient has the shape of its weight: transpose it."
+    yield (x.T @ (y @ w2.T * h), second), "ReLU's slope is 0 or 1, by the sign of what went in."
 
 
 @function([(8, [4, 6, 5, 3, 7], frozen) for frozen in ((), (0,), (0, 1), (2,), (1, 3), (0, 1, 2, 3))])
@@ -84,8 +85,8 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     trained = sum(flops for layer, flops in enumerate(layers) if layer not in frozen)
     stopped = sum(layers) + 2 * trained
-    first_trained = "and the first trained layer needs none for its input"
-    yield stopped, f"A frozen layer still passes a gradient on to a trained one before it; {first_trained}."
+    passed_on = "a frozen one passes one on if one before it is trained"
+    yield stopped, f"The first trained layer needs no gradient for its input; {passed_on}."
     all_inputs = 2 * sum(layers) + trained - layers[0]
     yield all_inputs, "Nobody needs an input's gradient if nothing before it is trained."
     yield _step_flops(batch, widths, ()), "A frozen layer has no gradient of its weight."
@@ -109,7 +110,7 @@ def _step_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> i
     return total
 
 
-NETWORKS = [(32, [64, 256, 64]), (16, [8, 4, 4, 2]), (1, [5, 3])]
+NETWORKS = [(32, [64, 256, 32]), (16, [8, 4, 4, 2]), (1, [5, 3])]
 
 
 @function([(*network, nonlinearity) for network in NETWORKS for nonlinearity in ("relu", "gelu")])
@@ -125,6 +126,9 @@ def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
     yield right // batch, "That is for one row; there are `batch` of them."
     weights = 4 * sum(d * k for d, k in pairwise(widths))
     yield right + weights, "The parameters are there anyway; autograd keeps no copy of them."
+    mask = batch * sum(widths[1:-1])
+    yield inputs + mask, "ReLU keeps no mask: its result, the next layer's input, says where it was open."
+    yield right - 4 * batch * widths[0], "The first layer's input is kept, too."
 
 
 class _Network(torch.nn.Sequential):

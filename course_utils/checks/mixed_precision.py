@@ -62,7 +62,7 @@ def moves(weight: Number, update: Number) -> Answers:
     growing = update > 2**-8 * weight
     yield growing, "Between two powers of two the step stays the same: it does not grow with the weight."
     in_python = weight + update != weight
-    yield in_python, "Python adds in fp64. What counts is the sum, rounded to bf16."
+    yield in_python, "Rounded to bf16, with 7 fraction bits, the sum is the weight."
     yield update > step / 4, "bf16 has 7 fraction bits: from 1 on a step is 2^-7, and half of it 2^-8."
     yield update >= step, "Half a step is enough: it is nearer to the next number."
     to_even = "Half a step exactly goes to the neighbour whose fraction ends in 0, which may be the"
@@ -86,6 +86,9 @@ def loss_scale(largest: Number) -> Answers:
     yield below_the_largest, "Up to 65,520 fp16 rounds down to 65,504: that is still finite."
     yield 2.0**15, "That is for a largest gradient near 1: smaller ones can be scaled up further."
     yield 2 * right, "With that scale the largest gradient becomes infinite."
+    yield math.log2(right), "That is the exponent: 2 to that power."
+    towards_0 = 2.0 ** int(math.log2(65_504 / largest))
+    yield towards_0, "int() rounds towards 0, which below 1 is up: take math.floor."
 
 
 @value(wanted="the bytes of all that is kept for one parameter")
@@ -167,7 +170,7 @@ def _wrongly_rounded(came: object, x: torch.Tensor) -> str:
     if strange:
         return f": {strange[0]:g} is none of its two neighbours, {lower:g} and {upper:g}."
     if len(values) == 1:
-        return f": all became {values[0]:g}, as rounding to the nearest would have it. Now and then it should be the other neighbour."
+        return f": all became {values[0]:g}. Draw for each number: now and then it should be the other neighbour."
     chance, share = (exact - lower) / (upper - lower), (came == upper).double().mean().item()
     if abs(share - chance) > 5 * math.sqrt(chance * (1 - chance) / len(x)):
         return (

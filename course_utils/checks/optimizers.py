@@ -227,6 +227,11 @@ def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
     squared = outcome(lambda: times(min(1.0, max_norm / norm**2)))
     yield squared, "That is the norm squared: take the root."
     yield outcome(lambda: times(max_norm / norm)), "Gradients with a smaller norm stay as they are."
+    largest = max((abs(x) for gradient in gradients for x in gradient), default=0)
+    yield (
+        times(min(1.0, max_norm / largest) if largest else 1.0),
+        "The norm is of all numbers, not the largest of them.",
+    )
 
 
 def _norm(gradients: list[list[Number]]) -> Number:

@@ -82,6 +82,13 @@ def shared_scale(block: list[float]) -> Answers:
     right = 2.0 ** (power - 8)
     yield right, "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin."
     yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
+    by_448 = 448 / largest
+    yield (
+        by_448,
+        "That is what to multiply by to store. The scale is what the stored elements are multiplied by.",
+    )
+    yield largest / 256, "Not the largest itself is divided, but its power of two."
+    yield power - 8.0, "That is the exponent: 2 to that power."
     too_high = 2.0**power
     yield too_high, "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8."
     up = largest > 2.0**power

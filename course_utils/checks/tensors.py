@@ -114,6 +114,8 @@ def windows(n: int, width: int, step: int) -> Answers:
     yield shape, "That is the shape alone. The stride is wanted behind it."
     yield (stride, shape), "The shape comes first, then the stride."
     yield (shape[::-1], stride[::-1]), "A row for each window: the windows are the first dimension."
+    yield (shape, (1, step)), "The first stride leads to the next window: step."
+    yield (((n - width + 1) // step, width), stride), "Round down first, then add 1: (n - width) // step + 1."
 
 
 SHAPES_AND_STRIDES = [

@@ -4,6 +4,7 @@ A page of the same server that JupyterLab runs in, made anew whenever it is look
 is whole, too: links and buttons are the browser's own.
 """
 
+import os
 import re
 from dataclasses import asdict
 from html import escape
@@ -72,7 +73,7 @@ class Contents(JupyterHandler):
 
 def where_it_opens(name: str, mine: Path) -> str:
     """The reader's copy, as a path under the server's root; without one the course's own, if this server can open it."""
-    there_are = [path for folder in (mine, copies.COURSE) if (path := folder / name).is_file()]
+    there_are = [path for folder in (mine, copies.COURSE) if os.path.isfile(path := folder / name)]
     under_root = [path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)]
     return quote(under_root[0].as_posix()) if under_root else ""
 
@@ -81,12 +82,12 @@ def _do(mine: Path, what: str, on: str) -> str:
     if what == "forget":
         (mine / record.RECORD).unlink(missing_ok=True)
         return "The record is deleted. Your answers are still in your notebooks."
-    name, _, number = on.partition(" ")
+    name, _, turn = on.partition(" ")
     if what == "results":
         return copies.show_results(copies.named(name), mine)
     if what != "anew":
         raise ValueError("There is no such button on this page.")
-    return copies.begin_anew(copies.named(name), int(number) if number else None, mine)
+    return copies.begin_anew(copies.named(name), turn or None, mine)
 
 
 def _name(notebook: str) -> str:
@@ -144,7 +145,8 @@ def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
         "not attempted": ("○", "not attempted"),
     }[done.status]
     label = f"Begin anew: your turn {each.number}, {each.title}"
-    button = _button(form, "anew", f"{name} {each.number}", "Begin anew", label) if done.tries else ""
+    # By its check: the reader's copy may be of a course that numbers otherwise.
+    button = _button(form, "anew", f"{name} {each.check}", "Begin anew", label) if done.tries else ""
     return (
         f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{mark}</span> '
         f'{each.number} · {escape(each.title)} <span class="small">{words}</span> {button}</li>'

@@ -70,7 +70,9 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
             continue
         try:
             yield from bring(path.name, new, mine, in_use)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            yield f"{mine.name}/{path.name} could not be brought up to date: {_why(error)}."
+        except ValueError as error:
             yield (
                 f"{mine.name}/{path.name} stays as it is, without what is new in the course: {_why(error)}. "
                 "If you rename it, the next start puts the course's own beside it."
@@ -131,20 +133,23 @@ def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     write_whole(taken, new)
 
 
-def begin_anew(path: Path, number: int | None = None, mine: Path = MINE) -> str:
-    """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is."""
+def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:
+    """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is.
+
+    `turn` is the exercise's number or the name of its check.
+    """
     own, taken = _copy(path, mine)
     course = to_come(taken)
     there_are = exercises(course)
-    asked = [each for each in there_are if number in (None, each.number)]
+    asked = [each for each in there_are if turn in (None, each.number, each.check)]
     if not asked:
-        raise ValueError(f"{path.stem} has no turn {number} of yours. It has: 1 to {len(there_are)}.")
-    again = course if number is None else restored(course, _read_copy(own), asked[0].cells)
+        raise ValueError(f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}.")
+    again = course if turn is None else restored(course, _read_copy(own), asked[0].cells)
     kept = keep_earlier(own)
     write(own, without_views(again))
     for each in asked:
         record.note(mine, each.check, "anew")
-    what = path.stem if number is None else f'Your turn {number} of {path.stem}, "{asked[0].title}",'
+    what = path.stem if turn is None else f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
     return f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. {IF_OPEN}"
 
 

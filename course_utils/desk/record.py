@@ -5,6 +5,7 @@ a line is passed over.
 """
 
 import json
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,8 +58,9 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
     """By notebook, the first guess at each question: the later ones have seen the answer."""
     found: dict[str, dict[str, Guess]] = {}
     for notebook, line in GUESSED.findall(_text(folder)):
-        with suppress(ValueError, TypeError):  # a line that somebody has edited
+        with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
             guess = Guess(**json.loads(line))
+            f"{guess.asked}{guess.said}{guess.measured}".encode()  # half of a character cannot be shown
             if all(isinstance(one, int | float | str) for one in (guess.said, guess.measured)):
                 found.setdefault(notebook, {}).setdefault(str(guess.asked), guess)
     return {notebook: list(asked.values()) for notebook, asked in found.items()}
@@ -68,12 +70,15 @@ def _add(folder: Path, words: str) -> None:
     """A line with today's date; where none can be written, none."""
     line = f"{date.today().isoformat()} {words}\n".encode()
     # On a full disk, or in a folder that is read-only, no answer is judged otherwise.
-    with suppress(OSError), (folder / RECORD).open("ab", buffering=0) as file:
+    with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else b"\n" + line  # behind one that a full disk cut off
         file.write(line)
 
 
 def _text(folder: Path) -> str:
     try:
-        return (folder / RECORD).read_text(encoding="utf-8", errors="replace")
+        return (folder / RECORD).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return ""

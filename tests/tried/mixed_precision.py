@@ -78,8 +78,8 @@ TRIED: dict[Check, Tried] = {
     check.rounded_by_chance: Tried(
         right=(by_chance, by_comparison),
         wrong=(
-            (lambda x, g: x.bfloat16(), "Now and then"),
-            (lambda x, g: by_chance(x, g, bits=2**15), "Now and then"),
+            (lambda x, g: x.bfloat16(), "now and then"),
+            (lambda x, g: by_chance(x, g, bits=2**15), "now and then"),
             (lambda x, g: by_comparison(x, g, share=0.5), "of the way"),
             (with_noise, "none of its two neighbours"),
             (lambda x, g: by_chance(x, g, dtype=torch.float32), "in bf16"),

@@ -107,7 +107,7 @@ def advice_on_kind(came: object, expected: object) -> str:
         wanted = "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
         if not isinstance(came, list | tuple) or (_has_tensors(expected) and isinstance(given, torch.Tensor)):
             return wanted
-        return "" if len(came) == len(expected) else f"It has {len(came)} parts; {len(expected)} are wanted."
+        return "" if len(came) == len(expected) else f"It has {len(came)} parts, not {len(expected)}."
     if is_number(expected) and not is_number(came):
         return "One plain number is wanted."
     return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
