@@ -255,6 +255,23 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert shown(mine / FLOPS) == []
 
 
+def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    (mine / FLOPS).rename(mine / "mine.ipynb")
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    copies.make_missing(mine, course)
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert "6 * 8" in sources(mine / "mine.ipynb")
+
+
+def test_a_copy_that_nobody_else_may_read_stays_so(desk):
+    course, mine = desk
+    (mine / FLOPS).chmod(0o600)
+    copies.show_results(course / FLOPS, mine)
+    assert (mine / FLOPS).stat().st_mode & 0o777 == 0o600
+
+
 def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(desk):
     course, mine = desk
     ran = nbformat.read(mine / FLOPS, as_version=4)

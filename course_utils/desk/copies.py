@@ -8,7 +8,9 @@ copy is written anew, what was there goes to `earlier`.
 """
 
 import os
+from collections import deque
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import metadata
 from itertools import count
@@ -77,6 +79,13 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
                 f"{mine.name}/{path.name} stays as it is, without what is new in the course: {_why(error)}. "
                 "If you rename it, the next start puts the course's own beside it."
             )
+
+
+def make_missing(mine: Path, course: Path = COURSE) -> None:
+    """A copy where one was renamed or deleted since the start: the course's own is not to be written into."""
+    if not all(os.path.lexists(mine / path.name) for path in notebooks(course)):
+        with suppress(OSError):  # as was said at the start
+            deque(bring_up_to_date(course, mine, in_use=True), maxlen=0)
 
 
 def _why(error: Exception) -> str:

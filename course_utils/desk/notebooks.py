@@ -61,6 +61,8 @@ def write_whole(path: Path, contents: bytes) -> None:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():  # what nobody else may read stays so
+            beside.chmod(path.stat().st_mode & 0o777)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
