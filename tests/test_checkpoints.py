@@ -600,6 +600,16 @@ def test_an_empty_folder_has_no_newest_and_one_of_torn_files_is_no_empty_one(tmp
         checkpoints.newest(tmp_path)
 
 
+def test_what_is_there_and_no_folder_is_no_new_run(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "disk").symlink_to(tmp_path / "not mounted")
+    for name in ("file", "disk"):
+        for reach in (checkpoints.newest, lambda folder: checkpoints.save_step(folder, 1, {"n": 1})):
+            with pytest.raises(ValueError, match=rf"{name} is no folder: it is a file, or a link to a disk"):
+                reach(tmp_path / name)
+    assert checkpoints.newest(tmp_path / "new") is None
+
+
 def test_a_good_newest_that_does_not_fit_raises_and_is_not_passed_over(tmp_path):
     checkpoints.save_step(tmp_path, 1, {"w": torch.zeros(2)})
     checkpoints.save_step(tmp_path, 2, {"w": torch.zeros(3)})

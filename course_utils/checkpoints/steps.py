@@ -31,6 +31,7 @@ def save_step(folder: str | os.PathLike, step: int, state: object, *, keep: int 
     if step < 0 or keep < 1:
         raise ValueError(f"Steps count from 0, and 1 or more are kept; got step {step} and keep {keep}.")
     folder = Path(folder)
+    _steps(folder)  # or a sentence on what is there
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08d}.ckpt"
     files.save(path, state)
@@ -65,7 +66,9 @@ def newest(folder: str | os.PathLike, *, like: object = None) -> Newest | None:
 
 
 def _steps(folder: Path) -> list[tuple[int, Path]]:
-    """The files of steps, newest first."""
+    """The files of steps, newest first; of what is there and no folder a sentence, as it may hide them."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ValueError(f"{folder} is no folder: it is a file, or a link to a disk that is not there now.")
     entries = folder.iterdir() if folder.is_dir() else ()
     found = [(re.fullmatch(_STEP_FILE, path.name), path) for path in entries if path.is_file()]
     return sorted(((int(match[1]), path) for match, path in found if match), reverse=True)
