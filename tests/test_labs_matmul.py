@@ -14,7 +14,7 @@ from course_utils import machines
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs.fields import LARGEST, size_of
 from course_utils.labs.matmul import anywhere, jobs
-from course_utils.labs.matmul.asked import Found, Product, typed_seconds
+from course_utils.labs.matmul.asked import Found, Product, Run, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
@@ -116,6 +116,17 @@ def test_the_roofline_reaches_as_far_as_the_product_that_is_asked_for(n):
         assert shown == pytest.approx(
             ROOF[0] + ROOF[2] * math.log(intensity / low) / math.log(high / low), abs=0.1
         )
+
+
+def test_the_plot_of_times_reaches_as_far_as_a_run_that_takes_longer_than_was_predicted():
+    asked = Product(b=1, d=1, k=1024, sweep="K", dtype="fp32", where="H200 SXM")
+    slow = (
+        Run(dataclasses.replace(asked, k=2**20), 6e-6),
+        Run(dataclasses.replace(asked, k=1), 5e-6),
+    )  # as kernels have a price of their own
+    *_, one, other = centres(view(asked, Found(runs=slow)).picture, "measured past")
+    assert TIMES[1] == pytest.approx(one[1], abs=0.1)
+    assert one[1] < other[1] < TIMES[1] + TIMES[3]
 
 
 BY_OTHERS = [

@@ -87,6 +87,14 @@ SAYS = [
 ]
 
 
+def test_at_the_last_scale_that_loses_no_weights_gradient_those_of_activations_overflow(lab):
+    assert "none is lost from scale 2^16 to scale 2^37; activations' can overflow before." in answers(
+        lab, power=37
+    )
+    ends = [list(precision.losses("fp16 autocast", 2, scale=2.0**power))[-1].loss for power in (35, 37)]
+    assert [math.isfinite(loss) for loss in ends] == [True, False]
+
+
 def test_every_preset_says_what_its_name_promises(lab):
     assert {asked for asked, _ in SAYS if isinstance(asked, str)} == set(PRESETS)
     for asked, sentence in SAYS:

@@ -8,7 +8,6 @@ copy is written anew, what was there goes to `earlier`.
 """
 
 import os
-from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -73,7 +72,10 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
         try:
             yield from bring(path.name, new, mine, in_use)
         except OSError as error:
-            yield f"{mine.name}/{path.name} could not be brought up to date: {_why(error)}."
+            yield (
+                f"{mine.name}/{path.name} could not be made or brought up to date: {_why(error)}. "
+                "See that there is room, and that it is yours to write to; the next start tries again."
+            )
         except ValueError as error:
             yield (
                 f"{mine.name}/{path.name} stays as it is, without what is new in the course: {_why(error)}. "
@@ -85,7 +87,7 @@ def make_missing(mine: Path, course: Path = COURSE) -> None:
     """A copy where one was renamed or deleted since the start: the course's own is not to be written into."""
     if not all(os.path.lexists(mine / path.name) for path in notebooks(course)):
         with suppress(OSError):  # as was said at the start
-            deque(bring_up_to_date(course, mine, in_use=True), maxlen=0)
+            list(bring_up_to_date(course, mine, in_use=True))
 
 
 def _why(error: Exception) -> str:

@@ -71,11 +71,6 @@ def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
     if {*life.left_out} in NOT_READ_AT_ONCE and not any(earlier.left_out for earlier in story.lives[:-1]):
         expected = "the first alone"
     yield "losses equal to a run never killed", expected, _equal(story) if story.gaps else "none yet"
-    if plan.steps % every == 0:
-        expected = (
-            f"({every} - 1) / 2 = {predict.lost_steps(every):g} on average, {every} if killed in a save"
-        )
-    else:
-        mean = sum(step % every for step in range(plan.steps)) / plan.steps
-        expected = f"{mean:.3g} on average, at most {every} if killed in a save"
-    yield "steps that a crash costs, as set now", expected, ""
+    by_halves, at_most = (f"({every} - 1) / 2 = ", "") if plan.steps % every == 0 else ("", "at most ")
+    lost = f"{predict.lost_steps(every, plan.steps):.3g} on average, {at_most}{every} if killed in a save"
+    yield "steps that a crash costs, as set now", f"{by_halves}{lost}", ""

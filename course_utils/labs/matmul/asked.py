@@ -136,7 +136,7 @@ _TIME_UNITS |= {
     "hours": 3600.0,
     "days": 86400.0,
     "years": 365.25 * 86400,
-}  # as times are shown
+}  # as they are shown
 _TIME = re.compile(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", re.ASCII)
 
 

@@ -56,10 +56,12 @@
     return { made, body };
   }
 
+  const asks = ({ kind }) => kind === "guess" || kind === "turn";
+
   // What it costs to turn the page before this atom: least where the text begins anew.
   function breakBefore(atom, previous) {
     const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
-    if (atom.kind === "guess" || atom.kind === "turn") return 600; // its question stands above it
+    if (asks(atom)) return 600; // its question stands above it
     if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
     if (previous.kind === "prose") return atom.kind === "code" ? 14 : 16;
@@ -88,7 +90,7 @@
     best[atoms.length] = { cost: 0 };
     for (let first = atoms.length - 1; first >= 0; first -= 1) {
       for (let end = first + 1; end <= atoms.length; end += 1) {
-        if (end > first + 1 && atoms[end - 2].kind === "guess" && atoms[end - 1].kind !== "guess") break; // what follows is the answer
+        if (end > first + 1 && asks(atoms[end - 2]) && !asks(atoms[end - 1])) break; // what follows is the answer
         const page = fit(atoms.slice(first, end), room);
         const alone = end === first + 1;
         if (page.cost === Infinity && !alone) break;
