@@ -21,7 +21,12 @@ from tests.labs import answers, fresh, lines, run
 from tests.words import words
 
 lab = fresh("precision")
-gradients = lru_cache(precision.gradients)  # each call trains anew
+BATCH = 1_638_400  # which the lab begins with
+
+
+@lru_cache
+def gradients(after=0, *, layer=None):
+    return precision.gradients(after, layer=layer, mean_over=BATCH)
 
 
 def fates(fmt, power, after=0, layer=0):
@@ -66,19 +71,15 @@ SAYS = [
         "what does fp16 lose?",
         "Of the weights' gradients none is lost from scale 2^16 to scale 2^37; activations' can",
     ),
+    ("of a small batch?", "Without a scale fp16 turns 0.05 % of these gradients to zero."),
     ("does 2^10 help?", "At scale 2^10 fp16 turns 0.15 % of these gradients to zero."),
-    ("what is too far?", "turns 26.20 % of these gradients to infinity. One infinity"),
     ("what is too far?", "to infinity. One infinity spoils a step: GradScaler skips"),
     (
         "200 steps later?",
-        "turns 99.97 % of these gradients to zero. Of the weights' gradients none is lost from scale 2^19",
+        "% of these gradients to zero. Of the weights' gradients none is lost from scale 2^",
     ),
     ("and in bf16?", "Without a scale bf16 loses none of these gradients. It needs no scale."),
     ("and in fp8?", "No power of two loses none: they span 19.1 powers of two, E4M3 18.9."),
-    (
-        {"fmt": "e4m3", "after": 200, "layer": 0},
-        "none, but a scale between two does: they span 18.3 powers of two, E4M3 18.9.",
-    ),
     # No edge near infinity is called a power of two.
     ({"fmt": "fp32"}, "from 3.4028e+38"),
     ({"fmt": "bf16"}, "from 3.3962e+38"),
@@ -91,7 +92,8 @@ def test_at_the_last_scale_that_loses_no_weights_gradient_those_of_activations_o
     assert "none is lost from scale 2^16 to scale 2^37; activations' can overflow before." in answers(
         lab, power=37
     )
-    ends = [list(precision.losses("fp16 autocast", 2, scale=2.0**power))[-1].loss for power in (35, 37)]
+    found = [precision.losses("fp16 autocast", 2, scale=2.0**power, mean_over=BATCH) for power in (35, 37)]
+    ends = [list(steps)[-1].loss for steps in found]
     assert [math.isfinite(loss) for loss in ends] == [True, False]
 
 
@@ -101,6 +103,25 @@ def test_every_preset_says_what_its_name_promises(lab):
         assert sentence in answers(lab, **{"preset": asked} if isinstance(asked, str) else asked), asked
     assert "2^128" not in words(lab)
     assert "infinity" not in answers(lab, fmt="e4m3", power=40)  # it has none
+
+
+def test_what_training_decides_is_said_as_it_was_counted(lab):
+    """How far the gradients span after 200 steps, another processor finds otherwise in its last digits."""
+    sizes = gradients(200).abs().double().log2()
+    span = (sizes.max() - sizes[sizes.isfinite()].min()).item()
+    later = answers(lab, fmt="e4m3", after=200)
+    assert 17 < span < 18.9
+    assert (
+        f"No power of two loses none, but a scale between two does: they span {span:.1f} powers of two"
+        in later
+    )
+    lost = fates("fp16", 0, 200)[0][0] / len(sizes)
+    assert 0.99 < lost < 1
+    assert f"fp16 turns {100 * lost:.2f} % of these gradients to zero" in answers(lab, fmt="fp16", after=200)
+    _, _, beyond = fates("fp16", 40)[0]
+    assert f"turns {100 * beyond / len(sizes):.2f} % of these gradients to infinity. One infinity" in answers(
+        lab, preset="what is too far?"
+    )
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
@@ -170,8 +191,8 @@ def test_every_mix_can_be_trained_and_has_a_colour_of_its_own():
 # Training.
 
 
-def trained(mix, power=None, steps=jobs.STEPS):
-    return list(precision.losses(mix, steps, scale=power and 2.0**power))
+def trained(mix, power=None, steps=jobs.STEPS, mean_over=BATCH):
+    return list(precision.losses(mix, steps, scale=power and 2.0**power, mean_over=mean_over))
 
 
 def test_a_curve_is_drawn_for_what_is_ticked_and_trained_and_ends_at_its_loss(lab):
@@ -199,10 +220,12 @@ def test_all_that_are_ticked_are_trained_at_the_sliders_scale_which_the_curves_k
     assert "fp16 × 2^40 NaN" in words(lab)
     assert 'class="pointed"' in lab.screen.svg
     assert f"bf16 alone {trained('bf16 alone', steps=30)[-1].loss:.2g}" in words(lab)
-    lab.set(power=12, mixes=(CONSTANT,))
+    lab.set(power=12, mean_over=6_553_600, mixes=(CONSTANT,))
     assert run(lab, "Train") == "Trained 1 of 6 mixes."
-    last = trained("fp16 autocast", 12, 30)[-1].loss
-    assert f"fp16 × 2^12 {last:.2g}" in answers(lab, power=3)
+    last = trained("fp16 autocast", 12, 30, 6_553_600)[-1].loss
+    assert f"fp16 × 2^12 {last:.2g}" in answers(lab, power=3, mean_over=100)
+    assert "mean over 6,553,600" in words(lab)  # the curves' batch; the histogram's is 100
+    assert "mean over 100," in words(lab)
 
 
 def test_nothing_ticked_gets_a_sentence():

@@ -16,12 +16,13 @@ from course_utils.training.precision import MIXES, Training, digit_pairs, fates,
 
 FORMATS = ("fp32", "bf16", "fp16", "e4m3", "e5m2")
 STEPS = 200
+LARGE = 1_638_400  # pairs in a batch: fp16 loses almost half of the first gradients
 
 
 @pytest.fixture(scope="module")
 def curves():
-    """Each mix, trained."""
-    return {mix: list(losses(mix, STEPS)) for mix in MIXES}
+    """Each mix, trained on a large batch."""
+    return {mix: list(losses(mix, STEPS, mean_over=LARGE)) for mix in MIXES}
 
 
 def farthest(steps, others):
@@ -54,12 +55,54 @@ def by_hand(weights):
     return functional.cross_entropy(hidden @ third, sums)
 
 
-def test_dividing_by_the_micro_batches_changes_no_bit_of_fp32s_gradients():
-    training = Training("fp32")
+@pytest.mark.parametrize("mean_over", [100, LARGE])
+def test_a_micro_batchs_gradients_are_its_share_of_the_batch_to_the_last_bit(mean_over):
+    training = Training("fp32", mean_over=mean_over)
     weights = [w.detach().clone().requires_grad_() for w in training.model.parameters()]
-    undivided = torch.cat([g.flatten() for g in torch.autograd.grad(by_hand(weights), weights)])
-    assert undivided.equal(gradients() * precision.MICRO_BATCHES)
-    assert undivided.abs().max() > 0
+    alone = torch.cat([g.flatten() for g in torch.autograd.grad(by_hand(weights), weights)])
+    training.backward()
+    share = torch.cat([p.grad.flatten() for p in training.working])
+    assert share.equal(gradients(mean_over=mean_over))
+    assert alone.equal(share * (mean_over / 100))
+    assert alone.abs().max() > 0
+
+
+@pytest.mark.parametrize("mix", ["fp32", "bf16 autocast", "bf16 alone", "bf16 + fp32 master"])
+def test_with_eight_bits_of_exponent_the_size_of_the_batch_changes_no_bit_of_any_loss(mix):
+    small, large = (list(losses(mix, 60, mean_over=n)) for n in (100, LARGE))
+    assert small == large
+
+
+def test_the_larger_the_batch_the_more_fp16_loses_and_the_farther_it_falls_behind():
+    batches = (100, LARGE, 4 * LARGE)
+    zero = [(gradients(mean_over=n).half() == 0).double().mean().item() for n in batches]
+    assert zero[0] < 0.01 < 0.4 < zero[1] < 0.5 < 0.9 < zero[2]
+    ends = [list(losses("fp16 autocast", STEPS, mean_over=n))[-1].loss for n in batches]
+    even = math.log(19)
+    assert 10 * ends[0] < 3 * ends[1] < even / 10  # 0.007, 0.05
+    assert ends[2] > even  # worse than guessing: right words are pushed up, and no wrong one down
+
+
+# What an untrained model's logits get.
+
+
+@pytest.mark.parametrize(("vocabulary", "mean_over"), [(19, 100), (50_257, 1024), (1000, 2**20)])
+def test_a_logits_gradient_is_its_probability_over_the_tokens_and_even_at_first(vocabulary, mean_over):
+    found = precision.logit_gradients(vocabulary, mean_over).double()
+    wrong, right = found[found > 0], found[found < 0]
+    assert len(right) == len(found) == 16
+    times_even = wrong * vocabulary * mean_over
+    assert 0.4 < times_even.min() < 1 < times_even.max() < 2.5  # nearly even
+    for row, target in zip(found, right, strict=True):  # the wrong words' and the right one's add up to 0
+        assert row[row > 0].sum().item() == pytest.approx(-target.item(), rel=1e-3)
+        assert -target.item() == pytest.approx(1 / mean_over, rel=2 / vocabulary)
+
+
+def test_where_vocabulary_times_tokens_is_far_above_2_to_the_25_fp16_keeps_the_right_words_alone():
+    found = precision.logit_gradients(50_257, 2048)
+    assert ((found.half() != 0) == (found < 0)).all()
+    assert (found.bfloat16() != 0).all()
+    assert (precision.logit_gradients(50_257, 100).half() != 0).all()
 
 
 def test_in_fp32_it_is_plain_adam_on_the_undivided_loss():
@@ -115,7 +158,7 @@ def test_these_mixes_follow_fp32_at_every_step(curves, mix, at_most):
 
 
 def first_zero_share(mix):
-    training = Training(mix)
+    training = Training(mix, mean_over=LARGE)
     training.backward()
     return torch.cat([p.grad.flatten() == 0 for p in training.working]).double().mean().item()
 
@@ -125,7 +168,7 @@ def test_fp16_without_a_scale_falls_behind_and_stalls_and_a_constant_one_would_d
     assert halfway > 1.2
     assert end > 3
     assert 0.25 < first_zero_share("fp16 autocast") < 0.5
-    assert farthest(losses("fp16 autocast", 60, scale=2.0**16), curves["fp32"][:60]) < 1.02
+    assert farthest(losses("fp16 autocast", 60, scale=2.0**16, mean_over=LARGE), curves["fp32"][:60]) < 1.02
     assert first_zero_share("fp16 autocast, scaled") == first_zero_share("fp32") == 0
 
 
@@ -153,7 +196,7 @@ def test_bf16_alone_stalls_since_its_late_updates_are_below_half_a_step():
 
 
 def test_gradscaler_halves_and_skips_at_an_infinity_and_doubles_after_twenty_good_steps():
-    steps = list(losses("fp16 autocast, scaled", 60, scale=2.0**40))
+    steps = list(losses("fp16 autocast, scaled", 60, scale=2.0**40, mean_over=LARGE))
     assert steps[0].scale == 2.0**40
     assert steps[0].skipped
     good = 0
@@ -169,11 +212,12 @@ def test_gradscaler_halves_and_skips_at_an_infinity_and_doubles_after_twenty_goo
 
 def test_a_step_is_skipped_exactly_where_a_scaled_gradient_is_not_finite():
     for power, skipped in ((16, False), (40, True)):
-        training = Training("fp16 autocast, scaled", scale=2.0**power)
+        training = Training("fp16 autocast, scaled", scale=2.0**power, mean_over=LARGE)
         training.backward()
         infinite = any(not p.grad.isfinite().all() for p in training.model.parameters())
         assert infinite == skipped
-        assert Training("fp16 autocast, scaled", scale=2.0**power).step().skipped == skipped
+        again = Training("fp16 autocast, scaled", scale=2.0**power, mean_over=LARGE)
+        assert again.step().skipped == skipped
 
 
 def test_gradscalers_own_first_scale_is_where_it_starts(curves):
@@ -184,7 +228,7 @@ def test_gradscalers_own_first_scale_is_where_it_starts(curves):
 
 
 def test_a_constant_scale_that_is_too_large_ends_in_nan_and_one_of_fp32_changes_nothing():
-    large = [math.isnan(step.loss) for step in losses("fp16 autocast", 3, scale=2.0**40)]
+    large = [math.isnan(step.loss) for step in losses("fp16 autocast", 3, scale=2.0**40, mean_over=LARGE)]
     assert large == [False, True, True]
     plain, scaled = (list(losses("fp32", 5, scale=scale)) for scale in (None, 2.0**40))
     assert [step.loss for step in plain] == [step.loss for step in scaled]
@@ -237,7 +281,8 @@ def test_any_fp32_numbers_ties_and_their_neighbours_are_predicted_exactly_at_eve
 
 
 def test_fp16_loses_almost_half_of_the_first_gradients_and_none_at_two_to_the_sixteen():
-    first, scaled = fates(gradients(), "fp16").measured, fates(gradients(), "fp16", 2**16).measured
+    shares = gradients(mean_over=LARGE)
+    first, scaled = fates(shares, "fp16").measured, fates(shares, "fp16", 2**16).measured
     assert 0.4 < first["to zero"] / first.total < 0.5
     assert first["normal"] == scaled["to zero"] == scaled["beyond the largest"] == 0
 
@@ -298,6 +343,11 @@ def test_a_fit_finds_the_lognormal_that_was_drawn():
         (lambda: fates(torch.ones(2), "fp17"), "There is no number format 'fp17' here."),
         (lambda: fates(torch.ones(2), "tf32"), "torch stores nothing in 'tf32'"),
         (lambda: gradients(layer=4), "The layers are 1 to 3, or None for all; got 4."),
+        (
+            lambda: gradients(mean_over=300),
+            "A batch has 100 pairs times a power of two: 100, 200, 400 and so on",
+        ),
+        (lambda: next(losses("fp32", 1, mean_over=150)), "and so on; got 150."),
         (lambda: gradients(-1), "Steps are counted from 0; got -1."),
         (lambda: precision.lognormal_fit(torch.zeros(5)), "A fit needs two numbers other than 0; got 0."),
         (lambda: predict.lognormal_fates(0, 0, "fp16"), "sigma a finite one above 0; got 0 and 0."),

@@ -6,7 +6,7 @@ from itertools import product
 from course_utils.labs.crash import jobs as crash
 from course_utils.labs.crash.asked import PARTS
 from course_utils.labs.precision import jobs as precision
-from course_utils.labs.precision.asked import AFTER, LAYERS, MOST, Scaling
+from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Scaling
 from course_utils.site.host import Recorded
 
 # Whose every movement asks torch, for more than can be recorded.
@@ -27,8 +27,8 @@ def _gradients(asked: tuple[int, ...]) -> object:
 ASKED = {
     "crash": (PARTS, tuple(product((True, False), repeat=len(PARTS))), _story),
     "precision": (
-        ("power", "after", "layer"),
-        tuple(product(range(MOST + 1), AFTER, LAYERS.values())),
+        ("power", "after", "layer", "mean_over"),
+        tuple(product(range(MOST + 1), AFTER, LAYERS.values(), BATCHES)),
         _gradients,
     ),
 }

@@ -1,12 +1,13 @@
 """A small model trained in each mix of formats, and what a format makes of its gradients.
 
-The task: of two digits, name the sum. An MLP, 20-64-64-19 wide, sees all 100 pairs in each step, so nothing
-is drawn but the first weights, and they are the same for every mix. In a large run a micro-batch is a small
-part of the batch over which the loss is a mean, and its gradients are as small. So here the 100 pairs stand
-for one of 2^14 micro-batches, and the others are taken to be like it: the loss is divided by 2^14 before the
-backward pass, and the gradient multiplied by 2^14 after it, where the gradients of all micro-batches would be
-summed. In fp32 and bf16 both are exact. In fp16 almost half of the first gradients is too small for what lies
-between them.
+The task: of two digits, name the sum. An MLP, 20-64-64-19 wide, reads all 100 pairs in each step. Only the first weights
+are drawn, and they are the same for every mix.
+
+The loss is a mean, so each pair's share of the gradient falls as 1 / (pairs in the batch). `mean_over` says how many
+pairs are in the batch. They come in micro-batches of 100, whose gradients are added up in the optimizer's format. Here
+all micro-batches hold the same 100 pairs. So one is computed, and its gradient is counted `mean_over / 100` times. This
+factor is a power of two, so in fp32 and bf16 nothing is rounded by it: the loss is the same for every batch. In fp16 it
+is not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from course_utils.quantities import Comparison, Ledger, Number
 from course_utils.training import generator_for
 
 WIDTHS = (20, 64, 64, 19)
-MICRO_BATCHES = 2**14  # of 100 pairs: 1.6 million to a batch
+PAIRS = 100  # of digits; one micro-batch has them all
 LEARNING_RATE = 3e-3  # of Adam, which is otherwise as torch has it
 FIRST_SCALE = 2.0**16  # GradScaler's own
 GROWTH_INTERVAL = 20  # GradScaler's is 2,000, longer than the runs here
@@ -82,9 +83,10 @@ def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
 class Training:
     """The model in one mix, step by step. `scale` is the constant loss scale, or with GradScaler the first one."""
 
-    def __init__(self, mix: str, *, scale: Number | None = None) -> None:
+    def __init__(self, mix: str, *, scale: Number | None = None, mean_over: int = PAIRS) -> None:
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
+        self.micro_batches = _micro_batches(mean_over)
         self.mix = MIXES[mix]
         if scale is None:
             scale = FIRST_SCALE if self.mix.scaled else 1.0
@@ -112,18 +114,18 @@ class Training:
             logits = self.model(self.pairs.to(DTYPES[self.mix.model]))
         loss = functional.cross_entropy(logits.float(), self.sums)
         self.model.zero_grad()
-        self.scaler.scale(loss * (self.scale / MICRO_BATCHES)).backward()
+        self.scaler.scale(loss * (self.scale / self.micro_batches)).backward()
         return loss.detach()
 
     def step(self) -> Trained:
-        """Backward, all micro-batches' gradients together, and the optimizer's step."""
+        """Backward, the gradients of all micro-batches added up, and the optimizer's step."""
         with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
             loss, scale = self.backward(), self.scaler.get_scale() * self.scale
             for kept, working in zip(self.kept, self.working, strict=True):
                 kept.grad = working.grad.to(kept.dtype)
             self.scaler.unscale_(self.optimizer)
             for kept in self.kept:
-                kept.grad *= MICRO_BATCHES / self.scale
+                kept.grad *= self.micro_batches / self.scale
             self.scaler.step(self.optimizer)
             self.scaler.update()
             with torch.no_grad():
@@ -133,13 +135,24 @@ class Training:
         return Trained(loss.item(), scale, skipped)
 
 
-def losses(mix: str, steps: int, *, scale: Number | None = None) -> Iterator[Trained]:
+def _micro_batches(mean_over: int) -> int:
+    """How many micro-batches of 100 pairs make that batch."""
+    count, rest = divmod(mean_over, PAIRS)
+    if rest or count < 1 or count & (count - 1):
+        allowed = ", ".join(f"{PAIRS * 2**n:,}" for n in range(3))
+        raise ValueError(
+            f"A batch has 100 pairs times a power of two: {allowed} and so on; got {mean_over!r}."
+        )
+    return count
+
+
+def losses(mix: str, steps: int, *, scale: Number | None = None, mean_over: int = PAIRS) -> Iterator[Trained]:
     """What each step finds, from the first; after any of them the run can be left.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]
     """
-    training = Training(mix, scale=scale)
+    training = Training(mix, scale=scale, mean_over=mean_over)
     for _ in range(steps):
         yield training.step()
 
@@ -162,14 +175,18 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
     return found
 
 
-def gradients(after: int = 0, *, layer: int | None = None) -> Float[Tensor, " n"]:
-    """All gradients, or one layer's (1, 2 or 3), of a micro-batch in fp32, after so many steps in fp32."""
+def gradients(after: int = 0, *, layer: int | None = None, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
+    """All weights' gradients, or one layer's (1, 2 or 3), of a micro-batch in fp32, after so many steps in fp32.
+
+    This is one micro-batch's part of the whole, before the parts are added up.
+    """
     if layer not in (None, 1, 2, 3):
         raise ValueError(f"The layers are 1 to 3, or None for all; got {layer!r}.")
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
-    found = _gradients_by_layer(after)
-    return torch.cat(found) if layer is None else found[layer - 1]
+    by_layer = _gradients_by_layer(after)
+    found = torch.cat(by_layer) if layer is None else by_layer[layer - 1]
+    return found / _micro_batches(mean_over)
 
 
 @lru_cache(maxsize=16)
@@ -180,6 +197,20 @@ def _gradients_by_layer(after: int) -> list[Tensor]:
             training.step()
         training.backward()
     return [p.grad.flatten() for p in training.working]
+
+
+def logit_gradients(vocabulary: int, mean_over: int, *, rows: int = 16) -> Float[Tensor, "rows vocabulary"]:
+    """p / N for each wrong word, (p - 1) / N for the right one: autograd's gradients of an untrained model's logits.
+
+    The last layer of the model is 64 wide, with weights of deviation 0.02, as in GPT-2. Each of the `rows` tokens is one
+    of the `mean_over` tokens N over which the loss is a mean.
+    """
+    draw = generator_for("weights", seed=0)
+    hidden = functional.layer_norm(torch.randn(rows, 64, generator=draw), (64,))
+    logits = (hidden @ (0.02 * torch.randn(64, vocabulary, generator=draw))).requires_grad_()
+    right = torch.randint(vocabulary, (rows,), generator=draw)
+    (functional.cross_entropy(logits, right, reduction="sum") / mean_over).backward()
+    return logits.grad
 
 
 def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Comparison:

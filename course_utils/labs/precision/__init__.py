@@ -15,5 +15,5 @@ LAB = Lab(
     presets=PRESETS,
     jobs={"Train": "train"},
     found=Found(),
-    rows=(("fmt", "power"), ("after", "layer"), ("mixes",)),
+    rows=(("fmt", "power"), ("after", "layer", "mean_over"), ("mixes",)),
 )

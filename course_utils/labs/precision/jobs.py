@@ -5,7 +5,17 @@ from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.labs.lab import Change, Progress
-from course_utils.labs.precision.asked import BIN, FORMATS, MIXES, SCALED, STEPS, Found, Gradients, Scaling
+from course_utils.labs.precision.asked import (
+    BIN,
+    FORMATS,
+    MIXES,
+    SCALED,
+    STEPS,
+    Found,
+    Gradients,
+    Scaling,
+    halvings,
+)
 from course_utils.measure import cpu_threads
 from course_utils.quantities import Number, count_text
 from course_utils.training import precision
@@ -16,36 +26,39 @@ FRAME = 5  # steps between two pictures of a training
 @lru_cache(maxsize=1)
 def begin() -> Found:
     """What is shown before the reader has trained anything."""
-    return Found({mix: tuple(step.loss for step in _steps(mix, 0)) for mix in Scaling().mixes})
+    first = Scaling()
+    return Found({mix: tuple(step.loss for step in _steps(mix, first)) for mix in first.mixes})
 
 
 def refresh(asked: Scaling, found: Found) -> Found:
     """With the gradients that are asked for."""
     with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
-        return replace(found, gradients=_gradients(asked.power, asked.after, asked.layer))
+        return replace(
+            found, gradients=_gradients(asked.power - halvings(asked.mean_over), asked.after, asked.layer)
+        )
 
 
 def train(asked: Scaling, found: Found) -> Iterator[Progress]:
     """All that are ticked, side by side, step by step."""
     if not asked.mixes:
         raise ValueError("Nothing to train. Tick at least one mix of formats.")
-    going = {mix: _steps(mix, asked.power) for mix in asked.mixes}
+    going = {mix: _steps(mix, asked) for mix in asked.mixes}
     losses: dict[str, tuple[Number, ...]] = dict.fromkeys(asked.mixes, ())
     skipped = 0
     for number in range(1, STEPS + 1):
         steps = {mix: next(steps) for mix, steps in going.items()}
         losses = {mix: (*losses[mix], step.loss) for mix, step in steps.items()}
         skipped += sum(step.skipped for step in steps.values())
-        trained = Found(losses, asked.power)
+        trained = Found(losses, asked.power, asked.mean_over)
         seen = None if number % FRAME else Change(found=lambda _, trained=trained: trained)
         yield Progress(min(0.99, number / STEPS), f"Step {number} of {STEPS}.", seen)
     scaler = f" GradScaler skipped {count_text(skipped, 'step')}." if skipped else ""
     yield Progress(1, f"Trained {len(losses)} of {len(MIXES)} mixes.{scaler}")
 
 
-def _steps(mix: str, power: int) -> Iterator[precision.Trained]:
-    scale = 2.0**power if mix in SCALED else None
-    return precision.losses(SCALED.get(mix, mix), STEPS, scale=scale)
+def _steps(mix: str, asked: Scaling) -> Iterator[precision.Trained]:
+    scale = 2.0**asked.power if mix in SCALED else None
+    return precision.losses(SCALED.get(mix, mix), STEPS, scale=scale, mean_over=asked.mean_over)
 
 
 @lru_cache(maxsize=2048)

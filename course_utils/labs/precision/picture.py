@@ -29,7 +29,7 @@ CLASS_OF = dict(zip(MIXES, CLASSES, strict=True))
 
 def view(asked: Scaling, found: Found) -> View:
     """The account, the histogram over the formats, and the curves."""
-    gradients = found.gradients
+    gradients = found.gradients.over(asked.mean_over)
     most = max(count for _, count in gradients.bins)
     powers = Axis(LOWEST, HIGHEST, "", "2^{:g}".format, linear=True, marks=range(LOWEST, HIGHEST + 1, 8))
     plot = Plot(*HISTOGRAM, powers, Axis(0, 1.1 * most, linear=True, most_marks=3))
@@ -46,7 +46,7 @@ def view(asked: Scaling, found: Found) -> View:
 
 def _histogram(asked: Scaling, gradients: Gradients, plot: Plot) -> Iterator[str]:
     """The scaled gradients in the colours of their fates, and the log-normal that is fitted to them."""
-    title = f"Gradients after {asked.after} steps, × 2^{asked.power}: how many of each size"
+    title = f"Gradients after {asked.after} steps, mean over {asked.mean_over:,}, × 2^{asked.power}: how many of each size"
     yield fitted(plot.left, plot.top - 24, title, LEFT_PART, "strong")
     fates = [("fate-lost", "lost"), ("fate-subnormal", "subnormal"), ("fate-normal", "normal")]
     yield key(fates, plot.left, plot.top - 7)
@@ -92,6 +92,7 @@ def _curves(asked: Scaling, found: Found) -> Iterator[str]:
     """The loss of each mix that is ticked and was trained, as far as it is a number."""
     plot = Plot(*LOSSES, Axis(0, STEPS, "steps", linear=True, most_marks=3), Axis(1e-3, 10))
     yield plot.frame("Loss, trained in")
+    yield svg.text(plot.left, 14, f"mean over {found.mean_over:,}", class_="small faint")
     names = []
     for mix in [mix for mix in asked.mixes if mix in found.losses]:
         losses = [loss for loss in found.losses[mix] if math.isfinite(loss)]
