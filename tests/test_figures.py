@@ -41,7 +41,7 @@ SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1,
 STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
 WAYS = {"SGD": [(-1, 1), (-0.5, -1)], "AdamW": [(-1, 1), (0, 0)]}
 RAVINE = figures.ravine(WAYS, [[(-1, 0), (1, 0)]], TITLE)
-RACE = figures.race({"SGD": [9.0, 1.0, 0.1], "AdamW": [9.0, 1.0, 0.11]}, TITLE)
+BY_RATE = figures.loss_over_rate([0.01, 0.1, 1], {"SGD": [1.0, 0.1, 90.0], "AdamW": [9.0, 1e-30, 5.0]}, TITLE)
 BILLS = figures.optimizer_bills(
     {"SGD": {"parameters": 4, "gradients": 4}, "AdamW": {"parameters": 4, "optimizer": 8}},
     {"SGD": "80 billion", "AdamW": "40 billion"},
@@ -98,7 +98,15 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
         (SCALES, [[[1, 1], [2, 0.5]], [[1, 1.1], [2, 0.4]]]),
         (STEPS, [[[1, 1], [2, 1], [3, 1], [4, 1]], [[1, 1], [4, 1]]]),
         (RAVINE, [[[-1, 0], [1, 0]], [[-1, 1], [0, 0]], [[-1, 1], [-0.5, -1]], [[0, 0]]]),
-        (RACE, [[[0, 9], [1, 1], [2, 0.1]], [[0, 9], [1, 1], [2, 0.11]]]),
+        (
+            BY_RATE,
+            [
+                [[0.01, 1], [0.1, 0.1], [1, 90]],
+                [[0.1, 0.1]],
+                [[0.01, 9], [0.1, 1e-9], [1, 5]],
+                [[0.1, 1e-9]],
+            ],
+        ),
         (LOSSES, [None, [[0, 5], [1, 4], [2, 3]]]),
         (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
         (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
@@ -182,10 +190,11 @@ def test_curves_that_end_together_share_a_label():
     assert written(MIXES) == ["fp16", "fp32\nbf16"]
 
 
-def test_names_at_the_end_of_a_race_do_not_meet():
-    lowest, next_ = (text for text in RACE.axes[0].texts)
-    assert written(RACE) == ["SGD: 0.1", "AdamW: 0.1"]
-    assert next_.get_position()[1] > lowest.get_position()[1] + 0.05
+def test_the_best_of_each_optimizer_is_named_with_its_rate_even_below_what_is_drawn():
+    assert written(BY_RATE) == ["SGD: 1e-01 at 0.1", "AdamW: 1e-30 at 0.1"]
+    diverged = figures.loss_over_rate([0.1, 1, 10], {"SGD": [0.5, 1e9, float("nan")]}, TITLE)
+    assert np.isnan(drawn_lines(diverged)[0][1:, 1]).all()
+    assert written(diverged) == ["SGD: 5e-01 at 0.1"]
 
 
 def test_a_bill_is_stacked_and_says_what_fits_beside_it():

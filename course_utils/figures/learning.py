@@ -45,22 +45,31 @@ def ravine(paths: Mapping[str, Sequence[Point]], contours: Sequence[Sequence[Poi
     return axes.figure
 
 
-def race(losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
-    """The loss of each optimizer by step, its name and its last loss at the end."""
-    with axes_with(title, "step", "loss", height=5.2, log_y=10) as axes:
-        for name, line in losses.items():
-            axes.plot(line, color=COLOURS[name.lower()])
-        steps = len(line) - 1
-        axes.set_xlim(0, 1.35 * steps)
-        axes.set_xticks(range(0, steps + 1, max(1, steps // 3)))
-        axes.spines["bottom"].set_bounds(0, steps)
-        low, high = map(math.log10, axes.get_ylim())
-        lowest = 0.0
-        for name, line in sorted(losses.items(), key=lambda item: item[1][-1]):
-            height = max(lowest, (math.log10(line[-1]) - low) / (high - low) - 0.01)  # words need room
-            words, lowest = f"{name}: {line[-1]:.1g}", height + 0.055
-            place = {"weight": "bold", "transform": axes.transAxes}
-            axes.text(0.76, height, words, color=ink(COLOURS[name.lower()]), **place)
+LOWEST_LOSS, HIGHEST_LOSS = 1e-9, 100.0  # that `loss_over_rate` draws
+
+
+def loss_over_rate(rates: Sequence[Number], losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
+    """The loss that each optimizer ends with, by its learning rate; its best, and the rate of that, beside its name.
+
+    A loss below 1e-9 is drawn there. One above 100 is not drawn.
+    """
+    with axes_with(title, "learning rate", "loss", height=5.2, log_x=10, log_y=10) as axes:
+        for row, (name, line) in enumerate(losses.items()):
+            colour = COLOURS[name.lower()]
+            drawn = [max(loss, LOWEST_LOSS) if loss < HIGHEST_LOSS else math.nan for loss in line]
+            axes.plot(rates, drawn, color=colour)
+            best, rate = min((loss, rate) for loss, rate in zip(line, rates, strict=True) if loss < math.inf)
+            axes.plot(rate, max(best, LOWEST_LOSS), "o", color=colour, markersize=9)
+            words = f"{name}: {best:.0e} at {rate:.2g}"
+            axes.text(
+                0.7, 0.93 - 0.07 * row, words, color=ink(colour), weight="bold", transform=axes.transAxes
+            )
+        axes.set_xlim(rates[0], rates[-1] * 50)
+        axes.set_xticks([rate for rate in (1e-3, 1e-2, 0.1, 1, 10) if rates[0] <= rate <= rates[-1] * 1.01])
+        axes.minorticks_off()
+        axes.spines["bottom"].set_bounds(rates[0], rates[-1])
+        axes.set_ylim(LOWEST_LOSS / 3, HIGHEST_LOSS)
+        axes.xaxis.set_major_formatter("{x:g}")
     return axes.figure
 
 
