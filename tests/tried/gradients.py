@@ -1,6 +1,7 @@
 """Answers to the exercises of notebook 05."""
 
 import itertools
+from functools import partial
 
 import torch
 
@@ -82,7 +83,57 @@ def kept_by_measure(model, data):
     return measure.saved_bytes(lambda: model(data), exclude=model.parameters())
 
 
+def in_parts(model, loss_of, batch, parts, *, by=None, anew=False, whole=False, step=False):
+    """Right, or with one thing done wrongly."""
+    for part in batch.chunk(parts):
+        if anew:
+            model.zero_grad()
+        (loss_of(model(batch if whole else part)) / (by or parts)).backward()
+    if step:
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+
+def weighted_by_rows(model, loss_of, batch, parts):
+    """Another right way, which would also do for parts of several sizes."""
+    size = -(-len(batch) // parts)
+    for begin in range(0, len(batch), size):
+        part = batch[begin : begin + size]
+        loss = len(part) / len(batch) * loss_of(model(part))
+        torch.autograd.backward(loss)
+
+
+def one_backward_for_all(model, loss_of, batch, parts):
+    sum(loss_of(model(part)) / parts for part in batch.chunk(parts)).backward()
+
+
+def never_backward(model, loss_of, batch, parts):
+    return [loss_of(model(part)) / parts for part in batch.chunk(parts)]
+
+
+def divided_twice(model, loss_of, batch, parts):
+    in_parts(model, loss_of, batch, parts, by=parts**2)
+
+
 TRIED: dict[Check, Tried] = {
+    check.accumulated: Tried(
+        right=(in_parts, weighted_by_rows),
+        wrong=(
+            (partial(in_parts, by=1), "4 times too large"),
+            (divided_twice, "4 times too small"),
+            (partial(in_parts, anew=True), "only the last part's gradients"),
+            (partial(in_parts, anew=True, by=1), "only the last part's gradients"),
+            (
+                lambda model, loss_of, batch, parts: loss_of(model(batch)).backward(),
+                "was given 24 rows at once",
+            ),
+            (partial(in_parts, whole=True), "was given 24 rows at once"),
+            (one_backward_for_all, "several parts are kept at one time"),
+            (never_backward, "no gradients are left in .grad"),
+            (partial(in_parts, step=True), "the weights have moved"),
+            (partial(in_parts, by=3), "differ from those of the whole batch by up to"),
+            (lambda model, loss_of, batch: None, "TypeError"),
+        ),
+    ),
     check.layer_backward: Tried(
         right=(layer_by_autograd, layer_by_loops),
         wrong=((lambda x, w, g: (x.T @ g, -g @ w.T), "as the second of 2"),),
