@@ -67,9 +67,9 @@ def test_it_opens_with_what_you_will_be_able_to_do_what_you_need_and_how_long_it
 
 
 @every_notebook
-def test_the_main_path_is_a_lecture_long_and_half_of_it_is_in_the_readers_hands(path):
+def test_the_main_path_takes_an_hour_at_most_and_half_of_it_is_in_the_readers_hands(path):
     walked = minutes.count(path.stem, main_path(path))
-    assert walked.minutes <= 45
+    assert walked.minutes <= 60
     assert 1000 <= walked.words <= 1700
     assert walked.guesses >= 6
     assert len(walked.turns) >= 3
