@@ -24,7 +24,8 @@ from tests.waiting import wait_until
 
 expect.set_options(timeout=120_000)  # a busy machine takes its time
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# In this order: on Ubuntu, chromium-browser may be but a hint at a snap. `.ci/run` looks for the same.
+BROWSERS = ("chromium", "google-chrome", "google-chrome-stable", "chrome", "chromium-browser")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
 # The answer to a question that the kernel gets after all that the page has sent it.
 ASK_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"

@@ -17,9 +17,11 @@ import pytest
 import torch
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tests import NOTEBOOKS, ROOT
+from tests.browser import BROWSERS
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
@@ -31,6 +33,10 @@ CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib"
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+_SUPPORTED = SpecifierSet(PYPROJECT["project"]["requires-python"])
+PYTHONS = [version for version in (f"3.{minor}" for minor in range(100)) if version in _SUPPORTED]
+INDEX_OF_TORCH = "https://download.pytorch.org/whl"
 
 # Which part may import which, in the order of the course: within it, and from outside (the standard library is free
 # to all).
@@ -202,6 +208,61 @@ def test_conda_gets_the_same_environment_from_the_same_two_files():
     assert "$(READY): pyproject.toml constraints.txt" in MAKEFILE
 
 
+# What those have who fork it.
+
+
+def steps_of(job: dict) -> list[str]:
+    """What a job of GitHub's runs, actions without their settings."""
+    return [step.get("uses") or step["run"] for step in job["steps"]]
+
+
+def test_github_runs_what_ci_runs_on_each_supported_python_and_a_mac_what_needs_no_browser():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
+    assert set(workflow[True]) >= {"push", "pull_request"}  # `on` is a yes to YAML
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    ubuntu, mac = workflow["jobs"]["ubuntu"], workflow["jobs"]["mac"]
+    assert ubuntu["strategy"]["matrix"] == {"python": PYTHONS}
+    assert ubuntu["env"] == {"PIP_EXTRA_INDEX_URL": f"{INDEX_OF_TORCH}/cpu"}
+    *actions, tests = steps_of(ubuntu)
+    assert tests == ".ci/run"
+    *same_actions, tests_without_browser = steps_of(mac)
+    assert same_actions == actions
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in actions)
+    left_out = re.findall(r"--ignore(?:-glob)?='?(tests/[\w*.]+)", tests_without_browser)
+    skips = re.compile(r"^(browser\.)?skip_without_browser\(\)", re.MULTILINE)
+    need_one = {path for path in ROOT.glob("tests/test_*.py") if skips.search(path.read_text("utf-8"))}
+    assert {path for pattern in left_out for path in ROOT.glob(pattern)} == need_one
+    assert all(0 < job["timeout-minutes"] <= 60 for job in (ubuntu, mac))
+
+
+UPDATE, INSTALL = "apt-get update -qq", "apt-get install -y -qq chromium"
+
+
+@pytest.mark.parametrize(
+    ("user", "browser", "done"),
+    [
+        (0, "none", [UPDATE, INSTALL]),
+        (1000, "none", [f"sudo {UPDATE}", f"sudo env DEBIAN_FRONTEND=noninteractive {INSTALL}"]),
+        *((1000, name, []) for name in BROWSERS),
+    ],
+)
+def test_ci_installs_a_browser_where_the_tests_find_none_and_asks_for_the_right_to_where_it_has_none(
+    tmp_path, user, browser, done
+):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    log = f'echo "${{0##*/}} $*" >> "{tmp_path}/done"'
+    programs = dict.fromkeys(("sudo", "apt-get", "make", browser), log) | {"id": f"echo {user}"}
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("dirname", "env"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    subprocess.run([shutil.which("bash"), tmp_path / ".ci" / "run"], env={"PATH": str(tmp_path)}, check=True)
+    assert (tmp_path / "done").read_text().splitlines() == [*done, "make lint", "make test"]
+
+
 # What lies at the top, and what the README says of it.
 
 
@@ -211,7 +272,8 @@ def test_nothing_lies_at_the_top_that_no_tool_needs():
         pytest.skip("not a git checkout")
     top = {line.split("/")[0] for line in tracked.stdout.splitlines()}
     files = {"environment.yml", "README.md", "CONTRIBUTING.md", "pyproject.toml", "constraints.txt"}
-    assert top <= files | {"Makefile", "LICENSE", ".ci", ".gitignore", "notebooks", "course_utils", "tests"}
+    folders = {"notebooks", "course_utils", "tests", ".ci", ".github"}
+    assert top <= files | folders | {"Makefile", "LICENSE", ".gitignore"}
 
 
 def test_the_readme_has_a_row_for_each_notebook_and_begins_with_both_commands():
