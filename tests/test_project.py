@@ -19,6 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from tests import NOTEBOOKS, ROOT
 from tests.browser import BROWSERS
@@ -33,6 +34,7 @@ CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib"
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 
 _SUPPORTED = SpecifierSet(PYPROJECT["project"]["requires-python"])
 PYTHONS = [version for version in (f"3.{minor}" for minor in range(100)) if version in _SUPPORTED]
@@ -199,13 +201,25 @@ def test_this_environment_is_the_pinned_one_to_the_last_package():
 
 
 def test_conda_gets_the_same_environment_from_the_same_two_files():
-    conda = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    *from_conda, from_pip = conda["dependencies"]
-    assert from_conda == [f"python {PYPROJECT['project']['requires-python']}", "pip"]
-    assert from_pip == {"pip": ["--constraint constraints.txt", "--editable ."]}
+    conda = yaml.safe_load(ENVIRONMENT)
+    python, *from_conda, from_pip = conda["dependencies"]
+    assert python in [f"python ={version}" for version in PYTHONS]  # of `>=`, Binder reads nothing
+    assert from_conda == ["pip"]
+    cpu = f"--extra-index-url {INDEX_OF_TORCH}/cpu"
+    assert from_pip == {"pip": ["--constraint constraints.txt", cpu, "--editable ."]}
     assert conda["channels"] == ["conda-forge"]
     assert "--constraint constraints.txt --editable '$(1)'" in MAKEFILE
     assert "$(READY): pyproject.toml constraints.txt" in MAKEFILE
+
+
+def test_conda_gets_torch_for_the_cpu_and_with_cuda_where_it_is_asked_for():
+    (toolkit,) = (str(r.specifier) for r in CONSTRAINTS if r.name == "cuda-toolkit")
+    (pinned,) = (str(r.specifier).removeprefix("==") for r in DIRECT if r.name == "torch")
+    cuda = "cu" + "".join(re.findall(r"\d+", toolkit)[:2])
+    assert f"takes {pinned}+{cuda} before {pinned}+cpu" in ENVIRONMENT  # the newest that it finds
+    assert Version(f"{pinned}+{cuda}") > Version(f"{pinned}+cpu") > Version(pinned)
+    for text in (ENVIRONMENT, README):
+        assert set(re.findall(rf"{INDEX_OF_TORCH}/(\w+)", text)) == {"cpu", cuda}
 
 
 # What those have who fork it.
