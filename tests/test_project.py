@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import os
 import re
 import shutil
@@ -277,6 +278,24 @@ def test_ci_installs_a_browser_where_the_tests_find_none_and_asks_for_the_right_
     assert (tmp_path / "done").read_text().splitlines() == [*done, "make lint", "make test"]
 
 
+def test_a_codespace_opens_the_contents_page_at_a_port_that_keeps_its_token(bare):
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    assert container["image"] in [f"mcr.microsoft.com/devcontainers/python:{version}" for version in PYTHONS]
+    assert container["containerEnv"] == {"PIP_EXTRA_INDEX_URL": f"{INDEX_OF_TORCH}/cpu"}
+    assert container["postCreateCommand"] == "make .venv/ready"
+    assert container["forwardPorts"] == [8888]
+    start, *otherwise = container["postAttachCommand"]["contents page"].split(" || ")
+    assert otherwise == [".venv/bin/jupyter server list"]  # whoever comes back is told its address again
+    here = for_make(CODESPACE_NAME="a-name", GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN="app.github.dev")
+    run = {"cwd": bare, "env": here, "capture_output": True, "text": True, "check": True}
+    said = subprocess.run(["sh", "-c", start.replace("make lab", "make -n lab READY=")], **run).stdout
+    assert "--ip=127.0.0.1" in said
+    assert "--port=8888 --ServerApp.port_retries=0" in said
+    # From this address the page comes, as the reader sees it, and from no other may it talk to a kernel.
+    assert "--ServerApp.allow_origin=https://a-name-8888.app.github.dev\n" in said
+    assert "token" not in said
+
+
 # What lies at the top, and what the README says of it.
 
 
@@ -286,7 +305,7 @@ def test_nothing_lies_at_the_top_that_no_tool_needs():
         pytest.skip("not a git checkout")
     top = {line.split("/")[0] for line in tracked.stdout.splitlines()}
     files = {"environment.yml", "README.md", "CONTRIBUTING.md", "pyproject.toml", "constraints.txt"}
-    folders = {"notebooks", "course_utils", "tests", ".ci", ".github"}
+    folders = {"notebooks", "course_utils", "tests", ".ci", ".github", ".devcontainer"}
     assert top <= files | folders | {"Makefile", "LICENSE", ".gitignore"}
 
 
@@ -320,10 +339,14 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
 # What `make` says.
 
 
-def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+def for_make(**environment: str) -> dict[str, str]:
+    """The environment for another `make` than the one that runs these tests."""
     ours = ("MAKE", "MFLAGS", "PIP_")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    run = {"cwd": folder, "env": clean | environment, "capture_output": True, "text": True}
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | environment
+
+
+def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    run = {"cwd": folder, "env": for_make(**environment), "capture_output": True, "text": True}
     return subprocess.run(["make", *arguments], check=False, **run)
 
 
