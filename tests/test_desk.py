@@ -29,7 +29,7 @@ from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
 from course_utils.checks import noting
-from course_utils.desk import commands, contents, copies, estimates, extension, record, websocket
+from course_utils.desk import commands, contents, copies, estimates, extension, record, stubs, websocket
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
 from course_utils.desk.place import place
@@ -54,9 +54,15 @@ def desk(tmp_path, monkeypatch):
 
 
 def shown(path: Path) -> list[str]:
-    """What each cell of the file shows, if it shows anything."""
+    """What each cell of the file shows, if it shows anything but room for a guess."""
     cells = nbformat.read(path, as_version=4).cells
-    return [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
+    texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
+    return [text for text in texts if stubs.WORDS not in text]
+
+
+def with_room(path: Path) -> list[str]:
+    """The cells below which there is room for a guess."""
+    return [source(cell) for cell in read(path)["cells"] if stubs.has_room(cell)]
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -253,6 +259,36 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert shown(mine / FLOPS) == ["42", "A lab."], "who only reads goes on reading"
     copies.begin_anew(course / FLOPS, mine=mine)
     assert shown(mine / FLOPS) == []
+
+
+def test_below_a_guess_there_is_room_until_it_has_run_or_its_answer_is_shown(desk):
+    course, mine = desk
+    guess = "my_product = ..."
+    assert with_room(mine / FLOPS) == [guess]
+    lines = read(mine / FLOPS)["cells"][3]["outputs"][0]["data"]["text/plain"]
+    assert (
+        len("".join(lines).splitlines()) * 17 > 647
+    )  # pixels of a line, and of a notebook's window at 1366 × 768
+    ran = nbformat.read(mine / FLOPS, as_version=4)
+    ran.cells[3].outputs, ran.cells[3].execution_count = [], 1  # as JupyterLab leaves it
+    nbformat.write(ran, mine / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == []
+    ran.cells[3].execution_count = None  # Clear Outputs of All Cells
+    nbformat.write(ran, mine / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == [guess]
+    copies.show_results(course / FLOPS, mine)
+    assert with_room(mine / FLOPS) == []
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == [], "who only reads goes on reading"
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert with_room(mine / FLOPS) == [guess]
+    edit(mine / FLOPS, guess, "my_product = 42")
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    list(copies.bring_up_to_date(course, mine))
+    assert with_room(mine / FLOPS) == ["my_product = 42"], "typed, and not yet run"
+    assert with_room(course / FLOPS) == []
 
 
 def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(desk):

@@ -10,11 +10,13 @@ from contextlib import suppress
 import pytest
 
 from course_utils import labs
+from course_utils.desk.stubs import is_guess
 from course_utils.labs.lab import Change, Lab, Progress
 from course_utils.labs.panel import Panel
 from course_utils.site import __main__, pages, runtime
 from course_utils.site.host import NEEDS_A_KERNEL, Host
 from tests import NOTEBOOKS, ROOT
+from tests.notebooks import read
 from tests.site import ALIVE, bring_or_skip, recorded_for, said
 from tests.small_lab import Small, draw
 from tests.test_labs_contract import states
@@ -152,17 +154,24 @@ def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
     for name, text in written.items():
-        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js"}, name
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js"}, name
         assert "$$" not in text
         assert str(ROOT) not in text
     assert 'class="formula"' in written["01_floats.html"]
     assert "url(" not in pages.style()
 
 
-def test_an_answer_to_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(written):
+def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(written):
     for path in NOTEBOOKS:
         text = written[f"{path.stem}.html"]
-        assert text.count("<summary>The answer</summary>") >= 3, path.stem
+        code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+        guesses = sum(is_guess(cell, code[at + 1 :]) for at, cell in enumerate(code))
+        assert text.count('<details class="fold">') == guesses >= 3, path.stem
+        depth = 0
+        for tag in re.findall(r"</?details", text):
+            depth += 1 if tag == "<details" else -1
+            assert depth >= 0
+        assert depth == 0
         assert "Not attempted yet" not in text
 
 

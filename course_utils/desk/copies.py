@@ -28,6 +28,7 @@ from course_utils.desk.notebooks import (
     write,
     write_whole,
 )
+from course_utils.desk.stubs import with_room, without_room
 
 ROOT = Path(__file__).parents[2]  # of a clone
 INSTALLED = Path(__file__).parents[1] / "course" / "notebooks"  # where a wheel has them
@@ -98,24 +99,24 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     own, taken = mine / name, mine / TAKEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
-        write(own, to_come(parsed(new)))
+        write(own, with_room(to_come(parsed(new))))
         return
     if own.is_symlink() or not own.is_file():
         raise ValueError("it is no file of its own")
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
-        if (pictures := without_views(mine_now)) != mine_now and not in_use:
-            write(own, pictures)
+        if (fresh := with_room(without_views(mine_now))) != mine_now and not in_use:
+            write(own, fresh)
         return
     if in_use:
         yield f"{name} has a new version, which reaches your copy when no JupyterLab is open over it."
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base, course = read(taken), to_come(parsed(new))
-    shows_results = mine_now == with_results(to_come(base), base)
+    base, course, seen = read(taken), with_room(to_come(parsed(new))), without_room(mine_now)
+    shows_results = seen == with_results(to_come(base), base)
     as_stored = without_views(base)  # how copies were made before their results were still to come
-    if shows_results or mine_now in (to_come(base), as_stored):
+    if shows_results or seen in (to_come(base), as_stored):
         write(own, with_results(course, parsed(new)) if shows_results else course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
@@ -150,7 +151,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     `turn` is the exercise's number or the name of its check.
     """
     own, taken = _copy(path, mine)
-    course = to_come(taken)
+    course = with_room(to_come(taken))
     there_are = exercises(course)
     asked = [each for each in there_are if turn in (None, each.number, each.check)]
     if not asked:
@@ -167,7 +168,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
 def show_results(path: Path, mine: Path = MINE) -> str:
     """Put the course's results into the reader's copy where it has none; a sentence on that."""
     own, taken = _copy(path, mine)
-    write(own, with_results(_read_copy(own), taken))
+    write(own, with_results(without_room(_read_copy(own)), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 

@@ -1,8 +1,8 @@
 """The course as HTML: a page for each notebook with its stored results, the contents, and the glossary."""
 
-import ast
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -14,6 +14,7 @@ from pygments.formatters import HtmlFormatter
 from course_utils import labs
 from course_utils.desk import contents, copies
 from course_utils.desk.notebooks import WIDGET
+from course_utils.desk.stubs import is_guess
 from course_utils.room.slides import choice, deck
 from course_utils.site import controls
 from course_utils.site.host import Host, Recorded
@@ -22,6 +23,10 @@ from course_utils.site.recorded import FIRST, NOT_ALIVE, recorded
 HERE = Path(__file__).parent
 MADE = re.compile(r"labs\.(\w+)_lab\(\)")
 PRESET = re.compile(r'\.preset\("(.+?)"\)')
+SECTION = re.compile(r"^(?:## |# (?=Beyond$))(.+)$", re.MULTILINE)
+GUESSED = re.compile(r"\b(my_\w+)\b")
+FOLD = '<details class="fold"><summary>Go on</summary>'
+ALIVE = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
 NOT_YET = "A still picture. The lab moves where the browser runs scripts and WebAssembly, on a page that a web server sends."
 
@@ -30,14 +35,18 @@ class Renderer(deck.Renderer):
     """As on a slide; but every heading can be linked to, and the glossary is a page like the others."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
-        """With its anchor: the words, with hyphens for blanks."""
-        anchor = re.sub(r"<[^>]*>", "", text).replace(" ", "-")
-        return f'<h{level} id="{anchor}">{text}</h{level}>\n'
+        """With its anchor."""
+        return f'<h{level} id="{_anchor(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """To a page of these."""
         url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(copies.GLOSSARY, "glossary.html", 1)
         return IPythonRenderer.link(self, text, url, title)
+
+
+def _anchor(heading: str) -> str:
+    """The words, with hyphens for blanks."""
+    return re.sub(r"<[^>]*>", "", heading).replace(" ", "-")
 
 
 def prose(text: str) -> str:
@@ -47,25 +56,49 @@ def prose(text: str) -> str:
 
 def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
     """A notebook as it is stored, with its labs; `found` keeps what these have found out."""
-    notebook = nbformat.read(path, as_version=4)
-    parts, guesses = [], set()
-    for cell in notebook.cells:
+    cells, parts, folds = nbformat.read(path, as_version=4).cells, [], 0
+    for at, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             parts.append(prose(cell.source))
-            continue
-        parts.append(deck.rendered("code", cell.source)[1])
-        outputs = [output.data for output in cell.outputs if "data" in output]
-        shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
-        html = "\n".join(_output(cell.source, data, found) for data in shown)
-        guessed = {name for name in guesses if re.search(rf"\b{name}\b", cell.source)}
-        parts.append(f"<details><summary>The answer</summary>{html}</details>" if guessed and html else html)
-        stubs = filter(choice.is_stub, ast.parse(cell.source).body)
-        guesses |= {node.targets[0].id for node in stubs if isinstance(node, ast.Assign)}
-    title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
-    script = (
-        '<script type="module" src="lab.js"></script>' if any("data-lab=" in part for part in parts) else ""
-    )
+        elif is_guess(cell, cells[at + 1 :]):
+            # All that follows is folded, and not the answer alone: the text says it, too.
+            parts.append(_guess(cell.source, cells[at + 1 :]) + FOLD)
+            folds += 1
+        else:
+            parts.append(deck.rendered("code", cell.source)[1])
+            outputs = [output.data for output in cell.outputs if "data" in output]
+            shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
+            html = "\n".join(_output(cell.source, data, found) for data in shown)
+            answers = " ".join(GUESSED.findall(cell.source) if "guess=" in cell.source else [])
+            parts.append(f'<div data-answers="{answers}">{html}</div>' if answers else html)
+    parts.append("</details>" * folds)
+    title = re.search(r"^# (.+)", cells[0].source)[1]
+    sections = [section for cell in cells for section in SECTION.findall(cell.source)]
+    parts.insert(1, _outline(sections))
+    script = ALIVE if any("data-lab=" in part for part in parts) else ""
     return PAGE.substitute(title=escape(title), main="\n".join(parts), script=script)
+
+
+def _guess(source: str, below: Sequence[nbformat.NotebookNode]) -> str:
+    """A field for the guess, with the row of the answer that it is about; a cell of several guesses as it stands."""
+    one = re.fullmatch(r"(my_\w+) = \.\.\.(?:  # (.*))?", source)
+    if not one:
+        return deck.rendered("code", source)[1]
+    name, unit = one.groups()
+    rows = (re.search(rf'"([^"]+)": {name}\b', cell.source) for cell in below if "guess=" in cell.source)
+    row = next(filter(None, rows), None)
+    of = f' data-row="{escape(row[1])}"' if row else ""
+    field = f'<input data-guess="{name}"{of} size="16" autocomplete="off">'
+    return f'<p class="guess"><label>Your guess{f" ({escape(unit)})" if unit else ""}: {field}</label></p>'
+
+
+def _outline(sections: Sequence[str]) -> str:
+    """Links to the parts of a page, and a button that unfolds all of it."""
+    links = "".join(f'<li><a href="#{_anchor(words)}">{escape(words)}</a></li>' for words in sections)
+    everything = '<button type="button" data-everything hidden>Show everything, guesses aside</button>'
+    return (
+        f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details><p>{everything}</p>'
+    )
 
 
 def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded | None]) -> str:

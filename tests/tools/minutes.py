@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_utils.room.slides.choice import is_guess
+from course_utils.desk.stubs import is_guess
 from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 
@@ -60,7 +60,7 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
                 turns.append(int(turn["minutes"]))
                 words_in_turns += _words(cell.source[turn.start() :])
                 at += 3  # the stub, the check and the folded solution are in the turn's minutes
-        elif is_guess(cell.source, cells[at + 1 :]):
+        elif is_guess(cell, cells[at + 1 :]):
             guesses += 1
         else:
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())
