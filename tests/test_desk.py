@@ -656,6 +656,7 @@ def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
     for line in (
         "2026-11-",
         '2026-11-23 flops guessed {"asked": "\\ud800", "said": 1, "measured": 2}',
+        '2026-11-23 flops guessed {"asked": "x", "said": 1, "measured": 2, "kind": "\\ud800"}',
         "\ufeff2026",
     ):
         (tmp_path / record.RECORD).write_text(
@@ -697,6 +698,7 @@ def test_the_page_says_whether_guesses_get_better():
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"
+REPORTED = "Comparison({'hours': 1}, {'hours': 4}, heads=('predicted', 'reported'), guess=2)"
 CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
 
 
@@ -714,7 +716,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "ours = check.days(11.4).or_ours"]
     cells += ["check.days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.days(1)", "none"]
     cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
-    cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, "check = 3\n3", GUESSED, "1 / 0"]
+    cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
     with redirect_stdout(io.StringIO()) as said:
         for cell in cells:
             shell.run_cell(cell, cell_id=cell_id)  # of a test or an export, it is None
@@ -724,7 +726,13 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     today = date.today().isoformat()
     noted = {"flops.days": record.Done(5, today), "flops.cheaper_order": record.Done(1, today)}
     assert record.done(mine) == (noted if is_noted else {})
-    guessed = {"flops": [Guess("bytes of ünë", 9, 10), Guess("the larger one", "a", "b")]}
+    guessed = {
+        "flops": [
+            Guess("bytes of ünë", 9, 10),
+            Guess("the larger one", "a", "b"),
+            Guess("hours", 2, 4, "reported"),
+        ]
+    }
     assert record.guesses(mine) == (guessed if is_noted else {})
     assert not (course / "record.txt").exists()
 

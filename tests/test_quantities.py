@@ -1,6 +1,7 @@
 """Ledgers, comparisons and the wording of numbers."""
 
 import math
+import re
 from functools import partial
 
 import pytest
@@ -75,6 +76,22 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
         assert "your guess" in lines[0]
         assert max(map(len, lines)) < 100
     assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith("Your guess is not what was measured.")
+
+
+def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_guess():
+    reported = Comparison(
+        {"days": 144}, {"days": 260}, heads=("supposed", "reported"), guess=130, unit="d", digits=3
+    )
+    columns = ["d", "your guess", "supposed", "reported", "reported / supposed"]
+    head, row, below = repr(reported).splitlines()
+    assert (head.split(), row.split()) == (" ".join(columns).split(), ["days", "130", "144", "260", "1.81"])
+    assert below == "Your guess is 0.5 times what was reported."
+    html = reported._repr_html_()
+    assert re.findall(r"<th>(.*?)</th>", html)[:5] == columns
+    assert below in html
+    assert "measured" not in repr(reported) + html
+    assert Guess("days", "ten", 260, "reported").words == "not what was reported"
+    assert repr(Comparison({"a": 1}, {"a": 2})).splitlines()[0].split()[:2] == ["predicted", "measured"]
 
 
 @pytest.mark.parametrize("guess", ["128", "128 bytes", [128], True, 1j, {"a": "x"}])

@@ -60,7 +60,8 @@ class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
     The reader's own number, if there is one, stands in front: of the first item, or by item. `...` stands for "not
-    given yet". With `digits`,
+    given yet". `heads` names the two columns where another kind of number stands there, such as ("predicted",
+    "reported"); a guess is held against the second, and told "0.9 times what was reported". With `digits`,
     what is not a whole number is shown with so many, and nothing is called exact: so show what is no count and no
     pattern of bits. Never round beforehand.
 
@@ -74,6 +75,7 @@ class Comparison(_Shown):
     unit: str = ""
     guess: object = field(default=..., kw_only=True)
     digits: int | None = field(default=None, kw_only=True)
+    heads: tuple[str, str] = field(default=("predicted", "measured"), kw_only=True)
 
     def __post_init__(self) -> None:
         apart = set(self.predicted) ^ set(self.measured)
@@ -98,7 +100,7 @@ class Comparison(_Shown):
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
         said = ((item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
-        return [Guess(item, n, self.measured[item]) for item, n in said if n is not None]
+        return [Guess(item, n, self.measured[item], self.heads[1]) for item, n in said if n is not None]
 
     def _by_item(self) -> dict[str, object]:
         """What the reader put in, but for what is open still."""
@@ -124,7 +126,7 @@ class Comparison(_Shown):
     def _rows(self) -> list[list[str]]:
         guesses = {guess.asked: guess.said for guess in self.guesses}
         asked = ["your guess"] if guesses else []
-        rows = [[self.unit, *asked, "predicted", "measured", "measured / predicted"]]
+        rows = [[self.unit, *asked, *self.heads, " / ".join(reversed(self.heads))]]
         for item, p in self.predicted.items():
             m = self.measured[item]
             guess = [short(number_text(guesses[item])) if item in guesses else ""] if guesses else []

@@ -9,11 +9,15 @@ from course_utils.quantities.wording import Number, times_text
 
 @dataclass(frozen=True)
 class Guess:
-    """What was asked, what the reader said, and what was measured: numbers, or words to choose from."""
+    """What was asked, what the reader said, and what was measured: numbers, or words to choose from.
+
+    `kind` says how the third came about, if not by measuring: it was "reported", or "calculated".
+    """
 
     asked: str
     said: Number | str
     measured: Number | str
+    kind: str = "measured"
 
     @property
     def off(self) -> float:
@@ -45,9 +49,7 @@ class Guess:
             return "right"
         if self.is_right:
             return "right, but for less than 0.5 %"
-        return (
-            f"{times_text(self._ratio)} what was measured" if self.off < math.inf else "not what was measured"
-        )
+        return f"{times_text(self._ratio) if self.off < math.inf else 'not'} what was {self.kind}"
 
     @property
     def _ratio(self) -> float:
