@@ -208,7 +208,8 @@ def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
 
     On a GPU by the caching allocator's own count: multiples of 512 bytes; above 1 MiB a block may be up to 1 MiB
     larger than what was asked for, and the first product also takes its library's workspace. On a CPU
-    by watching the tensors that operations hand out: scratch space inside a kernel is not seen.
+    by watching the tensors that operations hand out: scratch space inside a kernel is not seen, nor the tensor
+    that torch makes of a list between square brackets.
 
     >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
     8192
