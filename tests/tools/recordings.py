@@ -6,7 +6,7 @@ method and what is not said. What is taken, under which name, and what is kept a
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,8 +80,8 @@ def recording_of(taken: Taken, published: dict) -> Recording:
         if ours is None or (taken.gpu, ours) == ("MI300X", "fp8"):
             set_apart.append(SetApart(ours or "f32", NOT_THERE if ours else UNEXPLAINED, seconds))
             continue
-        for limit, why in _suspicions(sheet, ours, seconds):
-            apart = {size: s for size, s in seconds.items() if _rate(size, s) > limit}
+        for why, in_doubt in _suspicions(sheet, ours, seconds, used.get("bf16", {})):
+            apart = {size: s for size, s in seconds.items() if in_doubt(size, s)}
             set_apart.append(SetApart(ours, why, apart))
             seconds = {size: s for size, s in seconds.items() if size not in apart}
         used[ours] = seconds
@@ -108,14 +108,20 @@ def _rate(size: Size, seconds: Number) -> Number:
     return 2 * math.prod(size) / seconds
 
 
-def _suspicions(sheet: Machine, dtype: str, seconds: dict[Size, Number]) -> Iterator[tuple[Number, str]]:
-    """FLOP/s that no product of this table can have had, and, if there are any, those that are no better."""
+def _suspicions(
+    sheet: Machine, dtype: str, seconds: dict[Size, Number], in_bf16: dict[Size, Number]
+) -> Iterator[tuple[str, Callable[[Size, Number], bool]]]:
+    """Why products of this table are in doubt, and which: those that cannot be, and then others that are no better."""
     peak, found = sheet.peak(dtype), sheet.achieved_flop_per_sec.get(dtype)
     if max(_rate(size, s) for size, s in seconds.items()) > peak:
-        yield peak, f"above the dense peak of the data sheet, {rate_text(peak)}"
+        yield f"above the dense peak of the data sheet, {rate_text(peak)}", lambda *one: _rate(*one) > peak
         if found:
             where = "in the same table and above all that a search found on such a GPU"
-            yield found, f"{where}, {rate_text(found)}"
+            yield f"{where}, {rate_text(found)}", lambda *one: _rate(*one) > found
+        if in_bf16:
+            times = peak / sheet.peak("bf16")
+            faster = f"more than {times:g} times as fast as in bf16: more than the peaks allow"
+            yield f"in the same table and {faster}", lambda size, s: times * s < in_bf16.get(size, 0)
 
 
 def _software(machine: dict | None) -> str:
