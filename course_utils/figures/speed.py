@@ -41,7 +41,7 @@ def roofline(
 
 def timing_samples(samples: Sequence[Number]) -> Figure:
     """Every sample of one measurement in the order taken, the best of them, and their mean."""
-    title = "The mean reports other programs too, the best reports the call"
+    title = "The same call does not always take the same time"
     with axes_with(title, "sample", "µs a call", height=3.8) as axes:
         microseconds = [1e6 * seconds for seconds in samples]
         best, mean = min(microseconds), sum(microseconds) / len(microseconds)
