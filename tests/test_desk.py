@@ -670,6 +670,7 @@ def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
     with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
         file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')
         file.write('2026-01-02 flops guessed {"asked": "x", "said": [1], "measured": 2}\n')
+        file.write('2026-01-02 flops guessed {"asked": "y", "said": 1, "measured": 2, "digits": "many"}\n')
     assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
 
 
@@ -688,7 +689,7 @@ def test_the_page_says_whether_guesses_get_better():
     assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
-    nearly = Guess("e", 0.333, 1 / 3)  # what a notebook calls right, the page does
+    nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does
     assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
     assert [estimates.summary([one]) for one in (nearly, near, wrong)] == [
         "1 guess: right",

@@ -40,7 +40,8 @@ def note(folder: Path, check: str, said: str) -> None:
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line on what was asked there, guessed and measured, of whatever type its number is."""
-    _add(folder, f"{notebook} guessed {json.dumps(vars(guess), ensure_ascii=False, default=float)}")
+    said = {name: value for name, value in vars(guess).items() if value is not None}
+    _add(folder, f"{notebook} guessed {json.dumps(said, ensure_ascii=False, default=float)}")
 
 
 def done(folder: Path) -> dict[str, Done]:
@@ -59,7 +60,7 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
     for notebook, line in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
             guess = Guess(**json.loads(line))
-            f"{guess.asked}{guess.said}{guess.measured}{guess.kind}".encode()  # half of a character cannot be shown
+            f"{guess.asked}{guess.said}{guess.measured}{guess.words}".encode()  # half of a character cannot be shown
             if all(isinstance(one, int | float | str) for one in (guess.said, guess.measured)):
                 found.setdefault(notebook, {}).setdefault(str(guess.asked), guess)
     return {notebook: list(asked.values()) for notebook, asked in found.items()}

@@ -100,7 +100,11 @@ class Comparison(_Shown):
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
         said = ((item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
-        return [Guess(item, n, self.measured[item], self.heads[1]) for item, n in said if n is not None]
+        return [
+            Guess(item, n, self.measured[item], self.heads[1], self.digits)
+            for item, n in said
+            if n is not None
+        ]
 
     def _by_item(self) -> dict[str, object]:
         """What the reader put in, but for what is open still."""
@@ -110,7 +114,8 @@ class Comparison(_Shown):
     def _below(self) -> str:
         one = len(self.predicted) == 1
         said = [
-            f"Your guess{'' if one else f' of {guess.asked}'} is {guess.words}." for guess in self.guesses
+            _sentence(f"Your guess{'' if one else f' of {guess.asked}'} is {guess.words}")
+            for guess in self.guesses
         ]
         for item, guess in self._by_item().items():
             if item not in self.predicted:
@@ -165,7 +170,7 @@ class Choice(_Shown):
             return ""
         if not self.guesses:
             return f"Choose one of these, in quotes: {', '.join(self.among)}. {brief(self.guess)} is not counted."
-        return f"Your guess is {self.guesses[0].words}."
+        return _sentence(f"Your guess is {self.guesses[0].words}")
 
     def _rows(self) -> list[list[str]]:
         said = [guess.said for guess in self.guesses]
@@ -180,6 +185,10 @@ class Table(_Shown):
 
     def _rows(self) -> list[list[str]]:
         return self.rows
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith("?") else f"{words}."
 
 
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:

@@ -4,20 +4,22 @@ import math
 import numbers
 from dataclasses import dataclass
 
-from course_utils.quantities.wording import Number, times_text
+from course_utils.quantities.wording import Number, number_text, times_text
 
 
 @dataclass(frozen=True)
 class Guess:
     """What was asked, what the reader said, and what was measured: numbers, or words to choose from.
 
-    `kind` says how the third came about, if not by measuring: it was "reported", or "calculated".
+    `kind` says how the third came about, if not by measuring: it was "reported", or "calculated". `digits` are those
+    that are shown of it: whoever says these is right.
     """
 
     asked: str
     said: Number | str
     measured: Number | str
     kind: str = "measured"
+    digits: int | None = None
 
     @property
     def off(self) -> float:
@@ -26,36 +28,70 @@ class Guess:
         >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
         (2.0, 1.0, inf)
         """
-        ratio = self._ratio
-        return max(ratio, 1 / ratio) if ratio else math.inf
+        if self.is_right:
+            return 1.0
+        return max(self._ratio, 1 / self._ratio) if self._ratio else math.inf
 
     @property
     def is_right(self) -> bool:
-        """Whether it is off by less than 0.5 %.
+        """Whether it is what was measured, or what is shown of that.
 
-        >>> Guess("share", 0.333, 1 / 3).is_right
-        True
+        >>> Guess("bytes", 16, 16.0003, digits=3).is_right, Guess("share", 0.333, 1 / 3).is_right
+        (True, False)
         """
-        return self.off < 1.005
+        if self.said == self.measured:
+            return True
+        numbers = isinstance(self.said, int | float) and isinstance(self.measured, int | float)
+        return bool(numbers and self.digits) and self._as_shown(self.said) == self._as_shown(self.measured)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is off by less than 0.5 %, where that is not wrong: a whole number below a million is exact.
+
+        >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
+        (True, False)
+        """
+        return self._is_close and not (self.measured == int(self.measured) and self.measured < 1e6)
 
     @property
     def words(self) -> str:
-        """How far off it was, as the end of a sentence.
+        """How far off it was, as the end of a sentence; and a question where a unit may have been mistaken.
 
-        >>> Guess("bytes", 90, 100).words
-        '0.9 times what was measured'
+        >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
+        ('0.9 times what was measured', '32 too large: this number is exact')
+        >>> Guess("GB", 2.4e9, 2.416).words
+        '993,377,483 times what was measured. Is it in the unit that was asked for?'
         """
-        if self.off == 1:
-            return "right"
         if self.is_right:
-            return "right, but for less than 0.5 %"
-        return f"{times_text(self._ratio) if self.off < math.inf else 'not'} what was {self.kind}"
+            return "right"
+        if self.off == math.inf:
+            return f"not what was {self.kind}"
+        if self._is_close:
+            way = "too large" if self.said > self.measured else "too small"
+            return (
+                f"near: less than 0.5 % {way}"
+                if self.is_near
+                else f"{number_text(abs(self.said - self.measured))} {way}: this number is exact"
+            )
+        hint = ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
+        return f"{times_text(self._ratio)} what was {self.kind}{hint}"
+
+    @property
+    def _is_close(self) -> bool:
+        return 1 < self.off < 1.005
+
+    @property
+    def _may_be_another_unit(self) -> bool:
+        """About a hundred, or about a power of 1,000 or of 1,024."""
+        factors = (100, *(base**power for base in (1000, 1024) for power in (1, 2, 3, 4)))
+        return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
+
+    def _as_shown(self, n: Number) -> float:
+        return float(f"{n:.{self.digits}g}")
 
     @property
     def _ratio(self) -> float:
         """What was said, as a share of what was measured; 0 for none."""
-        if self.said == self.measured:
-            return 1.0
         try:
             ratio = self.said / self.measured
         except (TypeError, ZeroDivisionError, OverflowError):

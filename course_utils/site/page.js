@@ -8,9 +8,9 @@ function measured(field) {
   const table = document.querySelector(`[data-answers~="${field.dataset.guess}"] table`);
   if (!table) return null;
   const [head, ...rows] = table.rows;
-  const column = [...head.cells].findIndex((cell) => cell.textContent === "measured" || cell.textContent === "reported");
+  const column = head.cells.length - (head.lastElementChild.textContent.includes(" / ") ? 2 : 1); // before the ratio, if there is one
   const row = rows.find((one) => one.cells[0].textContent === field.dataset.row) ?? rows[0];
-  return column < 0 ? null : { table, words: row.cells[column].textContent };
+  return { table, words: row.cells[column].textContent };
 }
 
 function judge(field) {
