@@ -10,6 +10,9 @@ import json
 import math
 import pydoc
 import re
+import signal
+import threading
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.checks.judging import limits
 from course_utils.checks.judging.agreement import agree, near, same
 from course_utils.checks.judging.sentences import shown
 from course_utils.checks.judging.verdict import NOT_ATTEMPTED
@@ -261,8 +265,38 @@ def test_a_function_that_gives_nonsense_or_stops_gets_a_sentence(exercise):
         assert f"stopped in line {line} with {type(error).__name__}" in verdict.words
     assert "RecursionError" in exercise.judge(without_end).words
     assert_it_is_told(exercise.judge(lambda: 1))
-    with pytest.raises(KeyboardInterrupt):  # the reader's own, at what takes too long
-        exercise.judge(stops_with(KeyboardInterrupt()))
+    interrupted = exercise.judge(stops_with(KeyboardInterrupt()))  # the reader's own, at what takes too long
+    assert_it_is_told(interrupted)
+    assert f"was interrupted in line {line}" in interrupted.words
+
+
+def test_an_answer_that_does_not_end_is_ended_and_what_its_loop_was_doing_is_said(monkeypatch):
+    monkeypatch.setattr(limits, "LONGEST_S", 0.2)
+
+    def climbs(fmt):
+        total = 0
+        while total + 1 != total:  # which of Python's integers none is
+            try:
+                total = 1
+            except Exception:
+                total = 2
+        return total
+
+    line = climbs.__code__.co_firstlineno
+    begun = time.monotonic()
+    verdict = CHECKS["edge"](climbs)
+    assert_it_is_told(verdict)
+    said = re.search(r"in line (\d+), with fmt = '(\w+)', total = 1", verdict.words)
+    assert line + 2 <= int(said[1]) <= line + 6
+    assert "had not ended after 5 s" in verdict.words
+    assert time.monotonic() - begun < 20
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    assert verdict.or_ours("bf16") == 256
+    in_a_thread = []
+    thread = threading.Thread(target=lambda: in_a_thread.append(CHECKS["edge"](lambda fmt: 0.0)))
+    thread.start()
+    thread.join()
+    assert_it_is_told(in_a_thread[0])  # where no signal can be had, it is judged all the same
 
 
 def test_the_line_that_is_named_is_the_readers_own():

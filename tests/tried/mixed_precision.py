@@ -58,7 +58,7 @@ TRIED: dict[Check, Tried] = {
         right=(master_by_addcmul,),
         wrong=(
             (master_in_place, "make a new one"),
-            (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "differ by up to"),
+            (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "and should be"),
             (lambda master, update: (update, update.bfloat16()), "gave as the first of 2"),
             (
                 lambda master, update: (master + update, (master + update).bfloat16().float()),

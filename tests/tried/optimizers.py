@@ -43,11 +43,11 @@ TRIED: dict[Check, Tried] = {
     ),
     check.momentum: Tried(
         right=(momentum_from_lists,),
-        wrong=((lambda p, g, b, lr, mu: (p - lr * g + mu * b, b), "its numbers differ"),),
+        wrong=((lambda p, g, b, lr, mu: (p - lr * g + mu * b, b), "and should be"),),
     ),
     check.rmsprop: Tried(
         right=(rmsprop_with_lerp,),
-        wrong=((lambda p, g, v, lr, alpha: (p - lr * g / v.sqrt(), v), "its numbers differ"),),
+        wrong=((lambda p, g, v, lr, alpha: (p - lr * g / v.sqrt(), v), "and should be"),),
     ),
     check.adamw_step: Tried(right=(with_lerp,)),
     check.clipped: Tried(right=(clipped,)),

@@ -20,6 +20,7 @@ from itertools import islice
 
 from course_utils.checks.judging import sentences
 from course_utils.checks.judging.agreement import agree, same
+from course_utils.checks.judging.limits import Clock, TooLongError
 from course_utils.checks.judging.verdict import NOT_ATTEMPTED, NotYetError, Verdict
 from course_utils.quantities import Number
 
@@ -171,8 +172,9 @@ def call(function: Callable[..., object], *arguments: object) -> tuple[object, B
     lasting = all(isinstance(x, int | float | str) for x in arguments)  # nobody can change these in place
     given = arguments if lasting else copy.deepcopy(arguments)
     try:
-        came = function(*given)
-    except (Exception, SystemExit) as error:
+        with Clock():
+            came = function(*given)
+    except (Exception, SystemExit, KeyboardInterrupt, TooLongError) as error:
         return None, error
     if came is ...:
         raise NotAttemptedError

@@ -3,12 +3,13 @@
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import torch
 
 from course_utils.checks.judging.agreement import agree, is_dense, is_number, near, plain
+from course_utils.checks.judging.limits import LONGEST_S, TooLongError
 from course_utils.quantities import Number
 
 NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
@@ -84,7 +85,16 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
         return f"{gave} with NaN among its numbers."
     if came.dtype == torch.bool or came.is_complex() or torch.equal(came.double(), expected.double()):
         return f"{gave} and {came.dtype}; expected {expected.dtype}."
-    return f"{gave}, as expected, but its numbers differ by up to {(expected - came).abs().max().item():.2g}."
+    at = tuple(torch.unravel_index((expected.double() - came.double()).abs().argmax(), expected.shape))
+    is_, should_be = _apart(came[at].item(), expected[at].item())
+    place = ", ".join(f"{index}" for index in at)
+    return f"{gave}, as expected, but [{place}] is {is_}, and should be {should_be}."
+
+
+def _apart(a: Number, b: Number) -> tuple[str, str]:
+    """Both in three digits, or in as many as tell them apart."""
+    pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
+    return next(pair for pair in pairs if pair[0] != pair[1])
 
 
 def advice_on_kind(came: object, expected: object) -> str:
@@ -137,12 +147,23 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     if isinstance(error, InPlaceError):
         return "changed what it was given. Change nothing in place: make a new one."
     code = getattr(inspect.unwrap(function), "__code__", None)
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]
-    where = f" in line {theirs[-1]}" if theirs else ""
+    frames = traceback.walk_tb(error.__traceback__)
+    theirs = [(f, line) for f, line in frames if code and f.f_code.co_filename == code.co_filename]
+    where = f" in line {theirs[-1][1]}" if theirs else ""
+    if isinstance(error, TooLongError | KeyboardInterrupt):
+        with_ = _variables(theirs[-1][0].f_locals) if theirs else ""
+        if isinstance(error, KeyboardInterrupt):
+            return f"was interrupted{where}{with_}."
+        return f"had not ended after {LONGEST_S:.0f} s, and was ended{where}{with_}. Does its loop come to an end?"
     said = said_by(error)
     end = "" if said.endswith((".", "?", "!")) else "."
     return f"stopped{where} with {type(error).__name__}{': ' if said else ''}{said}{end}"
+
+
+def _variables(found: Mapping[str, object]) -> str:
+    """What a function's numbers and words were at that moment: at most four of them."""
+    plain_ones = [f"{name} = {shown(x)}" for name, x in found.items() if isinstance(x, int | float | str)]
+    return f", with {', '.join(plain_ones[:4])}" if plain_ones else ""
 
 
 def said_by(error: BaseException) -> str:
