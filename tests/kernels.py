@@ -1,5 +1,6 @@
 """A kernel as JupyterLab starts one, without a page."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,10 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 
 
 @contextmanager
-def kernel_in(folder: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+def kernel_in(folder: Path, **environment: str) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
     """In that folder; it ends here, if it has not ended before."""
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder))
+    env = os.environ | environment
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=env)
     try:
         yield manager, client
     finally:

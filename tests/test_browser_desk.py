@@ -4,6 +4,7 @@ import re
 import urllib.error
 import urllib.request
 
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
@@ -40,7 +41,9 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         for shown, told in zip(page.locator(".question").all_inner_texts(), questions(), strict=True):
             assert shown == told
         fourth = page.locator(".notebooks > li").nth(3)
-        expect(fourth.locator("summary")).to_have_text("Your turns: 0 of 2 right")
+        turns = fourth.locator("summary").first
+        expect(turns).to_have_text("Your turns: 0 of 2 right on the main path, 0 of 0 beyond")
+        expect(page.get_by_role("link", name="Go on where you were")).to_have_count(0)
         colours = []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
@@ -49,7 +52,6 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
 
         # For somebody who only wants to read: results, and no kernel is needed for them.
         assert "iVBOR" not in (mine / FLOPS).read_text(encoding="utf-8")
-        fourth.locator("summary").click()
         fourth.get_by_role("button", name="Show the results of notebook 4").click()
         expect(page.get_by_role("status")).to_contain_text("04_flops shows the course's results")
 
@@ -79,7 +81,10 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         try_it(lab, "22.77", mine, "right")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("right since")
-        expect(fourth.locator("summary")).to_have_text("Your turns: 1 of 2 right")
+        expect(turns).to_have_text("Your turns: 1 of 2 right on the main path, 0 of 0 beyond")
+        (check,) = (cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.days(" in cell.source)
+        where = fourth.get_by_role("link", name="Go on where you were")
+        expect(where).to_have_attribute("href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}")
 
         # Anew, and no record.
         lab.bring_to_front()
@@ -93,19 +98,26 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         )
         assert "gpt3_days = 22.77" not in (mine / FLOPS).read_text(encoding="utf-8")
         expect(fourth.locator(".exercises")).to_contain_text("not attempted")
-        page.get_by_role("button", name="Delete the record").click()
-        expect(page.get_by_role("status")).to_contain_text("The record is deleted")
+        delete = page.get_by_role("button", name="Yes, delete the record")
+        expect(delete).to_be_hidden()  # it asks first
+        page.get_by_text("Delete the record", exact=True).click()
+        delete.click()
+        expect(page.get_by_role("status")).to_contain_text(
+            "The record begins anew. As it was: my_notebooks/earlier/record"
+        )
         assert not (mine / "record.txt").exists()
+        (kept,) = (mine / "earlier").glob("record*.txt")
+        assert "flops.days right" in kept.read_text(encoding="utf-8")
 
         # What was done is said to the reader, though the page's script has looked meanwhile.
         page.evaluate("""async () => {
-          const done = new URLSearchParams(new FormData(document.querySelector("main > form")));
+          const done = new URLSearchParams(new FormData(document.querySelector("main > .asked form")));
           done.set("do", "forget");
           await fetch(location.pathname, { method: "POST", body: done, redirect: "manual" });
           await fetch(location.pathname + "?look=1");
         }""")
         page.reload()
-        expect(page.get_by_role("status")).to_contain_text("The record is deleted")
+        expect(page.get_by_role("status")).to_contain_text("There is no record")
         context.close()
 
 

@@ -198,8 +198,9 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         left_open.evaluate("window.former = true")
         come_back(left_open)  # which is of the former server, and is made anew
         left_open.wait_for_function("!window.former")
-        left_open.get_by_role("button", name="Delete the record").click()
-        expect(left_open.get_by_role("status")).to_contain_text("The record is deleted")
+        left_open.get_by_text("Delete the record", exact=True).click()
+        left_open.get_by_role("button", name="Yes, delete the record").click()
+        expect(left_open.get_by_role("status")).to_contain_text("The record begins anew")
         assert record.done(mine["ada"]) == {}
         for context in contexts.values():
             context.close()

@@ -1,5 +1,10 @@
-"""On a reader's desk, each verdict and each guess that a cell shows is noted in the reader's record."""
+"""What is done after each cell of a notebook that lies on a reader's desk.
 
+Each verdict and each guess that it shows is noted in the reader's record, and where the reader is in the notebook. And
+wherever it lies: a verdict on an answer that has changed, or stopped with an error, is taken back.
+"""
+
+import re
 import sys
 from pathlib import Path
 
@@ -8,31 +13,44 @@ from course_utils.desk import copies, record
 from course_utils.quantities import Choice, Comparison
 
 SAID = {"right": "right", "not yet": "tried"}
+CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
+CHANGED = "The answer has changed: run this cell again."
+STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
 
 
 def note_what_is_shown() -> None:
-    """From now on, after each cell of a notebook that lies on a desk. Anywhere else, nothing."""
+    """From now on, in a notebook. Anywhere else, nothing."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    desk = Path.cwd()
-    if shell is None or not (desk / copies.TAKEN).is_dir():
+    if shell is None:
         return
+    desk = Path.cwd()
+    is_a_desk = (desk / copies.TAKEN).is_dir()
+    shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
 
     def note(result: object) -> None:
         """The cell has run, and what it says is shown already."""
-        shown = [*SHOWN, result.result]
+        verdicts = [*SHOWN]
         SHOWN.clear()
-        module = getattr(shell.user_ns.get("check"), "__name__", "")
+        cell = result.info.raw_cell or ""
+        for name in [name for name in shown_by_name if re.search(rf"\b{name}\b *=[^=]|\bdef {name}\b", cell)]:
+            shown_by_name.pop(name).take_back(CHANGED if result.success else STOPPED)
+        names = dict(CHECKED.findall(cell))
+        shown_by_name.update({names[one.exercise]: one for one in verdicts if one.exercise in names})
         # Only JupyterLab and its like name the cell: a notebook that is tested or exported is nobody's attempt.
-        if not result.info.cell_id or not module.startswith("course_utils.checks."):
-            return
-        notebook = module.rpartition(".")[2]
-        for one in shown:
-            if isinstance(one, Verdict) and one.status in SAID:
-                record.note(desk, f"{notebook}.{one.exercise}", SAID[one.status])
-            if isinstance(one, Comparison | Choice):
-                for guess in one.guesses:
-                    record.note_guess(desk, notebook, guess)
+        module = getattr(shell.user_ns.get("check"), "__name__", "")
+        if is_a_desk and result.info.cell_id and module.startswith("course_utils.checks."):
+            _note(desk, module.rpartition(".")[2], verdicts, result)
 
     SHOWN.clear()
     shell.events.register("post_run_cell", note)
+
+
+def _note(desk: Path, notebook: str, verdicts: list[Verdict], result: object) -> None:
+    for one in verdicts:
+        if one.status in SAID:
+            record.note(desk, f"{notebook}.{one.exercise}", SAID[one.status])
+    if isinstance(result.result, Comparison | Choice):
+        for guess in result.result.guesses:
+            record.note_guess(desk, notebook, guess)
+    record.note_place(desk, notebook, result.info.cell_id)

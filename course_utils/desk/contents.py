@@ -57,15 +57,25 @@ class Contents(JupyterHandler):
         numbered = list(enumerate(ROW.findall(copies.readme()), 1))
         guessed = {number: guesses.get(_name(row[1]), []) for number, row in numbered}
         rows = "".join(
-            _notebook(number, row, self._link(row[1]), done, guessed[number], form)
+            _notebook(number, row, self._link(row[1]), self._place(row[1]), done, guessed[number], form)
             for number, row in numbered
         )
         said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
         if self.news:
             said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in self.news)}</div>'
         lab, drawn = escape(url_path_join(self.base_url, LAB)), estimates.picture(guessed)
-        words = {"said": said, "notebooks": rows, "guesses": drawn, "form": form, "lab": lab}
+        forget = _asked(
+            "Delete the record",
+            "What is done and what you guessed is forgotten. A copy goes to earlier, for you to delete.",
+            _button(form, "forget", "", "Yes, delete the record"),
+        )
+        words = {"said": said, "notebooks": rows, "guesses": drawn, "forget": forget, "lab": lab}
         return PAGE.substitute(words, folder=escape(self.mine.name), **asdict(place()))
+
+    def _place(self, name: str) -> str:
+        """Where the reader was in that notebook, as the end of its link; nothing, if nothing has run."""
+        cell = record.place(self.mine, _name(name))
+        return f"#cell-id={cell}" if cell else ""
 
     def _link(self, name: str) -> str:
         path = where_it_opens(name, self.mine)
@@ -81,8 +91,14 @@ def where_it_opens(name: str, mine: Path) -> str:
 
 def _do(mine: Path, what: str, on: str) -> str:
     if what == "forget":
-        (mine / record.RECORD).unlink(missing_ok=True)
-        return "The record is deleted. Your answers are still in your notebooks."
+        if not (mine / record.RECORD).is_file():
+            return "There is no record."
+        kept = copies.keep_earlier(mine / record.RECORD)
+        (mine / record.RECORD).unlink()
+        return (
+            f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, for you to delete. "
+            "Your answers are still in your notebooks."
+        )
     name, _, turn = on.partition(" ")
     if what == "results":
         return copies.show_results(copies.named(name), mine)
@@ -100,29 +116,54 @@ def _notebook(
     number: int,
     row: tuple[str, ...],
     link: str,
+    place: str,
     done: dict[str, record.Done],
     guesses: list[Guess],
     form: str,
 ) -> str:
     title, name, question, minutes, needs = row
     there_are = _exercises(copies.COURSE / name)
-    right = sum(done.get(each.check, record.Done()).status == "right" for each in there_are)
     heading = f"{number} · {escape(title)}"
+    go_on = ""
     if link:
         heading = f'<a href="{escape(link)}" target="{escape(name)}">{heading}</a>'
+        if place:
+            go_on = (
+                f'<p><a href="{escape(link + place)}" target="{escape(name)}">Go on where you were</a></p>'
+            )
     listed = "".join(_exercise(each, name, done.get(each.check, record.Done()), form) for each in there_are)
     return f"""<li>
 <h2>{heading}</h2>
 <p class="question">{escape(question)}</p>
 <p class="small">{escape(minutes_and_needs(minutes, needs))}</p>
 <p class="small">{escape(estimates.summary(guesses))}</p>
+{go_on}
+<p>{_button(form, "results", name, f"Show the results of notebook {number}")}</p>
 <details{" open" if any(each.check in done for each in there_are) else ""}>
-<summary>Your turns: {right} of {len(there_are)} right</summary>
+<summary>Your turns: {_right_of(there_are, done)}</summary>
 <ol class="exercises">{listed}</ol>
-{_button(form, "results", name, f"Show the results of notebook {number}")}
-{_button(form, "anew", name, f"Begin notebook {number} anew")}
+{_asked(f"Begin notebook {number} anew", "All your answers in it are taken out. They are kept in earlier.", _button(form, "anew", name, f"Yes, begin notebook {number} anew"))}
 </details>
 </li>"""
+
+
+def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
+    """How many are right, of the main path and of what is beyond it.
+
+    >>> _right_of([Exercise(1, "Edge", "floats.edge", ()), Exercise(2, "Ends", "floats.ends", (), True)], {})
+    '0 of 1 right on the main path, 0 of 1 beyond'
+    """
+    said = []
+    for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
+        part = [each for each in exercises if each.is_beyond == is_beyond]
+        right = sum(done.get(each.check, record.Done()).status == "right" for each in part)
+        said.append(f"{right} of {len(part)} {where}")
+    return ", ".join(said)
+
+
+def _asked(what: str, consequence: str, button: str) -> str:
+    """A button that is pressed only after a question: it is folded below one."""
+    return f'<details class="asked"><summary>{escape(what)}</summary><p>{escape(consequence)}</p>{button}</details>'
 
 
 def minutes_and_needs(minutes: str, needs: str) -> str:

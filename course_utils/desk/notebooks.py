@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+BEYOND = "# Beyond"
 HEADING = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
 CHECKS = re.compile(r"from course_utils\.checks import (\w+) as check\b")
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
@@ -16,12 +17,16 @@ Notebook = dict[str, object]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its number, its title, the check that judges it ("flops.days"), and the cells that it is made of."""
+    """One exercise: its number, its title, the check that judges it ("flops.days"), and the cells that it is made of.
+
+    Those below the heading "Beyond" are not on the main path.
+    """
 
     number: int
     title: str
     check: str
     cells: tuple[str, ...]
+    is_beyond: bool = False
 
 
 def read(path: Path) -> Notebook:
@@ -114,13 +119,14 @@ def _without_view(output: dict[str, object]) -> dict[str, object]:
 
 def exercises(notebook: Notebook) -> list[Exercise]:
     """The notebook's exercises in their order: each a heading, and what follows it up to its folded solution."""
-    cells, found = notebook["cells"], []
+    cells, found, is_beyond = notebook["cells"], [], False
     checks = next((name for cell in cells for name in CHECKS.findall(source(cell))), "")
     for begin, cell in enumerate(cells):
+        is_beyond = is_beyond or (cell["cell_type"] == "markdown" and source(cell).startswith(BEYOND))
         heading = HEADING.search(source(cell)) if cell["cell_type"] == "markdown" else None
         if heading:
             parts = cells[begin : begin + 4]
             check = next((name for part in parts for name in CHECK.findall(source(part))), "")
             ids = tuple(part["id"] for part in parts)
-            found.append(Exercise(int(heading[1]), heading[2].strip(), f"{checks}.{check}", ids))
+            found.append(Exercise(int(heading[1]), heading[2].strip(), f"{checks}.{check}", ids, is_beyond))
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course_utils.quantities import Guess
 
-RECORD = "record.txt"
+RECORD, PLACES = "record.txt", ".course/places"
 SAID = ("tried", "right", "anew")
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
@@ -42,6 +42,22 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line on what was asked there, guessed and measured, of whatever type its number is."""
     said = {name: value for name, value in vars(guess).items() if value is not None}
     _add(folder, f"{notebook} guessed {json.dumps(said, ensure_ascii=False, default=float)}")
+
+
+def note_place(folder: Path, notebook: str, cell: str) -> None:
+    """Remember the cell that ran last in that notebook."""
+    with suppress(OSError):
+        (folder / PLACES).mkdir(parents=True, exist_ok=True)
+        (folder / PLACES / notebook).write_text(cell, encoding="utf-8")
+
+
+def place(folder: Path, notebook: str) -> str:
+    """The id of the cell that ran last there, or nothing."""
+    try:
+        cell = (folder / PLACES / notebook).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+    return cell if re.fullmatch(r"[\w-]{1,64}", cell, re.ASCII) else ""
 
 
 def done(folder: Path) -> dict[str, Done]:

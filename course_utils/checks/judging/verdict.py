@@ -5,11 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from html import escape
 
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from course_utils.figures import COLOURS
 
-COLOUR = {"not attempted yet": COLOURS["limit"], "right": "#00875f", "not yet": COLOURS["alarm"]}
+COLOUR = dict.fromkeys(("not attempted yet", "not judged"), COLOURS["limit"]) | {
+    "right": "#00875f",
+    "not yet": COLOURS["alarm"],
+}
 
 
 class NotYetError(Exception):
@@ -30,14 +33,28 @@ class Verdict:
     def or_ours(self) -> object:
         """The reader's answer if it is right, or else ours; the verdict is shown, and says so."""
         told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
-        SHOWN.append(told)
-        display(told)
+        told._ipython_display_()
         return self.answer if self.right else self.ours()
 
     @property
     def right(self) -> bool:
         """Whether the answer passed."""
         return self.status == "right"
+
+    def _ipython_display_(self) -> None:
+        """Shown so that it can be taken back, when the answer above it changes."""
+        SHOWN.append(self)
+        handle = display(self._bundle(), raw=True, display_id=True)
+        if handle is not None:  # in a notebook
+            HANDLES[self.exercise] = handle
+
+    def take_back(self, words: str) -> None:
+        """Say that in the place of what was shown."""
+        if handle := HANDLES.pop(self.exercise, None):
+            handle.update(Verdict("not judged", words)._bundle(), raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
         return f"{self.status.capitalize()}. {self.words}".strip()
@@ -47,8 +64,9 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
-# The last that were shown by `or_ours`, which leaves a cell no result.
+# Of the cell that runs, since a verdict that shows itself is no result of it; and by exercise, where it is shown.
 SHOWN: deque[Verdict] = deque(maxlen=9)
+HANDLES: dict[str, DisplayHandle] = {}
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )
