@@ -116,7 +116,9 @@ def short() -> nbformat.NotebookNode:
     lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
     result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
     cells = [
-        new.new_markdown_cell("# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md)."),
+        new.new_markdown_cell(
+            "# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md), or the [contents](../README.md#the-notebooks)."
+        ),
         new.new_code_cell(
             "from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison"
         ),

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from course_utils.desk import record
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT
-from tests.browser import EXPOSED, answer, run_all, served, skip_without_browser, start_kernel
+from tests.browser import EXPOSED, HAS_KERNEL, answer, run_all, served, skip_without_browser, start_kernel
 from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
 from tests.waiting import wait_until
 
@@ -67,6 +67,8 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         lab.wait_for_selector(".jp-NotebookPanel .jp-Cell")
         expect(lab.locator(".jp-OutputArea-output img")).to_be_visible()
         expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
+        lab.wait_for_function(HAS_KERNEL)  # which has told what language it speaks by now
+        expect(lab.locator(".lm-TabBar-tab.jp-mod-current")).not_to_have_class(re.compile("jp-mod-dirty"))
         run_all(lab, mine / FLOPS)
         assert record.done(mine) == {}, "what is not attempted is not noted"
         write(lab, "my_product", "21", cells=2)

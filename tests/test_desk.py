@@ -74,7 +74,9 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def sources(path: Path) -> list[str]:
-    return [source(cell) for cell in read(path)["cells"]]
+    """Each cell's text; a copy leads back to the contents page where the course's own leads to the README."""
+    texts = [source(cell) for cell in read(path)["cells"]]
+    return [text.replace("(/contents)", "(../README.md#the-notebooks)") for text in texts]
 
 
 # Merging, against rules that are said once more and otherwise: cell by cell, from a log of who did what.
@@ -301,6 +303,16 @@ def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_content
     assert "6 * 8" in sources(mine / "mine.ipynb")
 
 
+def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, desk):
+    course, mine = desk
+    assert "[contents](/contents)" in (mine / FLOPS).read_text(encoding="utf-8")
+    on_a_hub = tmp_path / "ada"
+    list(copies.bring_up_to_date(course, on_a_hub, contents="/user/ada/contents"))
+    assert "[contents](/user/ada/contents)" in (on_a_hub / FLOPS).read_text(encoding="utf-8")
+    assert list(copies.bring_up_to_date(course, on_a_hub, contents="/user/ada/contents")) == []
+    assert "(/contents)" not in (course / FLOPS).read_text(encoding="utf-8")
+
+
 def test_a_copy_that_nobody_else_may_read_stays_so(desk):
     course, mine = desk
     (mine / FLOPS).chmod(0o600)
@@ -334,7 +346,8 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
 
 def test_a_copy_from_when_results_were_stored_in_it_follows_the_course_and_shows_none(desk):
     course, mine = desk
-    shutil.copy(course / FLOPS, mine)
+    stored = (course / FLOPS).read_text(encoding="utf-8")
+    (mine / FLOPS).write_text(stored.replace("../README.md#the-notebooks", "/contents"), encoding="utf-8")
     assert list(copies.bring_up_to_date(course, mine)) == []
     assert shown(mine / FLOPS) == ["42", "A lab."]
     edit(course / FLOPS, "6 * 7", "7 * 6")

@@ -36,7 +36,7 @@ class Contents(JupyterHandler):
     @web.authenticated
     def get(self) -> None:
         """Show it; what was done is said once, and not to the page's script, which only looks what is new."""
-        copies.make_missing(self.mine)
+        copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
         looks = self.get_query_argument("look", "")
         self.finish(self._page("" if looks else self.settings.pop("course_said", "")))

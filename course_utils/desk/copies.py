@@ -20,6 +20,7 @@ from course_utils.desk.merge import CONFLICT, merged, restored
 from course_utils.desk.notebooks import (
     Notebook,
     exercises,
+    for_this_kernel,
     parsed,
     read,
     to_come,
@@ -35,6 +36,7 @@ INSTALLED = Path(__file__).parents[1] / "course" / "notebooks"  # where a wheel 
 COURSE = INSTALLED if INSTALLED.is_dir() else ROOT / "notebooks"
 MINE = (Path.cwd() if INSTALLED.is_dir() else ROOT) / "my_notebooks"  # a server has its own, under its root
 TAKEN, EARLIER = ".course", "earlier"
+TO_README = b"(../README.md#the-notebooks)"
 IF_OPEN = (
     "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
     "What was not saved there goes with that."
@@ -54,8 +56,12 @@ def notebooks(course: Path = COURSE) -> list[Path]:
     return sorted(course.glob("[0-9][0-9]_*.ipynb"))
 
 
-def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False) -> Iterator[str]:
+def bring_up_to_date(
+    course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False, contents: str = "/contents"
+) -> Iterator[str]:
     """Give the reader what is new in the course; a sentence on each notebook where there is something to say.
+
+    `contents` is the address of the contents page, to which a copy leads back where the course's own leads to the README.
 
     While a JupyterLab is open over them, copies are only made where there are none: what it shows would be
     another text than what lies in the file.
@@ -64,7 +70,9 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
         bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
         try:
-            new = path.read_bytes()  # once: a `git pull` may come between
+            new = path.read_bytes().replace(
+                TO_README, f"({contents})".encode()
+            )  # once: a `git pull` may come between
             if bring is _bring_notebook:
                 parsed(new)
         except (OSError, ValueError) as error:
@@ -84,11 +92,16 @@ def bring_up_to_date(course: Path = COURSE, mine: Path = MINE, *, in_use: bool =
             )
 
 
-def make_missing(mine: Path, course: Path = COURSE) -> None:
+def as_handed_out(course: Notebook) -> Notebook:
+    """A new copy of that notebook: its results still to come, and room below each guess."""
+    return for_this_kernel(with_room(to_come(course)))
+
+
+def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
     """A copy where one was renamed or deleted since the start: the course's own is not to be written into."""
     if not all(os.path.lexists(mine / path.name) for path in notebooks(course)):
         with suppress(OSError):  # as was said at the start
-            list(bring_up_to_date(course, mine, in_use=True))
+            list(bring_up_to_date(course, mine, in_use=True, **options))
 
 
 def _why(error: Exception) -> str:
@@ -99,13 +112,13 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
     own, taken = mine / name, mine / TAKEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
-        write(own, with_room(to_come(parsed(new))))
+        write(own, as_handed_out(parsed(new)))
         return
     if own.is_symlink() or not own.is_file():
         raise ValueError("it is no file of its own")
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
-        if (fresh := with_room(without_views(mine_now))) != mine_now and not in_use:
+        if (fresh := for_this_kernel(with_room(without_views(mine_now)))) != mine_now and not in_use:
             write(own, fresh)
         return
     if in_use:
@@ -113,11 +126,11 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base, course, seen = read(taken), with_room(to_come(parsed(new))), without_room(mine_now)
-    shows_results = seen == with_results(to_come(base), base)
+    base, course, seen = read(taken), as_handed_out(parsed(new)), without_room(mine_now)["cells"]
+    shows_results = seen == with_results(to_come(base), base)["cells"]
     as_stored = without_views(base)  # how copies were made before their results were still to come
-    if shows_results or seen in (to_come(base), as_stored):
-        write(own, with_results(course, parsed(new)) if shows_results else course)
+    if shows_results or seen in (to_come(base)["cells"], as_stored["cells"]):
+        write(own, with_results(without_room(course), parsed(new)) if shows_results else course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
@@ -151,7 +164,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     `turn` is the exercise's number or the name of its check.
     """
     own, taken = _copy(path, mine)
-    course = with_room(to_come(taken))
+    course = as_handed_out(taken)
     there_are = exercises(course)
     asked = [each for each in there_are if turn in (None, each.number, each.check)]
     if not asked:

@@ -19,11 +19,12 @@ LOCK = "open"  # a file in the copies' `.course`
 def _load_jupyter_server_extension(server: ServerApp) -> None:
     mine = Path(server.root_dir) / copies.MINE.name
     settings, news = server.web_app.settings, []
+    address = url_path_join(settings["base_url"], ADDRESS)
     try:
         (mine / copies.TAKEN).mkdir(parents=True, exist_ok=True)
         # Open as long as the server lives.
         lock = settings["course_lock"] = (mine / copies.TAKEN / LOCK).open("w+")
-        news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock))
+        news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock), contents=address)
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH)  # at once, unless another is just bringing them up to date
     except OSError as error:
@@ -32,7 +33,6 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         )
     for each in news:
         server.log.warning(each)
-    address = url_path_join(settings["base_url"], ADDRESS)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,21 @@ def to_come(notebook: Notebook) -> Notebook:
     """The same with its results still to come."""
     cells = [_emptied(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
+
+
+def for_this_kernel(notebook: Notebook) -> Notebook:
+    """The same with what JupyterLab would write of this Python when it is opened, so that opening it changes nothing."""
+    language = {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": ".".join(map(str, sys.version_info[:3])),
+    }
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    return {**notebook, "metadata": {**notebook["metadata"], "kernelspec": kernel, "language_info": language}}
 
 
 def with_results(own: Notebook, course: Notebook) -> Notebook:

@@ -15,9 +15,8 @@ from pathlib import Path
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 
 from course_utils.desk import websocket
-from course_utils.desk.copies import named, notebooks
-from course_utils.desk.notebooks import read, to_come, write
-from course_utils.desk.stubs import with_room
+from course_utils.desk.copies import as_handed_out, named, notebooks
+from course_utils.desk.notebooks import read, write
 
 RESULTS = "--results"  # shows the stored ones from the beginning
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
@@ -53,7 +52,7 @@ def present(chosen: Path, options: list[str]) -> None:
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         if RESULTS not in options:
             for path in {copies / chosen.name, *notebooks(copies)}:
-                write(path, with_room(to_come(read(path))))
+                write(path, as_handed_out(read(path)))
         configure(own)
         from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
 

@@ -41,6 +41,7 @@ class Renderer(deck.Renderer):
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """To a page of these."""
         url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(copies.GLOSSARY, "glossary.html", 1)
+        url = url.replace("../README.md#the-notebooks", "index.html")
         return IPythonRenderer.link(self, text, url, title)
 
 

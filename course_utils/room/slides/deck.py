@@ -31,7 +31,7 @@ class Renderer(IPythonRenderer):
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """To a deck where it led to a notebook."""
-        if url.startswith(GLOSSARY):
+        if url.startswith((GLOSSARY, "../")):
             return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 
