@@ -1,6 +1,6 @@
 """An extension of IPython, for the kernels of the course's notebooks: after a restart, a name that is gone gets a sentence.
 
-etc/ipython/ipython_kernel_config.py of the environment loads it. It imports nothing of the course.
+etc/ipython/ipython_kernel_config.json of the environment loads it. It imports nothing of the course.
 """
 
 import ast

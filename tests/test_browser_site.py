@@ -18,6 +18,7 @@ skip_without_browser()
 
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 BITS = ".course-picture [data-key]"
+UNFOLDED = "for (const fold of document.querySelectorAll('details.fold')) fold.open = true"  # as whoever only reads has it
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,7 @@ def opened(
     context.route("**/*", answer)
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     page.goto(f"{site}/{name}.html")
+    page.evaluate(UNFOLDED)
     yield page
     assert refuse or page.wrong == []
     context.close()

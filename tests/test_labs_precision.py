@@ -71,15 +71,15 @@ SAYS = [
         "what does fp16 lose?",
         "Of the weights' gradients none is lost from scale 2^16 to scale 2^37; activations' can",
     ),
-    ("of a small batch?", "Without a scale fp16 turns 0.05 % of these gradients to zero."),
+    ("a small batch?", "Without a scale fp16 turns 0.05 % of these gradients to zero."),
     ("does 2^10 help?", "At scale 2^10 fp16 turns 0.15 % of these gradients to zero."),
     ("what is too far?", "to infinity. One infinity spoils a step: GradScaler skips"),
     (
         "200 steps later?",
         "% of these gradients to zero. Of the weights' gradients none is lost from scale 2^",
     ),
-    ("and in bf16?", "Without a scale bf16 loses none of these gradients. It needs no scale."),
-    ("and in fp8?", "No power of two loses none: they span 19.1 powers of two, E4M3 18.9."),
+    ("bf16?", "Without a scale bf16 loses none of these gradients. It needs no scale."),
+    ("fp8?", "No power of two loses none: they span 19.1 powers of two, E4M3 18.9."),
     # No edge near infinity is called a power of two.
     ({"fmt": "fp32"}, "from 3.4028e+38"),
     ({"fmt": "bf16"}, "from 3.3962e+38"),

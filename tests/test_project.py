@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
     | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
+    "kernel": {"IPython"},
     "desk": {"jupyter_server", "jupyterlab", "tornado", "quantities"},
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
     | {"jupyterhub", "traitlets"},

@@ -23,12 +23,12 @@ BIN = 1 / 4  # of a histogram of gradients, in powers of two
 _LARGE = {"after": 0, "layer": 0, "mean_over": 1_638_400}
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "what does fp16 lose?": _LARGE | {"fmt": "fp16", "power": 0},
-    "of a small batch?": _LARGE | {"fmt": "fp16", "power": 0, "mean_over": 100},
+    "a small batch?": _LARGE | {"fmt": "fp16", "power": 0, "mean_over": 100},
     "does 2^10 help?": _LARGE | {"fmt": "fp16", "power": 10},
     "what is too far?": _LARGE | {"fmt": "fp16", "power": 40},
     "200 steps later?": _LARGE | {"fmt": "fp16", "power": 0, "after": 200},
-    "and in bf16?": _LARGE | {"fmt": "bf16", "power": 0},
-    "and in fp8?": _LARGE | {"fmt": "e4m3", "power": 29},
+    "bf16?": _LARGE | {"fmt": "bf16", "power": 0},
+    "fp8?": _LARGE | {"fmt": "e4m3", "power": 29},
 }
 
 
