@@ -25,9 +25,12 @@ def held_by(plan: TrainingPlan) -> dict[str, int]:
         "dtype": "fp32" if plan.recipe.startswith("fp32") else "bf16",
         "gradients": "fp32" if "fp32" in plan.recipe.replace("+master", "") else "bf16",
     }
-    ways = {"fused": plan.fused, "fused_norm": plan.fused_norm, "recompute": plan.recompute}
+    ways = {name: getattr(plan, name) for name in ("fused", "fused_norm", "recompute", "accumulate")}
+    ways["split"] = plan.machines if plan.stage > 1 else 1
     peak = step_peak_bytes(plan.shape, plan.batch, plan.sequence, **dtypes, **ways)
-    return {**state, "activations": peak.total}
+    if peak.total < state["gradients"]:
+        return {**state, "activations": 0}
+    return {**state, "gradients": peak["gradients"], "activations": peak.total - peak["gradients"]}
 
 
 def fits(plan: TrainingPlan) -> bool:
@@ -46,6 +49,7 @@ plans = st.builds(
     fused=st.booleans(),
     fused_norm=st.booleans(),
     recompute=st.booleans(),
+    accumulate=st.booleans(),
 )
 WEIGHT = {name: kind.bytes_by_part.total for name, kind in predict.RECIPES.items()}
 
@@ -118,9 +122,9 @@ def test_the_sequence_that_is_called_the_longest_is():
 
 def test_a_recipe_that_is_advised_keeps_the_optimizer_and_as_many_bytes_as_it_can():
     sizes = predict.MODELS["GPT-2 XL"], "fp32 amsgrad", 1, 1024, "RTX 5090", 1
-    plan = TrainingPlan(*sizes, fused=True, fused_norm=True)
+    plan = TrainingPlan(*sizes, fused=True, fused_norm=True, accumulate=True)
     recipes = [changes["recipe"] for changes in remedies(plan) if "recipe" in changes]
-    assert recipes == ["bf16+master adamw, fp32 gradients"]
+    assert recipes == ["bf16+master adamw, gradients twice"]
     lighter = dataclasses.replace(plan, recipe="bf16+master adamw", machine_name="L4")
     # And not fp32 sgd, with as few bytes of a parameter.
     assert remedies(lighter) == ({"recipe": "bf16 adamw"},)

@@ -33,7 +33,7 @@ STATES = 300
 LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
     "float": 121, "stride": 151, "einsum": 199, "matmul": 191, "gradient": 169,
-    "optimizer": 164, "memory": 213, "precision": 163, "crash": 106, "recompute": 168,
+    "optimizer": 164, "memory": 217, "precision": 163, "crash": 106, "recompute": 168,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
 ROLES = {"__init__", "asked", "picture", "words", "anywhere", "jobs"}

@@ -106,7 +106,9 @@ def test_a_forked_kernel_knows_torch_little_of_the_course_and_nothing_of_its_nei
     with socket.socket(socket.AF_UNIX) as silent:  # who comes and says nothing disturbs nobody
         silent.connect(os.environ[warm.WHERE])
     with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
-        modules = "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
+        modules = (
+            "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
+        )
         begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
         assert begun == f"True ['course_utils', 'course_utils.kernel'] {tmp_path}"
         assert printed(other, "print(mine)") == "name 'mine' is not defined"

@@ -61,7 +61,7 @@ def test_at_the_ends_daly_waits_for_one_failure_and_a_run_that_never_gets_throug
 
 
 def the_account(model="Llama 3 70B", **changes):
-    order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "mfu": 0.5, **changes}
+    order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "hfu": 0.5, **changes}
     return predict.training_account(predict.MODELS[model], MACHINES["H100 SXM"], **order)
 
 
@@ -75,8 +75,13 @@ def test_the_account_of_llama_3_70b_by_hand():
     weights = layers * (2 * width**2 + 2 * width * kv + 3 * width * inner)
     per_token = 3 * (2 * weights + 4 * s * width * layers + 2 * vocabulary * width)
     days = per_token * 15e12 / (1024 * 989.5e12 * 0.5) / 86_400
-    failures = 419 / (54 * 16_384) * 1024 * days
-    tau = math.sqrt(2 * 60 * days * 86_400 / failures)
+    again = (
+        2 * weights + 4 * s * width * layers - 2 * layers * inner * width
+    )  # a layer's last product is left out
+    longer = 1 + again / per_token
+    failures = 419 / (54 * 16_384) * 1024 * days * longer
+    failure_s = days * longer * 86_400 / failures
+    tau = math.sqrt(2 * 60 * failure_s)
     assert lines["parameters P"] == f"{p:,}"
     assert lines["FLOPs of a token"] == f"{per_token:.3g}"
     assert lines["time"] == f"{days:.0f} days"
@@ -85,9 +90,17 @@ def test_the_account_of_llama_3_70b_by_hand():
     assert lines["a checkpoint"] == f"{12 * p / 1e9:.0f} GB"
     assert lines["interruptions"] == f"{failures:.3g}"
     assert lines["time between two saves"] == f"{tau / 60:.1f} minutes"
-    lost = predict.wasted_share(tau, 60, days * 86_400 / failures)
+    lost = predict.wasted_share(tau, 60, failure_s)
     assert lines["lost to saving and crashing"] == f"{100 * lost:.1f} %"
-    assert lines["time, with that"] == f"{days / (1 - lost):.0f} days"
+    assert lines["time, with that"] == f"{days * longer / (1 - lost):.0f} days"
+    times = [row for row in the_account().rows if "each layer recomputed" in row[1] and "days" in row[2]]
+    assert times[0][1:] == [f"each layer recomputed: × {longer:.2f}", f"{days * longer:.0f} days"]
+    assert [f"so its MFU is 0.5 / {longer:.2f}", f"{0.5 / longer:.2f}"] in [
+        row[1:] for row in the_account().rows
+    ]
+    pairs = s * (s + 1) / 2  # that a token and itself or an earlier one make
+    causal = 3 * (2 * weights + 4 * pairs / s * width * layers + 2 * vocabulary * width)
+    assert lines["by half the scores"] == f"{days * causal / per_token:.0f} days"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +113,7 @@ def test_a_checkpoint_holds_what_the_recipe_would_not_make_anew(recipe, nbytes):
 def test_the_account_says_what_a_step_adds_what_fits_and_what_does_not():
     rows = the_account(machines=8).rows
     begin = [row[0] for row in rows].index("added by a step")
-    state = 16 * 70_553_706_496 / 8
+    state = 14 * 70_553_706_496 / 8  # at the loss there are no gradients
     for row, added in enumerate((230_479_101_960, 23_616_028_680)):  # tests/test_step.py holds the second
         assert rows[begin + row][-1] == f"{added / 1e9:.3g} GB"
         held = state + added
@@ -116,7 +129,7 @@ def test_the_account_says_what_a_step_adds_what_fits_and_what_does_not():
         ({"machines": 0}, "at least one machine"),
         ({"tokens": 0}, "more than 0 tokens"),
         ({"tokens": math.nan}, "more than 0 tokens"),
-        ({"mfu": 0}, "MFU is a share"),
+        ({"hfu": 0}, "HFU is a share"),
         ({"save_s": 0}, "save_s is a time above 0 s"),
     ],
 )

@@ -1,6 +1,7 @@
 """The most that a step holds, to the byte: of models that run, and of those that fit nowhere."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -46,13 +47,14 @@ def step_of(
     batch: int,
     sequence: int,
     gradients: str | None = None,
+    accumulate: bool = False,
     **ways: bool,
 ):
-    """A step of a real model, whose gradients are there before."""
+    """A step of a real model, to accumulate gradients or to make the first; and the model's parameters."""
     model = models.Transformer(**vars(shape), dtype=measure.DTYPES[dtype], **ways)
     for p in model.parameters():
         p.grad_dtype = measure.DTYPES[gradients or dtype]
-        p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
+        p.grad = torch.zeros_like(p, dtype=p.grad_dtype) if accumulate else None
     ids = torch.randint(shape.vocabulary, (batch, sequence + 1))
     read, targets = ids[:, :-1].contiguous(), ids[:, 1:].flatten()
 
@@ -62,20 +64,20 @@ def step_of(
         del logits
         loss.backward()
 
-    return step
+    return step, list(model.parameters())
 
 
-def ways(fused: bool, fused_norm: bool, recompute: bool) -> dict[str, bool]:
-    return {"fused": fused, "fused_norm": fused_norm, "recompute": recompute}
+def ways(fused: bool, fused_norm: bool, recompute: bool, accumulate: bool = False) -> dict[str, bool]:
+    return {"fused": fused, "fused_norm": fused_norm, "recompute": recompute, "accumulate": accumulate}
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(
     shapes(),
     st.sampled_from([1, 2, 3, 8]),
     st.sampled_from([1, 2, 8, 32, 64]),
     st.sampled_from([("fp32", None), ("bf16", None), ("bf16", "fp32")]),
-    st.builds(ways, st.booleans(), st.booleans(), st.booleans()),
+    st.builds(ways, st.booleans(), st.booleans(), st.booleans(), st.booleans()),
 )
 @example(LLAMA, 1, 64, ("bf16", None), ways(True, True, True))
 @example(LLAMA, 4, 64, ("bf16", None), ways(True, True, False))
@@ -84,25 +86,28 @@ def ways(fused: bool, fused_norm: bool, recompute: bool) -> dict[str, bool]:
 def test_the_most_that_a_step_holds_is_predicted_to_the_byte(shape, batch, sequence, dtypes, ways):
     dtype, gradients = dtypes
     predicted = predict.step_peak_bytes(shape, batch, sequence, dtype=dtype, gradients=gradients, **ways)
-    assert measure.peak_bytes(step_of(shape, dtype, batch, sequence, gradients, **ways)) == predicted.total
+    measured = measure.backward_peak_bytes(*step_of(shape, dtype, batch, sequence, gradients, **ways))
+    if not predict.has_known_peak(shape, **ways):
+        assert measured.total >= predicted.total
+        return
+    gradients = predicted["gradients"]
+    assert measured == {"gradients": gradients, "activations": predicted.total - gradients}
 
 
 def test_each_moment_is_the_peak_of_some_step():
     """So none of them is there for nothing, and each is held against a step by the tests above."""
-    few, many, tiny = (replace(LLAMA, vocabulary=v) for v in (256, 50_000, 4000))
-    found = {
-        name: max(moments, key=lambda moment: moments[moment].total)
-        for name, moments in {
-            "loss": predict.step_moments(many, 2, 64, dtype="bf16", fused=True),
-            "output": predict.step_moments(tiny, 1, 2, dtype="bf16", fused=True, fused_norm=True),
-            "embedding": predict.step_moments(
-                replace(tiny, tied_output=True), 1, 2, dtype="bf16", fused=True
-            ),
-            "feed-forward": predict.step_moments(few, 8, 64, dtype="bf16", fused=True, recompute=True),
-            "scores": predict.step_moments(replace(few, heads=16, kv_heads=16), 8, 64, recompute=True),
-        }.items()
+    seen, yes_no = set(), (True, False)
+    for layers, vocabulary, sequence, fused, recompute, accumulate in product(
+        (1, 3), (256, 1000), (2, 32, 64), yes_no, yes_no, yes_no
+    ):
+        shape = replace(LLAMA, layers=layers, vocabulary=vocabulary, heads=16, kv_heads=16)
+        order = {"fused": fused, "recompute": recompute, "accumulate": accumulate}
+        moments = predict.step_moments(shape, 1, sequence, **order)
+        seen.add(max(moments, key=lambda moment: moments[moment].total))
+    of_layers = {"last matrix", "feed-forward", "scores"}
+    assert seen == {"loss", "output", "embedding"} | {
+        f"{part} of layer {n}" for part in of_layers for n in (1, 3)
     }
-    assert found == {name: name for name in found}
 
 
 @pytest.mark.parametrize(("number", "recipe"), list(enumerate(predict.RECIPES)))
@@ -113,20 +118,20 @@ def test_what_is_held_is_what_fake_tensors_count(number, recipe):
 
 
 @pytest.mark.parametrize(
-    ("name", "recompute", "said"),
+    ("name", "recompute", "split", "said"),
     [
-        ("Llama 3 8B", False, 56_801_361_928),
-        ("Llama 3 8B", True, 14_891_876_360),
-        ("Llama 3 70B", True, 23_616_028_680),
+        ("Llama 3 8B", False, 1, 56_801_361_928),
+        ("Llama 3 8B", True, 8, 14_891_876_360),
+        ("Llama 3 70B", True, 1024, 23_616_028_680),
     ],
 )
-def test_a_llamas_step_of_8192_tokens_holds_what_is_said_of_an_h100(name, recompute, said):
+def test_a_llamas_step_of_8192_tokens_holds_what_is_said_of_an_h100(name, recompute, split, said):
     """As predicted for all of its layers, and counted, without memory, for as many as a test has time for."""
     shape, order = predict.MODELS[name], ways(True, True, recompute)
-    assert predict.step_peak_bytes(shape, 1, 8192, dtype="bf16", **order).total == said
+    assert predict.step_peak_bytes(shape, 1, 8192, dtype="bf16", split=split, **order).total == said
     few = replace(shape, layers=2)
-    counted = transformers.held_bytes(few, "bf16 adamw", 1, 8192, **order)["activations"]
-    assert counted == predict.step_peak_bytes(few, 1, 8192, dtype="bf16", **order).total
+    counted = transformers.held_bytes(few, "bf16 adamw", 1, 8192, **order)
+    assert counted == predict.held_bytes(few, "bf16 adamw", 1, 8192, **order)
 
 
 # A normalisation in one kernel.

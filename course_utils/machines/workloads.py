@@ -135,22 +135,17 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
 def step_peak_bytes(
     shape: predict.Transformer, dtype: str, batch: int, sequence: int, *, recompute: bool = False
 ) -> int:
-    """The most that a step holds beyond parameters, averages and data, at one of three moments.
+    """The most that a step holds beyond parameters, averages and data.
 
-    Here gradients are freed between steps. So at the loss there are none yet, and it is `predict.step_moments`'.
-    At the backward pass's end there are all, and of a matrix that is input and output those of both beside their
-    sum. In the optimizer's step there are all, and for a master copy once more in fp32. The loss itself stays.
-    Where a vocabulary is far smaller than GPT-2's, a moment between these may be the largest.
+    Here gradients are freed between steps. In the optimizer's step there are all, and for a master copy once more in
+    fp32; the loss itself stays.
 
     >>> step_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
-    ways = {"dtype": dtype, "fused": True, "recompute": recompute}
-    at_the_loss = predict.step_moments(shape, batch, sequence, **ways)["loss"].total
-    each, master = predict.dtype_bytes(dtype), 0 if dtype == "fp32" else _FP32_BYTES
-    twice = shape.parameters_by_part["token embedding"] if shape.tied_output else 0
-    all_gradients = max(each * (shape.parameters + 2 * twice), (each + master) * shape.parameters)
-    return max(at_the_loss, all_gradients + _FP32_BYTES)
+    before = predict.step_peak_bytes(shape, batch, sequence, dtype=dtype, fused=True, recompute=recompute)
+    each = predict.dtype_bytes(dtype) + (0 if dtype == "fp32" else _FP32_BYTES)
+    return max(before.total, each * shape.parameters + _FP32_BYTES)
 
 
 def training_step(

@@ -1,17 +1,16 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
 from course_utils.measure.accounting import Account, account, step_peak_bytes
+from course_utils.measure.available import free_bytes, memory_ran_out, resident_bytes
 from course_utils.measure.cgroups import memory_bytes
 from course_utils.measure.counting import flops
 from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
 from course_utils.measure.memory import (
     allocated_bytes,
-    free_bytes,
-    memory_ran_out,
+    backward_peak_bytes,
     optimizer_bytes,
     peak_bytes,
     peak_saved_bytes,
-    resident_bytes,
     saved_bytes,
     saved_bytes_by_part,
     saved_bytes_over_time,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.measure.counting import flops
-from course_utils.measure.memory import optimizer_bytes, peak_bytes, saved_bytes, storage_bytes
+from course_utils.measure.memory import backward_peak_bytes, optimizer_bytes, saved_bytes, storage_bytes
 from course_utils.measure.private import DataDependentOutputException, FakeTensor, FakeTensorMode
 from course_utils.quantities import Ledger, number_text
 
@@ -82,19 +82,24 @@ def step_peak_bytes(
     inputs: Callable[[], Inputs] | Inputs,
     *,
     loss: Callable[[Tensor], Tensor] = torch.sum,
-) -> int:
+    accumulate: bool = False,
+) -> Ledger:
     """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
 
-    Beside what is there before: parameters, inputs, and gradients, as they are from the second step on where
-    they are added up or set to 0. Seen is what operations hand out; scratch space inside them is not.
+    Beside parameters and inputs. Before it there are no gradients, as after `zero_grad()`; or, to accumulate, those
+    of an earlier batch. Seen is what operations hand out; scratch space inside them is not.
 
-    >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6)) / 4
-    1000000000002.0
+    >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
+                             bytes
+    gradients                    0
+    activations  4,000,000,000,008
+    total        4,000,000,000,008
     """
     with _faked(model_factory, inputs) as (model, given):
-        for p in model.parameters():
-            p.grad = torch.zeros_like(p, dtype=p.grad_dtype) if p.requires_grad else None
-        return peak_bytes(lambda: loss(model(*given)).backward())
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        for p in parameters * accumulate:
+            p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
+        return backward_peak_bytes(lambda: loss(model(*given)).backward(), parameters)
 
 
 @contextmanager

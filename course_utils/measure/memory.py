@@ -1,7 +1,5 @@
-"""Bytes: what autograd keeps, what an optimizer keeps, what a call allocates, what is free."""
+"""Bytes: what autograd keeps, what an optimizer keeps, what a call allocates."""
 
-import os
-import re
 import threading
 import weakref
 from collections import Counter
@@ -9,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-import psutil
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from course_utils.measure import cgroups, private
+from course_utils.measure import private
 from course_utils.quantities import Ledger
 
 Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
@@ -241,6 +238,35 @@ def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     return max(allocations.held.over_time)
 
 
+def backward_peak_bytes(fn: Callable[[], object], parameters: Iterable[torch.Tensor]) -> Ledger:
+    """What a call with a backward pass holds when it holds most: gradients that parameters have by then, and the rest.
+
+    On a CPU, and as peak_bytes counts; gradients that were there before are held, too.
+
+    >>> w = torch.ones(4, 8, requires_grad=True)
+    >>> backward_peak_bytes(lambda: w.exp().sum().backward(), [w])
+                 bytes
+    gradients        0
+    activations    264
+    total          264
+    """
+    parameters = list(parameters)
+    before = storage_bytes(p.grad for p in parameters if p.grad is not None)
+    with _Allocations() as allocations, ExitStack() as hooks:
+        over_time, made = allocations.held.over_time, []  # when each gradient is there, and its bytes
+
+        def note(p: torch.Tensor) -> None:
+            made.append((len(over_time), storage_bytes([p.grad])))
+
+        for p in parameters:
+            if p.grad is None:
+                hooks.callback(p.register_post_accumulate_grad_hook(note).remove)
+        fn()
+    most = max(over_time)
+    by_then = sum(nbytes for when, nbytes in made if when <= over_time.index(most))
+    return Ledger({"gradients": before + by_then, "activations": most - by_then}, unit="bytes")
+
+
 class _Allocations(private.Mode):
     """The storages that operations make."""
 
@@ -256,37 +282,3 @@ class _Allocations(private.Mode):
         for tensor in _tensors_in(result):
             self.held.add(tensor)
         return result
-
-
-def resident_bytes(path: str | os.PathLike) -> int | None:
-    """Bytes of a memory-mapped file that this process has in memory; None where the system does not say."""
-    wanted = os.path.realpath(path)
-    try:
-        maps = psutil.Process().memory_maps(grouped=True)
-    except (AttributeError, psutil.Error):  # macOS does not tell
-        return None
-    return sum(one.rss for one in maps if one.path == wanted)
-
-
-def free_bytes(device: str = "cpu") -> int:
-    """Bytes that can still be allocated; for a CPU what the system, or this container's limit, leaves."""
-    if torch.device(device).type == "cuda":
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + cached
-    return cgroups.memory_bytes()[1]
-
-
-def memory_ran_out(error: BaseException) -> str:
-    """A sentence, if that is what the error says; nothing if it says something else.
-
-    >>> memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."))
-    'Memory ran out: another 20.00 GiB could not be had.'
-    """
-    words = str(error)
-    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    if not known and not re.search(r"can't allocate memory|not enough memory|out of memory", words):
-        return ""
-    if isinstance(error, MemoryError) and words:
-        return f"Memory ran out: {words.rstrip('.')}."
-    asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
-    return f"Memory ran out: another {asked[1]} could not be had." if asked else "Memory ran out."

@@ -1,9 +1,18 @@
 """A whole training run on one page: what it holds, how long it takes, and what crashes take of it."""
 
+from functools import partial
+
 from course_utils.datasheets import Machine
+from course_utils.predict.recompute import transformer_stack
 from course_utils.predict.saving import wasted_share, young_seconds
 from course_utils.predict.step import held_bytes
-from course_utils.predict.training import SECONDS_PER_DAY, check_count, recipe_named, training_days
+from course_utils.predict.training import (
+    SECONDS_PER_DAY,
+    check_count,
+    recipe_named,
+    training_bytes,
+    training_days,
+)
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger, Number, Table, number_text, seconds_text, three_digits
 
@@ -29,46 +38,68 @@ def training_account(
     tokens: Number,
     *,
     batch: int = 1,
-    mfu: Number = 0.4,
+    hfu: Number = 0.4,
     save_s: Number = 60,
 ) -> Table:
     """Everything sharded, `batch` sequences of the full context on each machine, attention and normalisations in one kernel.
 
-    What a step adds to the state is its peak, the loss's backward pass included, as `held_bytes` says. All S × S
-    scores are counted as work.
+    `hfu` is the share of the peak that the hardware reaches, with whatever it computes. What a step adds is what it
+    holds at its peak beside the state, as `held_bytes` says. All S × S scores are counted as work.
     """
     check_count(machines)
     if not tokens > 0:
         raise ValueError(f"A run reads more than 0 tokens; got {tokens!r}.")
-    p, length = shape.parameters, shape.context
-    ways = {"machines": machines, "fused": True, "fused_norm": True}
-    kept = held_bytes(shape, recipe, batch, length, **ways)
-    recomputed = held_bytes(shape, recipe, batch, length, **ways, recompute=True)
+    if not 0 < hfu <= 1:
+        raise ValueError(f"HFU is a share, above 0 and at most 1; got {hfu!r}.")
+    p, length, fused = shape.parameters, shape.context, {"fused": True, "fused_norm": True}
+    sizes, ways = (shape, recipe, batch, length), {"machines": machines} | fused
+    kept, recomputed = held_bytes(*sizes, **ways), held_bytes(*sizes, **ways, recompute=True)
+    fits = kept.total <= machine.bytes
     # Model FLOPs: what a fused kernel or recomputing does twice is no progress.
-    per_token = shape.training_flops(1, length).total / length
-    days = training_days(per_token / 6, tokens, machine, machines, mfu)
-    failure_s = SECONDS_PER_DAY / (FAILURES_PER_GPU_DAY * machines)
-    every_s = young_seconds(save_s, failure_s)
-    lost = wasted_share(every_s, save_s, failure_s)
-    per_parameter = recipe_named(recipe).bytes_by_part.total
+    work = shape.training_flops(1, length).total
+    hidden = 3 * shape.forward_flops(1, length)["attention"] * (length - 1) / (2 * length)
+    again = transformer_stack(shape, 1, length, **fused).step_flops(1)["recompute"]
+    days = partial(_days_of, length, tokens, machine, machines, hfu)
+    per_token = work / length
+    state = training_bytes(p, recipe, tensors=shape.tensors, machines=machines).total
     rows = [
         ["parameters P", "", number_text(p)],
         ["FLOPs of a token", f"{per_token / p:.2f} for each parameter, attention included", f"{per_token:.3g}"],
         ["FLOPs of the run", f"× {tokens:.3g} tokens", f"{per_token * tokens:.3g}"],
-        ["time", f"/ ({machines:,} × {machine.peak('bf16'):.4g} FLOP/s × {mfu:g})", _days(days)],
-        ["by 6PN alone", "attention left out", _days(training_days(p, tokens, machine, machines, mfu))],
-        ["state on each machine", f"{per_parameter} bytes × P / {machines:,}", _gb(kept.total - kept["activations"])],
+        ["time", f"/ ({machines:,} × {machine.peak('bf16'):.4g} FLOP/s × {hfu:g}), everything kept", _days(days(work))],
+        ["", f"each layer recomputed: × {1 + again / work:.2f}", _days(days(work + again))],
+        ["", f"so its MFU is {hfu:g} / {1 + again / work:.2f}", f"{hfu * work / (work + again):.2f}"],
+        ["by 6PN alone", "attention left out, everything kept", _days(days(6 * p * length))],
+        ["by half the scores", "those that the mask leaves, everything kept", _days(days(work - hidden))],
+        ["state on each machine", f"{recipe_named(recipe).bytes_by_part.total} bytes × P / {machines:,}", _gb(state)],
         ["added by a step", f"{batch} × {length:,} tokens, everything kept", _gb(kept["activations"])],
         ["", "each layer recomputed", _gb(recomputed["activations"])],
         ["in its memory", f"{_gb(machine.bytes)}, everything kept", _room(machine, kept)],
         ["", "each layer recomputed", _room(machine, recomputed)],
         ["a checkpoint", f"{checkpoint_bytes(1, recipe)} bytes × P", _gb(checkpoint_bytes(p, recipe))],
+        *_crashes(machines, save_s, days(work if fits else work + again), "" if fits else "each layer recomputed"),
+    ]  # fmt: skip
+    return Table([["", "how", ""], *rows])
+
+
+def _days_of(
+    length: int, tokens: Number, machine: Machine, machines: int, hfu: Number, flops: Number
+) -> Number:
+    """Days of a run with so many FLOPs for each sequence."""
+    return training_days(flops / length / 6, tokens, machine, machines, hfu)
+
+
+def _crashes(machines: int, save_s: Number, days: Number, way: str) -> list[list[str]]:
+    """The rows on what saving and crashing take of a run of so many days."""
+    failure_s = SECONDS_PER_DAY / (FAILURES_PER_GPU_DAY * machines)
+    every_s = young_seconds(save_s, failure_s)
+    lost = wasted_share(every_s, save_s, failure_s)
+    return [
         ["interruptions", "at Meta's rate of 419 in 16,384 × 54 GPU-days", f"{days * SECONDS_PER_DAY / failure_s:.3g}"],
         ["time between two saves", f"√(2 × {save_s:g} s × {seconds_text(failure_s)})", seconds_text(every_s)],
         ["lost to saving and crashing", "restarts left out", f"{100 * lost:.1f} %"],
-        ["time, with that", "", _days(days / (1 - lost)) if lost < 1 else "never done"],
+        ["time, with that", way, _days(days / (1 - lost)) if lost < 1 else "never done"],
     ]  # fmt: skip
-    return Table([["", "how", ""], *rows])
 
 
 def _room(machine: Machine, held: Ledger) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from course_utils.datasheets import Machine, machine_named
 from course_utils.predict.operations import dtype_bytes
-from course_utils.predict.step import held_bytes, peak_moment, state_bytes
+from course_utils.predict.step import has_known_peak, held_bytes, peak_moment, state_bytes
 from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, recipe_named
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger
@@ -23,7 +23,7 @@ class TrainingPlan:
 
     >>> plan = TrainingPlan(Transformer(12, 768, 12, 50257, 1024), "fp32 adamw", 1, 1024, "T4", 1)
     >>> plan.held.total, plan.left
-    (3823051544, 12176948456)
+    (3325292312, 12674707688)
     """
 
     shape: Transformer
@@ -36,6 +36,7 @@ class TrainingPlan:
     fused: bool = False
     fused_norm: bool = False
     recompute: bool = False
+    accumulate: bool = False
 
     @property
     def machine(self) -> Machine:
@@ -60,11 +61,19 @@ class TrainingPlan:
     @property
     def step(self) -> tuple:
         """What a step's bytes on one machine depend on."""
-        return self.shape, self.recipe, self.batch, self.sequence, *self.ways.values()
+        return *self._sizes, *self._step_ways.values()
+
+    @property
+    def _sizes(self) -> tuple:
+        return self.shape, self.recipe, self.batch, self.sequence
+
+    @property
+    def _step_ways(self) -> dict[str, bool]:
+        return self.ways | {"accumulate": self.accumulate}
 
     @property
     def state(self) -> Ledger:
-        """What a machine holds from step to step."""
+        """What a machine holds when the optimizer takes its step."""
         return state_bytes(self.shape, self.recipe, self.machines, self.stage)
 
     @property
@@ -75,14 +84,18 @@ class TrainingPlan:
 
     @property
     def peak(self) -> tuple[str, Ledger]:
-        """The moment of a step at which most is held beside the state, and what that is."""
-        return peak_moment(self.shape, self.recipe, self.batch, self.sequence, **self.ways)
+        """The moment of a step at which most is held, and what that is beside parameters and optimizer, gradients first."""
+        return peak_moment(*self._sizes, self.machines, self.stage, **self._step_ways)
+
+    @property
+    def has_known_peak(self) -> bool:
+        """Whether a step cannot hold more than `held` says."""
+        return has_known_peak(self.shape, **self._step_ways)
 
     @property
     def held(self) -> Ledger:
-        """State and peak: the most that a machine holds."""
-        sizes = self.shape, self.recipe, self.batch, self.sequence
-        return held_bytes(*sizes, machines=self.machines, stage=self.stage, **self.ways)
+        """What a machine holds at that moment."""
+        return held_bytes(*self._sizes, machines=self.machines, stage=self.stage, **self._step_ways)
 
     @property
     def left(self) -> int:

@@ -1,15 +1,16 @@
-"""The most that a training step holds beside its state: what autograd keeps, and what the backward pass adds to it."""
+"""The most that a training step holds: its state, what autograd keeps, and what the backward pass adds to it."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 from course_utils.predict.operations import dtype_bytes
 from course_utils.predict.recompute import transformer_stack
-from course_utils.predict.training import recipe_named, training_bytes
+from course_utils.predict.training import SHARDED_IN_STAGE, recipe_named, training_bytes
 from course_utils.predict.transformer import FP32_BYTES, Transformer
 from course_utils.quantities import Ledger
 
 STEP_DTYPES = ("fp32", "fp16", "bf16")
+Moment = tuple[int | None, dict[str, int]]  # how many parameters have their gradient, and what is held beside
 
 
 def held_bytes(
@@ -22,17 +23,25 @@ def held_bytes(
     stage: int = 3,
     **ways: bool,
 ) -> Ledger:
-    """The most that each machine holds in a step: the recipe's state, and what forward and backward add to it.
+    """What each machine holds at the moment of a step at which it holds most.
 
-    Batch and sequence are those of one machine; `ways` are fused, fused_norm and recompute, as of
-    `Transformer.activation_bytes`. Not in it: a layer's weights while they are gathered from all machines, what
-    machines send each other, an optimizer's own temporaries, and gaps between allocations.
+    Batch and sequence are those of one machine; `ways` are accumulate, fused, fused_norm and recompute, as of
+    `step_peak_bytes`. Gradients are those that are there at that moment. Not in it: a layer's weights while they are
+    gathered from all machines, what machines send each other, an optimizer's own temporaries, and gaps between
+    allocations.
 
-    >>> held_bytes(Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4).total
-    19800
+    >>> held_bytes(Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
+                  bytes
+    parameters    2,016
+    gradients        48
+    optimizer     8,144
+    master        4,032
+    activations   3,576
+    total        17,816
     """
-    _, peak = peak_moment(shape, recipe, batch, sequence, **ways)
-    return Ledger({**state_bytes(shape, recipe, machines, stage), "activations": peak.total}, unit="bytes")
+    _, peak = peak_moment(shape, recipe, batch, sequence, machines, stage, **ways)
+    here = {"gradients": peak["gradients"], "activations": peak.total - peak["gradients"]}
+    return Ledger({**state_bytes(shape, recipe, machines, stage), **here}, unit="bytes")
 
 
 # A search asks for the same again and again.
@@ -40,31 +49,41 @@ def held_bytes(
 
 @lru_cache(4096)
 def state_bytes(shape: Transformer, recipe: str, machines: int = 1, stage: int = 3) -> Ledger:
-    """What each machine holds from step to step."""
+    """What each machine holds when the optimizer takes its step, activations aside."""
     options = {"tensors": shape.tensors, "machines": machines, "stage": stage}
     return training_bytes(shape.parameters, recipe, **options)
 
 
 @lru_cache(4096)
 def peak_moment(
-    shape: Transformer, recipe: str, batch: int, sequence: int, **ways: bool
+    shape: Transformer,
+    recipe: str,
+    batch: int,
+    sequence: int,
+    machines: int = 1,
+    stage: int = 3,
+    **ways: bool,
 ) -> tuple[str, Ledger]:
-    """The moment of a step at which most is held beside the state, and what that is."""
-    kind = recipe_named(recipe)
-    dtypes = {"dtype": kind.parameters, "gradients": kind.gradients[0]}
-    moments = step_moments(shape, batch, sequence, **dtypes, **ways)
+    """The moment of a step at which most is held beside parameters and optimizer, and what that is, gradients first."""
+    kind, split = recipe_named(recipe), machines if "gradients" in SHARDED_IN_STAGE[stage] else 1
+    options = {"dtype": kind.parameters, "gradients": kind.gradients[0], "split": split}
+    moments = step_moments(shape, batch, sequence, **options, **ways)
+    at_the_update = {"gradients": state_bytes(shape, recipe, machines, stage)["gradients"]}
+    moments["optimizer's step"] = Ledger(at_the_update, unit="bytes")
     return max(moments.items(), key=lambda moment: moment[1].total)
 
 
 def step_peak_bytes(shape: Transformer, batch: int, sequence: int, **options: str | bool | None) -> Ledger:
-    """The most that forward, cross-entropy and backward hold at one time, beside parameters, gradients and tokens.
+    """The most that forward, cross-entropy and backward hold at one time, beside parameters and tokens.
 
-    `options` are dtype, fused, fused_norm and recompute, as of `Transformer.activation_bytes`, and gradients. These
-    are there from the start, as a recipe counts them, in that dtype or in the model's; a new one stands beside them
-    until it has been added.
+    `options` are dtype, fused, fused_norm and recompute, as of `Transformer.activation_bytes`; gradients, their
+    dtype if it is not the model's; and split, the number of machines that each hold a part of them. Before the
+    backward pass there are no gradients, as after `zero_grad()`. With accumulate, those of an earlier batch are there
+    from the start, and a new one stands beside them until it has been added.
 
     >>> step_peak_bytes(Transformer(12, 768, 12, 50257, 1024), 1, 1024, dtype="bf16", fused=True)
                                                      bytes
+    gradients                                            0
     activations                                305,827,840
     log-probabilities and their two gradients  617,558,016
     the loss and its gradient                            8
@@ -81,19 +100,21 @@ def step_moments(
     Exact for `models.Transformer` on a CPU if it `has_known_peak`.
     """
     step = _Step(shape, batch, sequence, **options)
-    moments = step.around_the_layers() | (step.in_the_last_layer() if shape.layers else {})
-    for name, parts in moments.items():
-        there = step.recompute or name != "scores"  # which are made first on the way forward
-        parts["the loss and its gradient"] = 2 * FP32_BYTES * there
-    return {name: Ledger(parts, unit="bytes") for name, parts in moments.items()}
+    moments = step.around_the_layers()
+    for layer in {shape.layers, 1} if shape.layers else ():
+        moments |= step.in_layer(layer)
+    return {name: Ledger(step.with_gradients(*moment), unit="bytes") for name, moment in moments.items()}
 
 
-def has_known_peak(shape: Transformer) -> bool:
-    """Whether one of `step_moments` is the peak: with a vocabulary of at least four widths, by counting many steps.
+def has_known_peak(
+    shape: Transformer, *, fused: bool = False, fused_norm: bool = False, **ways: bool
+) -> bool:
+    """Whether one of `step_moments` is the peak, by counting many steps: the vocabulary has to be large enough.
 
     With a smaller one, attention's backward pass or the single operations of an RMSNorm can hold more.
     """
-    return shape.vocabulary >= 4 * shape.width
+    widths = 4 if ways.get("accumulate") or (fused and fused_norm) else 16
+    return shape.vocabulary >= widths * shape.width
 
 
 @dataclass(frozen=True)
@@ -108,6 +129,8 @@ class _Step:
     fused: bool = False
     fused_norm: bool = False
     recompute: bool = False
+    accumulate: bool = False
+    split: int = 1
 
     def __post_init__(self) -> None:
         if self.dtype not in STEP_DTYPES:
@@ -144,42 +167,60 @@ class _Step:
         cast = 0 if made == kept else (made + kept) * numbers + beside_cast
         return max(made * numbers + beside, cast)
 
-    def around_the_layers(self) -> dict[str, dict[str, int]]:
+    def with_gradients(self, done: int | None, parts: dict[str, int]) -> dict[str, int]:
+        """What is held when so many parameters have their gradient; None is on the way forward."""
+        there = self.shape.parameters if self.accumulate else done or 0
+        share = -(-there // self.split)  # rounded up
+        gradients = {"gradients": dtype_bytes(self.gradients or self.dtype) * share}
+        return gradients | parts | {"the loss and its gradient": 2 * FP32_BYTES * (done is not None)}
+
+    def around_the_layers(self) -> dict[str, Moment]:
         """At the loss, at the output, and at last at the embedding: with two gradients, and then with their sum."""
         kept, logits = self.kept, self.batch * self.sequence * self.shape.vocabulary
         activations = {"activations": kept.total - kept["tokens"]}
-        of_embedding = 3 * self.tied or self.new_gradient(self.embedding, 0)
+        of_embedding = 3 * self.tied or self.new_gradient(self.embedding, self.inputs, self.inputs)
         of_output = self.new_gradient(self.embedding, dtype_bytes(self.dtype) * logits + self.inputs)
         return {
-            "loss": activations | {"log-probabilities and their two gradients": 3 * FP32_BYTES * logits},
-            "output": activations | {"gradients of the output": of_output},
-            "embedding": {"gradients of the embedding": of_embedding},
+            "loss": (0, activations | {"log-probabilities and their two gradients": 3 * FP32_BYTES * logits}),
+            "output": (0, activations | {"gradients of the output": of_output}),
+            "embedding": (
+                self.shape.parameters - self.embedding,
+                {"gradients of the embedding": of_embedding},
+            ),
         }
 
-    def in_the_last_layer(self) -> dict[str, dict[str, int]]:
-        """At its feed-forward, and where scores are computed."""
+    def in_layer(self, number: int) -> dict[str, Moment]:
+        """At its feed-forward, where the last matrix's gradient is made and behind it; and where scores are computed."""
         shape, n = self.shape, dtype_bytes(self.dtype)
         layer = transformer_stack(shape, self.batch, self.sequence, **self.ways).block_bytes
         # Copied to fp32, an input is not kept.
         copied = self.inputs if shape.rms_norm and not self.fused_norm and n < FP32_BYTES else 0
-        earlier = (shape.layers - 1) * (self.inputs if self.recompute else layer) + self.kept["rotation"]
+        earlier = (number - 1) * (self.inputs if self.recompute else layer) + self.kept["rotation"]
         wide = n * self.batch * self.sequence * shape.inner_width
-        of_factors = 2 * wide if shape.gated else 0
         of_down = self.new_gradient(shape.inner_width * shape.width, wide, 0 if self.recompute else wide)
-        feed_forward = {
-            "earlier layers": earlier + copied * self.recompute,
-            "the last layer": layer,
-            "gradients": self.inputs + self.tied + max(of_factors, of_down),
+        done = shape.parameters_of_output + (shape.layers - number) * shape.parameters_of_a_layer
+        bias = shape.width if shape.biases else 0
+        inside = {"earlier layers": earlier + copied * self.recompute, f"layer {number}": layer}
+
+        def feed_forward(made: int) -> dict[str, int]:
+            return inside | {"new gradients": self.inputs + self.tied + made}
+
+        moments = {
+            f"last matrix of layer {number}": (done + bias, feed_forward(of_down)),
+            f"feed-forward of layer {number}": (
+                done + bias + shape.inner_width * shape.width,
+                feed_forward((1 + shape.gated) * wide),
+            ),
         }
         if self.fused:
-            return {"feed-forward": feed_forward}
+            return moments
         scores = {
             "earlier layers": earlier + copied,
             "before the scores": self.before_the_scores(),
             "scores, masked, and their softmax": n * self.sequence**2 * (3 * self.batch * shape.heads + 1),
-            "gradients": self.inputs + self.tied if self.recompute else 0,
+            "new gradients": self.inputs + self.tied if self.recompute else 0,
         }
-        return {"feed-forward": feed_forward, "scores": scores}
+        return moments | {f"scores of layer {number}": (done if self.recompute else None, scores)}
 
     def before_the_scores(self) -> int:
         """A layer's first normalisation; queries, keys, values; and copies of the first two that stand head by head."""

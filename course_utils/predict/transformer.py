@@ -1,7 +1,7 @@
 """Transformers from their sizes: parameters, FLOPs, and the bytes that autograd keeps between forward and backward."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 from course_utils.predict.operations import check_sizes, dtype_bytes
 from course_utils.quantities import Ledger
@@ -93,6 +93,17 @@ class Transformer:
             "output": 0 if self.tied_output else self.vocabulary * h,
         }
         return Ledger(parts, unit="parameters")
+
+    @property
+    def parameters_of_output(self) -> int:
+        """Behind the layers: the last normalisation, and an output matrix of its own."""
+        return self._tensors_of_a_norm * self.width + self.parameters_by_part["output"]
+
+    @property
+    def parameters_of_a_layer(self) -> int:
+        """Its matrices, biases and normalisations."""
+        parts = replace(self, layers=1).parameters_by_part
+        return parts["matrices"] + parts["biases"] + 2 * self._tensors_of_a_norm * self.width
 
     @property
     def looked_up(self) -> int:

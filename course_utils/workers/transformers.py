@@ -34,6 +34,7 @@ def held_bytes(
     sequence: int,
     *,
     on_step: OnStep = lambda step: None,
+    accumulate: bool = False,
     **ways: bool,
 ) -> Ledger:
     """`predict.held_bytes` on one machine, counted on fake tensors; `ways` are fused, fused_norm and recompute.
@@ -41,18 +42,18 @@ def held_bytes(
     >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
                   bytes
     parameters    2,016
-    gradients     2,016
+    gradients        48
     optimizer     8,144
     master        4,032
-    activations   3,592
-    total        19,800
+    activations   3,576
+    total        17,816
     """
     on_step(_BUILDING)
     kind = recipe_named(recipe)
     make = _OPTIMIZERS[recipe.split(",")[0].split()[-1]]
     dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
     optimizers: list[torch.optim.Optimizer] = []
-    targets: list[Tensor] = []
+    targets: list[Tensor] = []  # made before the step, and so no part of it
 
     def model(half: int) -> models.Transformer:
         made = models.Transformer(**vars(shape), **ways, dtype=dtype)
@@ -62,21 +63,24 @@ def held_bytes(
         targets[:] = [torch.zeros(batch * sequence, dtype=torch.int64)]
         return made
 
-    def loss(logits: Tensor) -> Tensor:
-        return functional.cross_entropy(logits.flatten(0, 1).float(), targets[0])
-
     def optimizer(parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         wrapped = partial(models.WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
         optimizers.append((wrapped if kind.master else make)(parameters))
         return optimizers[0]
 
-    tokens = partial(torch.zeros, batch, sequence, dtype=torch.int64)
+    loss, tokens = partial(_cross_entropy, targets), partial(torch.zeros, batch, sequence, dtype=torch.int64)
     found = measure.account(partial(model, 0), tokens, loss=loss, optimizer=optimizer).bytes
-    peak = measure.step_peak_bytes(partial(model, 1), tokens, loss=loss)
+    peak = measure.step_peak_bytes(partial(model, 1), tokens, loss=loss, accumulate=accumulate)
     master = getattr(optimizers[0], "master", [])
+    # The optimizer's step can be the moment at which most is held.
+    made = found["gradients"] + measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
+    most = {**peak} if peak.total >= made else {"gradients": made, "activations": 0}
     held = {part: found[part] for part in ("parameters", "gradients", "optimizer")}
-    held["gradients"] += measure.storage_bytes(copy.grad for copy in master if copy.grad is not None)
-    return Ledger({**held, "master": measure.storage_bytes(master), "activations": peak}, unit="bytes")
+    return Ledger({**held, "master": measure.storage_bytes(master), **most}, unit="bytes")
+
+
+def _cross_entropy(targets: list[Tensor], logits: Tensor) -> Tensor:
+    return functional.cross_entropy(logits.flatten(0, 1).float(), targets[0])
 
 
 def step_flops(shape: predict.Transformer, sequence: int, *, on_step: OnStep = lambda step: None) -> Ledger:

@@ -21,6 +21,6 @@ LAB = Lab(
         ("kind", "recipe", "fused", "fused_norm", "recompute"),
         ("layers", "width", "heads", "kv_heads", "feed_forward", "positions", "vocabulary"),
         ("batch", "sequence", "machines"),
-        ("machine", "stage"),
+        ("machine", "stage", "accumulate"),
     ),
 )

@@ -15,7 +15,17 @@ MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
 STAGES = {f"{stage}": stage for stage in range(4)}
 Found = Mapping[tuple, Ledger]  # the bytes of each step that was counted, by what they depend on
 SIZES = ("layers", "width", "heads", "vocabulary")
-CHOSEN = ("recipe", "batch", "sequence", "machines", "stage", "fused", "fused_norm", "recompute")
+CHOSEN = (
+    "recipe",
+    "batch",
+    "sequence",
+    "machines",
+    "stage",
+    "fused",
+    "fused_norm",
+    "recompute",
+    "accumulate",
+)
 SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
 
@@ -31,7 +41,7 @@ def sizes_of(shape: predict.Transformer) -> dict[str, object]:
     }
 
 
-_PLAIN = {"batch": 1, "fused": True, "fused_norm": True, "recompute": False}
+_PLAIN = {"batch": 1, "fused": True, "fused_norm": True, "recompute": False, "accumulate": False}
 _EIGHT_H100S = {"recipe": "bf16+master adamw", "machine": "H100 SXM", "machines": 8, "stage": 0}
 # A model is asked of the recipe, the machines and the stage that the reader has chosen.
 PRESETS = {"do 8 H100s hold 8B?": sizes_of(LARGE) | _PLAIN | _EIGHT_H100S} | {
@@ -63,6 +73,7 @@ class Run:
     fused: bool = tick("fused attention", True)
     fused_norm: bool = tick("fused norms", True)
     recompute: bool = tick("recompute layers", False)
+    accumulate: bool = tick("accumulate", False)
 
     def __post_init__(self) -> None:
         """A sentence, if the sizes do not go together."""

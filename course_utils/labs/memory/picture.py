@@ -84,7 +84,7 @@ def _names(held: Mapping[str, int], full: Number) -> Iterator[str]:
 
 
 def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
-    """The same in each sharding stage, and the largest model that its state alone would allow."""
+    """The same in each sharding stage up to the chosen one, and the largest model that its state alone would allow."""
     yield text(0, STAGES_TOP, "sharding stages (ZeRO)", class_="strong small")
     yield text(RIGHT, STAGES_TOP, "on each machine", class_="faint small")
     yield text(WIDTH, STAGES_TOP, "largest model, by state alone", class_="faint small end")
@@ -93,6 +93,9 @@ def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
         class_ = "small strong" if stage == plan.stage else "small"
         most = predict.largest_model(plan.machine, plan.machines, plan.recipe, stage=stage)
         yield text(0, y + 13, f"{stage} · {split}", class_=class_)
+        if stage > plan.stage:
+            yield text(LEFT, y + 13, "choose it: what do you expect?", class_="faint small")
+            continue
         yield from _stacked(other.held, y, 16, full)
         yield fitted(RIGHT, y + 13, f"{short(other.held.total)}, {verdict(other)}", WIDTH - 160, class_)
         yield text(WIDTH, y + 13, f"{most / 1e9:,.1f} billion", class_=f"end {class_}")

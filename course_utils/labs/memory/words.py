@@ -1,16 +1,14 @@
-"""What the memory lab says: whether a plan fits and what would make it, its bytes in formulas and in a table."""
+"""What the memory lab says: whether a plan fits, and its bytes in formulas and in a table."""
 
 from collections.abc import Iterator
 
 from course_utils import predict
 from course_utils.predict import TrainingPlan
-from course_utils.predict.fitting import Changes
 from course_utils.predict.training import STEP_COUNTER_BYTES
-from course_utils.quantities import Ledger, bytes_text, count_text, listed
+from course_utils.quantities import Ledger, bytes_text, count_text
 from course_utils.quantities import decimal_bytes_text as short
 
-UNKNOWN_PEAK = " A vocabulary below 4 × width can need more: count it."
-MOST_CHANGES = 4  # that are said: three remedies of one change, two of two, or one of more
+UNKNOWN_PEAK = " With a vocabulary of so few widths a step can hold more: count it."
 
 
 def verdict(plan: TrainingPlan) -> str:
@@ -19,49 +17,25 @@ def verdict(plan: TrainingPlan) -> str:
 
 
 def meaning(plan: TrainingPlan) -> str:
-    """Whether it fits, and what would make it; and whether that is certain."""
-    known = predict.has_known_peak(plan.shape)
-    return f"{_fit(plan)}{'' if known else UNKNOWN_PEAK}"
+    """Whether it fits, and whether that is certain; not what would make it, which the reader is to find."""
+    return f"{_fit(plan)}{'' if plan.has_known_peak else UNKNOWN_PEAK}"
 
 
 def _fit(plan: TrainingPlan) -> str:
     who = f"each of the {plan.machines:,} machines" if plan.machines > 1 else f"one {plan.machine_name}"
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
-        return f"Does not fit: {who} would hold {total} and has {memory}, {verdict(plan)}. {advice(plan)}"
+        hopeless = "" if predict.remedies(plan) else f" {hopeless_as(plan)}"
+        return f"Does not fit: {who} would hold {total} and has {memory}, {verdict(plan)}.{hopeless}"
     batch = f"A batch of up to {predict.largest_batch(plan):,} fits."
     return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}"
 
 
-def advice(plan: TrainingPlan) -> str:
-    """The fewest changes with which it would fit."""
-    found = predict.remedies(plan)
-    if not found:
-        longest = predict.longest_sequence(plan)
-        end = f"at most {count_text(longest, 'token')}" if longest else "no sequence"
-        return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit; {end} would."
-    shown = found[: max(1, MOST_CHANGES - len(found[0]))]
-    return f"It would with {'; or with '.join(map(changes_text, shown))}."
-
-
-def changes_text(changes: Changes) -> str:
-    """A remedy in words.
-
-    >>> changes_text({"stage": 3, "recompute": True, "batch": 2})
-    'sharding stage 3, recompute layers and a batch of at most 2'
-    >>> changes_text({"fused": True, "fused_norm": True, "machines": 2000, "recipe": "fp32 sgd"})
-    'fused attention, fused norms, at least 2,000 machines and the recipe fp32 sgd'
-    """
-    said = {
-        "stage": "sharding stage {}",
-        "fused": "fused attention",
-        "fused_norm": "fused norms",
-        "recompute": "recompute layers",
-        "batch": "a batch of at most {:,}",
-        "machines": "at least {:,} machines",
-        "recipe": "the recipe {}",
-    }
-    return listed([said[name].format(value) for name, value in changes.items()])
+def hopeless_as(plan: TrainingPlan) -> str:
+    """Of a plan that nothing makes fit but a shorter sequence."""
+    longest = predict.longest_sequence(plan)
+    end = f"at most {count_text(longest, 'token')}" if longest else "no sequence"
+    return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit; {end} would."
 
 
 # In formulas, with the numbers filled in.
@@ -69,11 +43,11 @@ def changes_text(changes: Changes) -> str:
 
 def formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[tuple[str, str, str]]:
     """What each machine holds and why, and what was counted: for each a name, the formula, and its class."""
-    state, activations = plan.state.total, plan.peak[1].total
-    total = f"{bytes_text(state + activations)} on each machine"
+    state, step = plan.state.total - plan.state["gradients"], plan.peak[1].total
+    total = f"{bytes_text(state + step)} on each machine"
     yield "state", _state_formula(plan), ""
-    yield "activations", _activations_formula(plan), ""
-    yield "together", f"{state:,} + {activations:,} = {total}", "formula"
+    yield "step", _step_formula(plan), ""
+    yield "together", f"{state:,} + {step:,} = {total}", "formula"
     if counted is None:
         yield "counted", "not yet: press Count it", "faint"
         return
@@ -83,20 +57,20 @@ def formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[tuple[str, 
 
 
 def _state_formula(plan: TrainingPlan) -> str:
-    """P × bytes (what for), of what is whole and of what is split."""
+    """P × bytes (what for), of what is whole and of what is split; gradients are the step's."""
     recipe, p, n = predict.RECIPES[plan.recipe], plan.shape.parameters, plan.machines
     share = f"{p:,} / {n:,}" if p % n == 0 else f"({p:,} / {n:,}, rounded up)"
-    each = {part: nbytes for part, nbytes in recipe.bytes_by_part.items() if nbytes}
+    each = {part: nbytes for part, nbytes in recipe.bytes_by_part.items() if nbytes and part != "gradients"}
     terms = []
     for count, split in ((f"{p:,}", False), (share, True)):
         parts = [f"{nbytes} {part}" for part, nbytes in each.items() if (part in plan.split) == split]
         terms += [f"{count} × ({' + '.join(parts)})"] if parts else []
     if recipe.counts_steps:
         terms.append(f"{STEP_COUNTER_BYTES} × {plan.shape.tensors:,} step counters")
-    return f"{' + '.join(terms)} = {plan.state.total:,}"
+    return f"{' + '.join(terms)} = {plan.state.total - plan.state['gradients']:,}"
 
 
-def _activations_formula(plan: TrainingPlan) -> str:
+def _step_formula(plan: TrainingPlan) -> str:
     """Of which tokens, in which dtype, at which moment of the step most is held, and what that is."""
     moment, held = plan.peak
     terms = [f"{name} {short(n)}" for name, n in held.items() if n > held.total / 1000]

@@ -1,0 +1,43 @@
+"""The memory of this machine: what is free, what of a file lies in it, and what an error says when it ran out."""
+
+import os
+import re
+
+import psutil
+import torch
+
+from course_utils.measure import cgroups
+
+
+def resident_bytes(path: str | os.PathLike) -> int | None:
+    """Bytes of a memory-mapped file that this process has in memory; None where the system does not say."""
+    wanted = os.path.realpath(path)
+    try:
+        maps = psutil.Process().memory_maps(grouped=True)
+    except (AttributeError, psutil.Error):  # macOS does not tell
+        return None
+    return sum(one.rss for one in maps if one.path == wanted)
+
+
+def free_bytes(device: str = "cpu") -> int:
+    """Bytes that can still be allocated; for a CPU what the system, or this container's limit, leaves."""
+    if torch.device(device).type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
+    return cgroups.memory_bytes()[1]
+
+
+def memory_ran_out(error: BaseException) -> str:
+    """A sentence, if that is what the error says; nothing if it says something else.
+
+    >>> memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."))
+    'Memory ran out: another 20.00 GiB could not be had.'
+    """
+    words = str(error)
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    if not known and not re.search(r"can't allocate memory|not enough memory|out of memory", words):
+        return ""
+    if isinstance(error, MemoryError) and words:
+        return f"Memory ran out: {words.rstrip('.')}."
+    asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
+    return f"Memory ran out: another {asked[1]} could not be had." if asked else "Memory ran out."
