@@ -4,6 +4,10 @@
 copy of the course runs all notebooks against their stored outputs; then `make lab` has to answer and to give a kernel.
 Most places can only be made by root, on Linux: there the course runs as the user nobody, since to root nothing is
 forbidden, with no network but loopback, and root's own home is hidden. Whoever else calls this is told what is left out.
+
+`make elsewhere ARGS=processors` runs the suite here, as a processor with fewer instructions would. `ARGS=pythons` runs
+it with each Python from 3.11 to 3.14 that this machine has, in an environment of its own. Both take minutes for each,
+so they run only where they are asked for.
 """
 
 import os
@@ -14,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +36,8 @@ IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
 # With the packages that are here, not installed again.
 MAKE = ("make", "READY=", "HUB=", f"RUN='{sys.executable}'")
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
+# All but what needs a browser or a hub, whose answer does not hang on what is tried here.
+SUITE = "ARGS=-q --ignore-glob=*/test_browser* --ignore=tests/test_present.py --ignore=tests/test_hub.py"
 LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
 # Root's part, in namespaces of its own, before the user takes over. Of root's home only Python is left to be seen.
@@ -59,6 +65,16 @@ class Place:
     refused: str = ""  # what `make` says there; then the home is another one
 
 
+@dataclass(frozen=True)
+class Suite:
+    """Someone's processor or Python, with a seed for Python's hashes that nobody else has."""
+
+    name: str
+    environment: Mapping[str, str]
+    python: str = ""  # whose environment is made anew; without one it is the course's own
+    by_root = ""
+
+
 PLACES = (
     Place("an ordinary user, and no network", ":"),
     Place("a path with spaces and many scripts", folder="Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"),
@@ -81,6 +97,46 @@ PLACES = (
     ),
     Place("no language at all", environment={"LC_ALL": "C", "TZ": ""}),
 )
+
+
+def processor(most: str, torchs: str, onednns: str, mkls: str, seed: str) -> Suite:
+    """One that knows no more than these instructions, as each of torch's libraries calls them."""
+    names = "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "PYTHONHASHSEED"
+    return Suite(
+        f"processors with {most} at most", dict(zip(names, (torchs, onednns, mkls, seed), strict=True))
+    )
+
+
+PROCESSORS = (
+    processor("AVX2", "avx2", "AVX2", "AVX2", "2"),
+    processor("SSE4", "default", "SSE41", "SSE4_2", "4"),
+)
+
+
+def pythons() -> Iterator[Suite]:
+    """Each that the course supports, on the path or where pyenv puts them; the first of each that runs."""
+    for minor in range(11, 15):
+        name = f"python3.{minor}"
+        where = (shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/*/bin/{name}")))
+        for python in filter(None, where):
+            asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
+            said = subprocess.run(asked, capture_output=True, text=True, check=False)
+            if not said.returncode:
+                yield Suite(f"pythons: {said.stdout.strip()}", {"PYTHONHASHSEED": str(minor)}, str(python))
+                break
+
+
+def run_suite(suite: Suite) -> str:
+    """What went wrong; nothing where all tests pass."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    run = {"env": ours | suite.environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder:
+        command, course = [*MAKE, "test", SUITE], ROOT
+        if suite.python:
+            command, course = ["make", "test", SUITE, f"PYTHON={suite.python}"], Path(folder, "course")
+            copy(course)
+        said = subprocess.run(command, cwd=course, check=False, **run)
+    return said.stdout.decode(errors="replace").strip() if said.returncode else ""
 
 
 def visit(place: Place) -> str:
@@ -160,14 +216,16 @@ def lab() -> None:
 
 def main(words: list[str]) -> int:
     """Print a line for each place."""
-    chosen = [place for place in PLACES if not words or any(word in place.name for word in words)]
+    places = [*PLACES, *PROCESSORS, *pythons()]
+    chosen = [place for place in places if any(word in place.name for word in words)] if words else PLACES
     if not chosen:
-        print(f"No place is called so. There are: {'; '.join(place.name for place in PLACES)}.")
+        print(f"No place is called so. There are: {'; '.join(place.name for place in places)}.")
         return 2
     failed = []
     for place in chosen:
         begun, left_out = time.monotonic(), place.by_root and not IS_ROOT
-        wrong = "" if left_out else visit(place)
+        run = run_suite if isinstance(place, Suite) else visit
+        wrong = "" if left_out else run(place)
         came = "left out: only root can make it, on Linux;" if left_out else "FAILED" if wrong else "works"
         print(f"{place.name:<40} {came:<8}{time.monotonic() - begun:.0f} s", flush=True)
         failed += [f"{place.name}:\n{wrong}"] if wrong else []
