@@ -2,7 +2,10 @@
 them out, and it would be two seconds later with the rest.
 """
 
+import os
+import platform
 import re
+from collections.abc import Iterator
 
 import pytest
 from xdist.remote import Producer
@@ -41,3 +44,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if not deals_out or config.getoption("--hypothesis-profile"):
         for name in ("same_everywhere", "pages"):
             config.pluginmanager.import_plugin(f"tests.{name}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # nothing but the count comes after these lines
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Where something failed: what those who can mend it have to know of this machine."""
+    yield
+    if terminalreporter.stats.keys() & {"failed", "error"}:
+        import torch  # only now, see above
+
+        units, seed = torch.backends.cpu.get_cpu_capability(), os.environ.get("PYTHONHASHSEED", "random")
+        terminalreporter.section("what to send us")
+        terminalreporter.write_line(
+            f"Python {platform.python_version()}, torch {torch.__version__} with {units}"
+        )
+        terminalreporter.write_line(f"{platform.platform()}, hash seed {seed}")
+        terminalreporter.write_line(
+            "If you changed nothing, this is ours to mend: please open an issue of this project with these lines "
+            "and what stands above them."
+        )

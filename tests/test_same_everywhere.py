@@ -1,6 +1,8 @@
 """One verdict everywhere: examples, seeds and order depend on nothing but the tests themselves."""
 
+import io
 import os
+import platform
 import random
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import ROOT
+from tests import ROOT, conftest, warm
 
 ANYTHING = st.tuples(
     st.integers(), st.floats(), st.text(), st.lists(st.sampled_from("abc")), st.sets(st.text("ab"))
@@ -69,3 +71,43 @@ def test_every_property_test_is_derandomised_and_keeps_nothing(request):
 def test_each_test_begins_with_the_same_random_numbers(_):
     first = random.random(), np.random.rand(), torch.rand(1).item()
     assert first == (0.8444218515250481, 0.5488135039273248, 0.49625658988952637)
+
+
+def test_what_fails_ends_with_what_to_send_us(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2")
+    command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "tests.conftest", "test_it.py"]
+    level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", "PYTHONPATH": str(ROOT)}
+    run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    said = subprocess.run(command, env=os.environ | level, **run).stdout
+    *_, what_to_do, count = said.rpartition("what to send us")[2].strip().splitlines()
+    assert f"Python {platform.python_version()}, torch {torch.__version__} with DEFAULT\n" in said
+    assert f"{platform.platform()}, hash seed 31\n" in said
+    assert "open an issue of this project" in what_to_do
+    assert "1 failed" in count
+
+
+@pytest.mark.parametrize(("came", "says"), [("passed", False), ("skipped", False), ("error", True)])
+def test_nothing_is_to_be_sent_where_nothing_failed(pytestconfig, came, says):
+    said = io.StringIO()
+    reporter = pytest.TerminalReporter(pytestconfig, said)
+    reporter.stats[came] = ["a report"]
+    assert list(conftest.pytest_terminal_summary(reporter)) == [None]
+    assert ("what to send us" in said.getvalue()) == says
+
+
+FORKED = """
+from pathlib import Path
+from tests import warm
+from tests.kernels import kernel_in, printed
+
+warm.pytest_configure()
+with kernel_in(Path()) as (_, client):
+    print(printed(client, "import os, torch; print(os.environ['PYTHONHASHSEED'], torch.backends.cpu.get_cpu_capability())"))
+"""
+
+
+def test_a_kernel_has_the_instructions_and_the_hash_seed_that_its_tests_were_given():
+    level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", warm.WHERE: ""}
+    run = {"cwd": ROOT, "env": os.environ | level, "capture_output": True, "text": True, "check": True}
+    said = subprocess.run([sys.executable, "-c", FORKED], **run).stdout
+    assert said.strip() == "31 DEFAULT"
