@@ -78,11 +78,13 @@ def test_transposed_convolutions_count_every_number_that_they_scatter():
 
 
 @untimed
-@given(size, size, size, size)
-def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(batch, heads, s, e):
-    q, k, v = (torch.randn(batch, heads, s, e, requires_grad=True) for _ in range(3))
-    product = 2 * batch * heads * s * s * e
-    fused = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, k, v))
+@given(size, size, size, size, size)
+def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(batch, heads, share, s, e):
+    """As many for the query's heads that share one of the key as for those that have one each."""
+    q, k, v = (torch.randn(batch, heads * n, s, e, requires_grad=True) for n in (share, 1, 1))
+    product = 2 * batch * heads * share * s * s * e
+    fused = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True))
+    k, v = (t.repeat_interleave(share, 1) for t in (k, v))
     assert fused == (2 * product, 5 * product)
     assert forward_and_backward(lambda: (q @ k.mT).softmax(-1) @ v) == (2 * product, 4 * product)
     rest = forward_and_backward(lambda: functional.layer_norm(q.exp() * q, (e,)).softmax(-1))

@@ -1,5 +1,6 @@
 """FLOPs by the formulas of torch's own counter: completed where it has none, and loud where it would say 0."""
 
+import math
 import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Sequence
@@ -78,12 +79,30 @@ def _convolution_backward(
     return conv_flop_count(x, w, grad_out, transposed=transposed) * sum(wanted[:2])
 
 
+def _attention(q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object) -> int:
+    """Two products for each head of the query, also where several share a head of the key."""
+    return 2 * math.prod(q[:3]) * k[2] * (q[3] + v[3])
+
+
+def _attention_backward(
+    _grad: Sequence[int],
+    q: Sequence[int],
+    k: Sequence[int],
+    v: Sequence[int],
+    *_others: object,
+    **_: object,
+) -> int:
+    """Five products where a formula would have four: the kernel computes the scores anew."""
+    return 2 * math.prod(q[:3]) * k[2] * (3 * q[3] + 2 * v[3])
+
+
 _IN_PLACE = {torch.ops.aten.addmm_: torch.ops.aten.addmm, torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm}
 
-# From an operation to its formula: ours, and then torch's. The backward pass of attention has five products where its
-# formula would have four: the kernel computes the scores anew.
+# From an operation to its formula: ours, and then torch's.
 _FORMULAS: ChainMap[object, Callable[..., int]] = ChainMap(
-    {operation: flop_registry[other] for operation, other in (private.COUNTED_LIKE | _IN_PLACE).items()},
+    {operation: flop_registry[other] for operation, other in _IN_PLACE.items()},
+    dict.fromkeys(private.ATTENTION, shape_wrapper(_attention)),
+    dict.fromkeys(private.ATTENTION_BACKWARD, shape_wrapper(_attention_backward)),
     {torch.ops.aten.convolution_backward: shape_wrapper(_convolution_backward)},
     flop_registry,
 )

@@ -44,15 +44,14 @@ class Mode(TorchDispatchMode):
         return False
 
 
-# What computes attention on a CPU, for which torch's counter of FLOPs has no formula, and what computes it on a GPU, for
-# which it has. A kernel of another name is refused by `flops` until it stands here; when torch has formulas for
-# the CPU too, take these out.
-COUNTED_LIKE = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: torch.ops.aten._scaled_dot_product_flash_attention,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
-        torch.ops.aten._scaled_dot_product_flash_attention_backward
-    ),
-}
+# What computes fused attention: on a CPU, for which torch's counter of FLOPs has no formula before 2.15, and on a GPU,
+# for which 2.11 has one that refuses heads that share a key. Each begins with the query, the key and the value,
+# after the result's gradient on the way back. `flops` refuses a kernel of another name until it stands here.
+_KERNELS = "flash_attention_for_cpu", "flash_attention", "efficient_attention", "cudnn_attention"
+ATTENTION, ATTENTION_BACKWARD = (
+    [getattr(torch.ops.aten, f"_scaled_dot_product_{kernel}{way}") for kernel in _KERNELS]
+    for way in ("", "_backward")
+)
 
 # The hooks that saved tensors go to now, as (pack, unpack), or None; with True whether torch traces or not. From this
 # `peak_saved_bytes` knows whether hooks are set up within what it watches. Without it, let it watch all threads.
