@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere versions record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -45,14 +45,18 @@ help:
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
 	@echo '                  make fuzz ARGS=--browser does five hundred by mouse and keyboard, in a real one'
 	@echo 'make twenty       let twenty students at once run the notebooks on a hub, and say what they take of memory'
-	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some)'
+	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some);'
+	@echo '                  ARGS=processors and ARGS=pythons run the suite as on older processors and with each Python'
+	@echo '                  that is here'
+	@echo 'make versions     run the notebooks with torch 2.11.0 and the newest (or ARGS="2.14.0"), and say what no longer'
+	@echo '                  holds; several GB for each'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
 	@echo 'make recordings   build the recordings of GPUs by others from what they published'
 	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
 	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
-	@echo 'make clean        remove .venv, slides/, site/ and caches; notebooks and answers stay'
+	@echo 'make clean        remove .venv, .versions, slides/, site/ and caches; notebooks and answers stay'
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
 
@@ -119,6 +123,9 @@ twenty: $(HUB)
 elsewhere: $(READY)
 	$(RUN) -m tests.tools.elsewhere $(ARGS)
 
+versions: $(READY)
+	@$(RUN) -m tests.tools.versions $(ARGS)
+
 record: $(READY)
 	$(RUN) -m course_utils.machines
 
@@ -139,14 +146,14 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --extra hub --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present hub test seconds outputs bench latency twenty: room-at-home
+lab present hub test seconds outputs bench latency twenty versions: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) slides site .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions slides site .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:

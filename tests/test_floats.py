@@ -144,6 +144,15 @@ def test_beyond_the_largest_number(fmt, x, over, plain, saturated):
     assert floats.stored(x, fmt, saturate=True) == saturated
 
 
+def test_torch_on_a_cpu_gives_nan_beyond_e4m3s_largest_number_up_to_2_12_and_saturates_from_2_13_on():
+    saturates = not torch.__version__.startswith(("2.11.", "2.12."))
+    beyond = [464.0, 465.0, 1e9, math.inf]
+    for numbers in (beyond, beyond * 16):  # one by one, and as many as the processor takes at once
+        cast = torch.tensor(numbers).to(torch.float8_e4m3fn).tolist()
+        expected = [floats.stored(x, "e4m3", saturate=saturates) for x in numbers]
+        assert all(map(same, cast, expected)), cast
+
+
 @given(any_double)
 @example(0.0)
 @example(1.0)

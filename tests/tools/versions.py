@@ -8,6 +8,7 @@ longer hold, and which texts take a number from these. torch brings CUDA along: 
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -21,6 +22,7 @@ from tests import ROOT
 from tests.notebooks import code
 
 OLDEST = "2.11.0"
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 COMPARE = "import sys; from tests.tools.versions import compare; sys.exit(compare())"
 # As everywhere: one thread of a CPU.
 ALONE = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
@@ -40,10 +42,11 @@ def lines_on(report: pytest.TestReport) -> Iterator[str]:
     """The notebook, the cell's id and first line; what came instead; and the texts that take a number from it."""
     path, _, number = report.nodeid.partition("::Cell ")
     cell = code(ROOT / path)[int(number)]
+    said = COLOURS.sub("", report.longreprtext).rpartition("Traceback:")[2].strip().splitlines()
     failed = "caused an exception" in report.longreprtext
     first_line = cell.source.partition("\n")[0]
     yield f"{Path(path).name} {cell.id} {'FAILS' if failed else 'DIFFERS'}: {first_line[:80]}"
-    yield from (f"    {line}" for line in report.longreprtext.splitlines() if line.strip())
+    yield from (f"    {line}" for line in (said[-1:] if failed else said))
     yield from (f"    {text} is taken from it" for text in taken_from(cell.id))
 
 
@@ -58,7 +61,7 @@ def taken_from(cell_id: str) -> Iterator[str]:
 
 
 def compare() -> int:
-    """Run every notebook with the torch that is installed, and print what no longer holds; how many cells that are."""
+    """Run every notebook with the torch that is installed, and print what no longer holds; what pytest ended with."""
     found, said = Differing(), io.StringIO()
     with contextlib.redirect_stdout(said):
         ended = pytest.main(["-q", "--color=no", "notebooks"], plugins=[found])
@@ -92,14 +95,15 @@ def install(version: str) -> Path:
 
 
 def main(versions: list[str]) -> int:
-    """What no longer holds with each of these releases, and a line for each that says whether anything did not."""
+    """What no longer holds with each of these releases."""
     bad = 0
     for version in versions or [OLDEST, newest()]:
         print(f"== torch {version}", flush=True)
         command = [install(version), "-c", COMPARE]
-        differs = subprocess.run(command, cwd=ROOT, env=os.environ | ALONE, check=False).returncode
-        print("Some of what is stored does not hold." if differs else "All that is stored holds.", flush=True)
-        bad += bool(differs)
+        run = {"env": os.environ | ALONE, "capture_output": True, "text": True, "check": False}
+        said = subprocess.run(command, cwd=ROOT, **run)
+        print(said.stdout or (said.stderr if said.returncode else "All that is stored holds."), flush=True)
+        bad += bool(said.returncode)
     return int(bad > 0)
 
 
