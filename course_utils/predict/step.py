@@ -73,7 +73,7 @@ def peak_moment(
     return max(moments.items(), key=lambda moment: moment[1].total)
 
 
-def step_peak_bytes(shape: Transformer, batch: int, sequence: int, **options: str | bool | None) -> Ledger:
+def step_peak_bytes(shape: Transformer, batch: int, sequence: int, **options: str | int | None) -> Ledger:
     """The most that forward, cross-entropy and backward hold at one time, beside parameters and tokens.
 
     `options` are dtype, fused, fused_norm and recompute, as of `Transformer.activation_bytes`; gradients, their
@@ -93,7 +93,7 @@ def step_peak_bytes(shape: Transformer, batch: int, sequence: int, **options: st
 
 
 def step_moments(
-    shape: Transformer, batch: int, sequence: int, **options: str | bool | None
+    shape: Transformer, batch: int, sequence: int, **options: str | int | None
 ) -> dict[str, Ledger]:
     """What is held at each of the moments that can be the peak: one of them is. `step_peak_bytes` has the options.
 
