@@ -157,16 +157,16 @@ def test_the_opening_question_can_be_read_off(lab):
         assert re.findall(r"(?:left|over) ([\d.]+) billion", said) == ["5.0", *billions, "40.0"]
 
 
-def test_a_preset_fills_the_fields_with_its_model_and_leaves_the_machines_that_were_chosen(lab):
-    on = {"machine": "T4", "machines": 3, "stage": 2, "recipe": "fp32 adamw"}
+def test_a_preset_fills_the_fields_with_its_model_and_leaves_the_machine_that_was_chosen(lab):
+    on = {"machine": "T4", "recipe": "fp32 adamw"}
     for preset in PRESETS:
         said = answers(lab, preset)
         name = "Llama 3 8B" if preset == OPENING else preset.removesuffix("?")
         assert plan_of(lab).shape == predict.MODELS[name]
         assert f"{name}: {predict.MODELS[name].parameters:,} parameters" in said
-        lab.set(**on, batch=7, fused=False, fused_norm=False, recompute=True)
+        lab.set(**on, machines=3, stage=2, batch=7, fused=False, fused_norm=False, recompute=True)
         lab.preset(preset)
-        assert lab.values["batch"] == 1
+        assert [lab.values[name] for name in ("batch", "machines", "stage")] == [1, 8, 0]
         assert [lab.values[name] for name in ("fused", "fused_norm", "recompute")] == [True, True, False]
         assert (on.items() <= lab.values.items()) == (preset != OPENING)
 
@@ -255,7 +255,7 @@ def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_f
 
 def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
     said = answers(lab, kind="GPT", **TINY, recipe="bf16+master adamw", batch=3, machines=4, stage=3)
-    assert "not yet: press Count it" in said
+    assert "not yet" in said
     assert run(lab, "Count it") == "Counted: 5 of 5 parts to the byte as predicted."
     alone = held_by(replace(plan_of(lab), machines=1))
     head, *rows = lab.screen.table
@@ -264,7 +264,7 @@ def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
         assert [*map(number, both)] == [(alone | {"total": sum(alone.values())})[name]] * 2
     total = f"{sum(alone.values()):,} bytes on one machine alone, every part exactly as predicted"
     assert total in answers(lab, stage=0, machines=9, machine="L4")  # no part of what was counted
-    assert "not yet: press Count it" in answers(lab, batch=2)
+    assert "not yet" in answers(lab, batch=2)
 
 
 def test_a_difference_is_told_and_not_hidden():

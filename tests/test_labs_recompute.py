@@ -156,13 +156,13 @@ def test_measure_runs_what_is_chosen_and_a_plain_step_and_all_a_point_for_each(l
     assert [plan.segment for plan in lab.found] == [0, 3]
     assert "FLOPs: all exactly as predicted" in words(lab)
     lab.set(segment=2)
-    assert "not yet: press Measure" in words(lab)
+    assert "not yet" in words(lab)
     assert "of steps: 4 of 4 exactly as predicted." in run(lab, "Measure all segments")
     plan = LAB.read(lab.values)
     blue, orange = (points(plan, lab.screen.svg, class_) for class_ in ("predicted", "measured"))
     assert orange == [pytest.approx(point, rel=1e-3) for point in blue]
     lab.set(width=128)  # other blocks
-    assert "not yet: press Measure" in words(lab)
+    assert "not yet" in words(lab)
     assert points(plan, lab.screen.svg, "measured") == []
 
 

@@ -43,9 +43,11 @@ def sizes_of(shape: predict.Transformer) -> dict[str, object]:
 
 _PLAIN = {"batch": 1, "fused": True, "fused_norm": True, "recompute": False, "accumulate": False}
 _EIGHT_H100S = {"recipe": "bf16+master adamw", "machine": "H100 SXM", "machines": 8, "stage": 0}
-# A model is asked of the recipe, the machines and the stage that the reader has chosen.
+# A model is asked of the recipe and the machine that the reader has chosen.
 PRESETS = {"do 8 H100s hold 8B?": sizes_of(LARGE) | _PLAIN | _EIGHT_H100S} | {
-    f"{name}?": sizes_of(shape) | _PLAIN for name, shape in predict.MODELS.items() if name != "GPT-2 medium"
+    f"{name}?": sizes_of(shape) | _PLAIN | {"machines": 8, "stage": 0}
+    for name, shape in predict.MODELS.items()
+    if name != "GPT-2 medium"
 }
 
 

@@ -49,7 +49,7 @@ def formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[tuple[str, 
     yield "step", _step_formula(plan), ""
     yield "together", f"{state:,} + {step:,} = {total}", "formula"
     if counted is None:
-        yield "counted", "not yet: press Count it", "faint"
+        yield "counted", "not yet", "faint"
         return
     exact = counted == plan.alone.held
     said = "every part exactly as predicted" if exact else "not as predicted: see the table"

@@ -17,7 +17,7 @@ def formulas(plan: Plan, measured: Cost | None) -> Iterator[tuple[str, str, str]
     yield "best s", _best(plan), ""
     yield "besides", _state(plan), ""
     if measured is None:
-        yield "measured", "not yet: press Measure", "faint"
+        yield "measured", "not yet", "faint"
         return
     exact = measured == plan.predicted
     beside = "all exactly as predicted" if exact else f"predicted {_counts(plan.predicted)}"
