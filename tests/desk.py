@@ -52,7 +52,13 @@ def started(root: Path) -> SimpleNamespace:
     said = []
     app = SimpleNamespace(settings={"base_url": "/"}, add_handlers=lambda _, handlers: None)
     server = SimpleNamespace(
-        root_dir=str(root), web_app=app, log=SimpleNamespace(warning=said.append), said=said
+        root_dir=str(root),
+        web_app=app,
+        log=SimpleNamespace(warning=said.append),
+        said=said,
+        contents_manager=SimpleNamespace(get=None),
+        kernel_manager=SimpleNamespace(restart_kernel=None),
+        session_manager=SimpleNamespace(list_sessions=None),
     )
     extension._load_jupyter_server_extension(server)
     return server

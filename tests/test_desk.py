@@ -1,7 +1,9 @@
 """The student's desk: own copies that follow the course, one exercise anew, and the record of what is done."""
 
+import asyncio
 import errno
 import io
+import json
 import os
 import re
 import runpy
@@ -29,7 +31,17 @@ from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
 from course_utils.checks import noting
-from course_utils.desk import commands, contents, copies, estimates, extension, record, stubs, websocket
+from course_utils.desk import (
+    commands,
+    contents,
+    copies,
+    estimates,
+    extension,
+    record,
+    reopened,
+    stubs,
+    websocket,
+)
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
 from course_utils.desk.place import place
@@ -757,3 +769,42 @@ def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
     monkeypatch.setattr(websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open"))
     websocket.AtOnce(websocket_handler=handler).connect()
     assert seen == [True, "open"]
+
+
+# What is opened again.
+
+
+@pytest.mark.parametrize(
+    ("sessions", "restarts", "live"),
+    [
+        ([], [], False),
+        ([{"path": "other.ipynb", "kernel": {"id": "k"}}], [], False),
+        ([{"path": FLOPS, "kernel": {"id": "k"}}], [], True),
+        ([{"path": FLOPS, "kernel": {"id": "k"}}], ["other"], True),
+        ([{"path": FLOPS, "kernel": {"id": "k"}}], ["k"], False),
+    ],
+)
+def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(sessions, restarts, live):
+    asked = []
+    server = SimpleNamespace(
+        contents_manager=SimpleNamespace(
+            get=lambda path, content=True: {
+                "type": "notebook",
+                "content": notebooks.short() if content else None,
+            }
+        ),
+        kernel_manager=SimpleNamespace(restart_kernel=asked.append),
+        session_manager=SimpleNamespace(list_sessions=lambda: sessions),
+    )
+    reopened.show_pictures_of_gone_labs(server)
+
+    async def opened():
+        for kernel in restarts:
+            await server.kernel_manager.restart_kernel(kernel)
+        assert (await server.contents_manager.get(FLOPS, content=False))["content"] is None
+        return await server.contents_manager.get(FLOPS)
+
+    with ThreadPoolExecutor(1) as another:  # a notebook's test leaves a running loop in this one
+        shown = json.dumps(another.submit(asyncio.run, opened()).result()["content"])
+    assert (WIDGET in shown, '"image/png"' in shown) == (live, True)
+    assert asked == restarts

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
     | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
     "kernel": {"IPython"},
-    "desk": {"jupyter_server", "jupyterlab", "tornado", "quantities"},
+    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "quantities"},
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
     | {"jupyterhub", "traitlets"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},

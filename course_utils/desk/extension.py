@@ -11,6 +11,7 @@ from jupyter_server.utils import url_path_join
 from course_utils.desk import copies
 from course_utils.desk.contents import ADDRESS, Contents
 from course_utils.desk.place import place
+from course_utils.desk.reopened import show_pictures_of_gone_labs
 from course_utils.desk.websocket import AtOnce
 
 LOCK = "open"  # a file in the copies' `.course`
@@ -35,6 +36,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         server.log.warning(each)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
+    show_pictures_of_gone_labs(server)
 
 
 def _is_alone(lock: TextIO) -> bool:
