@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +19,7 @@ from tests.words import words
 def opened(name: str, machine: Machine = MACHINES["H100 SXM"]) -> Iterator[Panel]:
     """The lab as it opens on that machine, which is not measured."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("course_utils.machines.this_machine", lambda: machine)
+        monkeypatch.setattr("course_utils.machines.this_machine", cache(lambda: machine))
         with closing(getattr(labs, f"{name}_lab")()) as panel:
             yield panel
 

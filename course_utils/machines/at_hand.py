@@ -57,7 +57,7 @@ def this_machine() -> Machine:
     if sheet:
         return replace(sheet, **achieved, achieved_source=_LARGEST)
     quiet = all(was_quiet for _, was_quiet in found.values())
-    doubt = "" if quiet else " (other programs ran; restart the kernel to repeat)"
+    doubt = "" if quiet else " (other programs ran)"
     return Machine(
         name,
         reached,

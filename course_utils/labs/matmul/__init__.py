@@ -14,7 +14,7 @@ LAB = Lab(
     Product,
     view,
     presets=PRESETS,
-    jobs={"Time it": anywhere.time_it, "Sweep": anywhere.sweep},
+    jobs={"Time it": anywhere.time_it, "Sweep": anywhere.sweep, "Measure the roof again": "measure_again"},
     actions={"Clear history": anywhere.clear},
     found=Found(),
     rows=(("b", "d", "k"), ("dtype", "guess", "sweep"), ("where",)),

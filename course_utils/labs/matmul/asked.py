@@ -18,7 +18,13 @@ PRESETS = {
     "what suits a CPU?": {"b": 1024, "d": 256, "k": 64},
     "how fast is a square?": {"b": 1024, "d": 1024, "k": 1024},
     "how thin is one token?": {"b": 1, "d": 4096, "k": 4096},
-    "what fills a GPU?": {"b": 16384, "d": 32768, "k": 8192},
+    "what fills a GPU?": {
+        "b": 16384,
+        "d": 32768,
+        "k": 8192,
+        "dtype": "bf16",
+        "where": "H100 SXM, by OpenXLA",
+    },
 }
 
 

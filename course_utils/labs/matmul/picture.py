@@ -23,6 +23,7 @@ from course_utils.quantities import (
 WIDTH, HEIGHT = 1000, 370
 ROW, WORDS_AT = 17, 100
 ROOF, TIMES = (90, 218, 370, 110), (590, 218, 370, 110)  # left, top, width, height
+FAR_OVER = 1.1  # a rate so far over the largest known one is no noise
 HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
 
 
@@ -48,6 +49,8 @@ def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
     side, limit = ("above", "arithmetic") if ours >= ridge else ("below", "memory")
     basis = "" if machine.has_data_sheet else ", by measured peaks"
     found = f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}." if run else ""
+    if run and not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
+        found += f" That is {_share(run, machine)} of the largest rate known: measure the roof again."
     return (
         f"{three_digits(ours)} FLOPs per byte, {side} the ridge of {three_digits(ridge)}: {limit} is the limit, and predicts "
         f"{seconds_text(product.predicted_s(machine))}{basis}.{found}"
