@@ -29,7 +29,9 @@ def control_of(field: Field) -> widgets.Widget:
             return SeveralControl(field.label, field.options, field.default)
         case fields.Choice() if field.slider_px:
             options, sliding = list(field.options.items()), _described(field, field.slider_px)
-            return widgets.SelectionSlider(options=options, **sliding)
+            slider = widgets.SelectionSlider(options=options, **sliding)
+            slider.add_class("course-chosen")  # its readout cannot be typed into: it would mean nothing
+            return slider
         case fields.Choice() if field.menu:
             width = LETTER_PX * len(field.label) + (LETTER_PX - 1) * max(map(len, field.options)) + 40
             return widgets.Dropdown(options=list(field.options.items()), **_described(field, width))

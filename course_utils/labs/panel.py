@@ -167,8 +167,8 @@ class Panel(widgets.VBox):
         self.error = None
 
     def _forget_report(self) -> None:
-        """What the last job found is of what was asked then; why it failed stays until the next one begins."""
-        if not self._runner.busy and not self.screen.failed:
+        """What the last job found, or why it failed, is of what was asked then."""
+        if not self._runner.busy:
             self.screen.show_report("")
 
     def _redraw(self, change: Change) -> None:

@@ -1,6 +1,7 @@
 // A lab's screen: its picture, one line of meaning, the reader's mistake, a table, and the progress of work.
 // Words arrive as text and are set as text. Only the picture is markup, and Python escaped its words.
 
+const PAUSE_MS = 700; // of somebody who types
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 function render({ model, el }) {
@@ -14,11 +15,11 @@ function render({ model, el }) {
   };
   const progress = document.createElement("progress");
   progress.setAttribute("aria-label", "Progress");
-  el.append(progress);
-  const report = part("report", "status");
   const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
   const meaning = part("meaning", "status");
   const picture = part("picture", "group");
+  el.append(progress); // below the picture, which stays where it is when a job has something to say
+  const report = part("report", "status");
   const fold = el.appendChild(document.createElement("details"));
   fold.className = "course-numbers";
   fold.appendChild(document.createElement("summary")).textContent = "All numbers";
@@ -121,7 +122,15 @@ function render({ model, el }) {
     event.stopPropagation();
   });
 
+  // Half of a number is no mistake yet: while somebody types, a sentence waits until they pause.
+  let late;
   const tell = () => {
+    clearTimeout(late);
+    const typing = el.closest(".course-lab")?.contains(document.activeElement) && document.activeElement.matches("input[type=text]");
+    if (typing && model.get("mistake") && !mistake.textContent) late = setTimeout(say, PAUSE_MS);
+    else say();
+  };
+  const say = () => {
     meaning.textContent = model.get("meaning");
     mistake.textContent = model.get("mistake");
     report.textContent = model.get("report");
@@ -193,9 +202,13 @@ function nameTheControls(el, name, tries = 40) {
     for (const handle of lab.querySelectorAll(".noUi-handle")) {
       const label = handle.closest(".widget-slider").querySelector("label");
       handle.setAttribute("aria-label", label.textContent);
-      const readout = handle.closest(".widget-slider").querySelector(".widget-readout"); // can be typed into
-      readout?.setAttribute("role", "textbox");
-      readout?.setAttribute("aria-label", `${label.textContent}, typed`);
+      const readout = handle.closest(".widget-slider").querySelector(".widget-readout");
+      if (!readout) continue;
+      if (handle.closest(".course-chosen")) readout.contentEditable = "false"; // one of a few, which nobody can type
+      else {
+        readout.setAttribute("role", "textbox");
+        readout.setAttribute("aria-label", `${label.textContent}, typed`);
+      }
     }
     for (const field of lab.querySelectorAll("input[title]")) field.setAttribute("aria-label", field.title);
   }

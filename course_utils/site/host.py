@@ -132,8 +132,8 @@ class Host:
     # How it is done.
 
     def _forget_report(self) -> dict[str, object]:
-        """As in the panel: why a job failed stays until the next one begins."""
-        return {} if self._job or self._failed else {"report": ""}
+        """As in the panel: what the last job found, or why it failed, is of what was asked then."""
+        return {} if self._job else {"report": "", "failed": False}
 
     def _asked(self) -> object:
         return self.lab.read(self.values)

@@ -28,7 +28,7 @@ class Cast:
     """A number as it was typed, times a power of two; and whether formats hold what is too large at their largest."""
 
     number: str = typed("number", "0.1", examples=EXAMPLES, width_px=260)
-    times_two_to_the: int = whole("times 2^k", 0, -170, 140)
+    times_two_to_the: int = whole("times 2^k", 0, -170, 140, width_px=560)
     saturate: bool = tick("saturating casts", False)
 
     def __post_init__(self) -> None:
