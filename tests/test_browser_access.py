@@ -16,7 +16,7 @@ from tests.test_labs_contract import AROUND_PX, LAB_PX, NAMES, PICTURE_WIDTH_PX
 browser.skip_without_browser()
 
 # What the Tab key comes to in a lab, and how it looks, its own parts included.
-REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, .widget-readout, [tabindex='0']")].filter(
+REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, a[href], .widget-readout, [tabindex='0']")].filter(
   (node) => (node.tabIndex >= 0 || node.isContentEditable) && !node.disabled && node.checkVisibility({ visibilityProperty: true }))"""
 LOOK = """(node) => [node, ...node.querySelectorAll("rect")].map((part) => {
   const { outline, stroke, strokeWidth } = getComputedStyle(part);

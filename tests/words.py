@@ -13,7 +13,7 @@ from course_utils.labs.lab import Lab
 
 _FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 _BOLD = {"strong", "formula", "measured-words", "alarm"}
-_SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}  # as picture.css has them
+_SIZES = {"place": 12, "small": 12, "large": 16}  # as picture.css has them
 Box = tuple[str, float, float, float, float]  # the words; left, top, right, bottom
 
 

@@ -10,8 +10,8 @@ from course_utils.labs.draw.svg import cross, dot, picture, rect, text
 from course_utils.labs.lab import View
 from course_utils.quantities import Number, listed
 
-WIDTH, HEIGHT = 1000, 480
-LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 206, 118, 782, 218
+WIDTH, HEIGHT = 1000, 452
+LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 206, 118, 782, 190
 BOTTOM = TOP + PLOT_HEIGHT
 ROWS, ROW_TOP, ROW, BAR = 5, BOTTOM + 29, 19, 13
 FOLDER = HEIGHT - 6

@@ -10,7 +10,7 @@ from course_utils.quantities import Number
 # DejaVu Sans, which the still picture is set in; in thousandths of its size.
 _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(encoding="utf-8"))
 _BOLD = {"strong", "formula", "measured-words", "alarm"}  # classes of picture.css, and below their sizes
-_SIZES = {"tiny": 8, "place": 10, "small": 12, "large": 16}
+_SIZES = {"place": 12, "small": 12, "large": 16}
 _DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
 _MONOSPACED = 603  # each character of "code"

@@ -12,7 +12,7 @@ from course_utils.labs.lab import View
 from course_utils.quantities import Number, listed
 
 NAMES = {name: f.label for name, f in floats.FORMATS.items()}
-WIDTH, TOP, ROW = 1000, 28, 55
+WIDTH, TOP, ROW = 1000, 28, 53
 LEFT, BIT_WIDTH, BIT_HEIGHT, GAP = 60, 19, 20, 6
 FRACTION_X = LEFT + 9 * BIT_WIDTH + GAP  # where every format's fraction begins
 EVENT_X = 755
@@ -56,7 +56,7 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
         x = FRACTION_X - (power + 1) * width - GAP * (power >= 0)
         bit = stored.bits >> place & 1
         box = rect(x, y, width - 1, BIT_HEIGHT, class_=field)
-        digit = text(x + (width - 1) / 2, y + 15, str(bit), class_="middle" if width > 10 else "middle tiny")
+        digit = text(x + (width - 1) / 2, y + 15, str(bit), class_="middle" if width > 10 else "middle small")
         label = f"{NAMES[stored.fmt]} {field} bit, {worth}"
         yield switch(box, digit, key=f"{stored.fmt}:{place}", row=stored.fmt, label=label, on=bit == 1)
 
