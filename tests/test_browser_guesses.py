@@ -1,0 +1,104 @@
+"""Every guess of every notebook, with its cell in the middle of a laptop's window: nothing that follows it is in view."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from course_utils.desk import stubs
+from course_utils.desk.copies import as_handed_out
+from course_utils.desk.notebooks import Notebook, read, source, write
+from course_utils.site import pages
+from tests import NOTEBOOKS
+from tests.browser import jupyterlab, skip_without_browser
+from tests.site import served
+from tests.test_present import presented
+
+skip_without_browser()
+
+LAPTOP = {"width": 1366, "height": 768}
+OPEN = """async (name) => {
+  await window.jupyterapp.commands.execute('docmanager:open', { path: name, kernel: { shouldStart: false } });
+}"""
+SHOWS = """([name, all]) => {
+  const { context, content } = window.jupyterapp.shell.currentWidget ?? {};
+  return context?.path === name && content?.widgets?.length === all;
+}"""
+# The cells below it that show in JupyterLab's window, as numbers, with its input in the middle.
+BELOW_THE_CELL = """async (at) => {
+  const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const notebook = window.jupyterapp.shell.currentWidget.content, room = notebook.node.querySelector(".jp-WindowedPanel-outer");
+  notebook.scrollToItem(at, "start");
+  while (!notebook.widgets[at].editorWidget?.node.isConnected) await frames();
+  for (let times = 0; times < 5; times++) { // what is drawn on the way may move it
+    await frames();
+    const input = notebook.widgets[at].editorWidget.node.getBoundingClientRect(), seen = room.getBoundingClientRect();
+    room.scrollTop += (input.top + input.bottom - seen.top - seen.bottom) / 2;
+  }
+  const end = room.getBoundingClientRect().bottom, shows = ({ node }) => node.isConnected && node.getBoundingClientRect().top < end;
+  return notebook.widgets.flatMap((cell, number) => (number > at && shows(cell) ? [number] : []));
+}"""
+# The same on a page: what stands below each question, beside what unfolds the rest.
+BELOW_THE_QUESTIONS = """() => [...document.querySelectorAll("main details.fold")].flatMap((fold) => {
+  const question = fold.previousElementSibling;
+  question.scrollIntoView({ block: "center" });
+  const after = (one) => fold.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING && one.localName !== "summary";
+  return [...document.querySelectorAll("main *, footer")].filter((one) => after(one) && one.checkVisibility({ contentVisibilityAuto: true }))
+    .filter((one) => !one.closest("details:not([open])") && one.getBoundingClientRect().top < innerHeight)
+    .map((one) => `${question.textContent}: ${one.textContent.slice(0, 60)}`);
+})"""
+
+
+def guesses(notebook: Notebook) -> list[int]:
+    """Where the cells with a guess stand."""
+    cells = notebook["cells"]
+    return [
+        at
+        for at, cell in enumerate(cells)
+        if cell["cell_type"] == "code" and stubs.is_guess(cell, cells[at + 1 :])
+    ]
+
+
+def assert_nothing_follows(page: Page) -> None:
+    """In each notebook, one after the other, in the JupyterLab of that page."""
+    page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.content?.widgets?.length")
+    for path in NOTEBOOKS:
+        notebook = read(path)
+        cells = notebook["cells"]
+        page.evaluate(OPEN, path.name)
+        page.wait_for_function(SHOWS, arg=[path.name, len(cells)])
+        for at in guesses(notebook):
+            below = page.evaluate(BELOW_THE_CELL, at)
+            assert not below, f"{source(cells[at])}: {[source(cells[one])[:60] for one in below]}"
+
+
+def test_in_a_students_copy(tmp_path: Path, chromium: Browser):
+    for path in NOTEBOOKS:
+        write(tmp_path / path.name, as_handed_out(read(path)))
+    page = chromium.new_page(viewport=LAPTOP)
+    with jupyterlab(tmp_path) as address:
+        page.goto(address.format(NOTEBOOKS[0]))
+        assert_nothing_follows(page)
+        page.close()
+
+
+def test_before_an_audience(tmp_path: Path, chromium: Browser):
+    (tmp_path / "notebooks").mkdir()
+    for path in NOTEBOOKS:
+        write(tmp_path / "notebooks" / path.name, read(path))
+    page = chromium.new_page(viewport=LAPTOP)
+    with presented(tmp_path / "notebooks" / NOTEBOOKS[0].name) as (address, token):
+        page.goto(f"{address}/?token={token}")
+        assert_nothing_follows(page)
+        page.close()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
+    (tmp_path / "page.html").write_text(pages.notebook_page(path, {}), encoding="utf-8")
+    page = chromium.new_page(viewport=LAPTOP)
+    with served(tmp_path) as address:
+        page.goto(f"{address}/page.html")
+        assert page.locator("main details.fold").count() == len(guesses(read(path)))
+        assert page.evaluate(BELOW_THE_QUESTIONS) == []
+    page.close()
