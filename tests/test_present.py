@@ -19,7 +19,17 @@ from course_utils.desk import stubs
 from course_utils.desk.copies import named
 from course_utils.room.present import main, present
 from tests import NOTEBOOKS, ROOT
-from tests.browser import EXPOSED, HAS_KERNEL, lab_of, launched, press, served, skip_without_browser
+from tests.browser import (
+    EXPOSED,
+    HAS_KERNEL,
+    lab_of,
+    launched,
+    notebook_of,
+    press,
+    served,
+    skip_without_browser,
+)
+from tests.test_labs_contract import NAMES
 from tests.test_project import make
 from tests.waiting import wait_until
 
@@ -30,6 +40,7 @@ SOURCES = (
     "import time\n\nfrom course_utils import labs",
     "time.sleep(1)\nprint('\\n'.join(map(str, range(20))))",
     "labs.float_lab()",
+    "my_guess = ...",
     "'the end'",
 )
 
@@ -160,10 +171,56 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         assert abs(moved["x"] - handle["x"] - 20) < 4, "the handle has to stay under the pointer"
         assert top_of(page, 3) == rests
 
-        # And one can scroll away.
+        # And one can scroll away. A click selects what was clicked, and moves nothing.
         page.mouse.wheel(0, -200)
         wait_until(lambda: top_of(page, 3) > rests + 150, "the page has moved")
+        for _ in range(2):
+            page.keyboard.press("ArrowUp")  # by key, so that the browser shows where it is
+            page.wait_for_timeout(600)  # longer than it takes to arrive
+            page.mouse.wheel(0, top_of(page, 3) - HEIGHT + 60)
+            wait_until(lambda: HEIGHT - 90 < top_of(page, 3) < HEIGHT - 30, "two cells are in view")
+            prompt = page.locator(".jp-Cell").nth(3).locator(".jp-InputPrompt")
+            before_click = prompt.bounding_box()["y"]
+            prompt.click()
+            expect(page.locator(".jp-Cell").nth(3)).to_contain_class("jp-mod-active")
+            page.wait_for_timeout(600)
+            assert abs(prompt.bounding_box()["y"] - before_click) < 12
+
+        # At a guess a minute can be started.
+        minute = "() => document.getAnimations().map((one) => [one.animationName, one.effect.getTiming().duration])"
+        assert ["course-minute", 60_000] not in page.evaluate(minute)
+        page.get_by_text("One minute").click()
+        assert ["course-minute", 60_000] in page.evaluate(minute)
         assert json.loads(urllib.request.urlopen(f"{address}/api/contents?token={token}").read())["content"]
         seen.close()
     assert chosen.read_bytes() == before
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]
+
+
+SMALLEST_PX = """(lab) => {
+  const svg = lab.querySelector(".course-picture svg"), scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const words = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  return Math.min(...words.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale));
+}"""
+
+
+def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path, chromium):
+    (tmp_path / "notebooks").mkdir()
+    sources = ["from course_utils import labs", *(f"labs.{name}_lab()" for name in NAMES)]
+    chosen = notebook_of(tmp_path / "notebooks" / "talk.ipynb", sources)
+    with presented(chosen) as (address, token):
+        page = chromium.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)
+        for _ in sources:
+            page.keyboard.press("Shift+Enter")
+        for width, height in ((1366, 768), (1920, 1080)):
+            page.set_viewport_size({"width": width, "height": height})
+            room = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
+            for name in NAMES:
+                lab = lab_of(page, name)
+                expect(lab.locator("svg").first).to_be_visible()
+                assert lab.bounding_box()["height"] <= room, f"{name} at {width} × {height}"
+                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, f"{name} at {width} × {height}"
+        page.close()

@@ -15,9 +15,12 @@ from pathlib import Path
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 
 from course_utils.desk import websocket
-from course_utils.desk.copies import as_handed_out, named, notebooks
-from course_utils.desk.notebooks import read, write
+from course_utils.desk.copies import TO_README, as_handed_out, named, notebooks
+from course_utils.desk.notebooks import Notebook, read, write
+from course_utils.desk.stubs import ROOM, WORDS, has_room
 
+CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
+TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
 RESULTS = "--results"  # shows the stored ones from the beginning
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
 # letters on a projector as on a wall.
@@ -50,9 +53,10 @@ def present(chosen: Path, options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
         copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
-        if RESULTS not in options:
-            for path in {copies / chosen.name, *notebooks(copies)}:
-                write(path, as_handed_out(read(path)))
+        for path in {copies / chosen.name, *notebooks(copies)}:
+            path.write_bytes(path.read_bytes().replace(TO_CONTENTS, b""))  # which is not served
+            if RESULTS not in options:
+                write(path, with_clocks(as_handed_out(read(path))))
         configure(own)
         from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
 
@@ -63,6 +67,14 @@ def present(chosen: Path, options: list[str]) -> None:
         served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
         theirs = [option for option in options if option != RESULTS]
         jupyterlab([*served, *only_the_notebook, *theirs])
+
+
+def with_clocks(notebook: Notebook) -> Notebook:
+    """The same with a minute to start below each guess; the room of present.css keeps the answer out of view."""
+    for cell in filter(has_room, notebook["cells"]):
+        data = {**ROOM["data"], "text/html": f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'}
+        cell["outputs"] = [{**ROOM, "data": data}]
+    return notebook
 
 
 def configure(own: Path) -> None:
