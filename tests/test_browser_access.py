@@ -99,6 +99,13 @@ def test_a_lab_is_seen_at_once_on_a_laptop(page, name):
     assert lab.locator(".course-picture").bounding_box()["width"] <= PICTURE_WIDTH_PX
 
 
+def test_on_a_small_laptop_no_picture_is_cut(page):
+    page.set_viewport_size({"width": 1024, "height": 768})
+    for name in NAMES:
+        picture = browser.lab_of(page, name).locator(".course-picture")
+        assert picture.evaluate("(one) => one.scrollWidth <= one.clientWidth"), name
+
+
 def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
     page.set_viewport_size({"width": 390, "height": 844})
     for name in NAMES:

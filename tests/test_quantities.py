@@ -136,8 +136,9 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     assert repr(choice()).split() == ["measured", "stops", "first", "bf16"]
     assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
     assert repr(choice(guess="fp16")).endswith("Your guess is not what was measured.")
-    for nonsense in ("fp8", 3, ["bf16"]):
+    for nonsense in ("fp8", 3, ["bf16"], print):
         assert "Choose one of these, in quotes: fp16, bf16." in repr(choice(guess=nonsense))
+        assert "<built-in" not in repr(choice(guess=nonsense))
         assert choice(guess=nonsense).guesses == []
 
 

@@ -169,7 +169,8 @@ class Choice(_Shown):
         if is_open(self.guess):
             return ""
         if not self.guesses:
-            return f"Choose one of these, in quotes: {', '.join(self.among)}. {brief(self.guess)} is not counted."
+            typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
+            return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
         return _sentence(f"Your guess is {self.guesses[0].words}")
 
     def _rows(self) -> list[list[str]]:
