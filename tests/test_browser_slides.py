@@ -19,7 +19,7 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
   if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
   const turn = slide.previousElementSibling?.querySelector(".guess:last-child")?.textContent === "Your answer?";
-  if (turn && slide.querySelector("header > .again:last-child")?.textContent.startsWith("Your turn")) say("goes on under the turn");
+  if (turn && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
@@ -106,7 +106,28 @@ def test_keys_clicks_and_addresses_turn_the_slides(page, decks):
     assert number.inner_text() == f"5 / {count}"  # a click on a link is the link's
 
 
-def test_on_paper_every_slide_is_a_page_of_its_own(page, decks):
-    count = open_deck(page, decks / "05_gradients.html")
-    pdf = page.pdf(prefer_css_page_size=True)
-    assert pdf.count(b"/Type /Page\n") == count
+def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page, decks):
+    count = open_deck(page, decks / "04_flops.html")
+    page.keyboard.press("o")
+    last = page.locator(".slide").last
+    last.click()
+    assert page.locator("output").inner_text() == f"{count} / {count}"
+    assert last.bounding_box()["width"] == 1280
+    page.keyboard.press("d")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 20, 20)"
+    page.keyboard.press("Home")
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    notes = opened.value
+    assert "Guesses aloud" in notes.inner_text("body")
+    notes.keyboard.press("ArrowRight")  # the presenter looks at the notes
+    assert page.locator("output").inner_text() == f"2 / {count}"
+    assert notes.inner_text("output").startswith(f"2 / {count} · since 0 min · next: What a product costs")
+    assert notes.locator(".here").first.inner_text() == "What a product costs"
+    notes.close()
+
+
+def test_on_paper_two_slides_share_a_sheet(page, decks):
+    count = open_deck(page, decks / "04_flops.html")
+    sheets = page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
+    assert sheets == (count + 1) // 2 <= 60

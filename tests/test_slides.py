@@ -59,9 +59,17 @@ def test_every_picture_is_there_and_speaks_for_itself(shown):
     assert min(map(len, shown.pictures)) > 30
 
 
-def test_solutions_and_checks_that_wait_for_the_reader_are_left_out(shown):
-    assert "Solution" not in shown.text
+def test_every_solution_is_in_it_and_no_check_that_waits_for_the_reader(shown):
+    assert (
+        shown.html.count("<h3>Solution</h3>") == sum("<summary>Solution" in c.source for c in shown.cells) > 2
+    )
     assert "Not attempted yet" not in shown.html
+
+
+def test_what_instructors_are_told_of_the_notebook_is_in_its_deck(shown):
+    (told,) = re.findall(r'<template id="notes">(.*?)</template>', shown.html, re.DOTALL)
+    assert all(f"<strong>{minutes} minutes:</strong>" in told for minutes in (10, 25, 50))
+    assert told.count("<h2") == 1
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,9 @@ def test_a_definition_is_shown_where_the_text_has_just_introduced_it():
 def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     new = nbformat.v4.new_code_cell
     cells = [new("my_bytes = ...  # bytes"), new("8 * 4"), new("my_days = ..."), new("check.days(my_days)")]
-    assert list(pieces(nbformat.v4.new_notebook(cells=cells))) == [("guess", "bytes"), ("turn", "")]
+    answer = nbformat.v4.new_markdown_cell("<details><summary>Solution</summary>\n\n3\n\n</details>")
+    shown = [("guess", "bytes"), ("turn", ""), ("folded", "### Solution\n\n3")]
+    assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown
 
 
 def test_what_only_draws_is_hidden_and_its_picture_is_not():

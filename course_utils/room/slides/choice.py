@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from course_utils.desk.notebooks import WIDGET
 from course_utils.desk.stubs import is_guess, is_stub, is_turn
 
-SOLUTION = re.compile(r"<details>.*?</details>", re.DOTALL)
+FOLDED = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 NOT_ATTEMPTED = "Not attempted yet"
 
 
@@ -17,12 +17,14 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
     """What is shown of the notebook, in its order.
 
     "prose" is in Markdown, "code" in Python, an "output" by its MIME type; "guess" says of what the room is asked to
-    guess before the next slide, and "turn" asks for an answer.
+    guess before the next slide, "turn" asks for an answer, and "folded" is one, below its title.
     """
     after_prose = False
     for at, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
-            if text := SOLUTION.sub("", cell.source).strip():
+            for title, answer in FOLDED.findall(cell.source):
+                yield "folded", f"### {title}\n\n{answer.strip()}"
+            if text := FOLDED.sub("", cell.source).strip():
                 yield "prose", text
                 after_prose = True
         elif cell.cell_type == "code":

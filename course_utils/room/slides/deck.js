@@ -6,6 +6,7 @@
   const TYPES = [1, 0.95, 0.9, 0.85, 0.8];
   const LARGEST = 1.25;
   const SMALLEST_PICTURE = 0.65; // of the room that there is for it
+  const JOINED = 4; // what a heading in the middle of a slide costs: it is put there where slides would be rather empty
   const GAP = 15;
   const main = document.querySelector("main"), number = document.querySelector("output");
 
@@ -16,41 +17,35 @@
     return node;
   };
 
-  // A section is a heading and what stands below it; a heading with nothing below it stands over the next one alone.
-  // A turn ends with its question: what it uses of the answer stands under the heading above, on other slides.
-  function sections() {
+  // The stream of what stands on slides. A heading with nothing below it stands over the next one alone. A turn ends
+  // with its question, and is answered under a heading of its own; what uses the answer stands under the heading above.
+  function atoms() {
     const found = [];
-    let above = null; // the heading of level 2 that one of level 3 stands under
+    let above = null, asked = null; // headings: of level 2 that one of level 3 stands under, and of what an answer is to
+    const goOn = () => above && found.push({ kind: "heading", node: above.cloneNode(true), level: 2, again: true });
     for (const cell of [...main.children]) {
+      const kind = cell.dataset.kind;
       [...cell.children].forEach((node, place) => {
-        const atom = { node, kind: node.localName === "img" ? "picture" : cell.dataset.kind, begins: place === 0 };
-        const level = /^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0;
-        const last = found.at(-1);
-        if (!level) {
-          last.atoms.push(atom);
-          if (atom.kind === "turn" && above) found.push({ heading: above.cloneNode(true), level: 2, again: true, atoms: [] });
-          return;
-        }
+        const level = /^h[1-3]$/.test(node.localName) ? Number(node.localName[1]) : 0, last = found.at(-1);
+        if (!level) return void found.push({ node, kind: node.localName === "img" ? "picture" : kind, begins: place === 0 });
         if (level < 3) above = null;
-        if (last && !last.atoms.length && (last.heading === above || last.again)) found.pop();
-        found.push({ heading: node, level, kicker: above?.cloneNode(true), atoms: [] });
+        if (last?.kind === "heading" && (last.node === above || last.again)) found.pop();
+        found.push({ kind: "heading", node, level, kicker: (kind === "folded" ? asked : above)?.cloneNode(true) });
         if (level === 2) above = node;
+        if (kind !== "folded") asked = node;
       });
+      if (kind === "turn" || kind === "folded") goOn();
       cell.remove();
     }
-    return found.filter(({ again, atoms }) => atoms.length || !again);
+    return found.filter(({ again }, at) => !again || (found[at + 1] && found[at + 1].kind !== "heading"));
   }
 
-  function slide({ heading, level, kicker }, again) {
+  function slide({ node, level, kicker }, again) {
     const made = make("section", level === 1 && !again ? "slide title" : "slide");
-    const title = make("header", "");
-    const copy = (node) => (again || !node.matches("h1, h2, h3") ? Object.assign(make("div", node.className), { innerHTML: node.innerHTML }) : node);
-    if (kicker) {
-      kicker.classList.add("kicker");
-      title.append(copy(kicker));
-    }
-    title.append(again ? Object.assign(copy(heading), { className: "again" }) : heading);
-    const body = make("div", "body");
+    const title = make("header", ""), body = make("div", "body");
+    const copy = (one, className) => Object.assign(make("div", className), { innerHTML: one.innerHTML });
+    if (kicker) title.append(copy(kicker, "kicker"));
+    title.append(again ? copy(node, "again") : node);
     made.append(title, body);
     main.append(made);
     return { made, body };
@@ -61,6 +56,7 @@
   // What it costs to turn the page before this atom: least where the text begins anew.
   function breakBefore(atom, previous) {
     const announced = previous.kind === "prose" && /:\s*$/.test(previous.node.textContent);
+    if (atom.kind === "heading") return 0;
     if (asks(atom)) return 600; // its question stands above it
     if (announced || (!atom.begins && /^([uo]l|table)$/.test(atom.node.localName))) return 40;
     if (atom.kind === "prose") return atom.begins ? 0 : 12;
@@ -73,29 +69,34 @@
   function fit(atoms, room) {
     const free = room - GAP * (atoms.length - 1);
     const pictures = atoms.filter((atom) => atom.kind === "picture").reduce((sum, atom) => sum + atom.heights[0], 0);
+    const headings = atoms.filter(({ kind }, place) => place && kind === "heading").length;
     const least = Math.min(pictures, SMALLEST_PICTURE * room);
     for (const [place, type] of TYPES.entries()) {
       const text = atoms.reduce((sum, atom) => sum + (atom.kind === "picture" ? 0 : atom.heights[place]), 0);
       if (text + least > free) continue;
       const picture = pictures ? Math.min(1, (free - text) / pictures) : 1;
       const empty = (free - text - picture * pictures) / room;
-      return { cost: 8 * empty ** 2 + 80 * (1 - picture) + 80 * (1 - type), type, picture };
+      return { cost: JOINED * headings + 8 * empty ** 2 + 80 * (1 - picture) + 80 * (1 - type), type, picture };
     }
     return { cost: Infinity, type: TYPES.at(-1), picture: Math.min(1, free / pictures) };
   }
 
-  // The cheapest way to part the atoms into pages, from the last one backwards.
-  function parted(atoms, room) {
+  // The cheapest way to part the atoms into pages, from the last one backwards. A heading that begins a page is its title.
+  function parted(atoms) {
     const best = [];
     best[atoms.length] = { cost: 0 };
     for (let first = atoms.length - 1; first >= 0; first -= 1) {
-      for (let end = first + 1; end <= atoms.length; end += 1) {
+      const titled = atoms[first].kind === "heading" && first + 1 < atoms.length ? 1 : 0;
+      for (let end = first + 1 + titled; end <= atoms.length; end += 1) {
         if (end > first + 1 && asks(atoms[end - 2]) && !asks(atoms[end - 1])) break; // what follows is the answer
-        const page = fit(atoms.slice(first, end), room);
-        const alone = end === first + 1;
+        if (end > first + 1 && atoms[end - 1].level === 1) break;
+        if (atoms[first].level === 1 && end > first + 1 && atoms[end - 1].kind === "heading") break; // it stands alone
+        if (end < atoms.length && atoms[end - 1].kind === "heading" && end > first + 1) continue; // with what it announces
+        const page = fit(atoms.slice(first + titled, end), atoms[first].room);
+        const alone = end === first + 1 + titled;
         if (page.cost === Infinity && !alone) break;
         const turn = first ? breakBefore(atoms[first], atoms[first - 1]) : 0;
-        const cost = 6 + turn + (page.cost === Infinity ? 1000 : page.cost) + best[end].cost;
+        const cost = 10 + turn + (page.cost === Infinity ? 1000 : page.cost) + best[end].cost;
         if (!best[first] || cost < best[first].cost) best[first] = { ...page, cost, end };
       }
     }
@@ -123,28 +124,36 @@
     if (overflows) setType(body, 1);
   }
 
-  function lay(section) {
-    const { made, body } = slide(section, section.again);
-    body.append(...section.atoms.map((atom) => atom.node));
+  function lay(all) {
+    let heading = null;
+    for (const atom of all) {
+      if (atom.kind === "heading") heading = { ...atom, node: atom.node.cloneNode(true) };
+      if (atom.kind === "heading") {
+        const { made, body } = slide(heading, false);
+        heading.room = body.clientHeight;
+        made.remove();
+      }
+      Object.assign(atom, { heading, room: heading.room });
+    }
+    const { made, body } = slide({ node: make("h2", "") }, false);
+    body.append(...all.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
-    const room = body.clientHeight;
-    const heightOf = ({ kind, node }) =>
+    const heightOf = ({ kind, node, room }) =>
       kind === "picture" ? Math.min(room, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight;
-    for (const atom of section.atoms) atom.heights = [];
+    for (const atom of all) atom.heights = [];
     for (const type of TYPES) {
       setType(body, type);
-      for (const atom of section.atoms) atom.heights.push(heightOf(atom));
+      for (const atom of all) atom.heights.push(heightOf(atom));
     }
-    setType(body, 1);
-    const pages = parted(section.atoms, room);
-    let target = { made, body };
-    for (let first = 0; first < section.atoms.length; first = pages[first].end) {
-      const { end, type, picture } = pages[first];
-      if (first) target = slide(section, true);
+    made.remove();
+    const pages = parted(all);
+    for (let first = 0; first < all.length; first = pages[first].end) {
+      const { end, type, picture } = pages[first], titled = all[first].kind === "heading";
+      const target = slide(titled ? all[first] : all[first].heading, !titled || all[first].again);
       setType(target.body, type);
-      for (const atom of section.atoms.slice(first, end)) {
+      for (const atom of all.slice(first + titled, end)) {
         if (atom.kind === "picture") atom.node.style.height = `${Math.floor(atom.heights[0] * picture)}px`;
-        target.body.append(atom.node);
+        target.body.append(atom.again ? Object.assign(make("div", "again"), { innerHTML: atom.node.innerHTML }) : atom.node);
       }
       if (type === 1) enlarge(target.body);
       if (target.body.scrollHeight > target.body.clientHeight) target.body.tabIndex = 0;
@@ -156,6 +165,41 @@
     slides.forEach((each, place) => each.classList.toggle("now", place === now));
     number.textContent = `${now + 1} / ${slides.length}`;
     if (record) history.replaceState(null, "", `#${now + 1}`);
+    tell();
+  }
+
+  // The presenter's own window: which slide it is, which is next, since when, and what INSTRUCTORS.md says of the notebook.
+  const titleOf = (each) => each?.querySelector("header").lastElementChild.textContent ?? "the end";
+  function tell() {
+    if (!notes || notes.closed) return;
+    const minutes = Math.floor((Date.now() - begun) / 60_000), here = titleOf(slides[now]);
+    notes.document.querySelector("output").textContent = `${now + 1} / ${slides.length} · since ${minutes} min · next: ${titleOf(slides[now + 1])}`;
+    for (const name of notes.document.querySelectorAll("strong")) name.classList.toggle("here", here.startsWith(name.textContent));
+  }
+  function openNotes() {
+    notes = open("", "notes", "width=720,height=760");
+    begun = Date.now();
+    notes.document.head.innerHTML = `<title>Notes</title><style>${document.querySelector("style").textContent}</style>`;
+    notes.document.body.className = "notes";
+    notes.document.body.innerHTML = `<output></output>${document.querySelector("#notes").innerHTML}`;
+    notes.onkeydown = press;
+    tell();
+  }
+
+  const classes = document.documentElement.classList;
+  const actions = {
+    f: () => document.documentElement.requestFullscreen(),
+    o: () => classes.toggle("overview") && slides[now].scrollIntoView({ block: "center" }),
+    d: () => classes.toggle("dark"),
+    n: openNotes,
+  };
+  function press(event) {
+    const { key } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || !(key in actions || key in turns || key === "Enter" || key === "Escape")) return;
+    event.preventDefault();
+    if (key in actions) actions[key]();
+    else if (key in turns) show(now + turns[key] * (key === " " && event.shiftKey ? -1 : 1));
+    else classes.remove("overview");
   }
 
   function scale() {
@@ -170,13 +214,13 @@
     ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1, Backspace: -1,
     Home: -Infinity, End: Infinity,
   };
-  let slides = [], now = 0;
+  let slides = [], now = 0, notes = null, begun = 0;
 
   async function begin() {
     document.documentElement.classList.add("deck");
     scale();
     await Promise.all([...main.querySelectorAll("img")].map((img) => img.decode()));
-    sections().forEach(lay);
+    lay(atoms());
     slides = [...main.children];
     slides.forEach((each, place) => {
       each.setAttribute("role", "group");
@@ -188,16 +232,13 @@
 
     addEventListener("resize", scale);
     addEventListener("hashchange", () => show(numberInAddress()));
-    addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "f") return void document.documentElement.requestFullscreen();
-      if (!(event.key in turns)) return;
-      event.preventDefault();
-      show(now + turns[event.key] * (event.key === " " && event.shiftKey ? -1 : 1));
-    });
+    addEventListener("keydown", press);
+    setInterval(tell, 10_000);
     addEventListener("click", (event) => {
       if (event.target.closest("a") || String(getSelection())) return;
-      show(now + (event.clientX < innerWidth / 3 ? -1 : 1));
+      const chosen = classes.contains("overview") ? slides.indexOf(event.target.closest(".slide")) : now + (event.clientX < innerWidth / 3 ? -1 : 1);
+      classes.remove("overview");
+      show(chosen);
     });
   }
   begin();

@@ -45,6 +45,7 @@ def deck(path: Path) -> str:
     return template.substitute(
         title=escape(title),
         style=(HERE / "deck.css").read_text(encoding="utf-8") + of_code,
+        notes=rendered("prose", notes(path))[1],
         script=(HERE / "deck.js").read_text(encoding="utf-8"),
         pieces="\n".join(
             f'<div class="cell" data-kind="{kind}">{html}</div>'
@@ -53,9 +54,15 @@ def deck(path: Path) -> str:
     )
 
 
+def notes(path: Path) -> str:
+    """What INSTRUCTORS.md says of that notebook."""
+    text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
+    return re.search(rf"^## {int(path.stem[:2])} · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)[0]
+
+
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
     """What kind of thing this piece is on a slide, and its HTML."""
-    if kind == "prose":
+    if kind in ("prose", "folded"):
         renderer = Renderer(escape=True, exclude_anchor_links=True)
         return kind, MarkdownWithMath(renderer=renderer).render(content)
     if kind == "code":
