@@ -1,7 +1,7 @@
 """The course's pages in a test: written with few recordings, and served on this machine alone."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from course_utils import labs
-from course_utils.labs.fields import Choice
-from course_utils.labs.lab import Lab
 from course_utils.site import runtime
 from course_utils.site.recorded import ASKED, NOT_ALIVE, Recorded, recorded
 
@@ -30,17 +28,6 @@ def recorded_for(name: str, states: list[dict[str, object]]) -> Recorded | None:
     """What the lab found out, for these states only: for all of them it takes long."""
     by = ASKED[name][0] if name in ASKED else ()
     return recorded(name, {tuple(state[one] for one in by): None for state in states}.keys())
-
-
-def said(lab: Lab, state: Mapping[str, object]) -> dict[str, object]:
-    """As the page says it: of a choice the option's name."""
-    return {
-        name: next(label for label, option in field.options.items() if option == state[name])
-        if isinstance(field, Choice)
-        else state[name]
-        for name, field in lab.fields.items()
-        if name in state
-    }
 
 
 class Quiet(SimpleHTTPRequestHandler):

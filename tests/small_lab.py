@@ -25,12 +25,22 @@ def draw(n: int) -> View:
     return View(svg.picture(10, 10, svg.text(0, 9, str(n))), f"n is {n}")
 
 
-def small_lab(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Panel:
+def made(asks: type, view: Callable[..., View], **more: object) -> Lab:
+    """A lab of these questions."""
+    return type("MadeLab", (Lab,), {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more})()
+
+
+def small(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Lab:
     """Shown by `show(n)`; its jobs and actions take n alone, too; or it has presets."""
-    for kind in named.keys() - {"presets"}:
+    for kind in named.keys() & {"jobs", "actions"}:
         named[kind] = {label: _of_n(work) for label, work in named[kind].items()}
-    return Panel(Lab("Small lab", Small, lambda asked, found: show(asked.n), **named))
+    return made(Small, lambda asked, found: show(asked.n), **named)
+
+
+def small_lab(*of: Callable[[int], View], **named: Mapping[str, object]) -> Panel:
+    """The same in Jupyter."""
+    return Panel(small(*of, **named))
 
 
 def _of_n(work: Callable) -> Callable:
-    return lambda asked, found: work(asked.n)
+    return lambda lab, asked, found: work(asked.n)

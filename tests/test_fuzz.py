@@ -8,8 +8,9 @@ import pytest
 from course_utils import labs, machines
 from course_utils.labs.draw import svg
 from course_utils.labs.fields import tick, typed, whole
-from course_utils.labs.lab import Lab, View
+from course_utils.labs.lab import View
 from course_utils.labs.panel import Panel
+from tests.small_lab import made
 from tests.tools import fuzz
 
 
@@ -40,7 +41,7 @@ def faulty_lab(fault):
         return View(svg.picture(10, 10, drawn), f"n is {asked.n}")
 
     presets = {"three?": {"n": 3, "ticked": False, "words": "b"}}
-    return lambda: Panel(Lab("Faulty lab", Faulty, view, presets=presets))
+    return lambda: Panel(made(Faulty, view, presets=presets))
 
 
 def fault_of_the_lab(words):

@@ -36,7 +36,7 @@ AROUND_PX = {  # what a lab has beside its picture and its meaning
     "optimizer": 164, "memory": 217, "precision": 163, "crash": 106, "recompute": 168,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
-ROLES = {"__init__", "asked", "picture", "words", "anywhere", "jobs"}
+ROLES = {"__init__", "asked", "picture", "words", "example", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),
@@ -77,11 +77,11 @@ def shown(request):
 
 
 def found_and_shown(panel: Panel, said: dict[str, object]) -> tuple[object, View | str]:
-    found = panel.found
+    lab, found = panel.session.lab, panel.session.found
     try:
-        asked = panel.lab.read(said)
-        found = panel._refresh(asked, found)
-        return found, panel.lab.view(asked, found)
+        asked = lab.read(said)
+        found = lab.known(asked, found)
+        return found, lab.view(asked, found)
     except ValueError as refusal:
         return found, str(refusal)
 
@@ -111,10 +111,10 @@ def picture_and_meaning_px(view: View) -> float:
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
 def test_nonsense_in_any_field_gets_a_sentence_and_the_next_sensible_answer_recovers(panel):
-    panel.preset(next(iter(panel.lab.presets)))
-    for name, field in panel.lab.fields.items():
+    panel.preset(next(iter(panel.session.lab.presets)))
+    for name, field in panel.session.lab.fields.items():
         kind = next(kind for kind in NONSENSE if isinstance(field, kind))
-        sensible = panel.controls[name].value
+        sensible = panel.values[name]
         for nonsense in NONSENSE[kind]:
             panel.set(**{name: nonsense})
             if field.asked(panel.values):
@@ -126,7 +126,7 @@ def test_nonsense_in_any_field_gets_a_sentence_and_the_next_sensible_answer_reco
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
 def test_stop_ends_every_job_and_leaves_no_process(panel):
-    for label in panel.lab.jobs:
+    for label in panel.session.lab.jobs:
         panel.start(label)
         wait_until(lambda: panel.screen.report or panel.screen.mistake, f"{label} says something")
         panel.stop()
@@ -141,7 +141,7 @@ def test_stop_ends_every_job_and_leaves_no_process(panel):
 def test_where_no_kernel_runs_a_still_picture_stays_and_says_how_to_bring_it_to_life(panel):
     bundle, metadata = panel._repr_mimebundle_()
     words = metadata["image/png"]["alt"]
-    assert words == f"{panel.lab.name}. {panel.screen.meaning}"
+    assert words == f"{panel.session.lab.name}. {panel.screen.meaning}"
     assert bundle["text/plain"].startswith(words)
     drawn = panel.screen.svg
     *_, (said, left, top, right, _) = boxes(still.captioned(drawn, STILL))
@@ -156,7 +156,7 @@ def test_where_no_kernel_runs_a_still_picture_stays_and_says_how_to_bring_it_to_
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
 def test_everything_that_can_be_pressed_or_moved_has_a_name(panel):
     assert all(button.description for button in buttons(panel))
-    assert all(field.label for field in panel.lab.fields.values())
+    assert all(field.label for field in panel.session.lab.fields.values())
     for node in ElementTree.fromstring(panel.screen.svg).iter():
         if node.get("data-key") is not None:
             assert node.get("aria-label")
@@ -171,7 +171,7 @@ def test_the_same_roles_have_the_same_names_and_every_preset_is_a_question(name)
     folder = ROOT / "course_utils" / "labs" / name
     files = {path.stem: path for path in folder.glob("*.py")}
     assert set(files) <= ROLES
-    assert {"__init__", "asked", "picture", "jobs"} <= set(files)
+    assert {"__init__", "asked", "picture"} <= set(files)
     lab = labs.lab_named(name)
     assert lab.asks.__dataclass_params__.frozen
     assert all(label.endswith("?") for label in lab.presets)
@@ -215,7 +215,7 @@ from tests.labs import opened
 from tests.test_labs_contract import NAMES
 for name in NAMES:
     with opened(name) as panel:
-        for label in panel.lab.presets:
+        for label in panel.session.lab.presets:
             panel.preset(label)
             assert not panel.screen.mistake, (name, label, panel.screen.mistake)
 try:

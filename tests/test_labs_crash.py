@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import checkpoints, labs, measure, training
-from course_utils.labs.crash import asked, jobs, picture
+from course_utils.labs import crash
+from course_utils.labs.crash import asked, example, picture
 from course_utils.labs.crash import words as said
 from course_utils.labs.crash.asked import PARTS, PRESETS, Life, Plan, Story
 from course_utils.measure import Step
@@ -51,14 +52,14 @@ def test_it_opens_with_a_crash_that_is_really_computed_and_leaves_the_kernel_as_
     def state():  # without Python's own generator, from which beartype draws
         return np.random.rand(), torch.rand(1).item(), torch.get_num_threads(), psutil.Process().children()
 
-    jobs.uninterrupted.cache_clear()
+    example.uninterrupted.cache_clear()
     training.seed_all(5)
     before = state()
     training.seed_all(5)
     with closing(labs.crash_lab()) as lab:
         assert state() == before
-        killed, after = lab._workshop.story.lives
-        assert list(killed.losses) == reference[: jobs.EXAMPLE_CRASH]
+        killed, after = lab.session.lab.story.lives
+        assert list(killed.losses) == reference[: example.EXAMPLE_CRASH]
         assert list(after.losses) == reference[after.first :]
         classes = [node.get("class") for node in ElementTree.fromstring(lab.screen.svg).iter()]
         assert classes.count("crash") == 2  # strokes of a cross
@@ -81,7 +82,7 @@ def test_it_opens_with_a_crash_that_is_really_computed_and_leaves_the_kernel_as_
     ],
 )
 def test_the_controls_answer_without_a_process(moved, sentence):
-    view = LAB.view(Plan(**moved), jobs.uninterrupted())
+    view = LAB.view(Plan(**moved), example.uninterrupted())
     assert sentence in f"{view.meaning} {view.picture}"
 
 
@@ -93,9 +94,9 @@ def test_the_parts_that_can_be_left_out_are_those_that_a_run_saves():
 
 
 def test_a_run_that_is_killed_while_it_saves_goes_on_exactly_from_the_save_before(reference, monkeypatch):
-    monkeypatch.setattr(jobs, "SLOW_DISK_S", 0.5)  # a busy machine hits it too
+    monkeypatch.setattr(crash, "SLOW_DISK_S", 0.5)  # a busy machine hits it too
     with closing(labs.crash_lab()) as lab:
-        shop = lab._workshop
+        shop = lab.session.lab
         lab.act("Kill it")
         assert lab.screen.mistake == "No process runs that could be killed. Press Train or Resume first."
         lab.set(pause_ms=10, steps=30)
@@ -126,10 +127,10 @@ def test_a_run_that_is_killed_while_it_saves_goes_on_exactly_from_the_save_befor
 
 
 CELL = """
-from course_utils.labs.crash import jobs
+from course_utils.labs.crash import CrashLab
 from course_utils.labs.crash.asked import Life, Plan, Story
-jobs.uninterrupted = lambda: Story(120, (Life(),))
-shop = jobs.Workshop()
+shop = CrashLab()
+shop.story = Story(120, (Life(),))
 steps = shop.train(Plan(), None)
 while not shop.processes:
     next(steps)
@@ -174,9 +175,10 @@ def test_a_slow_disk_takes_longer_for_each_flush(monkeypatch):
 
 @pytest.fixture
 def shop(monkeypatch):
-    """The lab's workshop. Its processes are played: they tell the losses of the reference, save, and can be killed."""
-    monkeypatch.setattr(jobs, "WATCH_AT_MOST_S", 0.05)
-    shop = jobs.Workshop()
+    """The lab itself. Its processes are played: they tell the losses of the reference, save, and can be killed."""
+    monkeypatch.setattr(crash, "WATCH_AT_MOST_S", 0.05)
+    shop = crash.CrashLab()
+    shop.known(Plan(), None)
     shop.dies_after_saving = None
 
     def steps_of(work, order, *, begun, at_most_s, slow_disk_s):
@@ -278,7 +280,7 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
 
 @pytest.mark.parametrize("without", [("optimizer",), ("step",), ("optimizer", "step")])
 def test_without_what_a_loss_does_not_read_the_first_alone_is_equal(without):
-    trained = jobs.uninterrupted(without)
+    trained = example.uninterrupted(without)
     counts = {what: cells for what, *cells in said.account(Plan(), trained)}
     assert counts["losses equal to a run never killed"] == ["the first alone", f"1 of {len(trained.gaps)}"]
     assert not next(iter(trained.gaps.values()))

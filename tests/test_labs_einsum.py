@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import labs
-from course_utils.labs.controls import SizesControl
 from course_utils.labs.einsum import jobs
 from course_utils.labs.einsum.asked import PRESETS, Asked
 from course_utils.labs.einsum.picture import LONGEST, MOST_BARS, ROLES
-from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE
+from course_utils.labs.fields import NEW_NAMES_SIZE
 from course_utils.workers import products
 from tests.labs import fresh, nodes, run, steps_here
 from tests.words import assert_all_can_be_read, words
@@ -77,7 +76,7 @@ def test_the_pattern_is_drawn_by_the_roles_of_its_names(einsum):
 @pytest.mark.parametrize("pattern", [CHAIN, "a b, b c, c d, d e, e f -> a f"])
 def test_bars_are_as_long_as_their_orders_are_expensive_from_the_cheapest_to_the_dearest(einsum, pattern):
     einsum.set(pattern=pattern, sizes=dict(zip("abcdef", (9, 2, 8, 3, 7, 4), strict=True)))
-    orders = einsum.lab.read(einsum.values).orders
+    orders = einsum.session.lab.read(einsum.values).orders
     shown = [*orders[: MOST_BARS - 1], orders[-1]] if len(orders) > MOST_BARS else orders
     texts = [
         node.text for class_ in ("code strong", "code ") for node in nodes(einsum.screen.svg, "text", class_)
@@ -105,10 +104,10 @@ def small_patterns(draw):
 def test_torch_the_loops_and_every_order_of_multiplying_agree(drawn, dtype):
     pattern, sizes = drawn
     LAB.set(pattern=pattern, notation="names", sizes=sizes, dtype=dtype)
-    assert LAB.error is None
+    assert LAB.session.error is None
     assert_all_can_be_read(LAB.screen.svg)
     asked = Asked(pattern=pattern, sizes=sizes)
-    *_, last = jobs.check(asked, {})
+    *_, last = jobs.check(asked)
     assert re.search(r"agrees with the loops on ([\d,]+) of \1 number", last.report)
     draw = torch.Generator().manual_seed(2)
     operands = [torch.randint(-4, 5, shape, generator=draw).double() for shape in asked.shapes[:-1]]
@@ -126,13 +125,15 @@ def test_torch_the_loops_and_every_order_of_multiplying_agree(drawn, dtype):
 def test_any_text_gets_a_picture_or_a_sentence(pattern, notation, size):
     LAB.set(pattern=pattern, notation=notation, sizes={"a": size})
     answer = re.compile(r"In “.*▸.*◂.*”, at ▸◂: |a is a size: |\d+ (operands|names) ", re.DOTALL)
-    assert LAB.error is None or (isinstance(LAB.error, ValueError) and answer.match(LAB.screen.mistake))
+    assert LAB.session.error is None or (
+        isinstance(LAB.session.error, ValueError) and answer.match(LAB.screen.mistake)
+    )
 
 
 def test_long_names_and_large_sizes_still_fit_the_picture(einsum):
     names = ["".join(itertools.islice(itertools.cycle(string.ascii_letters), n)) for n in (40, 60, 80)]
     einsum.set(pattern=f"{' '.join(names)}, {names[0]} -> {names[1]}", sizes=dict.fromkeys(names, 2**20))
-    assert einsum.error is None
+    assert einsum.session.error is None
     assert_all_can_be_read(einsum.screen.svg)
 
 
@@ -255,55 +256,60 @@ def test_an_order_that_is_too_dear_is_left_out_and_the_next_dearest_timed(einsum
 # A size for each name.
 
 
-def shown(control):
-    """The sliders that can be seen, by name."""
-    return {c.name: c.value for c in control.children if c.layout.display != "none"}
+def shown(lab):
+    """The sizes that can be seen, by name."""
+    parts = lab.session.parts["sizes"]
+    return {part.label: part.value for part in parts if part.kind == "typed" and not part.hidden}
+
+
+def moved(lab, place, to):
+    """As the reader does it: even places are sliders, in powers of two, and what is typed stands behind each."""
+    lab.session.move("sizes", place, to)
 
 
 def test_sliders_come_and_go_with_the_names_and_values_are_remembered(einsum):
-    sizes = einsum.controls["sizes"]
     einsum.set(pattern="b d, d k -> b k", sizes={"b": 16, "d": 8})
-    assert shown(sizes) == {"b": 16, "d": 8, "k": NEW_NAMES_SIZE}
-    described = [
-        (slider.description, field.tooltip) for slider, field in (c.children for c in sizes.children[:3])
-    ]
+    assert shown(einsum) == {"b": "16", "d": "8", "k": f"{NEW_NAMES_SIZE}"}
+    boxes = einsum.controls["sizes"].children[:3]
+    described = [(slider.description, field.tooltip) for slider, field in (box.children for box in boxes)]
     assert described == [(name, f"{name}, typed") for name in "bdk"]
     einsum.set(pattern="k q -> k")
-    sizes.children[1].children[0].value = 32  # as dragged
-    assert sizes.children[1].children[1].value == "32"
+    boxes[1].children[0].value = 32  # as dragged
+    assert boxes[1].children[1].value == "32"
     einsum.set(pattern="qd->q", notation="letters")
-    assert shown(sizes) == {"q": 32, "d": 8}
+    assert shown(einsum) == {"q": "32", "d": "8"}
     assert "for q in range(32):" in words(einsum)
     einsum.set(pattern="b d, d k -> q", notation="names")
     assert einsum.screen.mistake
-    assert shown(sizes) == {"q": 32, "d": 8}  # those of a pattern that can't be read are not known
+    assert shown(einsum) == {"q": "32", "d": "8"}  # those of a pattern that can't be read are not known
 
 
 def test_a_size_that_is_none_matters_only_while_its_name_is_there(einsum):
     einsum.set(pattern="i j -> j")
-    first, second = einsum.controls["sizes"].children[:2]
-    first.children[1].value = "<b>4</b>"
+    moved(einsum, 1, "<b>4</b>")
     for _ in range(2):
-        assert re.fullmatch("i is a size: .*“<b>4</b>” is none.", einsum.screen.mistake)
-        second.children[1].value = "9"  # another name meanwhile
+        assert re.fullmatch("i is a size: .*“<b>4</b>” is none.", einsum.session.shown["mistake"])
+        moved(einsum, 3, "9")  # another name meanwhile
     for pattern, sizes in (("j ->", {"j": "9"}), ("i j -> j", {"i": "5", "j": "9"})):
         einsum.set(pattern=pattern)
-        first.children[1].value = next(iter(sizes.values()))
-        assert (einsum.screen.mistake, shown(einsum.controls["sizes"])) == ("", sizes)
+        moved(einsum, 1, next(iter(sizes.values())))
+        assert (einsum.session.shown["mistake"], shown(einsum)) == ("", sizes)
 
 
 @settings(max_examples=40)
 @given(
     st.lists(
-        st.tuples(st.lists(st.sampled_from("abcdefghij"), max_size=9, unique=True), st.integers(1, 99)),
+        st.tuples(
+            st.lists(st.sampled_from("abcde"), min_size=1, max_size=5, unique=True), st.integers(1, 99)
+        ),
         max_size=8,
     )
 )
 def test_a_name_always_shows_the_size_that_it_was_given_last(moves):
-    control, given_ = SizesControl({}), {}
+    given_ = {}
+    LAB.set(notation="names", sizes={})
     for names, size in moves:
-        control.show_names(names)
-        assert shown(control) == {name: given_.get(name, NEW_NAMES_SIZE) for name in names[:MOST_NAMES]}
-        if names:
-            control.children[0].value = size
-            given_[names[0]] = size
+        LAB.set(pattern=f"{' '.join(names)} ->")
+        assert shown(LAB) == {name: given_.get(name, f"{NEW_NAMES_SIZE}") for name in names}
+        moved(LAB, 1, f"{size}")
+        given_[names[0]] = f"{size}"

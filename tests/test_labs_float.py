@@ -130,7 +130,7 @@ def test_a_nan_keeps_the_bits_that_were_clicked():
     lab = labs.float_lab()
     lab.set(number="fp16 0x7c00")
     lab.pick("fp16:0")
-    assert lab.controls["number"].value == "fp16 0x7c01"
+    assert lab.values["number"] == "fp16 0x7c01"
     assert shown_bits(Cast(number="fp16 0x7c01"))["fp16"] == 0x7C01
 
 

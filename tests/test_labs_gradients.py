@@ -7,20 +7,20 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from course_utils import predict
-from course_utils.labs.gradient import jobs
+from course_utils import labs, predict
 from course_utils.labs.gradient.asked import PRESETS, Asked
 from course_utils.labs.gradient.picture import LAYERS, LENGTHS, view
 from tests.labs import centres, fresh, lines, nodes, run, steps_here, text_of
 from tests.words import words
 
+LAB = labs.lab_named("gradient")
 lab = fresh("gradient")
 
 
 def shown(**asked):
     """All that the view says, with the layers counted."""
     asked = Asked(**asked)
-    return text_of(view(asked, jobs.refresh(asked, {})))
+    return text_of(view(asked, LAB.known(asked, {})))
 
 
 FIRST = "what do two layers cost?"
@@ -56,7 +56,7 @@ def test_the_products_drawn_are_those_that_autograd_needs_and_the_count_agrees(
 ):
     typed = ", ".join(map(str, frozen))  # those beyond the last wait for more layers
     asked = Asked(depth=depth, d=d, k=k, b=8, input_grad=input_grad, frozen=typed)
-    shown = view(asked, jobs.refresh(asked, {}))
+    shown = view(asked, LAB.known(asked, {}))
     assert shown.picture.count(">exactly<") == 2
     x = torch.ones(8, d, requires_grad=input_grad)
     weights = [torch.ones(d, d if n < depth - 1 else k, requires_grad=n not in frozen) for n in range(depth)]

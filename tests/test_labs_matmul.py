@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils import machines
+from course_utils import labs, machines
 from course_utils.datasheets import MACHINES, Machine
-from course_utils.labs.fields import LARGEST, size_of
-from course_utils.labs.matmul import anywhere, jobs
+from course_utils.labs.matmul import jobs
 from course_utils.labs.matmul.asked import Found, Product, Run, typed_seconds
 from course_utils.labs.matmul.picture import ROOF, TIMES, view
+from course_utils.labs.parts import LARGEST, size_of
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
 from tests.labs import centres, lines, nodes, opened, run, text_of
@@ -31,6 +31,7 @@ A_CORE = Machine(
     achieved_flop_per_sec={"fp32": 100e9, "bf16": 200e9, "fp16": 1e9},
     has_data_sheet=False,
 )
+LAB = labs.lab_named("matmul")
 RECORDED = f"{CORE} (recorded)"
 BY_OPENXLA = "H100 SXM, by OpenXLA"
 
@@ -97,12 +98,12 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
     assert under_the_roof[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
     assert along_k[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
-    _, found = done(anywhere.time_it, asked, Found())
-    said, again = done(anywhere.time_it, asked, found)  # the same each time
+    _, found = done(LAB.time_it, asked, Found())
+    said, again = done(LAB.time_it, asked, found)  # the same each time
     _, row = view(asked, again).table
     assert row[:4] == [RECORDED, "256", "1,024", "1,024"]
     assert said.startswith(f"{nearest}, ")
-    assert done(anywhere.sweep, asked, found)[0] == "6 products recorded along K, at 256 × 1,024 × ·."
+    assert done(LAB.sweep, asked, found)[0] == "6 products recorded along K, at 256 × 1,024 × ·."
 
 
 @pytest.mark.parametrize("n", [1, 2**20])
@@ -149,7 +150,7 @@ def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(na
     assert f"{whose}: {recording.source.where}." in text
     assert f"{whose}: {seconds_text(recorded[size])}." in text
     assert f"{1e-3 / recorded[size]:.3g} times what is measured" in text
-    _, found = done(anywhere.sweep, asked, Found())
+    _, found = done(LAB.sweep, asked, Found())
     _, *rows = view(asked, found).table
     along_d = [(f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])]
     assert sorted(tuple(row[:5]) for row in rows) == sorted((name, *sizes, dtype) for sizes in along_d)
@@ -172,7 +173,7 @@ def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
     matmul.set(b=64)
     assert "Measured" not in matmul.screen.meaning
     assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2  # of others than 64 × 32 × · no time
-    a_gpu = Found(dataclasses.replace(A_CORE, has_data_sheet=True), matmul.found.runs)
+    a_gpu = Found(dataclasses.replace(A_CORE, has_data_sheet=True), matmul.session.found.runs)
     assert "% of the data sheet's peak (MFU)" in shown(a_gpu, b=32, d=32, k=32)
     matmul.act("Clear history")
     assert matmul.screen.table == []
@@ -235,7 +236,7 @@ def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monke
     in_process = partial(timed, "in a process")
     monkeypatch.setattr("course_utils.workers.process.steps_of", lambda work, order: in_process(**order))
     monkeypatch.setattr(products, "timing_steps", partial(timed, "here"))
-    _, found = done(jobs.time_it, Product(*size, dtype), Found(A_CORE))
+    _, found = done(LAB.time_it, Product(*size, dtype), Found(A_CORE))
     assert used == [("in a process" if apart else "here", *size, dtype)]
     assert [(run.product.size, run.seconds) for run in found.runs] == [(size, 1e-3)]
 
@@ -247,7 +248,7 @@ def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monke
     ("typed", "size"), [("1,024", 1024), ("2^11", 2048), (" 7 ", 7), (33, 33), ("2**20", 2**20)]
 )
 def test_a_size_can_be_dragged_or_typed_as_people_write_it(matmul, typed, size):
-    matmul.controls["b"].value = typed
+    matmul.set(b=typed)
     assert f"2 · {size:,} ·" in words(matmul)
     slider, field = matmul.controls["b"].children
     step = 2 ** (round(4 * math.log2(size)) / 4)  # the nearest that the slider has

@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 
 from course_utils import labs, measure, models, predict
-from course_utils.labs.memory import jobs
 from course_utils.labs.memory.asked import PRESETS, Run, sizes_of
 from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
 from course_utils.labs.memory.words import formulas, table
@@ -230,7 +229,7 @@ def test_every_recipe_is_counted_exactly_as_predicted(place, recipe, monkeypatch
     kind, tiny = ("GPT", "Llama")[place % 2], TINY | {"kv_heads": 2}
     asked = Run(kind, **tiny, recipe=recipe, batch=2, fused=place % 3 == 0, machines=4, stage=3)
     with measure.cpu_threads(1):
-        *said, last = jobs.count(asked, {})
+        *said, last = LAB.count(asked, {})
     assert last.report == "Counted: 5 of 5 parts to the byte as predicted."
     assert last.change.found({}) == {asked.plan.step: held_by(replace(asked.plan, machines=1))}
     once = [f"{way}, {n} of 2 layers." for way in ("Forward", "Backward") for n in (1, 2)]
@@ -289,4 +288,4 @@ def test_a_difference_is_told_and_not_hidden():
 def test_what_cannot_be_counted_is_refused_before(monkeypatch, values, sentence):
     monkeypatch.setattr("course_utils.workers.process.steps_of", None)  # whoever calls it fails otherwise
     with pytest.raises(ValueError, match=sentence):
-        next(jobs.count(Run(**values), {}))
+        next(LAB.count(Run(**values), {}))

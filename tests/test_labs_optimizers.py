@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from course_utils import predict
 from course_utils.figures import COLOURS
+from course_utils.labs import optimizer
 from course_utils.labs.draw import lines as shapes
 from course_utils.labs.draw import still
-from course_utils.labs.optimizer import anywhere
 from course_utils.labs.optimizer.asked import LINEAR, PRESETS, RATES, Race
 from course_utils.labs.optimizer.jobs import torchs_points
 from course_utils.labs.optimizer.picture import PLOT_LEFT
@@ -285,12 +285,12 @@ def test_torchs_own_optimizers_agree_when_asked(lab, monkeypatch):
 
 
 def test_a_race_moves_the_slider_from_the_first_step_to_the_last(lab, monkeypatch):
-    monkeypatch.setattr(anywhere, "FRAME_S", 0)
+    monkeypatch.setattr(optimizer, "FRAME_S", 0)
     lab.set(racing=("SGD",))
     before, seen = lab.screen.svg, []
     lab.controls["step"].observe(lambda change: seen.append(change.new), "value")
     run(lab, "Race")
-    assert seen == [frame * 200 // anywhere.FRAMES for frame in range(anywhere.FRAMES + 1)]
+    assert seen == [frame * 200 // optimizer.FRAMES for frame in range(optimizer.FRAMES + 1)]
     assert lab.screen.svg == before
 
 

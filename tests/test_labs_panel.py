@@ -10,10 +10,10 @@ import pytest
 
 from course_utils.labs.draw import still, svg
 from course_utils.labs.fields import whole
-from course_utils.labs.lab import Change, Lab, Progress, View
+from course_utils.labs.lab import Change, Progress, View
 from course_utils.labs.panel import Panel
 from tests.hostile import button
-from tests.small_lab import draw, small_lab
+from tests.small_lab import draw, made, small_lab
 from tests.waiting import wait_until
 
 
@@ -23,7 +23,7 @@ def test_picture_and_meaning_follow_a_control_and_what_is_wrong_is_said_until_it
     lab.controls["n"].value = 13
     assert (lab.screen.mistake, lab.screen.meaning) == ("13 is not allowed here; take 12.", "n is 3")
     lab.controls["n"].value = 8
-    assert (lab.screen.mistake, lab.screen.meaning, lab.error) == ("", "n is 8", None)
+    assert (lab.screen.mistake, lab.screen.meaning, lab.session.error) == ("", "n is 8", None)
     assert ">8</text>" in lab.screen.svg
 
 
@@ -51,7 +51,7 @@ def test_several_controls_move_with_one_drawing_or_with_a_sentence():
             raise ValueError("12 is too much.")
         return View(svg.picture(1, 1), "")
 
-    lab = Panel(Lab("Two", Two, show, presets={"nine?": {"a": 9}}))
+    lab = Panel(made(Two, show, presets={"nine?": {"a": 9}}))
     lab.set(a=1, b=2)
     lab.set(a=3, b="many")
     assert lab.screen.mistake.startswith("b cannot be 'many'.")
@@ -151,7 +151,7 @@ def test_running_the_cell_again_or_closing_the_panel_stops_its_job(end):
 
 
 def test_a_job_ends_with_a_sentence_when_it_has_had_its_time(monkeypatch):
-    monkeypatch.setattr("course_utils.labs.runner.LONGEST_S", -1)
+    monkeypatch.setattr("course_utils.labs.session.LONGEST_S", -1)
     waits = Waits()
     waits.lab.start("work")
     with pytest.raises(ValueError, match="the most that a lab waits"):
@@ -198,7 +198,7 @@ def test_the_readers_mistake_is_not_the_jobs():
 
 def test_of_a_job_that_reports_at_every_turn_the_page_hears_ten_times_a_second(monkeypatch):
     now_s = [0.0]
-    monkeypatch.setattr("course_utils.labs.runner.time", types.SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("course_utils.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0]))
 
     def job(n):
         for step in range(1024):

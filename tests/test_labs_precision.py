@@ -247,4 +247,4 @@ def test_all_that_are_ticked_are_trained_at_the_sliders_scale_which_the_curves_k
 
 def test_nothing_ticked_gets_a_sentence():
     with pytest.raises(ValueError, match=r"^Nothing to train\. Tick at least one mix of formats\.$"):
-        next(jobs.train(Scaling(mixes=()), jobs.begin()))
+        next(jobs.train(Scaling(mixes=())))

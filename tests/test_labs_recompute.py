@@ -153,7 +153,7 @@ def test_measure_runs_what_is_chosen_and_a_plain_step_and_all_a_point_for_each(l
     monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
     lab.set(layers=3, segment=3, batch=1, sequence=8)
     assert run(lab, "Measure") == "Measured bytes and FLOPs of steps: 2 of 2 exactly as predicted."
-    assert [plan.segment for plan in lab.found] == [0, 3]
+    assert [plan.segment for plan in lab.session.found] == [0, 3]
     assert "FLOPs: all exactly as predicted" in words(lab)
     lab.set(segment=2)
     assert "not yet" in words(lab)
@@ -179,7 +179,7 @@ def test_what_would_take_too_long_or_too_much_is_refused_before(monkeypatch):
         (Plan(), "it would hold up to .* and 500,000,000 bytes .* are free"),
     ):
         with pytest.raises(ValueError, match=rf"^Not measured: {why}\. Take fewer blocks, or a smaller"):
-            next(jobs.measure_chosen(plan, {}))
+            next(LAB.measure_chosen(plan, {}))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -102,7 +102,7 @@ def test_a_chain_does_what_torch_does_and_stops_where_torch_stops(shape, drawn_l
     if len(typed) > chains.LONGEST:
         return
     LAB.set(shape=" ".join(map(str, shape)), dtype=dtype, operations=typed, element="")
-    assert LAB.error is None
+    assert LAB.session.error is None
     expected = run_for_real(start, drawn_links)
     _, *rows = LAB.screen.table
     refused = len(expected) <= len(drawn_links)
@@ -125,7 +125,7 @@ def test_a_chain_does_what_torch_does_and_stops_where_torch_stops(shape, drawn_l
 )
 def test_all_of_storage_and_tensor_is_drawn_on_one_screen(stride, shape, operations):
     stride.set(shape=shape, operations=operations)
-    assert stride.error is None
+    assert stride.session.error is None
     t = jobs.applied(Chain(shape, "fp32", operations, ""))[0][-1]
     assert_drawn(stride, t)
     assert_pointed_at(stride, t, (0,) * t.ndim)
@@ -186,32 +186,32 @@ def test_a_button_appends_one_operation_and_undo_takes_it_back(stride, shape):
     first = stride.screen.svg, stride.screen.meaning
     for label in BUTTONS:
         stride.act(label)
-        assert stride.error is None
-        assert len(chain(stride.controls["operations"].value)) == 1
+        assert stride.session.error is None
+        assert len(chain(stride.values["operations"])) == 1
         for _ in range(2):  # the second time with nothing to undo
             stride.act("undo")
-            assert stride.controls["operations"].value == ""
-            assert (stride.screen.svg, stride.screen.meaning, stride.error) == (*first, None)
+            assert stride.values["operations"] == ""
+            assert (stride.screen.svg, stride.screen.meaning, stride.session.error) == (*first, None)
 
 
 def test_a_button_after_a_refused_view_takes_its_place(stride):
     stride.set(shape="4 6", operations="t().view(-1)")
     assert "cannot be merged" in stride.screen.meaning
     stride.act("reshape(-1)")
-    assert stride.controls["operations"].value == "t().reshape(-1)"
+    assert stride.values["operations"] == "t().reshape(-1)"
     assert "Copied by reshape(-1): 96 bytes" in stride.screen.meaning
 
 
 @pytest.mark.parametrize("label", ["transpose", "contiguous"])
 def test_buttons_never_build_a_chain_that_undo_could_not_take_apart(stride, label):
     while not stride.screen.mistake:
-        before = stride.controls["operations"].value
+        before = stride.values["operations"]
         stride.act(label)
     assert "are enough" in stride.screen.mistake
-    assert stride.controls["operations"].value == before
+    assert stride.values["operations"] == before
     stride.act("undo")
     assert stride.screen.mistake == ""
-    assert len(chain(stride.controls["operations"].value)) == len(chain(before)) - 1
+    assert len(chain(stride.values["operations"])) == len(chain(before)) - 1
 
 
 NO_SHAPES = ("", " ", "()", "4 -6", "4.5", "a", "1 2 3 4 5 6 7", "٣", "1e2", "4;6", "4 6" * 30, "[4, 6]")
@@ -264,9 +264,9 @@ def test_nothing_typed_is_run_and_all_of_it_gets_a_picture_or_a_sentence(
         for attack in ATTACKS:
             for field in ("shape", "element", "operations"):
                 stride.set(**first | {field: attack.replace("{file}", str(tmp_path / "made"))})
-                assert stride.error is None or MISTAKE.match(str(stride.error))
+                assert stride.session.error is None or MISTAKE.match(str(stride.session.error))
             for label in ("undo", "transpose"):  # what a button makes of it
                 stride.act(label)
-                assert stride.error is None or isinstance(stride.error, ValueError)
+                assert stride.session.error is None or isinstance(stride.session.error, ValueError)
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")

@@ -5,32 +5,32 @@ import os
 import re
 import shutil
 import subprocess
-from contextlib import suppress
 
 import pytest
 
 from course_utils import labs
 from course_utils.desk.stubs import is_guess
-from course_utils.labs.lab import Change, Lab, Progress
-from course_utils.labs.panel import Panel
+from course_utils.labs.lab import Change, Progress
+from course_utils.labs.session import NEEDS_A_KERNEL, Session
 from course_utils.site import __main__, pages, runtime
-from course_utils.site.host import NEEDS_A_KERNEL, Host
+from course_utils.site.host import answer_of, session_of
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
-from tests.site import ALIVE, bring_or_skip, recorded_for, said
-from tests.small_lab import Small, draw
+from tests.site import ALIVE, bring_or_skip, recorded_for
+from tests.small_lab import small
 from tests.test_labs_contract import states
 
 # Of each lab, beside its presets; `make samepages` draws 300.
 STATES = int(os.environ.get("PAGE_STATES", "12"))
 RECORDED = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
+STEP = {"step": []}
 # What a page can do beyond its views.
 DONE = [
-    ("matmul", [{"set": RECORDED}, {"start": "Sweep"}, {"step": False}, {"step": False}, {"start": "Time it"}, {"step": False}]),
-    ("matmul", [{"act": "Clear history"}, {"set": {"where": "A100 SXM"}}, {"start": "Time it"}, {"step": False}]),
-    ("optimizer", [{"start": "Race"}, {"step": False}, {"step": True}]),
-    ("memory", [{"act": "Make it fit"}, {"set": {"width": "☃"}}, {"preset": "GPT-2 small?"}]),
-    ("float", [{"pick": "fp16 3"}, {"set": {"number": "<b>"}}]),
+    ("matmul", [{"set": [RECORDED]}, {"start": ["Sweep"]}, STEP, STEP, {"start": ["Time it"]}, STEP, STEP]),
+    ("matmul", [{"act": ["Clear history"]}, {"move": ["where", 0, "A100 SXM"]}, {"start": ["Time it"]}, STEP]),
+    ("optimizer", [{"start": ["Race"]}, STEP, {"stop": [], "step": []}, STEP]),
+    ("memory", [{"act": ["Make it fit"]}, {"move": ["width", 0, "☃"]}, {"preset": ["GPT-2 small?"]}]),
+    ("float", [{"pick": ["fp16:3"]}, {"move": ["number", 0, "<b>"]}]),
 ]  # fmt: skip
 
 
@@ -46,9 +46,7 @@ def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, foun
     bring_or_skip(tmp_path / "pyodide")
     if shutil.which("node") is None:
         pytest.skip("Pyodide is tried in Node.js, and node is not here.")
-    asked = [
-        (name, {"set": said(labs.lab_named(name), state)}) for name in ALIVE for state in states(name, STATES)
-    ]
+    asked = [(name, {"set": [state]}) for name in ALIVE for state in states(name, STATES)]
     asked += [(name, message) for name, messages in DONE for message in messages]
     (tmp_path / "course.zip").write_bytes(runtime.modules(found))
     (tmp_path / "asked").write_text("\n".join(json.dumps(one) for one in asked), encoding="utf-8")
@@ -58,69 +56,44 @@ def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, foun
     ]
     run = subprocess.run(["node", *given], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
-    hosts = {name: Host(labs.lab_named(name), found[name]) for name in ALIVE}
+    sessions = {name: session_of(name, found[name]) for name in ALIVE}
     theirs = run.stdout.splitlines()
     assert len(theirs) == len(asked)
     for (name, message), line in zip(asked, theirs, strict=True):
-        assert json.loads(line) == json.loads(json.dumps(hosts[name].answer(message))), (name, message)
+        assert json.loads(line) == json.loads(json.dumps(answer_of(sessions[name], message))), (name, message)
     assert len(set(theirs)) > len(asked) / 4
 
 
-# The host, beside the panel.
+# The session, as a page has it.
 
 
-@pytest.mark.parametrize("name", ["float", "einsum", "optimizer", "memory", "precision", "recompute"])
-def test_a_page_shows_what_the_panel_shows(name, found):
-    panel, host = getattr(labs, f"{name}_lab")(), Host(labs.lab_named(name), found[name])
-    for label in panel.lab.presets:
-        panel.preset(label)
-        assert_alike(panel, host, host.answer({"preset": label}))
-    for state in states(name, 4)[-4:]:
-        panel.set(**state)
-        assert_alike(panel, host, host.answer({"set": said(panel.lab, state)}))
-    panel.close()
-
-
-def assert_alike(panel: Panel, host: Host, shown: dict[str, object]) -> None:
-    assert shown["mistake"] == panel.screen.mistake
-    if not panel.screen.mistake:
-        assert (shown["svg"], shown["meaning"]) == (panel.screen.svg, panel.screen.meaning)
-    with suppress(ValueError):
-        assert panel.lab.read(host.values) == panel.lab.read(panel.values)
-
-
-def small_host(**jobs: object) -> Host:
-    return Host(
-        Lab("Small lab", Small, lambda asked, found: draw(asked.n), jobs=jobs, actions={"far": "far"})
-    )
+def page_of(**jobs: object) -> Session:
+    """A session of the small lab without a kernel, where `far` needs one."""
+    lab = small(jobs=jobs, actions={"far": lambda n: None}, needs_kernel={"far"})
+    return Session(lab, lambda asked, found: found)
 
 
 def test_a_mistake_or_a_fault_is_a_sentence_and_the_next_answer_recovers():
-    host = small_host()
-    assert host.answer({"set": {"n": 13}})["mistake"] == "13 is not allowed here; take 12."
-    assert host.answer({"set": {"n": 14}})["mistake"].endswith("RuntimeError: a fault of the lab")
-    assert host.answer({"set": {"n": 12}})["meaning"] == "n is 12"
+    session = page_of()
+    said = [answer_of(session, {"set": [{"n": n}]}) for n in (13, 14, 12)]
+    assert said[0]["mistake"] == "13 is not allowed here; take 12."
+    assert said[1]["mistake"].endswith("RuntimeError: a fault of the lab")
+    assert (said[2]["mistake"], said[2]["meaning"]) == ("", "n is 12")
 
 
-def test_a_job_goes_on_step_by_step_can_be_stopped_and_tells_what_it_lacks():
-    def count(asked, found):
-        for n in range(3):
-            yield Progress(n / 2, f"{n} of 2", Change({"n": n}))
+def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_so():
+    def count(n):
+        for n in range(4):
+            yield Progress(n / 3, f"{n} of 3", Change({"n": n}))
 
-    def torchs(asked, found):
-        raise ModuleNotFoundError("No module named 'torch'")
-        yield
-
-    host = small_host(count=count, torchs=torchs, far="far")
-    assert host.answer({"start": "count"})["running"]
-    assert [host.answer({"step": False})["report"] for _ in range(2)] == ["0 of 2", "1 of 2"]
-    stopped = host.answer({"step": True})
-    assert (stopped["report"], stopped["meaning"], stopped["running"]) == ("Stopped. 2 of 2", "n is 2", False)
-    host.answer({"start": "torchs"})
-    failed = host.answer({"step": False})
-    assert (failed["report"], failed["failed"], failed["running"]) == (NEEDS_A_KERNEL, True, False)
-    for message in ({"start": "far"}, {"act": "far"}):
-        assert host.answer(message)["mistake"] == NEEDS_A_KERNEL
+    session = page_of(count=count, far=count)
+    assert answer_of(session, {"start": ["count"]})["running"]
+    assert [answer_of(session, {"step": []})["report"] for _ in range(2)] == ["0 of 3", "1 of 3"]
+    stopped = answer_of(session, {"stop": [], "step": []})
+    assert (stopped["report"], stopped["meaning"]) == ("Stopped. 2 of 3", "n is 2")
+    assert not answer_of(session, {"step": []})["running"]
+    for message in ({"start": ["far"]}, {"act": ["far"]}):
+        assert answer_of(session, message)["mistake"] == NEEDS_A_KERNEL
 
 
 # The pages.

@@ -1,4 +1,4 @@
-"""The labs: what is asked, seen and tried stands in a folder for each; `panel` is their host in Jupyter.
+"""The labs: a folder for each, which holds its class; `session` moves them, `panel` is their host in Jupyter.
 
 To read one from slider to picture: `lab`, then `matmul/__init__`, `matmul/asked`, `matmul/picture`.
 """
@@ -8,8 +8,8 @@ from importlib import import_module
 
 
 def lab_named(name: str) -> object:
-    """The `Lab` in that folder, which needs no Jupyter."""
-    return import_module(f"course_utils.labs.{name}").LAB
+    """A new lab, which needs no Jupyter: in the folder of that name, the class of that name."""
+    return getattr(import_module(f"course_utils.labs.{name}"), f"{name.capitalize()}Lab")()
 
 
 def _factory(name: str) -> Callable[[], object]:

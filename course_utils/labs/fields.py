@@ -7,70 +7,99 @@ A field is made with the function of its kind, as the default of a dataclass's f
 """
 
 import dataclasses
-import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from course_utils.labs.parts import LETTER_PX, Part, size_moved, size_of, size_parts
 from course_utils.quantities import Number
 
-LARGEST = 2**20  # size
 NEW_NAMES_SIZE = 4
 MOST_NAMES = 8  # that Sizes has sliders for
 Said = Mapping[str, object]  # what the controls say, by name
-
-
-def size_of(name: str, said: object) -> int:
-    """What was typed, as a whole number.
-
-    >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
-    (1024, 16384, 3)
-    """
-    words = str(said).strip()
-    power = re.fullmatch(r"2 *(?:\^|\*\*) *(\d{1,3})", words, re.ASCII)
-    if power or re.fullmatch(r"\d{1,12}|\d{1,3}([,_]\d{3})+", words, re.ASCII):
-        number = 2 ** int(power[1]) if power else int(words.replace(",", ""))
-        if 1 <= number <= LARGEST:
-            return number
-    raise ValueError(
-        f"{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. “{str(said)[:40]}” is none."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
     """One question; `when` says whether it is asked at all, and where it is not, its default holds."""
 
+    kind: ClassVar[str]
+    types: ClassVar[tuple[type, ...]]
+    means: ClassVar[str]  # what an answer is, in words
     label: str
     default: object
     when: Callable[[Said], bool] | None = None
+    heading: str = ""  # in front of all parts
 
     def asked(self, said: Said) -> bool:
         """Whether it is asked, in view of the other answers."""
         return self.when is None or self.when(said)
 
-    def read(self, said: object) -> object:
-        """The answer, or a sentence on what it can be."""
+    def held(self, said: object) -> object:
+        """What the control holds then, or a sentence on what it can."""
+        if not isinstance(said, self.types):
+            raise ValueError(f"{self.label} cannot be {reprlib.repr(said)}. It is {self.means}.")
         return said
+
+    def read(self, held: object) -> object:
+        """The answer, or a sentence on what it can be."""
+        return held
+
+    def parts(self, held: object, said: Said) -> list[Part]:
+        """What is moved to answer it, in view of the other answers."""
+        return [Part(self.kind, self.label, held, not self.asked(said), **self._look(said))]
+
+    def _look(self, said: Said) -> dict[str, object]:
+        return {}
+
+    def moved(self, held: object, part: Part, to: object) -> object:
+        """What the control holds when that part has been moved."""
+        return to
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size(Field):
-    """A whole number from 1 to 2^20, dragged or typed."""
+    """A whole number from 1 to 2^20, dragged or typed; what is typed stays as it is typed."""
 
+    types, means = (int, str), "a size, like 1024 or 2^10"
     slider: bool = True
     slider_px: int = 170
 
-    def read(self, said: object) -> int:
+    def read(self, held: object) -> int:
         """As a number."""
-        return size_of(self.label, said)
+        return size_of(self.label, held)
+
+    def parts(self, held: object, said: Said) -> list[Part]:
+        """A slider and a text field beside it; or the latter alone."""
+        if self.slider:
+            name_px = LETTER_PX * len(self.label) + 12
+            return size_parts(self.label, held, self.slider_px, name_px, hidden=not self.asked(said))
+        width_px = LETTER_PX * len(self.label) + 80
+        return [Part("text", self.label, str(held), not self.asked(said), width_px=width_px)]
+
+    def moved(self, held: object, part: Part, to: object) -> object:
+        """The number dragged to, or what was typed."""
+        return size_moved(held, part, to)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Field):
     """A size for each of some names, which depend on other answers; sizes of names that have gone are remembered."""
 
+    types, means = (Mapping,), "a size for each name"
     names: Callable[[Said], Sequence[str]]
+
+    def parts(self, held: Mapping[str, object], said: Said) -> list[Part]:
+        """The same for each name, as long as there are sliders."""
+        names = [*self.names(said), *[""] * MOST_NAMES][:MOST_NAMES]
+        sizes = ((name, held.get(name, NEW_NAMES_SIZE)) for name in names)
+        return [part for name, size in sizes for part in size_parts(name, size, 145, 64, hidden=not name)]
+
+    def moved(self, held: Mapping[str, object], part: Part, to: object) -> dict[str, object]:
+        """The size of that name changes."""
+        size = held.get(part.label, NEW_NAMES_SIZE)
+        return {**held, part.label: size_moved(size, part, to)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +113,28 @@ class Choice(Field):
     menu: bool = False
     slider_px: int = 0
 
-    def read(self, said: object) -> object:
+    @property
+    def kind(self) -> str:
+        """By how many there are, and whether they are in order."""
+        return "slider" if self.slider_px else "menu" if self.menu else "buttons"
+
+    def held(self, said: object) -> object:
         """One of them."""
         if said not in self.options.values():
             raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {said!s:.40}.")
         return said
+
+    def parts(self, held: object, said: Said) -> list[Part]:
+        """One, at the option's name."""
+        name = next(name for name, option in self.options.items() if option == held)
+        return super().parts(name, said)
+
+    def _look(self, said: Said) -> dict[str, object]:
+        return {"options": tuple(self.options), "width_px": self.slider_px}
+
+    def moved(self, held: object, part: Part, to: object) -> object:
+        """The option of that name."""
+        return self.options.get(to)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +143,28 @@ class Several(Field):
 
     options: Sequence[str]
 
-    def read(self, said: object) -> tuple[str, ...]:
+    def held(self, said: object) -> tuple[str, ...]:
         """In the order of the options."""
-        if strangers := [name for name in said if name not in self.options]:
+        some = said if isinstance(said, list | tuple) else [said]
+        if strangers := [name for name in some if name not in self.options]:
             raise ValueError(f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}.")
-        return tuple(name for name in self.options if name in said)
+        return tuple(name for name in self.options if name in some)
+
+    def parts(self, held: Sequence[str], said: Said) -> list[Part]:
+        """A tick for each."""
+        return [Part("tick", name, name in held, not self.asked(said)) for name in self.options]
+
+    def moved(self, held: Sequence[str], part: Part, to: object) -> tuple[str, ...]:
+        """With that one, or without it."""
+        others = [name for name in held if name != part.label]
+        return self.held([*others, part.label] if to else others)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Field):
     """A whole number on a slider; its end may follow other answers, and who stands at the end goes with it."""
 
+    kind, types, means = "slider", (int,), "a whole number"
     least: int
     most: int | Callable[[Said], int]
     step: int = 1
@@ -117,19 +174,32 @@ class Whole(Field):
         """The largest that can be chosen."""
         return self.most(said) if callable(self.most) else self.most
 
+    def held(self, said: object) -> int:
+        """No less than the slider has; its end is the session's to see to."""
+        return max(self.least, super().held(said))
+
+    def _look(self, said: Said) -> dict[str, object]:
+        return {"least": self.least, "most": self.end(said), "step": self.step, "width_px": self.width_px}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Field):
     """Yes or no."""
+
+    kind, types, means = "tick", (bool,), "True or False"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Typed(Field):
     """Words; what they may be is the lab's to say. `examples` are legal ones."""
 
+    kind, types, means = "text", (str,), "a text"
     examples: Sequence[str]
     placeholder: str = ""
     width_px: int = 200
+
+    def _look(self, said: Said) -> dict[str, object]:
+        return {"placeholder": self.placeholder, "width_px": self.width_px}
 
 
 # Each returns a dataclass's field, and says Any of it, as dataclasses.field does.
@@ -167,7 +237,8 @@ def among(label: str, options: Sequence[Number], default: Number, *, width_px: i
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
     """Any of a few."""
-    return _asks(Several(label=label, options=tuple(options), default=tuple(default), **more))
+    some = tuple(options)
+    return _asks(Several(label=label, heading=label, options=some, default=tuple(default), **more))
 
 
 def whole(label: str, default: int, least: int, most: int | Callable[[Said], int], **more: object) -> Any:

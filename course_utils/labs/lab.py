@@ -1,8 +1,7 @@
-"""What a lab is: questions, one pure function from their answers to a picture, and work that needs a kernel."""
+"""What a lab is: questions, one pure function from their answers to a picture, and work that may need a kernel."""
 
 import dataclasses
-import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,33 +40,41 @@ class Progress:
     change: Change | None = None
 
 
-@dataclass(frozen=True)
 class Lab:
-    """A lab, whoever hosts it.
+    """What every lab has. Each is a class of its own, and each panel or page has an object of it.
 
     `asks` is a frozen dataclass whose fields come from `fields`: they say what is legal, and what the controls are.
-    `view(asked, found)` runs at every movement, and wherever Python runs: it imports neither torch nor numpy nor
-    ipywidgets. A ValueError from it, or from the dataclass, is the reader's mistake, and its sentence is shown.
-    `found` is what has been found out so far; it begins as it stands here.
+    A ValueError from it, or from any method, is the reader's mistake, and its sentence is shown.
+    `found` is what is known at first. `rows` are the names of the controls, row by row.
 
-    What needs a kernel stands in the module `jobs` beside the lab, under the names that are given here.
-    What needs none is given itself in place of its name, and stands in `anywhere`.
-    A job, `job(asked, found)`, yields Progress; an action, `action(asked, found)`, returns a Change. `pick(key, asked)`
-    is pure again: the values that controls take when a part of the picture is clicked. Three names the module may have:
-    `begin()`, what is known at first; `refresh(asked, found)`, what can be measured at every movement; and `Workshop`,
-    a class for those whose work outlives a job: its methods stand for the functions, and its `close` ends it.
-    A job gets `found` as it is kept, an action as `refresh` has it. Both need every answer to be sensible.
+    `jobs` and `actions` are methods by the labels of their buttons. A job, `job(self, asked, found)`, yields Progress;
+    an action returns a Change. Whoever needs torch imports it in the method: a page without a kernel has none, and
+    leaves out the buttons in `needs_kernel`.
     """
 
     name: str
     asks: type
-    view: Callable[..., View]
-    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    jobs: Mapping[str, str | Callable] = field(default_factory=dict)
-    actions: Mapping[str, str | Callable] = field(default_factory=dict)
-    pick: Callable[..., Mapping[str, object]] | None = None
-    found: object = field(default_factory=dict)  # nothing, by what was asked
-    rows: Sequence[Sequence[str]] = ()  # of controls; one that wraps, if nothing is said
+    presets: Mapping[str, Mapping[str, object]] = {}
+    rows: Sequence[Sequence[str]] = ()
+    found: object = {}
+    jobs: Mapping[str, Callable] = {}
+    actions: Mapping[str, Callable] = {}
+    needs_kernel: Collection[str] = ()
+
+    def view(self, asked: object, found: object) -> View:
+        """The picture. It runs at every movement, without torch, numpy and Jupyter."""
+        raise NotImplementedError
+
+    def known(self, asked: object, found: object) -> object:
+        """`found`, with what a kernel finds out in no time: it runs before every view, job and action."""
+        return found
+
+    def pick(self, key: str, asked: object) -> Mapping[str, object]:
+        """The values that controls take when the part of the picture with that `data-key` is clicked."""
+        return {}
+
+    def close(self) -> None:
+        """The end of its processes and files."""
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -79,14 +86,6 @@ class Lab:
         fields = self.fields.items()
         answers = {name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields}
         return self.asks(**answers)
-
-    def workshop(self) -> object:
-        """What has the jobs: a module, or an object of its own for each panel; the lab itself, where there is none."""
-        package = self.asks.__module__.rpartition(".")[0]
-        if not package or importlib.util.find_spec(f"{package}.jobs") is None:
-            return self
-        module = importlib.import_module(f"{package}.jobs")
-        return module.Workshop() if hasattr(module, "Workshop") else module
 
 
 def sentence(error: Exception) -> str:

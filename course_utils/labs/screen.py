@@ -6,8 +6,6 @@ import anywidget
 import traitlets
 
 from course_utils.labs.draw import still
-from course_utils.labs.lab import View
-from course_utils.quantities import Number
 
 _HERE = Path(__file__).parent
 
@@ -27,14 +25,3 @@ class Screen(anywidget.AnyWidget):
     report = traitlets.Unicode().tag(sync=True)
     failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
     progress = traitlets.Float(-1.0).tag(sync=True)
-
-    def show(self, view: View) -> None:
-        """A view in place of the former one, or of a mistake."""
-        with self.hold_sync():
-            self.svg, self.meaning, self.mistake = view.picture, view.meaning, ""
-            self.table = [list(row) for row in view.table]
-
-    def show_report(self, words: str, *, failed: bool = False, progress: Number = -1) -> None:
-        """What a job says, and how far it is."""
-        with self.hold_sync():
-            self.report, self.failed, self.progress = words, failed, progress

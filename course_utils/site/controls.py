@@ -1,41 +1,35 @@
-"""What a lab asks, in HTML: the same fields as in the panel, under the same names."""
+"""What a lab asks, in HTML: the same parts as in the panel, under the same names."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from course_utils.labs import fields
-from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Field
 from course_utils.labs.lab import Lab
+from course_utils.labs.parts import LETTER_PX, Part, grouped
+from course_utils.labs.session import NEEDS_A_KERNEL, Session
 from course_utils.quantities import listed
-from course_utils.site.host import NEEDS_A_KERNEL, Host
-
-MOST_POWER, STEP = 20, 0.25  # of a size's slider, as in the panel
 
 
-def rows(name: str, host: Host) -> str:
+def rows(name: str, session: Session) -> str:
     """All that can be moved, tried and done."""
-    lab, state = host.lab, host.state()
+    lab = session.lab
     asked = "".join(
-        f'<div class="course-controls">{"".join(_control(f"{name}-{one}", one, lab, state) for one in row)}</div>'
+        f'<div class="course-controls">{"".join(_control(f"{name}-{one}", one, session) for one in row)}</div>'
         for row in lab.rows or [lab.fields]
     )
-    jobs, actions = _buttons("start", _able(lab.jobs)), _buttons("act", _able(lab.actions))
-    stop = '<button type="button" data-step="stop" disabled>Stop</button>' if jobs else ""
+    jobs, actions = (
+        [label for label in labels if label not in lab.needs_kernel] for labels in (lab.jobs, lab.actions)
+    )
+    stop = '<button type="button" data-stop disabled>Stop</button>' if jobs else ""
+    done = f"{_buttons('start', jobs)}{stop}{_buttons('act', actions)}"
+    work = f'<div class="course-work">{done}</div>' if done else ""
     tried = _buttons("preset", list(lab.presets))
-    done = f'<div class="course-work">{jobs}{stop}{actions}</div>' if jobs or actions else ""
-    return f'{asked}<div class="course-below"><div class="course-presets">{tried}</div>{done}</div>'
-
-
-def _able(works: Mapping[str, object]) -> list[str]:
-    """Those that need no kernel: they are given as they are, and not by a name."""
-    return [label for label, work in works.items() if not isinstance(work, str)]
+    return f'{asked}<div class="course-below"><div class="course-presets">{tried}</div>{work}</div>'
 
 
 def elsewhere(lab: Lab) -> str:
     """What of a lab needs a kernel, and where to get one."""
-    works = [*lab.jobs.items(), *lab.actions.items()]
-    away = [f"<em>{escape(label)}</em>" for label, work in works if isinstance(work, str)]
+    away = [f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel]
     return needs(f"Not on this page: {listed(away)}.") if away else ""
 
 
@@ -50,69 +44,60 @@ def _buttons(what: str, labels: Sequence[str]) -> str:
     )
 
 
-def _control(place: str, name: str, lab: Lab, state: Mapping[str, Mapping[str, object]]) -> str:
-    field, now = lab.fields[name], state[name]
-    kind = type(field).__name__.lower()
-    hidden = "" if now["asked"] else " hidden"
-    return f'<div class="control {kind}" data-field="{name}"{hidden}>{_parts(place, field, now)}</div>'
-
-
-def _parts(place: str, field: Field, now: Mapping[str, object]) -> str:
-    label, value = escape(field.label), now["value"]
-    named = f'<label for="{place}">{label}</label>'
-    match field:
-        case fields.Size() if field.slider:
-            return _size(place, field.label, value)
-        case fields.Size() | fields.Typed():
-            more = (
-                f' placeholder="{escape(field.placeholder)}"'
-                if isinstance(field, fields.Typed)
-                else ' size="9"'
-            )
-            return f'{named}<input id="{place}" type="text" value="{escape(str(value))}"{more} autocomplete="off">'
-        case fields.Sizes():
-            sizes = (_size(f"{place}-{n}", "", NEW_NAMES_SIZE) for n in range(MOST_NAMES))
-            return "".join(f'<div class="size" hidden>{one}</div>' for one in sizes)
-        case fields.Several():
-            ticks = "".join(
-                f'<label><input type="checkbox" value="{escape(one)}"{" checked" * (one in value)}> {escape(one)}</label>'
-                for one in field.options
-            )
-            return f'<div role="group" aria-label="{label}"><span>{label}</span>{ticks}</div>'
-        case fields.Choice() if field.slider_px:
-            names = escape(json.dumps(list(field.options)))
-            at, end = list(field.options).index(value), len(field.options) - 1
-            return f'{named}{_slider(place, 0, end, 1, at, field.slider_px)} data-options="{names}"><output></output>'
-        case fields.Choice() if field.menu:
-            options = "".join(
-                f"<option{' selected' * (one == value)}>{escape(one)}</option>" for one in field.options
-            )
-            return f'{named}<select id="{place}">{options}</select>'
-        case fields.Choice():
-            buttons = "".join(
-                f'<button type="button" value="{escape(one)}" aria-pressed="{str(one == value).lower()}">'
-                f"{escape(one)}</button>"
-                for one in field.options
-            )
-            return f'<div role="group" aria-label="{label}"><span>{label}</span>{buttons}</div>'
-        case fields.Whole():
-            return f"{named}{_slider(place, field.least, now['end'], field.step, value, field.width_px // 2)}><output></output>"
-        case fields.Tick():
-            return f'<label><input type="checkbox"{" checked" * value}> {label}</label>'
-    raise TypeError(f"There is no control for a {type(field).__name__}.")
-
-
-def _size(place: str, label: str, value: object) -> str:
-    """A logarithmic slider and a field beside it; the script sets where the slider stands."""
-    label = escape(label)
-    return (
-        f'<label for="{place}">{label}</label>{_slider(place, 0, MOST_POWER, STEP, 0, 130)}>'
-        f'<input type="text" size="9" aria-label="{label}, typed" value="{escape(str(value))}" autocomplete="off">'
+def _control(place: str, name: str, session: Session) -> str:
+    parts, heading = session.parts[name], escape(session.lab.fields[name].heading)
+    shown = [_part(f"{place}-{number}", number, part) for number, part in enumerate(parts)]
+    groups = "".join(
+        f'<div class="part"{" hidden" * parts[group[0]].hidden}>{"".join(shown[one] for one in group)}</div>'
+        for group in grouped(parts)
     )
+    if heading:
+        groups = f'<div role="group" aria-label="{heading}"><span>{heading}</span>{groups}</div>'
+    hidden = " hidden" * all(part.hidden for part in parts)
+    return f'<div class="control" data-field="{name}"{hidden}>{groups}</div>'
 
 
-def _slider(place: str, least: object, most: object, step: object, value: object, width_px: int) -> str:
+def _part(place: str, number: int, part: Part) -> str:
+    label, value = escape(part.label), escape(str(part.value))
+    this = f'id="{place}" data-place="{number}" data-kind="{part.kind}"'
+    named = f'<label for="{place}">{label}</label>'
+    match part.kind:
+        case "powers":
+            return named + _slider(this, part.least, part.most, part.step, part.value, 130)
+        case "slider" if part.options:
+            at, most = part.options.index(part.value), len(part.options) - 1
+            names = f'{this} data-options="{escape(json.dumps(part.options))}"'
+            return f"{named}{_slider(names, 0, most, 1, at, part.width_px)}<output></output>"
+        case "slider":
+            slider = _slider(this, part.least, part.most, part.step, part.value, part.width_px // 2)
+            return f"{named}{slider}<output></output>"
+        case "typed":
+            return (
+                f'<input {this} type="text" aria-label="{label}, typed" value="{value}" autocomplete="off">'
+            )
+        case "text":
+            width = f'style="width: {part.width_px - LETTER_PX * len(part.label)}px"'
+            more = f'placeholder="{escape(part.placeholder)}" autocomplete="off"'
+            return f'{named}<input {this} type="text" {width} value="{value}" {more}>'
+        case "tick":
+            return f'<label><input {this} type="checkbox"{" checked" * part.value}> {label}</label>'
+        case "menu":
+            options = "".join(
+                f"<option{' selected' * (one == part.value)}>{escape(one)}</option>" for one in part.options
+            )
+            return f"{named}<select {this}>{options}</select>"
+        case "buttons":
+            buttons = "".join(
+                f'<button type="button" value="{escape(one)}" aria-pressed="{str(one == part.value).lower()}">'
+                f"{escape(one)}</button>"
+                for one in part.options
+            )
+            return f'<div {this} role="group" aria-label="{label}"><span>{label}</span>{buttons}</div>'
+    raise TypeError(f"There is no control for a part of the kind {part.kind}.")
+
+
+def _slider(this: str, least: object, most: object, step: object, value: object, width_px: int) -> str:
     return (
-        f'<input id="{place}" type="range" style="width: {width_px}px" min="{least}" max="{most}" step="{step}" '
-        f'value="{value}"'
+        f'<input {this} type="range" style="width: {width_px}px" min="{least}" max="{most}" step="{step}" '
+        f'value="{value}">'
     )

@@ -21,95 +21,87 @@ class Model {
   }
 }
 
-// One for each kind of control: `show(state)`, and `move({ field: value })` when the reader moves it.
-function control(part, move) {
-  const name = part.dataset.field, say = (value) => move({ [name]: value });
-  const [slider, text, select, output] = ["input[type=range]", "input[type=text]", "select", "output"].map((kind) => part.querySelector(kind));
-  const ticks = [...part.querySelectorAll("input[type=checkbox]")], buttons = [...part.querySelectorAll("button")];
-  if (part.matches(".sizes")) return sizes(part, say);
-  if (part.matches(".size") && slider) return size(part, say);
-  if (text) {
-    text.addEventListener("input", () => say(text.value));
-    return ({ value }) => put(text, value);
-  }
-  if (select) {
-    select.addEventListener("input", () => say(select.value));
-    return ({ value }) => { select.value = value; };
-  }
-  if (part.matches(".tick")) {
-    ticks[0].addEventListener("input", () => say(ticks[0].checked));
-    return ({ value }) => { ticks[0].checked = value; };
-  }
-  if (ticks.length) {
-    part.addEventListener("input", () => say(ticks.filter((tick) => tick.checked).map((tick) => tick.value)));
-    return ({ value }) => ticks.forEach((tick) => { tick.checked = value.includes(tick.value); });
-  }
-  if (buttons.length) {
+// What the reader sees and moves of a part of a control, by its kind: `say` is told of a movement, and what is
+// returned shows what Python says of the part.
+const PARTS = {
+  text(field, say) {
+    field.addEventListener("input", () => say(field.value));
+    return ({ value }) => put(field, value);
+  },
+  typed(field, say) {
+    const show = PARTS.text(field, say);
+    return (part) => { show(part); field.setAttribute("aria-label", `${part.label}, typed`); };
+  },
+  tick(box, say) {
+    box.addEventListener("input", () => say(box.checked));
+    return ({ value }) => { box.checked = value; };
+  },
+  menu(menu, say) {
+    menu.addEventListener("input", () => say(menu.value));
+    return ({ value }) => { menu.value = value; };
+  },
+  buttons(group, say) {
+    const buttons = group.querySelectorAll("button");
     const show = ({ value }) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === value));
     for (const button of buttons) button.addEventListener("click", () => { show(button); say(button.value); });
     return show;
-  }
-  const options = slider.dataset.options && JSON.parse(slider.dataset.options);
-  const tell = () => {
-    output.textContent = options ? options[slider.value] : slider.value;
-    slider.setAttribute("aria-valuetext", output.textContent);
-  };
-  slider.addEventListener("input", () => { tell(); say(options ? options[slider.value] : Number(slider.value)); });
-  tell();
-  return ({ value, end }) => {
-    if (end !== undefined) slider.max = end;
-    slider.value = options ? options.indexOf(value) : value;
+  },
+  slider(slider, say) {
+    const output = slider.nextElementSibling, options = slider.dataset.options && JSON.parse(slider.dataset.options);
+    const tell = () => {
+      output.textContent = options ? options[slider.value] : slider.value;
+      slider.setAttribute("aria-valuetext", output.textContent);
+    };
+    slider.addEventListener("input", () => { tell(); say(options ? options[slider.value] : Number(slider.value)); });
     tell();
-  };
-}
+    return ({ value, most }) => {
+      if (!options) slider.max = most;
+      slider.value = options ? options.indexOf(value) : value;
+      tell();
+    };
+  },
+  // In powers of two; it stays where it is while the field beside it has no number.
+  powers(slider, say) {
+    const name = slider.previousElementSibling, field = slider.nextElementSibling;
+    const tell = () => slider.setAttribute("aria-valuetext", field.value);
+    slider.addEventListener("input", () => { put(field, Math.round(2 ** slider.value)); tell(); say(Number(slider.value)); });
+    field.addEventListener("input", tell);
+    tell();
+    return ({ value, label }) => {
+      name.textContent = label;
+      if (value !== null) slider.value = value;
+      queueMicrotask(tell); // once the field beside it shows its own
+    };
+  },
+};
 
 // What is typed stays as it is typed, for as long as it means the same.
-function put(text, value) {
-  if (text.value !== String(value)) text.value = value;
+function put(field, value) {
+  if (field.value !== String(value)) field.value = value;
 }
 
-// A slider in powers of two and a field beside it; the slider stays where it is while the field has no number.
-function size(part, say) {
-  const slider = part.querySelector("input[type=range]"), text = part.querySelector("input[type=text]");
-  const show = ({ value }) => {
-    const number = Number(String(value).replace(/^2 *(\^|\*\*) *(\d+)$/, (_, __, power) => 2 ** power).replace(/[,_]/g, ""));
-    put(text, value);
-    if (number >= 1) slider.value = Math.log2(number);
-    slider.setAttribute("aria-valuetext", value);
-  };
-  slider.addEventListener("input", () => { const value = Math.round(2 ** slider.value); put(text, value); say(value); });
-  text.addEventListener("input", () => say(text.value));
-  show({ value: text.value });
-  return show;
-}
-
-function sizes(part, say) {
-  const parts = [...part.children];
-  let now = { value: {}, names: [] };
-  const shows = parts.map((one, place) => size(one, (value) => { now.value = { ...now.value, [now.names[place]]: value }; say(now.value); }));
-  return (state) => {
-    now = { names: now.names, ...state };
-    parts.forEach((one, place) => {
-      const name = now.names[place];
-      one.hidden = name === undefined;
-      if (one.hidden) return;
-      one.querySelector("label").textContent = name;
-      one.querySelector("input[type=text]").setAttribute("aria-label", `${name}, typed`);
-      shows[place]({ value: now.value[name] ?? 4 });
-    });
+// A control, which shows all its parts; `move` is told which one the reader has moved, and where to.
+function control(node, move) {
+  const shows = [...node.querySelectorAll("[data-place]")].map((part, place) => {
+    const show = PARTS[part.dataset.kind](part, (to) => move(place, to));
+    return (state) => { part.closest(".part").hidden = state.hidden; show(state); };
+  });
+  return (parts) => {
+    node.hidden = parts.every(({ hidden }) => hidden);
+    parts.forEach((part, place) => shows[place](part));
   };
 }
 
 function begin(place) {
   const name = place.dataset.lab, rows = place.querySelector(".rows"), note = place.querySelector(".course-note");
-  const still = place.querySelector(".course-screen"), stop = place.querySelector("[data-step]");
+  const still = place.querySelector(".course-screen"), stop = place.querySelector("[data-stop]");
   const queue = []; // what is still to be asked: what the page was sent, `then`, when it is answered
   let asked = null, stopping = false;
 
-  // A movement that nobody has seen yet gives way to the next one of the same control.
+  // A movement that nobody has seen yet gives way to the next one of the same part.
   function ask(message, then = () => {}) {
-    const last = queue.at(-1), [key] = Object.keys(message.set ?? {});
-    if (key && last?.message.set && Object.keys(last.message.set)[0] === key) queue.pop();
+    const part = ({ move }) => move && String(move.slice(0, 2));
+    if (queue.length && message.move && part(queue.at(-1).message) === part(message)) queue.pop();
     queue.push({ message, then });
     next();
   }
@@ -120,28 +112,28 @@ function begin(place) {
   }
 
   const shown = { name: place.getAttribute("aria-label"), svg: still.querySelector(".course-picture").innerHTML, meaning: still.querySelector(".course-meaning").textContent };
-  const model = new Model({ mistake: "", table: [], report: "", failed: false, progress: -1, ...shown }, (content, then) => ask(content, then));
+  const model = new Model({ mistake: "", table: [], report: "", failed: false, progress: -1, ...shown }, ({ pick }, then) => ask({ pick: [pick] }, then));
   const own = document.createElement("div");
   still.replaceWith(own);
   screen.render({ model, el: own });
 
-  const controls = [...place.querySelectorAll("[data-field]")].map((part) => [part, control(part, (said) => ask({ set: said }))]);
+  const controls = [...place.querySelectorAll("[data-field]")].map((node) => {
+    const { field } = node.dataset;
+    return [field, control(node, (part, to) => ask({ move: [field, part, to] }))];
+  });
   for (const what of ["preset", "act", "start"]) {
-    for (const button of place.querySelectorAll(`[data-${what}]`)) button.addEventListener("click", () => ask({ [what]: button.dataset[what] }));
+    for (const button of place.querySelectorAll(`[data-${what}]`)) button.addEventListener("click", () => ask({ [what]: [button.dataset[what]] }));
   }
   stop?.addEventListener("click", () => { stopping = true; });
 
   // What is still to be played has moved its control already.
-  function show({ fields, running, ...values }) {
+  function show({ controls: parts, running, ...values }) {
     model.set(values);
-    const ahead = new Set(queue.flatMap(({ message }) => Object.keys(message.set ?? {})));
-    for (const [part, set] of controls) {
-      part.hidden = !fields[part.dataset.field].asked;
-      if (!ahead.has(part.dataset.field)) set(fields[part.dataset.field]);
-    }
+    const ahead = new Set(queue.flatMap(({ message }) => (message.move ? [message.move[0]] : [])));
+    for (const [field, set] of controls) if (!ahead.has(field)) set(parts[field]);
     for (const button of place.querySelectorAll("[data-start]")) button.disabled = running;
     if (stop) stop.disabled = !running;
-    if (running) ask({ step: stopping });
+    if (running) ask(stopping ? { stop: [], step: [] } : { step: [] });
     stopping = false;
   }
 

@@ -11,13 +11,12 @@ import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
-from course_utils import labs
 from course_utils.desk import contents, copies
 from course_utils.desk.notebooks import WIDGET
 from course_utils.desk.stubs import is_guess
 from course_utils.room.slides import choice, deck
 from course_utils.site import controls
-from course_utils.site.host import Host, Recorded
+from course_utils.site.host import Recorded, answer_of, session_of
 from course_utils.site.recorded import FIRST, NOT_ALIVE, recorded
 
 HERE = Path(__file__).parent
@@ -116,14 +115,14 @@ def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded 
 
 def lab(name: str, known: Recorded | None, first: dict[str, object], preset: str | None) -> str:
     """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script."""
-    host = Host(labs.lab_named(name), known)
-    begun = {"set": first} | ({"preset": preset} if preset else {})
-    shown = host.answer(begun)
-    return f"""<section class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" role="group" aria-label="{host.lab.name}">
-<div class="rows" hidden>{controls.rows(name, host)}</div>
+    session = session_of(name, known)
+    begun = {"set": [first]} | ({"preset": [preset]} if preset else {})
+    shown = answer_of(session, begun)
+    return f"""<section class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" role="group" aria-label="{session.lab.name}">
+<div class="rows" hidden>{controls.rows(name, session)}</div>
 <p class="course-note" role="status">{NOT_YET}</p>
-<div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{host.lab.name}, picture">{shown["svg"]}</div></div>
-{controls.elsewhere(host.lab)}</section>"""
+<div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{session.lab.name}, picture">{shown["svg"]}</div></div>
+{controls.elsewhere(session.lab)}</section>"""
 
 
 def contents_page() -> str:

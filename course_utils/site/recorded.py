@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from itertools import product
 
-from course_utils.labs.crash import jobs as crash
+from course_utils.labs.crash import example
 from course_utils.labs.crash.asked import PARTS
-from course_utils.labs.precision import jobs as precision
-from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Scaling
+from course_utils.labs.precision import PrecisionLab
+from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Found, Scaling
 from course_utils.site.host import Recorded
 
 # Whose every movement asks torch, for more than can be recorded.
@@ -16,11 +16,11 @@ FIRST = {"matmul": {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}}
 
 
 def _story(ticks: tuple[bool, ...]) -> object:
-    return crash.uninterrupted(tuple(part for part, kept in zip(PARTS, ticks, strict=True) if not kept))
+    return example.uninterrupted(tuple(part for part, kept in zip(PARTS, ticks, strict=True) if not kept))
 
 
 def _gradients(asked: tuple[int, ...]) -> object:
-    return precision.refresh(Scaling("fp16", *asked), precision.begin())
+    return PrecisionLab().known(Scaling("fp16", *asked), Found())
 
 
 # By lab: the fields that it depends on, all that they can say, and what is found then.

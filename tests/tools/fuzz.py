@@ -53,24 +53,19 @@ def wired() -> Iterator[None]:
 # What the moves are made of; the page reaches widgets by messages.
 
 
-def page(control: widgets.Widget, part: int, said: object) -> None:
+def page(panel: Panel, name: str, part: int, said: object) -> None:
     """What the page sends when the reader moves that part of a control."""
-    widget = parts(control)[part]
+    widget = panel._widgets[name][part]
     if isinstance(said, dict) and said:  # a size for each of some names
         said = [*said.values()][part % len(said)]
     if isinstance(said, tuple):  # which are ticked
         said = widget.description in said
     if hasattr(widget, "index"):
-        values = [value for _, value in widget.options]
+        values = [*panel.session.lab.fields[name].options.values()]
         state = {"index": values.index(said) if said in values else said}
     else:
         state = {"value": str(said) if isinstance(widget, widgets.Text) else said}
     _arrive(widget, method="update", state=state)
-
-
-def parts(control: widgets.Widget) -> list[widgets.Widget]:
-    """What the reader can move of it."""
-    return [part for child in getattr(control, "children", ()) for part in parts(child)] or [control]
 
 
 def message(panel: Panel, content: object) -> None:
@@ -108,7 +103,7 @@ def end(panel: Panel, preset: str) -> None:
         panel.wait(PATIENCE_S / 2)
     panel.preset(preset)
     assert not panel.screen.mistake, f"after a preset: “{panel.screen.mistake}”"
-    assert panel._show(**panel.values).picture == panel.screen.svg, "the picture is not that of the controls"
+    assert panel.session.view().picture == panel.screen.svg, "the picture is not that of the controls"
     for one in buttons(panel):
         assert one.disabled == (one.description == "Stop"), f"{one.description} stays as it was"
     panel.close()
@@ -124,19 +119,18 @@ def drawn_moves(names: dict[str, object], lab: str, draw: random.Random, count: 
     """So many lines of Python, each drawn in view of the panel, and an end."""
     for _ in range(count):
         yield _drawn_move(names["panel"], lab, draw)
-    yield f"end(panel, {draw.choice(list(names['panel'].lab.presets))!r})"
+    yield f"end(panel, {draw.choice(list(names['panel'].session.lab.presets))!r})"
 
 
 def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
-    reader, nonsense = Reader(panel.lab, draw), draw.choice(HOSTILE)
+    reader, nonsense = Reader(panel.session.lab, draw), draw.choice(HOSTILE)
     several = {name: reader.answer(name, panel.values) for name in draw.choices([*panel.controls], k=2)}
     name, said = next(iter(several.items()))
-    part = draw.randrange(len(parts(panel.controls[name])))
+    part = draw.randrange(len(panel._widgets[name]))
     keys = re.findall(r'data-key="([^"]*)"', panel.screen.svg)
     one, other = draw.choices([button.description for button in buttons(panel)], k=2)
     moves = {
-        f"page(panel.controls[{name!r}], {part}, {said})": 40,
-        f"panel.controls[{name!r}].value = {said}": 10,
+        f"page(panel, {name!r}, {part}, {said})": 50,
         f"panel.set(**{{{', '.join(f'{name!r}: {said}' for name, said in several.items())}}})": 14,
         f"message(panel, {{'pick': {draw.choice(keys)!r}}})" if keys else "panel.stop()": 9,
         f"message(panel, {{'pick': {nonsense}}})": 1,
@@ -202,9 +196,7 @@ def play(lab: str, moves_of: Callable[[dict], Iterable[str]]) -> tuple[list[str]
             exec(f"panel = labs.{lab}()", names)
             for move in moves_of(names):
                 done.append(move)
-                # To a cell of the reader's own, traitlets says why it refuses a value.
-                refused = TraitError if move.startswith("panel.controls") else ()
-                with in_time(move), suppress(refused):
+                with in_time(move):
                     exec(move, names)
                 look(names["panel"])
         except Exception as error:
@@ -220,7 +212,7 @@ def play(lab: str, moves_of: Callable[[dict], Iterable[str]]) -> tuple[list[str]
 def look(panel: Panel) -> None:
     """A picture and its meaning, or a sentence; what was typed is text in it, at most."""
     with panel._lock:
-        screen, error = panel.screen, panel.error
+        screen, error = panel.screen, panel.session.error
         mistake, report, failed = screen.mistake, screen.report, screen.failed
         svg, meaning = screen.svg, screen.meaning
     assert error is None or isinstance(error, ValueError), f"the lab failed: {error!r}"

@@ -4,15 +4,32 @@ After two minutes the reader has seen that a name which the result lacks is an i
 size multiplies the FLOPs once, and that the order alone can make a product of three hundreds of times as expensive.
 """
 
-from course_utils.labs.einsum.asked import PRESETS, Asked
-from course_utils.labs.einsum.picture import view
-from course_utils.labs.lab import Lab
+from collections.abc import Iterator
 
-LAB = Lab(
-    "Einsum lab",
-    Asked,
-    view,
-    presets=PRESETS,
-    jobs={"Check against the loops": "check", "Time it": "time_it"},
-    rows=(("pattern", "notation", "dtype"), ("sizes",)),
-)
+from course_utils.labs.einsum.asked import PRESETS, Asked, Found
+from course_utils.labs.einsum.picture import view
+from course_utils.labs.lab import Lab, Progress
+
+
+class EinsumLab(Lab):
+    """A pattern with its loops, its cost, and its orders."""
+
+    name = "Einsum lab"
+    asks, presets = Asked, PRESETS
+    rows = (("pattern", "notation", "dtype"), ("sizes",))
+    view = staticmethod(view)
+
+    def check(self, asked: Asked, found: Found) -> Iterator[Progress]:
+        """Run the loops in plain Python beside torch.einsum, and compare every number."""
+        from course_utils.labs.einsum import jobs
+
+        return jobs.check(asked)
+
+    def time_it(self, asked: Asked, found: Found) -> Iterator[Progress]:
+        """Time the cheapest order and, where there are several, the most expensive that still can run."""
+        from course_utils.labs.einsum import jobs
+
+        return jobs.time_it(asked)
+
+    jobs = {"Check against the loops": check, "Time it": time_it}
+    needs_kernel = {*jobs}

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from course_utils import einsums
 from course_utils.einsums import Einsum, Order
-from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, size_of, sizes, typed
+from course_utils.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, sizes, typed
+from course_utils.labs.parts import size_of
 from course_utils.quantities import Number
 
 MOST_OPERANDS = 5

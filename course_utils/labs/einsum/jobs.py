@@ -7,7 +7,7 @@ import torch
 
 from course_utils import einsums, machines, measure
 from course_utils.einsums import Order
-from course_utils.labs.einsum.asked import Asked, Found
+from course_utils.labs.einsum.asked import Asked
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
 from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
@@ -21,7 +21,7 @@ LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order
 
 
-def check(asked: Asked, found: Found) -> Iterator[Progress]:
+def check(asked: Asked) -> Iterator[Progress]:
     """Run the loops in plain Python beside torch.einsum, and compare every number."""
     steps = asked.einsum.steps(asked.size)
     if steps > LOOPED_AT_MOST:
@@ -41,7 +41,7 @@ def check(asked: Asked, found: Found) -> Iterator[Progress]:
     yield Progress(1, f"torch agrees with the loops on {equal:,} of {count_text(theirs.size, 'number')}.")
 
 
-def time_it(asked: Asked, found: Found) -> Iterator[Progress]:
+def time_it(asked: Asked) -> Iterator[Progress]:
     """Time the cheapest order and, where there are several, the most expensive that still can run."""
     able = [order for order in asked.orders if not _too_much(asked, order)]
     if not able:

@@ -4,18 +4,86 @@ After two minutes the reader has seen a thin product hit the memory's limit and 
 how near a measurement comes to either.
 """
 
-from course_utils.labs.lab import Lab
-from course_utils.labs.matmul import anywhere
-from course_utils.labs.matmul.asked import PRESETS, Found, Product
-from course_utils.labs.matmul.picture import view
+from collections.abc import Iterator
+from dataclasses import replace
 
-LAB = Lab(
-    "Matmul lab",
-    Product,
-    view,
-    presets=PRESETS,
-    jobs={"Time it": anywhere.time_it, "Sweep": anywhere.sweep, "Measure the roof again": "measure_again"},
-    actions={"Clear history": anywhere.clear},
-    found=Found(),
-    rows=(("b", "d", "k"), ("dtype", "guess", "sweep"), ("where",)),
-)
+from course_utils import machines
+from course_utils.labs.lab import Change, Lab, Progress
+from course_utils.labs.matmul.asked import HERE, PRESETS, Found, Product, Run
+from course_utils.labs.matmul.picture import sizes_text, view
+from course_utils.quantities import count_text, rate_text, seconds_text
+
+
+class MatmulLab(Lab):
+    """A product's time: predicted, recorded, measured."""
+
+    name = "Matmul lab"
+    asks, presets, found = Product, PRESETS, Found()
+    rows = (("b", "d", "k"), ("dtype", "guess", "sweep"), ("where",))
+    view = staticmethod(view)
+
+    def known(self, product: Product, found: Found) -> Found:
+        """With this machine, which is measured once."""
+        return found if found.here else replace(found, here=machines.this_machine())
+
+    def time_it(self, product: Product, found: Found) -> Iterator[Progress]:
+        """Time the product, or bring the nearest one that was recorded."""
+        if product.recording:
+            run = product.nearest_recorded()
+        else:
+            machine = found.machine(_here(product))
+            from course_utils.labs.matmul import jobs
+
+            run = yield from jobs.timed(product, machine)
+        doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
+        said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
+        yield Progress(1, said + doubt, _kept(run))
+
+    def sweep(self, product: Product, found: Found) -> Iterator[Progress]:
+        """Time the product along one size, or bring all that were recorded along it."""
+        name = product.sweep
+        if product.recording:
+            others = product.nearest_recorded().product.others(name)
+            runs = [run for run in product.recorded.values() if run.product.others(name) == others]
+            said = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
+            yield Progress(1, said, _kept(*runs))
+            return
+        machine = found.machine(_here(product))
+        from course_utils.labs.matmul import jobs
+
+        along = jobs.quick_ones_along(product, machine)
+        for number, one in enumerate(along):
+            begun = number / len(along)
+            run = yield from jobs.timed(one, machine, jobs.SWEEP_AT_MOST_S, begun=begun, share=0)
+            yield Progress(begun, f"{' × '.join(map(str, one.size))} is done.", _kept(run))
+        yield Progress(1, f"{len(along)} products along {name}.")
+
+    def measure_again(self, product: Product, found: Found) -> Iterator[Progress]:
+        """What this machine reaches, once more: at the first time something else may have kept it busy."""
+        yield Progress(0, "Measuring what this machine reaches, for a few seconds.")
+        machines.this_machine.cache_clear()
+        here = machines.this_machine()
+        said = f"Measured again: {here.name}."
+        yield Progress(1, said, Change(found=lambda known: replace(known, here=here)))
+
+    def clear(self, product: Product, found: Found) -> Change:
+        """Forget every run."""
+        return Change(found=lambda known: replace(known, runs=()))
+
+    jobs = {"Time it": time_it, "Sweep": sweep, "Measure the roof again": measure_again}
+    actions = {"Clear history": clear}
+    needs_kernel = {"Measure the roof again"}
+
+
+def _here(product: Product) -> str:
+    """This machine, which alone can time a product."""
+    if product.where != HERE:
+        raise ValueError(
+            f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
+        )
+    return HERE
+
+
+def _kept(*runs: Run) -> Change:
+    """Some runs more; what was recorded is the same each time."""
+    return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))

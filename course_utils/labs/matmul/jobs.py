@@ -1,14 +1,12 @@
-"""Timing products here. Those that were recorded need no kernel: `anywhere` brings them."""
+"""Timing products here."""
 
-from collections.abc import Generator, Iterator
-from dataclasses import replace
+from collections.abc import Generator
 
 from course_utils import machines, measure
 from course_utils.datasheets import Machine
 from course_utils.labs.jobs import as_progress
-from course_utils.labs.lab import Change, Progress
-from course_utils.labs.matmul.anywhere import kept, timed
-from course_utils.labs.matmul.asked import Found, Product, Run
+from course_utils.labs.lab import Progress
+from course_utils.labs.matmul.asked import Product, Run
 from course_utils.quantities import Number, bytes_text, seconds_text
 from course_utils.workers import process, products
 
@@ -18,52 +16,26 @@ AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
 AT_WORST = 5  # times what is predicted: CPUs multiply some shapes and dtypes at a fraction of their peak
 
 
-def begin() -> Found:
-    """This machine, and nothing timed."""
-    return Found(machines.this_machine())
-
-
-def measure_again(product: Product, found: Found) -> Iterator[Progress]:
-    """What this machine reaches, once more: at the first time something else may have kept it busy."""
-    yield Progress(0, "Measuring what this machine reaches, for a few seconds.")
-    machines.this_machine.cache_clear()
-    here = machines.this_machine()
-    yield Progress(1, f"Measured again: {here.name}.", Change(found=lambda known: replace(known, here=here)))
-
-
-def time_it(product: Product, found: Found) -> Iterator[Progress]:
-    """Time the product."""
-    yield timed(product, (yield from _run(product, found, AT_MOST_S)))
-
-
-def sweep(product: Product, found: Found) -> Iterator[Progress]:
-    """Time the product along one size, as far as each takes less than a moment."""
-    name = product.sweep
-    machine = found.machine(product.where)
-    along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
-    if not along:
-        raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
-    for number, one in enumerate(along):
-        run = yield from _run(one, found, SWEEP_AT_MOST_S, begun=number / len(along), share=0)
-        yield Progress(number / len(along), f"{' × '.join(map(str, one.size))} is done.", kept(run))
-    yield Progress(1, f"{len(along)} products along {name}.")
-
-
-# One product.
-
-
-def _run(
-    product: Product, found: Found, at_most_s: Number, **place: object
+def timed(
+    product: Product, machine: Machine, at_most_s: Number | None = None, **place: object
 ) -> Generator[Progress, None, Run]:
     """Timed here; `place` says which part of something longer it is."""
-    machine = found.machine(product.where)
     _check_that_it_can_run(product, machine)
     order = {name: getattr(product, name) for name in ("b", "d", "k", "dtype")}
-    order |= {"device": machines.device(), "at_most_s": at_most_s}
+    order |= {"device": machines.device(), "at_most_s": at_most_s or AT_MOST_S}
     work, long = products.timing_steps, runs_in_process(product, machine)
     steps = process.steps_of(work, order) if long else work(**order)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
     return Run(product, timing.seconds, timing.doubt)
+
+
+def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
+    """Along the size that is swept, those that take less than a moment."""
+    name = product.sweep
+    along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
+    if not along:
+        raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
+    return along
 
 
 def runs_in_process(product: Product, machine: Machine) -> bool:

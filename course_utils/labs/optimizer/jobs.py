@@ -1,11 +1,9 @@
 """torch's own optimizers, on the same way as ours."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 
 import torch
 
-from course_utils.labs.lab import Progress
 from course_utils.labs.optimizer.asked import Race
 from course_utils.predict.descents import Point, Settings, noise
 
@@ -31,15 +29,3 @@ def torchs_points(asked: Race, name: str) -> Iterator[Point]:
         (asked.ground.loss(x, y) + push_x * x + push_y * y).backward()
         optimizer.step()
         yield x.item(), y.item()
-
-
-def check(asked: Race, found: object) -> Iterator[Progress]:
-    """Let torch.optim take the same steps, and compare every coordinate at every step."""
-    apart = {}
-    for name, run in asked.descents.items():
-        yield Progress(len(apart) / len(asked.racing), f"{name}: {asked.steps} steps.")
-        pairs = zip(chain(*run.points[1:]), chain.from_iterable(torchs_points(asked, name)), strict=False)
-        apart[name] = max((abs(ours - theirs) / max(1.0, abs(theirs)) for ours, theirs in pairs), default=0.0)
-    steps, worst = sum(len(run.lengths) for run in asked.descents.values()), max(apart, key=apart.__getitem__)
-    said = f"torch.optim took the same {steps:,} steps ({', '.join(apart)})"
-    yield Progress(1, f"{said}: the largest difference in a coordinate is {apart[worst]:.1e}, {worst}'s.")

@@ -4,16 +4,33 @@ After two minutes the reader has seen fp16 lose half of real gradients, as predi
 torch's cast, has found the scales at which it loses none, and has seen in the losses beside them what that is worth.
 """
 
-from course_utils.labs.lab import Lab
+from collections.abc import Iterator
+from dataclasses import replace
+
+from course_utils.labs.lab import Lab, Progress
 from course_utils.labs.precision.asked import PRESETS, Found, Scaling
 from course_utils.labs.precision.picture import view
 
-LAB = Lab(
-    "Precision lab",
-    Scaling,
-    view,
-    presets=PRESETS,
-    jobs={"Train": "train"},
-    found=Found(),
-    rows=(("fmt", "power"), ("after", "layer", "mean_over"), ("mixes",)),
-)
+
+class PrecisionLab(Lab):
+    """Gradients in a format, and what they train."""
+
+    name = "Precision lab"
+    asks, presets, found = Scaling, PRESETS, Found()
+    rows = (("fmt", "power"), ("after", "layer", "mean_over"), ("mixes",))
+    view = staticmethod(view)
+
+    def known(self, asked: Scaling, found: Found) -> Found:
+        """With the gradients that are asked for; and with losses before the reader has trained anything."""
+        from course_utils.labs.precision import jobs
+
+        return replace(found, gradients=jobs.gradients(asked), losses=found.losses or jobs.first_losses())
+
+    def train(self, asked: Scaling, found: Found) -> Iterator[Progress]:
+        """Train all that are ticked, side by side, step by step."""
+        from course_utils.labs.precision import jobs
+
+        return jobs.train(asked)
+
+    jobs = {"Train": train}
+    needs_kernel = {*jobs}

@@ -1,7 +1,6 @@
 """Real gradients and what torch's cast makes of them, and training in each mix of formats."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 from course_utils.labs.lab import Change, Progress
@@ -24,21 +23,19 @@ FRAME = 5  # steps between two pictures of a training
 
 
 @lru_cache(maxsize=1)
-def begin() -> Found:
+def first_losses() -> dict[str, tuple[Number, ...]]:
     """What is shown before the reader has trained anything."""
     first = Scaling()
-    return Found({mix: tuple(step.loss for step in _steps(mix, first)) for mix in first.mixes})
+    return {mix: tuple(step.loss for step in _steps(mix, first)) for mix in first.mixes}
 
 
-def refresh(asked: Scaling, found: Found) -> Found:
-    """With the gradients that are asked for."""
+def gradients(asked: Scaling) -> Gradients:
+    """Those that are asked for."""
     with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
-        return replace(
-            found, gradients=_gradients(asked.power - halvings(asked.mean_over), asked.after, asked.layer)
-        )
+        return _gradients(asked.power - halvings(asked.mean_over), asked.after, asked.layer)
 
 
-def train(asked: Scaling, found: Found) -> Iterator[Progress]:
+def train(asked: Scaling) -> Iterator[Progress]:
     """All that are ticked, side by side, step by step."""
     if not asked.mixes:
         raise ValueError("Nothing to train. Tick at least one mix of formats.")

@@ -10,7 +10,7 @@ from torch import nn
 from course_utils import measure, models
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
-from course_utils.labs.recompute.asked import Cost, Found, Plan
+from course_utils.labs.recompute.asked import Cost, Plan
 from course_utils.labs.recompute.words import again_text
 from course_utils.measure import Step
 from course_utils.measure.results import OnStep
@@ -23,17 +23,8 @@ FLOP_PER_SEC, BYTES_PER_SEC, LONGEST_S = 5e10, 2.5e8, 90.0
 A_PROCESS_BYTES = 2**29
 
 
-def measure_chosen(plan: Plan, found: Found) -> Iterator[Progress]:
-    """A real step as it is chosen, and a plain one to compare it with."""
-    return _measured(list(dict.fromkeys([plan.all_kept, plan])))
-
-
-def measure_all(plan: Plan, found: Found) -> Iterator[Progress]:
-    """A real step for every point of the frontier."""
-    return _measured(plan.frontier)
-
-
-def _measured(plans: Sequence[Plan]) -> Iterator[Progress]:
+def measured(plans: Sequence[Plan]) -> Iterator[Progress]:
+    """A real step of each, all of the same blocks."""
     check_that_it_can_run(plans)
     order = {"plans": [asdict(plan) for plan in plans]}
     steps = process.steps_of(counted, order, at_most_s=PATIENCE_S)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -149,16 +149,15 @@ def pointed_at(key: str, chain: Chain) -> Mapping[str, object]:
     return {"element": key}
 
 
-def append(link: str, chain: Chain, way: Way) -> Change:
-    """The chain with one operation more; one that was refused gives way to it."""
-    dimensions = len(way.end.shape)
-    inside_out = ", ".join(map(str, reversed(range(dimensions))))
-    added = chains.chain(link.format(inside_out=inside_out, kept=", -1" * dimensions))
-    longer = chains.typed([*chain.links[: len(way.tensors) - 1], *added])
-    chains.chain(longer)  # one that would be too long stays as it is, so that undo can read it
-    return Change({"operations": longer})
+def appending(link: str) -> Callable[[object, Chain, Way], Change]:
+    """The action of a button that appends it; an operation that was refused gives way to it."""
 
+    def append(lab: object, chain: Chain, way: Way) -> Change:
+        dimensions = len(way.end.shape)
+        inside_out = ", ".join(map(str, reversed(range(dimensions))))
+        added = chains.chain(link.format(inside_out=inside_out, kept=", -1" * dimensions))
+        longer = chains.typed([*chain.links[: len(way.tensors) - 1], *added])
+        chains.chain(longer)  # one that would be too long stays as it is, so that undo can read it
+        return Change({"operations": longer})
 
-def undo(chain: Chain, way: Way) -> Change:
-    """Without the last operation."""
-    return Change({"operations": chains.typed(chain.links[:-1])})
+    return append
