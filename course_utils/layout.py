@@ -1,12 +1,16 @@
 """What a tensor is in memory: a storage, and for each index the place in it. And when a new shape needs no copy."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
-import torch
+with suppress(ImportError):  # a page without a kernel has no torch, and asks of shapes and strides alone
+    import torch
 
 from course_utils.quantities import count_text
 

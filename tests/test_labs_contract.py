@@ -36,7 +36,7 @@ AROUND_PX = {  # what a lab has beside its picture and its meaning
     "optimizer": 164, "memory": 217, "precision": 163, "crash": 106, "recompute": 168,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
-ROLES = {"__init__", "asked", "picture", "words", "example", "jobs"}
+ROLES = {"__init__", "asked", "picture", "words", "walks", "operations", "example", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),

@@ -30,12 +30,8 @@ def rows(name: str, session: Session) -> str:
 def elsewhere(lab: Lab) -> str:
     """What of a lab needs a kernel, and where to get one."""
     away = [f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel]
-    return needs(f"Not on this page: {listed(away)}.") if away else ""
-
-
-def needs(words: str) -> str:
-    """What cannot be had without a kernel, and how to get one."""
-    return f'<p class="needs">{words} {NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a></p>'
+    how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
+    return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
 
 
 def _buttons(what: str, labels: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from course_utils.desk.stubs import is_guess
 from course_utils.room.slides import choice, deck
 from course_utils.site import controls
 from course_utils.site.host import Recorded, answer_of, session_of
-from course_utils.site.recorded import FIRST, NOT_ALIVE, recorded
+from course_utils.site.recorded import FIRST, recorded
 
 HERE = Path(__file__).parent
 MADE = re.compile(r"labs\.(\w+)_lab\(\)")
@@ -107,9 +107,6 @@ def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded 
     name, preset = MADE.search(source)[1], PRESET.search(source)
     if name not in found:
         found[name] = recorded(name)
-    if name in NOT_ALIVE:
-        still = deck.rendered("output", data)[1]
-        return still + controls.needs(f"A still picture of a lab. {NOT_ALIVE[name]}")
     return lab(name, found[name], FIRST.get(name, {}), preset[1] if preset else None)
 
 

@@ -5,14 +5,13 @@ from itertools import product
 
 from course_utils.labs.crash import example
 from course_utils.labs.crash.asked import PARTS
+from course_utils.labs.matmul.asked import A_GPU
 from course_utils.labs.precision import PrecisionLab
 from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Found, Scaling
 from course_utils.site.host import Recorded
 
-# Whose every movement asks torch, for more than can be recorded.
-NOT_ALIVE = {"stride": "At every movement it asks torch what becomes of a tensor."}
 # What is asked at first in place of what needs a machine of one's own.
-FIRST = {"matmul": {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}}
+FIRST = {"matmul": A_GPU}
 
 
 def _story(ticks: tuple[bool, ...]) -> object:

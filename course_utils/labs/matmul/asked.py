@@ -14,17 +14,12 @@ HERE = "this machine"
 ON_PAPER = ("A100 SXM", "H200 SXM")  # a T4, an H100, a B200 and an MI300X stand among the recorded
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # an MI300X was recorded in the last
 POWERS = [2**power for power in range(21)]
+A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 PRESETS = {
     "what suits a CPU?": {"b": 1024, "d": 256, "k": 64},
     "how fast is a square?": {"b": 1024, "d": 1024, "k": 1024},
     "how thin is one token?": {"b": 1, "d": 4096, "k": 4096},
-    "what fills a GPU?": {
-        "b": 16384,
-        "d": 32768,
-        "k": 8192,
-        "dtype": "bf16",
-        "where": "H100 SXM, by OpenXLA",
-    },
+    "what fills a GPU?": {"b": 16384, "d": 32768, "k": 8192} | A_GPU,
 }
 
 
@@ -137,12 +132,7 @@ class Found:
 
 
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_TIME_UNITS |= {
-    "minutes": 60.0,
-    "hours": 3600.0,
-    "days": 86400.0,
-    "years": 365.25 * 86400,
-}  # as they are shown
+_TIME_UNITS |= {"minutes": 60.0, "hours": 3600.0, "days": 86400.0, "years": 365.25 * 86400}  # as shown
 _TIME = re.compile(r"(\d+\.?\d*(?:e[+-]?\d{1,2})?|\.\d+)\s*([a-zµμ]+)", re.ASCII)
 
 

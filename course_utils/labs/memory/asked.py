@@ -1,7 +1,7 @@
 """A training run as it is asked for: a model of some sizes, how it is trained, and on which machines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from course_utils import predict
@@ -15,17 +15,7 @@ MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
 STAGES = {f"{stage}": stage for stage in range(4)}
 Found = Mapping[tuple, Ledger]  # the bytes of each step that was counted, by what they depend on
 SIZES = ("layers", "width", "heads", "vocabulary")
-CHOSEN = (
-    "recipe",
-    "batch",
-    "sequence",
-    "machines",
-    "stage",
-    "fused",
-    "fused_norm",
-    "recompute",
-    "accumulate",
-)
+CHOSEN = {one.name for one in fields(TrainingPlan)} - {"shape", "machine_name"}
 SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
 

@@ -4,9 +4,11 @@ After two minutes the reader has seen a transpose, a slice and an expansion leav
 element's place by offset and strides, and has seen why a view is refused where a reshape copies.
 """
 
+import math
+
 from course_utils import chains
 from course_utils.labs.lab import Change, Lab
-from course_utils.labs.stride.asked import BUTTONS, PRESETS, Chain, Way, appending, pointed_at
+from course_utils.labs.stride.asked import BUTTONS, PRESETS, Chain, appending, pointed_at
 from course_utils.labs.stride.picture import view
 
 
@@ -15,15 +17,23 @@ class StrideLab(Lab):
 
     name = "Stride lab"
     asks, presets = Chain, PRESETS
+    found = None
     view, pick = staticmethod(view), staticmethod(pointed_at)
 
-    def known(self, chain: Chain, found: object) -> Way:
-        """Every tensor on the way."""
-        from course_utils.labs.stride import jobs
+    def known(self, chain: Chain, found: object) -> int | None:
+        """Where torch's own pointer to the element stands in the storage, if there is one."""
+        import torch
 
-        return jobs.refresh(chain, found)
+        from course_utils import measure
 
-    def undo(self, chain: Chain, way: Way) -> Change:
+        if chain.index is None:
+            return None
+        t = torch.arange(math.prod(chain.sizes)).to(measure.DTYPES[chain.dtype]).view(chain.sizes)
+        for link in chain.links[: len(chain.way.tensors) - 1]:
+            t = getattr(t, link.name)(*link.arguments) if link.name else t[link.arguments]
+        return (t[chain.index].data_ptr() - t.untyped_storage().data_ptr()) // t.element_size()
+
+    def undo(self, chain: Chain, found: object) -> Change:
         """Without the last operation."""
         return Change({"operations": chains.typed(chain.links[:-1])})
 

@@ -1,16 +1,18 @@
-"""A tensor's shape, what is done to it, and which element is looked at; and what torch made of it."""
+"""A tensor's shape, what is done to it, and which element is looked at; and the way from the first to the last."""
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from typing import NamedTuple
 
 from course_utils import chains
 from course_utils.chains import EXAMPLES, INDEX_EXAMPLE, Operation
 from course_utils.labs.fields import choice, typed
 from course_utils.labs.lab import Change
+from course_utils.labs.stride.operations import walked
+from course_utils.labs.stride.walks import Walk, in_order
 
 MOST_ELEMENTS = 128  # that a tensor may have here; each is drawn
 MOST_DIMENSIONS = 6
@@ -47,6 +49,48 @@ _SHAPES = ("4 6", "2 3 4", "24", "0 3", "128", "128 1", "1 128", "8 1 16", "2 2 
 _CHAINS = (*EXAMPLES.values(), "", INDEX_EXAMPLE, "t().reshape(-1)", "expand(2, -1, -1)", "[..., ::3]")
 
 
+class Tensor(NamedTuple):
+    """A tensor on the way, and how it came about."""
+
+    operation: str
+    storage: str  # "its own", "shared" or "copied"
+    walk: Walk
+
+
+@dataclass(frozen=True)
+class Way:
+    """Every tensor from the base on, the numbers in the last one's storage, and why it goes no further, if it does not."""
+
+    tensors: Sequence[Tensor]
+    numbers: Sequence[int]
+    refusal: str = ""
+
+    @property
+    def end(self) -> Walk:
+        """The last one's."""
+        return self.tensors[-1].walk
+
+    def then(self, link: Operation) -> "Way":
+        """One operation further, or why it cannot be done."""
+        try:
+            walk = walked(link, self.end, len(self.numbers))
+            elements = math.prod(walk.shape)
+            if max(elements, *walk.shape, 0) > MOST_ELEMENTS or len(walk.shape) > MOST_DIMENSIONS:
+                raise ValueError(
+                    f"gives {len(walk.shape)} dimensions, {elements:,} elements. This lab draws up to {MOST_DIMENSIONS} "
+                    f"and {MOST_ELEMENTS} elements, in each dimension too: take smaller ones."
+                )
+        except ValueError as error:
+            return replace(self, refusal=f"The operation {link.text} {error}")
+        tensor = Tensor(link.text, "copied" if walk.copied else "shared", walk)
+        if not walk.copied:
+            return Way([*self.tensors, tensor], self.numbers)
+        copied = dict(
+            zip(walk.places.values(), map(self.numbers.__getitem__, self.end.places.values()), strict=True)
+        )
+        return Way([*self.tensors, tensor], [copied[place] for place in range(elements)])
+
+
 @dataclass(frozen=True)
 class Chain:
     """A tensor of a shape that counts from 0 up, what is done to it, and the element that is looked at."""
@@ -70,47 +114,22 @@ class Chain:
         """The operations."""
         return chains.chain(self.operations)
 
-    def index_in(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        """The element that was typed; where the tensor has no such element, its last one."""
-        index = index_of(self.element)
+    @cached_property
+    def way(self) -> Way:
+        """From the base to the last tensor, or to where torch would refuse."""
+        base = Tensor("base", "its own", in_order(self.sizes))
+        way = Way([base], range(math.prod(self.sizes)))
+        for link in self.links:
+            way = way if way.refusal else way.then(link)
+        return way
+
+    @cached_property
+    def index(self) -> tuple[int, ...] | None:
+        """Of the element that was typed; where the last tensor has no such element, of its last one."""
+        index, shape = index_of(self.element), self.way.end.shape
         if len(index) == len(shape) and all(-n <= i < n for i, n in zip(index, shape, strict=True)):
             return tuple(i % n for i, n in zip(index, shape, strict=True))
         return tuple(n - 1 for n in shape) if math.prod(shape) else None
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """What torch says of a tensor on the way, and how it came about."""
-
-    operation: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    contiguous: bool
-    storage: str  # "its own", "shared" or "copied"
-
-    @cached_property
-    def places(self) -> dict[tuple[int, ...], int]:
-        """Where in the storage each element lies: at offset + Σ index × stride."""
-        return {
-            index: self.offset + sum(i * step for i, step in zip(index, self.strides, strict=True))
-            for index in product(*map(range, self.shape))
-        }
-
-
-@dataclass(frozen=True)
-class Way:
-    """Every tensor from the base on, the numbers in the last one's storage, and why it goes no further, if it does not."""
-
-    tensors: Sequence[Tensor]
-    numbers: Sequence[int]
-    refusal: str
-    pointer: int | None  # where torch says that the element lies, if there is one
-
-    @property
-    def end(self) -> Tensor:
-        """The last one."""
-        return self.tensors[-1]
 
 
 def shape_of(said: str) -> tuple[int, ...]:
@@ -149,14 +168,14 @@ def pointed_at(key: str, chain: Chain) -> Mapping[str, object]:
     return {"element": key}
 
 
-def appending(link: str) -> Callable[[object, Chain, Way], Change]:
+def appending(link: str) -> Callable[[object, Chain, object], Change]:
     """The action of a button that appends it; an operation that was refused gives way to it."""
 
-    def append(lab: object, chain: Chain, way: Way) -> Change:
-        dimensions = len(way.end.shape)
+    def append(lab: object, chain: Chain, pointer: object) -> Change:
+        dimensions = len(chain.way.end.shape)
         inside_out = ", ".join(map(str, reversed(range(dimensions))))
         added = chains.chain(link.format(inside_out=inside_out, kept=", -1" * dimensions))
-        longer = chains.typed([*chain.links[: len(way.tensors) - 1], *added])
+        longer = chains.typed([*chain.links[: len(chain.way.tensors) - 1], *added])
         chains.chain(longer)  # one that would be too long stays as it is, so that undo can read it
         return Change({"operations": longer})
 

@@ -20,22 +20,23 @@ COLUMNS = ("operation", "shape", "strides", "offset", "contiguous", "storage")
 Index = tuple[int, ...]
 
 
-def view(chain: Chain, way: Way) -> View:
+def view(chain: Chain, pointer: int | None) -> View:
     """Storage, tensor, the address of the element, and a table of the way there."""
-    owned, width, index = len(way.numbers), predict.dtype_bytes(chain.dtype), chain.index_in(way.end.shape)
+    way, index = chain.way, chain.index
+    owned, width = len(way.numbers), predict.dtype_bytes(chain.dtype)
     y = 82 + STRIP_STEP * math.ceil(owned / STRIP_COLUMNS)
     grid, height = _grid(way, index, y) if way.end.places else ("", 0)
     drawn = [
         text(0, 14, "storage", class_="faint"),
         text(WORDS_X, 14, f"{owned} numbers of {width} bytes"),
         *_strip(way, index),
-        *account(_facts(way, index), WORDS_X, y - 44, WIDTH, step=18),
+        *account(_facts(way, index, pointer), WORDS_X, y - 44, WIDTH, step=18),
         grid,
     ]
-    return View(picture(WIDTH, y + height, *drawn), _meaning(way, width), _table(chain, way))
+    return View(picture(WIDTH, y + height, *drawn), _meaning(way, width), _table(chain))
 
 
-def _facts(way: Way, index: Index | None) -> Iterator[tuple[str, str, str]]:
+def _facts(way: Way, index: Index | None, pointer: int | None) -> Iterator[tuple[str, str, str]]:
     """What the tensor is, and the element's address by the formula and by torch."""
     t, contiguous = way.end, "contiguous" if way.end.contiguous else "not contiguous"
     yield "tensor", f"shape {t.shape} · strides {t.strides} · offset {t.offset} · {contiguous}", ""
@@ -44,7 +45,10 @@ def _facts(way: Way, index: Index | None) -> Iterator[tuple[str, str, str]]:
         return
     walk = [f"{t.offset}", *(f"{i} × {step}" for i, step in zip(index, t.strides, strict=True))]
     yield "element", f"{[*index]} lies at {' + '.join(walk)} = {t.places[index]}", "formula"
-    yield "measured", f"torch's own pointer: {way.pointer}", "measured-words"
+    if pointer is None:
+        yield "measured", "needs a kernel", "faint"
+    else:
+        yield "measured", f"torch's own pointer: {pointer}", "measured-words"
 
 
 def _strip(way: Way, pointed: Index | None) -> Iterator[str]:
@@ -110,7 +114,7 @@ def _meaning(way: Way, width: int) -> str:
     """What was copied, shared and kept."""
     if way.refusal:
         return way.refusal
-    first, end, owned = way.tensors[0], way.end, len(way.numbers)
+    first, end, owned = way.tensors[0].walk, way.end, len(way.numbers)
     elements, seen = len(end.places), len({*end.places.values()})
     copied = [t.operation for t in way.tensors if t.storage == "copied"]
     changed = [name for name in ("shape", "strides", "offset") if getattr(first, name) != getattr(end, name)]
@@ -127,11 +131,12 @@ def _meaning(way: Way, width: int) -> str:
     return f"{said}{shared}{kept}."
 
 
-def _table(chain: Chain, way: Way) -> list[Sequence[str]]:
+def _table(chain: Chain) -> list[Sequence[str]]:
     """Every link with the tensor that it left behind."""
+    way = chain.way
     rows = [
-        (t.operation, f"{t.shape}", f"{t.strides}", f"{t.offset}", "yes" if t.contiguous else "no", t.storage)
-        for t in way.tensors
+        (name, f"{t.shape}", f"{t.strides}", f"{t.offset}", "yes" if t.contiguous else "no", storage)
+        for name, storage, t in way.tensors
     ]
     refused = [(chain.links[len(rows) - 1].text, "refused", *[""] * 4)] if way.refusal else []
     return [COLUMNS, *rows, *refused]
