@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from course_utils.labs.parts import LETTER_PX, Part, grouped
+from course_utils.labs.parts import LETTER_PX, Part
 
 
 def widget_of(part: Part) -> widgets.Widget:
@@ -62,8 +62,10 @@ def show(widget: widgets.Widget, part: Part) -> None:
 
 
 def box_of(heading: str, parts: Sequence[Part], made: Sequence[widgets.Widget]) -> widgets.Widget:
-    """All widgets of a control."""
-    groups = [[made[place] for place in places] for places in grouped(parts)]
+    """All widgets of a control; what is typed beside a slider is together with it."""
+    groups: list[list[widgets.Widget]] = []
+    for part, widget in zip(parts, made, strict=True):
+        groups = [*groups[:-1], [*groups[-1], widget]] if part.kind == "typed" else [*groups, [widget]]
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]
     if len(boxes) == 1:
         return boxes[0]

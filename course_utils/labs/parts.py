@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -32,17 +31,6 @@ class Part(NamedTuple):
     placeholder: str = ""
     width_px: int = 0
     name_px: int = 0  # of that width, for the name
-
-
-def grouped(parts: Sequence[Part]) -> list[list[int]]:
-    """The parts' places; what is typed beside a slider is together with it."""
-    groups: list[list[int]] = []
-    for place, part in enumerate(parts):
-        if part.kind == "typed":
-            groups[-1].append(place)
-        else:
-            groups.append([place])
-    return groups
 
 
 # A size: a slider in powers of two, and a text field beside it.

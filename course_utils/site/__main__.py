@@ -19,7 +19,10 @@ def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None
     texts = {f"{path.stem}.html": pages.notebook_page(path, found) for path in copies.notebooks()}
     texts |= {"index.html": pages.contents_page(), "glossary.html": pages.glossary_page()}
     texts |= {"style.css": pages.style(), "screen.js": Screen._esm}
-    texts |= {name: (HERE / name).read_text(encoding="utf-8") for name in ("page.js", "lab.js", "worker.js")}
+    texts |= {
+        name: (HERE / name).read_text(encoding="utf-8")
+        for name in ("page.js", "lab.js", "controls.js", "worker.js")
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "course.zip").write_bytes(runtime.modules(found))

@@ -38,8 +38,8 @@ def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict
     for move, arguments in message.items():
         with suppress(Exception):  # the session shows it
             getattr(session, move)(*arguments)
-    controls = {name: [part._asdict() for part in parts] for name, parts in session.parts.items()}
-    return session.shown | {"running": session.running, "controls": controls}
+    parts = {name: [part._asdict() for part in some] for name, some in session.parts.items()}
+    return session.shown | {"running": session.running, "parts": parts}
 
 
 _sessions: dict[str, Session] = {}

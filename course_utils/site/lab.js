@@ -1,4 +1,5 @@
 // Brings the labs of a page to life: their controls, and screen.js over a stand-in for JupyterLab's model.
+import { control, make } from "./controls.js";
 import screen from "./screen.js";
 
 const LOADING = "The lab is coming to life, once its Python is here. Move it already: what you do is kept.";
@@ -21,80 +22,9 @@ class Model {
   }
 }
 
-// What the reader sees and moves of a part of a control, by its kind: `say` is told of a movement, and what is
-// returned shows what Python says of the part.
-const PARTS = {
-  text(field, say) {
-    field.addEventListener("input", () => say(field.value));
-    return ({ value }) => put(field, value);
-  },
-  typed(field, say) {
-    const show = PARTS.text(field, say);
-    return (part) => { show(part); field.setAttribute("aria-label", `${part.label}, typed`); };
-  },
-  tick(box, say) {
-    box.addEventListener("input", () => say(box.checked));
-    return ({ value }) => { box.checked = value; };
-  },
-  menu(menu, say) {
-    menu.addEventListener("input", () => say(menu.value));
-    return ({ value }) => { menu.value = value; };
-  },
-  buttons(group, say) {
-    const buttons = group.querySelectorAll("button");
-    const show = ({ value }) => buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === value));
-    for (const button of buttons) button.addEventListener("click", () => { show(button); say(button.value); });
-    return show;
-  },
-  slider(slider, say) {
-    const output = slider.nextElementSibling, options = slider.dataset.options && JSON.parse(slider.dataset.options);
-    const tell = () => {
-      output.textContent = options ? options[slider.value] : slider.value;
-      slider.setAttribute("aria-valuetext", output.textContent);
-    };
-    slider.addEventListener("input", () => { tell(); say(options ? options[slider.value] : Number(slider.value)); });
-    tell();
-    return ({ value, most }) => {
-      if (!options) slider.max = most;
-      slider.value = options ? options.indexOf(value) : value;
-      tell();
-    };
-  },
-  // In powers of two; it stays where it is while the field beside it has no number.
-  powers(slider, say) {
-    const name = slider.previousElementSibling, field = slider.nextElementSibling;
-    const tell = () => slider.setAttribute("aria-valuetext", field.value);
-    slider.addEventListener("input", () => { put(field, Math.round(2 ** slider.value)); tell(); say(Number(slider.value)); });
-    field.addEventListener("input", tell);
-    tell();
-    return ({ value, label }) => {
-      name.textContent = label;
-      if (value !== null) slider.value = value;
-      queueMicrotask(tell); // once the field beside it shows its own
-    };
-  },
-};
-
-// What is typed stays as it is typed, for as long as it means the same.
-function put(field, value) {
-  if (field.value !== String(value)) field.value = value;
-}
-
-// A control, which shows all its parts; `move` is told which one the reader has moved, and where to.
-function control(node, move) {
-  const shows = [...node.querySelectorAll("[data-place]")].map((part, place) => {
-    const show = PARTS[part.dataset.kind](part, (to) => move(place, to));
-    return (state) => { part.closest(".part").hidden = state.hidden; show(state); };
-  });
-  return (parts) => {
-    node.hidden = parts.every(({ hidden }) => hidden);
-    parts.forEach((part, place) => shows[place](part));
-  };
-}
-
 function begin(place) {
   const name = place.dataset.lab, rows = place.querySelector(".rows"), note = place.querySelector(".course-note");
-  const still = place.querySelector(".course-screen"), stop = place.querySelector("[data-stop]");
+  const still = place.querySelector(".course-screen"), lab = JSON.parse(place.dataset.controls);
   const queue = []; // what is still to be asked: what the page was sent, `then`, when it is answered
   let asked = null, stopping = false;
 
@@ -117,22 +47,34 @@ function begin(place) {
   still.replaceWith(own);
   screen.render({ model, el: own });
 
-  const controls = [...place.querySelectorAll("[data-field]")].map((node) => {
-    const { field } = node.dataset;
-    return [field, control(node, (part, to) => ask({ move: [field, part, to] }))];
-  });
-  for (const what of ["preset", "act", "start"]) {
-    for (const button of place.querySelectorAll(`[data-${what}]`)) button.addEventListener("click", () => ask({ [what]: [button.dataset[what]] }));
+  const shows = {}; // by field
+  for (const row of lab.rows) {
+    const line = rows.appendChild(make("div", { class: "course-controls" }));
+    for (const field of row) {
+      const [node, show] = control(lab.parts[field], lab.headings[field], (part, to) => ask({ move: [field, part, to] }));
+      line.append(node);
+      shows[field] = show;
+    }
   }
-  stop?.addEventListener("click", () => { stopping = true; });
+  const button = (label, click) => {
+    const node = make("button", { type: "button" }, label);
+    node.addEventListener("click", click);
+    return node;
+  };
+  const [presets, starts, acts] = ["preset", "start", "act"].map((move) => lab[move].map((label) => button(label, () => ask({ [move]: [label] }))));
+  const stop = button("Stop", () => { stopping = true; });
+  stop.disabled = true;
+  const work = starts.length ? [...starts, stop, ...acts] : acts;
+  const below = [["presets", presets], ["work", work]].filter(([, buttons]) => buttons.length);
+  rows.append(make("div", { class: "course-below" }, ...below.map(([name, buttons]) => make("div", { class: `course-${name}` }, ...buttons))));
 
   // What is still to be played has moved its control already.
-  function show({ controls: parts, running, ...values }) {
+  function show({ parts, running, ...values }) {
     model.set(values);
     const ahead = new Set(queue.flatMap(({ message }) => (message.move ? [message.move[0]] : [])));
-    for (const [field, set] of controls) if (!ahead.has(field)) set(parts[field]);
-    for (const button of place.querySelectorAll("[data-start]")) button.disabled = running;
-    if (stop) stop.disabled = !running;
+    for (const field in shows) if (!ahead.has(field)) shows[field](parts[field]);
+    for (const start of starts) start.disabled = running;
+    stop.disabled = !running;
     if (running) ask(stopping ? { stop: [], step: [] } : { step: [] });
     stopping = false;
   }

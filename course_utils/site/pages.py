@@ -14,8 +14,10 @@ from pygments.formatters import HtmlFormatter
 from course_utils.desk import contents, copies
 from course_utils.desk.notebooks import WIDGET
 from course_utils.desk.stubs import is_guess
+from course_utils.labs.lab import Lab
+from course_utils.labs.session import NEEDS_A_KERNEL
+from course_utils.quantities import listed
 from course_utils.room.slides import choice, deck
-from course_utils.site import controls
 from course_utils.site.host import Recorded, answer_of, session_of
 from course_utils.site.recorded import FIRST, recorded
 
@@ -114,12 +116,23 @@ def lab(name: str, known: Recorded | None, first: dict[str, object], preset: str
     """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script."""
     session = session_of(name, known)
     begun = {"set": [first]} | ({"preset": [preset]} if preset else {})
-    shown = answer_of(session, begun)
-    return f"""<section class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" role="group" aria-label="{session.lab.name}">
-<div class="rows" hidden>{controls.rows(name, session)}</div>
+    shown, made = answer_of(session, begun), session.lab
+    asked = {"rows": made.rows or [[*made.fields]], "parts": shown["parts"], "preset": [*made.presets]}
+    asked["headings"] = {name: field.heading for name, field in made.fields.items()}
+    for move, labels in (("start", made.jobs), ("act", made.actions)):
+        asked[move] = [label for label in labels if label not in made.needs_kernel]
+    return f"""<section class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" data-controls="{escape(json.dumps(asked))}" role="group" aria-label="{made.name}">
+<div class="rows" hidden></div>
 <p class="course-note" role="status">{NOT_YET}</p>
-<div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{session.lab.name}, picture">{shown["svg"]}</div></div>
-{controls.elsewhere(session.lab)}</section>"""
+<div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{made.name}, picture">{shown["svg"]}</div></div>
+{_elsewhere(made)}</section>"""
+
+
+def _elsewhere(lab: Lab) -> str:
+    """What of a lab needs a kernel, and where to get one."""
+    away = [f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel]
+    how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
+    return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
 
 
 def contents_page() -> str:
