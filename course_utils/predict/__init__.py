@@ -7,7 +7,7 @@ N tokens trained on.
 """
 
 from course_utils.predict.account import checkpoint_bytes, training_account
-from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedies
+from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedy
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
     DTYPE_BYTES,

@@ -1,8 +1,7 @@
-"""Whether a training run fits its machines, and the fewest changes with which it does: a search over closed forms."""
+"""Whether a training run fits its machines, and the cheapest changes with which it does."""
 
 import bisect
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -118,7 +117,7 @@ def _weight(recipe: str) -> tuple[int, int]:
     return RECIPES[recipe].bytes_by_part.total, dtype_bytes(RECIPES[recipe].parameters)
 
 
-# What can be moved to make a plan fit, the cheapest first, and how far.
+# What can be changed to make a plan fit, the cheapest change first, and how far it goes.
 FURTHEST: Changes = {
     "stage": len(SHARDED_IN_STAGE) - 1,
     "fused": True,
@@ -131,56 +130,44 @@ FURTHEST: Changes = {
 
 
 @lru_cache(256)
-def remedies(plan: TrainingPlan) -> tuple[Changes, ...]:
-    """Each smallest set of changes with which it fits, and the mildest such; none if it fits, or if nothing helps.
+def remedy(plan: TrainingPlan) -> Changes:
+    """The changes with which it fits, as cheap as can be; none if it fits, or if nothing helps.
 
-    Smallest: of all sets of so many, and none of fewer would do, however far they are moved.
+    The cheapest change is made as far as it goes, then the next one, until the plan fits. Then those that are not
+    needed are left out, and the others are taken back as far as the plan still fits, the dearest first.
 
-    >>> plan = TrainingPlan(Transformer(12, 768, 12, 50257, 1024), "fp32 adamw", 8, 1024, "T4", 1)
-    >>> remedies(plan)
-    ({'fused': True}, {'recompute': True}, {'batch': 7}, {'recipe': 'bf16+master adamw'})
+    >>> remedy(TrainingPlan(Transformer(12, 768, 12, 50257, 1024), "fp32 adamw", 8, 1024, "T4", 1))
+    {'fused': True}
     """
-    if plan.fits:
-        return ()
-    for count in range(1, len(FURTHEST) + 1):
-        sets = [{name: FURTHEST[name] for name in some} for some in itertools.combinations(FURTHEST, count)]
-        enough = [changes for changes in sets if replace(plan, **changes).fits]
-        if enough:
-            return tuple(_mildest(plan, changes) for changes in enough)
-    return ()
-
-
-def _mildest(plan: TrainingPlan, changes: Changes) -> Changes:
-    """The dearest change as little as it takes with the others as far as they go; then the next."""
+    changes: dict[str, object] = {}
+    for name, furthest in FURTHEST.items():
+        if not replace(plan, **changes).fits:
+            changes[name] = furthest
+    if not replace(plan, **changes).fits:
+        return {}
+    for name in FURTHEST:
+        others = {other: value for other, value in changes.items() if other != name}
+        changes = others if replace(plan, **others).fits else changes
     for name in reversed(changes):
-        changes = {**changes, name: _least(plan, changes, name)}
+        changes[name] = _mildest(plan, changes, name)
     return changes
 
 
-def _least(plan: TrainingPlan, changes: Changes, name: str) -> object:
-    """The mildest setting of one of them with which it fits; of numbers, with all beyond it it does."""
+def _mildest(plan: TrainingPlan, changes: Changes, name: str) -> object:
+    """The setting nearest to the plan's own with which it fits, all other changes made."""
 
     def fits(value: object) -> bool:
         return replace(plan, **{**changes, name: value}).fits
 
-    values = _settings(plan, name)
-    if isinstance(values, range):
-        return values[bisect.bisect_left(values, True, key=fits)]
-    return next(filter(fits, values))
-
-
-def _settings(plan: TrainingPlan, name: str) -> Sequence[object]:
-    """Where one of them can be moved to make less of something, the mildest first."""
     now, end = getattr(plan, name), FURTHEST[name]
     if name == "recipe":
-        return _lighter_recipes(plan.recipe)
-    if isinstance(now, bool):
-        return (True,)
-    return range(now + 1, end + 1) if now < end else range(now - 1, end - 1, -1)
+        return next(filter(fits, [now, *_lighter_recipes(now)]))
+    values = range(now, end + 1) if now <= end else range(now, end - 1, -1)
+    return type(now)(values[bisect.bisect_left(values, True, key=fits)])
 
 
 def _lighter_recipes(recipe: str) -> list[str]:
-    """The same optimizer's first, and of those the heaviest: every step down gives something up."""
+    """Those of the same optimizer first, and of these the heaviest first: each step down gives something up."""
     lighter = [name for name in RECIPES if name != recipe and _weight(name)[0] <= _weight(recipe)[0]]
     return sorted(lighter, key=lambda name: (_optimizer(name) != _optimizer(recipe), -_weight(name)[0]))
 
@@ -190,12 +177,12 @@ def _optimizer(recipe: str) -> str:
 
 
 def largest_batch(plan: TrainingPlan) -> int:
-    """With which a plan that fits still does, everything else left as it is."""
+    """The largest batch with which a plan that fits still does; all else stays as it is."""
     larger = range(plan.batch + 1, MOST + 1)
     return plan.batch + bisect.bisect_left(larger, True, key=lambda n: not replace(plan, batch=n).fits)
 
 
 def longest_sequence(plan: TrainingPlan) -> int:
-    """That fits once all is moved as far as it goes; 0 if none does."""
+    """The longest sequence that fits once all changes are made as far as they go; 0 if none does."""
     plan, shorter = replace(plan, **FURTHEST), range(plan.sequence, 0, -1)
     return plan.sequence - bisect.bisect_left(shorter, True, key=lambda n: replace(plan, sequence=n).fits)

@@ -49,13 +49,13 @@ class MemoryLab(Lab):
         yield Progress(1, said, Change(found=lambda known: {**known, plan.step: counted}))
 
     def make_it_fit(self, run: Run, found: Found) -> Change:
-        """Move the controls by the first of the smallest remedies."""
+        """Move the controls as little as it takes."""
         if run.plan.fits:
             raise ValueError("It fits as it is.")
-        remedies = predict.remedies(run.plan)
-        if not remedies:
+        remedy = predict.remedy(run.plan)
+        if not remedy:
             raise ValueError(hopeless_as(run.plan))
-        return Change(remedies[0])
+        return Change(remedy)
 
     jobs, actions = {"Count it": count}, {"Make it fit": make_it_fit}
     needs_kernel = {*jobs}

@@ -25,7 +25,7 @@ def _fit(plan: TrainingPlan) -> str:
     who = f"each of the {plan.machines:,} machines" if plan.machines > 1 else f"one {plan.machine_name}"
     total, memory = short(plan.held.total), short(plan.machine.bytes)
     if not plan.fits:
-        hopeless = "" if predict.remedies(plan) else f" {hopeless_as(plan)}"
+        hopeless = "" if predict.remedy(plan) else f" {hopeless_as(plan)}"
         return f"Does not fit: {who} would hold {total} and has {memory}, {verdict(plan)}.{hopeless}"
     batch = f"A batch of up to {predict.largest_batch(plan):,} fits."
     return f"Fits: {who} holds {total} of {memory}, with {short(plan.left)} left. {batch}"
