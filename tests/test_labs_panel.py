@@ -1,5 +1,6 @@
 """The panel every lab stands on; test_browser.py looks at it from outside."""
 
+import sys
 import threading
 import time
 import types
@@ -227,6 +228,14 @@ def test_a_job_draws_the_state_of_the_moment_not_that_of_its_start():
     assert waits.ends() == "all steps done"
     assert drawn == [3, 7, 7, 7]  # at first, by the reader, by the job, and at its end
     assert (waits.lab.screen.meaning, waits.begun) == ("n is 7", [3])
+
+
+def test_where_a_front_end_shows_nothing_from_threads_a_job_runs_in_the_click(monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    waits = Waits(steps=2)
+    waits.go.set()
+    button(waits.lab, "work").click()
+    assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == ("all steps done", False)
 
 
 def test_a_drawing_is_never_overtaken_by_another():

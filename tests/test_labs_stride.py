@@ -152,6 +152,7 @@ SAID = [
     ("4 6", "contiguous()", "A view: it changes nothing; no number has moved."),
     ("4 6", "t()[1:]", "A view: it changes shape, strides and offset; no number has moved; it keeps 16 bytes"),
     ("4 6", "expand(2, 4, 6)", "it changes shape and strides; no number has moved; 48 elements share 24 places."),
+    ("4 6", "clone().contiguous()[...].flatten()", "Copied by clone(): 96 bytes of its own."),
     ("4 6", "t().contiguous().clone()", "Copied by contiguous() and clone(): 96 bytes of its own."),
     ("2 3 4", "transpose(0, 1).view(6, 4)", f"is refused. {CANNOT_BE_MERGED}"),
     ("4 6", "view(2, -2)", "is refused. (2, -2) is no shape: one size may be -1, the others are 0 or more."),

@@ -17,7 +17,7 @@ def walked(operation: Operation, walk: Walk, owned: int) -> Walk:
     """The walk after an operation, through a storage of so many numbers."""
     more = {"owned": owned} if operation.name == "as_strided" else {}
     try:
-        return OPERATIONS[operation.name](walk, *operation.arguments, **more)
+        return OPERATIONS[operation.name](replace(walk, copied=False), *operation.arguments, **more)
     except TypeError:
         example = EXAMPLES.get(operation.name, INDEX_EXAMPLE)
         raise ValueError(f"has the wrong numbers in it. Write it like {example}.") from None
