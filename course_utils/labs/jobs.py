@@ -1,4 +1,4 @@
-"""What the jobs of several labs have in common; `runner` runs them."""
+"""What the jobs of several labs have in common."""
 
 import time
 from collections.abc import Generator

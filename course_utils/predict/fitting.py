@@ -160,10 +160,11 @@ def _mildest(plan: TrainingPlan, changes: Changes, name: str) -> object:
         return replace(plan, **{**changes, name: value}).fits
 
     now, end = getattr(plan, name), FURTHEST[name]
-    if name == "recipe":
-        return next(filter(fits, [now, *_lighter_recipes(now)]))
-    values = range(now, end + 1) if now <= end else range(now, end - 1, -1)
-    return type(now)(values[bisect.bisect_left(values, True, key=fits)])
+    if name in ("stage", "batch", "machines"):
+        values = range(now, end + 1) if now <= end else range(now, end - 1, -1)
+        return values[bisect.bisect_left(values, True, key=fits)]
+    others = _lighter_recipes(now) if name == "recipe" else [end]
+    return next(filter(fits, [now, *others]))
 
 
 def _lighter_recipes(recipe: str) -> list[str]:
