@@ -16,7 +16,6 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 
 from course_utils.checks.judging import sentences
 from course_utils.checks.judging.agreement import agree, same
@@ -126,16 +125,14 @@ def _check(
 ) -> Check:
     """The check of that exercise, under its name and with its question."""
 
-    def verdict(answer: object) -> Verdict:
-        try:
-            return NOT_ATTEMPTED if answer is ... else Verdict("right", judge(answer))
-        except NotAttemptedError:
-            return NOT_ATTEMPTED
-        except NotYetError as words:
-            return Verdict("not yet", str(words))
-
     def check(answer: object) -> Verdict:
-        return replace(verdict(answer), exercise=exercise.__name__, answer=answer, ours=ours)
+        try:
+            verdict = NOT_ATTEMPTED if answer is ... else Verdict("right", judge(answer))
+        except NotAttemptedError:
+            verdict = NOT_ATTEMPTED
+        except NotYetError as words:
+            verdict = Verdict("not yet", str(words))
+        return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours)
 
     check.__signature__ = inspect.signature(check)
     return functools.update_wrapper(
@@ -150,21 +147,25 @@ def _callable(answer: object) -> Callable[..., object]:
 
 
 def _advice(answers: Callable[..., Answers], outcomes: list[tuple], tolerance: Number) -> str:
-    """What is said of the first tempting answer that went the same way in all cases until now, if one did."""
+    """The advice on the first listed mistake that explains the outcome of every case so far; else an empty string.
 
-    def went_so(number: int) -> bool:
-        for case, came, error in outcomes:
-            wrong, _ = next(islice(answers(*case), number, None), (NotAttemptedError, ""))  # nobody's answer
-            if error or isinstance(wrong, Exception):
-                alike = type(wrong) is type(error) and sentences.said_by(wrong) == sentences.said_by(error)
-            else:
-                alike = agree(came, wrong, tolerance)
-            if not alike:
-                return False
-        return True
+    A mistake is known by its advice. Where two ways lead to one mistake, the exercise lists both with the same advice.
+    """
+    explaining = None
+    for case, came, error in outcomes:
+        _, *mistakes = answers(*case)
+        here = [advice for wrong, advice in mistakes if _is_alike(wrong, came, error, tolerance)]
+        explaining = here if explaining is None else [advice for advice in explaining if advice in here]
+        if not explaining:
+            return ""
+    return explaining[0]
 
-    tempting = enumerate(answers(*outcomes[0][0]))
-    return next((advice for number, (_, advice) in tempting if number and went_so(number)), "")
+
+def _is_alike(wrong: object, came: object, error: BaseException | None, tolerance: Number) -> bool:
+    """Whether a mistake's outcome, a value or an error, is what the reader's function gave or stopped with."""
+    if error or isinstance(wrong, Exception):
+        return type(wrong) is type(error) and sentences.said_by(wrong) == sentences.said_by(error)
+    return agree(came, wrong, tolerance)
 
 
 def call(function: Callable[..., object], *arguments: object) -> tuple[object, BaseException | None]:
