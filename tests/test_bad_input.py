@@ -6,38 +6,130 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils import floats, measure, predict, training
+from course_utils import blocks, floats, layout, measure, models, predict, training
 from course_utils.datasheets import MACHINES
-from course_utils.quantities import Comparison, Ledger
+from course_utils.quantities import Choice, Comparison, Ledger
+from course_utils.training import long_run, precision
+from course_utils.training.precision import Training, fates, gradients, losses
+from course_utils.workers.products import matmul_call
+
+H100, T, LLAMA = MACHINES["H100 SXM"], torch.zeros(2, 3), predict.MODELS["Llama 3 8B"]
+STACK, SHAPE = predict.mlp_stack(4, 1, 1), predict.Transformer(2, 8, 2, 11, 4)
+AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: floats.encode(1.0, "fp8"), "no number format 'fp8' here. There are: fp64, fp32, tf32"),
-        (lambda: floats.decode(2**16, "fp16"), "integer of 16 bits, from 0 to 65535; got 65536"),
-        (lambda: floats.decode(-1, "e2m1"), "integer of 4 bits, from 0 to 15; got -1"),
-        (lambda: floats.decode(1.0, "e2m1"), "integer of 4 bits"),
-        (lambda: floats.encode(math.nan, "e2m1"), "e2m1 has no NaN"),
-        (lambda: floats.encode("0.1", "fp16"), "Only a plain number can be encoded, not str"),
-        (lambda: floats.encode(torch.zeros(2), "fp16"), "not Tensor; of a tensor's element, take .item()"),
-        (lambda: floats.spacing(math.inf, "fp16"), "numbers have no spacing"),
-        (lambda: measure.every_value("fp32"), "'fp32' is not among the formats of up to 19 bits: tf32"),
-        (lambda: measure.written_bits(1.0, "tf32"), "torch stores nothing in 'tf32', only in fp64"),
-        (lambda: training.warmup_cosine(-3, 1, 4, 8), "Steps are counted from 0; got -3"),
-        (
-            lambda: training.token_batch(np.arange(9), 2, 0, torch.Generator()),
-            "one token or more; got 2 of 0",
-        ),
-        (lambda: training.token_batch(np.arange(9), 0, 2, torch.Generator()), "got 0 of 2"),
-        (lambda: training.write_tokens("no file", np.array([1.5])), "numbers; got an array of float64"),
-        (lambda: training.clip_gradients([], -1.0), "The largest norm is above 0; got -1.0"),
-        (lambda: predict.mfu(1, 1, MACHINES["H100 SXM"], True), "count is a size, a whole number"),
-        (lambda: predict.training_bytes(math.inf, "fp32 adamw"), "0 or more; got inf"),
-        (lambda: Comparison({"a": 1}, {"b": 1}), "these stand on one side alone: a, b"),
-        (lambda: Comparison(Ledger({"a": 1}, "bytes"), Ledger({"a": 1}, "FLOPs")), "FLOPs with bytes"),
-    ],
-)
+def account(**changes):
+    order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "hfu": 0.5, **changes}
+    return predict.training_account(LLAMA, H100, **order)
+
+
+OF_NUMBERS = [
+    (lambda: floats.encode(1.0, "fp8"), "no number format 'fp8' here. There are: fp64, fp32, tf32"),
+    (lambda: floats.decode(2**16, "fp16"), "integer of 16 bits, from 0 to 65535; got 65536"),
+    (lambda: floats.decode(-1, "e2m1"), "integer of 4 bits, from 0 to 15; got -1"),
+    (lambda: floats.decode(1.0, "e2m1"), "integer of 4 bits"),
+    (lambda: floats.encode(math.nan, "e2m1"), "e2m1 has no NaN"),
+    (lambda: floats.encode("0.1", "fp16"), "Only a plain number can be encoded, not str"),
+    (lambda: floats.encode(torch.zeros(2), "fp16"), "not Tensor; of a tensor's element, take .item()"),
+    (lambda: floats.spacing(math.inf, "fp16"), "numbers have no spacing"),
+    (lambda: blocks.stored([1.0, math.nan], "mxfp8"), "finite numbers"),
+    (lambda: blocks.stored([1.0], "mxfp6"), "There are: mxfp8, mxfp4, nvfp4"),
+    (lambda: measure.every_value("fp32"), "'fp32' is not among the formats of up to 19 bits: tf32"),
+    (lambda: measure.written_bits(1.0, "tf32"), "torch stores nothing in 'tf32', only in fp64"),
+    (lambda: Comparison({"a": 1}, {"b": 1}), "these stand on one side alone: a, b"),
+    (lambda: Comparison(Ledger({"a": 1}, "bytes"), Ledger({"a": 1}, "FLOPs")), "FLOPs with bytes"),
+    (lambda: Comparison({}, {}), "at least one item"),
+    (lambda: Comparison(Ledger({"a": 1}, "s"), {"a": 1}, "bytes"), "not bytes with s."),
+    (lambda: Choice("which", among=("a", "b"), measured="c"), "'c' is none of a and b."),
+]
+OF_SHAPES = [
+    (lambda: layout.address(T, (0,)), "A tensor of shape (2, 3) has 2 indices; got 1: (0,)."),
+    (lambda: layout.address_formula(T, (2, 0)), "Index 2 in dimension 0 of shape (2, 3): allowed are -2"),
+    (lambda: layout.address(T, (0, -4)), "Index -4 in dimension 1 of shape (2, 3): allowed are -3 to 2."),
+    (lambda: layout.address(T[:0], (0, 0)), "allowed are none, since its size is 0."),
+    (lambda: layout.can_view((2, 3), (3,), (6,)), "A shape has a stride for each dimension; got (2, 3)"),
+    (lambda: layout.can_view((2, -3), (3, 1), (6,)), "A shape is made of whole numbers from 0 up; got"),
+    (lambda: layout.can_view((2, 3), (-3, 1), (6,)), "A stride is made of whole numbers from 0 up"),
+    (lambda: layout.why_not_view((2,), (1,), (-1,)), "A new shape is made of whole numbers from 0 up"),
+    (lambda: predict.tensor_bytes((4, -1), "bf16"), "size 1 is a size, a whole number from 0 up; got -1"),
+    (lambda: predict.tensor_bytes((4,), "bf17"), "no dtype 'bf17' here. There are: fp64, fp32"),
+    (lambda: predict.matmul_flops(2, -3, 4), "d is a size, a whole number from 0 up; got -3"),
+    (lambda: predict.einsum_flops("b d, d k", b=1, d=1, k=1), "the -> is missing"),
+    (lambda: predict.einsum_flops("b d -> b", b=1, k=1), "needs the sizes of b, d; got b, k."),
+    (lambda: predict.einsum_flops("b -> b"), "needs the sizes of b; got none."),
+    (lambda: predict.einsum_flops("b -> b", b=-1), "b is a size, a whole number"),
+]
+OF_MODELS = [
+    (
+        lambda: models.Transformer(**vars(SHAPE))(torch.arange(5)[None]),
+        "built for 4 positions; got 5 tokens.",
+    ),
+    (lambda: models.MLP([1, 2], nonlinearity="elu"), "'elu' is no nonlinearity here. There are: relu, tanh"),
+    (lambda: models.recomputed([], torch.ones(1, 8), -1), "A segment is a number of blocks, or 0"),
+    (lambda: predict.mlp_flops(4, [8]), "at least two widths, its input's and its output's; got [8]"),
+    (lambda: predict.mlp_flops(4, [8, 8], frozen=[1]), "layers are 0 to 0, so 1 cannot be frozen"),
+    (lambda: predict.mlp_activation_bytes(4, [8, 8], nonlinearity="elu"), "There are: relu, tanh"),
+    (lambda: predict.Transformer(1, 10, 3, 5, 4), "multiple of the heads; 10 is not one of 3"),
+    (lambda: predict.Transformer(-1, 10, 2, 5, 4), "layers is a size"),
+    (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=4), "keys and values; 6 is not one of 4"),
+    (lambda: predict.Transformer(1, 12, 4, 5, 4, rotary=True), "has to be even; 12 / 4 = 3 is not"),
+    (lambda: SHAPE.activation_bytes(1, 2, dtype="e4m3"), "computes in fp64, fp32, fp16, bf16; got 'e4m3'"),
+    (lambda: predict.step_peak_bytes(LLAMA, 1, 8, dtype="fp64"), "counted in fp32, fp16, bf16; got 'fp64'."),
+    (lambda: STACK.peak_bytes(5), "A segment has at most all 4 blocks, and 0 "),
+    (lambda: STACK.kept_bytes(-1), "segment is a size, a whole number from 0 up; got -1."),
+    (lambda: predict.linear_stack(0, 1, 1), "A stack has at least one block; got 0 layers."),
+    (lambda: predict.transformer_stack(SHAPE, 1, 4, fused=True, scores_again=True), "that is not fused"),
+    (lambda: AGAIN.peak_bytes(1), "the segment has to be 0"),
+]
+OF_MACHINES = [
+    (lambda: matmul_call(1, 1, 1, "int8"), "No product in 'int8' here. There are: fp64, fp32, tf32, bf16"),
+    (lambda: matmul_call(1, 1, 1, "tf32"), "NVIDIA's tensor cores multiply; this device has none."),
+    (lambda: matmul_call(16, 16, 16, "fp8"), "no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."),
+    (lambda: matmul_call(1, 1, 1, "fp64", "mps"), "Apple's GPUs have no fp64."),
+    (lambda: predict.mfu(1, 0, H100), "A rate needs a time above 0; got 0 seconds"),
+    (lambda: predict.mfu(1, 1, H100, True), "count is a size, a whole number"),
+    (lambda: predict.ridge(H100, "fp4"), "No dense peak for 'fp4' on H100 SXM. There are: fp64"),
+    (lambda: predict.largest_model(H100, 0, "fp32 sgd"), "at least one machine; got count 0"),
+    (lambda: predict.training_days(1, 1, H100, 1, 50), "MFU is a share, above 0 and at most 1; got 50"),
+    (lambda: predict.training_bytes(-1, "fp32 sgd"), "The number of parameters is 0 or more; got -1"),
+    (lambda: predict.training_bytes(math.inf, "fp32 adamw"), "0 or more; got inf"),
+    (lambda: predict.training_bytes(1, "fp8 sgd"), "no recipe 'fp8 sgd' here. There are: fp32 sgd; "),
+    (lambda: predict.training_bytes(1, "fp32 sgd", stage=4), "stages 0 (nothing is split) to 3"),
+    (lambda: predict.wasted_share(1, -1, 10), "A time is 0 s or more"),
+    (lambda: account(machines=0), "at least one machine"),
+    (lambda: account(tokens=0), "more than 0 tokens"),
+    (lambda: account(tokens=math.nan), "more than 0 tokens"),
+    (lambda: account(hfu=0), "HFU is a share"),
+    (lambda: account(save_s=0), "save_s is a time above 0 s"),
+]
+OF_TRAINING = [
+    (lambda: training.warmup_cosine(-3, 1, 4, 8), "Steps are counted from 0; got -3"),
+    (lambda: training.warmup_cosine(0, 1.0, 8, 8), "ends before the run does; got 8 of 8 steps"),
+    (lambda: training.token_batch(np.arange(9), 2, 0, torch.Generator()), "one token or more; got 2 of 0"),
+    (lambda: training.token_batch(np.arange(9), 0, 2, torch.Generator()), "got 0 of 2"),
+    (lambda: training.write_tokens("no file", np.array([1.5])), "numbers; got an array of float64"),
+    (lambda: training.write_tokens("", np.array([70_000])), "A token is 0 to 65,535 here; got 70000"),
+    (lambda: training.write_tokens("", np.array([-1])), "A token is 0 to 65,535 here; got -1"),
+    (lambda: training.encoded("a → b"), "Only ASCII characters are tokens here; got '→'"),
+    (lambda: training.clip_gradients([], -1.0), "The largest norm is above 0; got -1.0"),
+    (lambda: long_run.new_run().restore({}), "lacks model, optimizer, step, data, generators"),
+    (lambda: long_run.new_run().restore({}, without=["modle"]), "no part 'modle'. Its parts are: model, "),
+    (lambda: next(losses("fp8", 1)), "There is no mix 'fp8'. There are: fp32, bf16 autocast"),
+    (lambda: Training("fp16 autocast", scale=0), "A loss scale is a finite number above 0; got 0."),
+    (lambda: Training("fp16 autocast, scaled", scale=-1.0), "above 0; got -1.0."),
+    (lambda: fates(torch.ones(2), "fp16", math.inf), "above 0; got inf."),
+    (lambda: fates(torch.tensor([1.0, math.nan]), "fp16"), "infinite or NaN already."),
+    (lambda: fates(torch.ones(2), "fp64"), "Ask for a smaller format"),
+    (lambda: gradients(layer=4), "The layers are 1 to 3, or None for all; got 4."),
+    (lambda: gradients(mean_over=300), "100 pairs times a power of two: 100, 200, 400 and so on; got 300."),
+    (lambda: gradients(-1), "Steps are counted from 0; got -1."),
+    (lambda: precision.lognormal_fit(torch.zeros(5)), "A fit needs two numbers other than 0; got 0."),
+    (lambda: predict.lognormal_fates(0, 0, "fp16"), "sigma a finite one above 0; got 0 and 0."),
+    (lambda: predict.lognormal_fates(0, 1, "fp16", math.nan), "above 0; got nan."),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), OF_NUMBERS + OF_SHAPES + OF_MODELS + OF_MACHINES + OF_TRAINING)
 def test_wrong_input_raises_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=r"^[A-Za-z'].*\.$") as caught:
         call()

@@ -36,23 +36,6 @@ def processes(page: Page) -> list[psutil.Process]:
     return found
 
 
-def test_it_opens_with_an_example_and_no_process(labs_page, lab):
-    (cell,) = [cell for cell in browser.code_cells(labs_page.saved) if "crash_lab" in cell.source]
-    (output,) = cell.outputs
-    assert output.output_type == "execute_result"
-    assert "40 of 40 losses equal" in output.data["text/plain"]
-    assert "image/png" in output.data
-    expect(lab.locator(".course-picture svg")).to_be_visible()
-    assert processes(labs_page) == []
-
-
-def test_every_control_has_a_name(lab):
-    expect(lab.get_by_role("slider")).to_have_count(3)
-    for name in ("save every … steps", "steps", "pause a step, ms"):
-        expect(lab.get_by_role("slider", name=name, exact=True)).to_be_visible()
-    expect(lab.get_by_role("checkbox")).to_have_count(5)
-
-
 def test_a_run_is_killed_and_resumed_by_its_buttons(labs_page, lab):
     browser.press(lab, "Kill it")
     expect(lab.locator(".course-mistake")).to_contain_text("No process runs that could be killed")
@@ -73,13 +56,3 @@ def test_a_run_is_killed_and_resumed_by_its_buttons(labs_page, lab):
     expect(lab.locator(".course-report")).to_have_text("Complete.")
     expect(meaning(lab)).to_contain_text(re.compile(r"on, (\d+) of \1 losses equal .*, to the last bit\."))
     assert processes(labs_page) == []
-
-
-def test_a_checkbox_says_what_a_resume_would_lack(lab):
-    lab.get_by_role("checkbox", name="restore optimizer").uncheck()
-    expect(lab.locator(".course-picture")).to_contain_text(
-        "Resume would begin with gradient averages from 0."
-    )
-    browser.press(lab, "all restored: same curve?")
-    expect(lab.get_by_role("checkbox", name="restore optimizer")).to_be_checked()
-    expect(lab.locator(".course-picture")).to_contain_text("Resume restores all it needs.")

@@ -210,16 +210,6 @@ def test_gradscaler_halves_and_skips_at_an_infinity_and_doubles_after_twenty_goo
     assert steps[-1].loss < 0.9 * steps[0].loss
 
 
-def test_a_step_is_skipped_exactly_where_a_scaled_gradient_is_not_finite():
-    for power, skipped in ((16, False), (40, True)):
-        training = Training("fp16 autocast, scaled", scale=2.0**power, mean_over=LARGE)
-        training.backward()
-        infinite = any(not p.grad.isfinite().all() for p in training.model.parameters())
-        assert infinite == skipped
-        again = Training("fp16 autocast, scaled", scale=2.0**power, mean_over=LARGE)
-        assert again.step().skipped == skipped
-
-
 def test_gradscalers_own_first_scale_is_where_it_starts(curves):
     steps = curves["fp16 autocast, scaled"]
     assert steps[0].scale == torch.amp.GradScaler("cpu").get_scale()
@@ -329,35 +319,6 @@ def test_a_fit_finds_the_lognormal_that_was_drawn():
 
 
 # What cannot be asked for.
-
-
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        (lambda: next(losses("fp8", 1)), "There is no mix 'fp8'. There are: fp32, bf16 autocast"),
-        (lambda: Training("fp16 autocast", scale=0), "A loss scale is a finite number above 0; got 0."),
-        (lambda: Training("fp16 autocast, scaled", scale=-1.0), "above 0; got -1.0."),
-        (lambda: fates(torch.ones(2), "fp16", math.inf), "above 0; got inf."),
-        (lambda: fates(torch.tensor([1.0, math.nan]), "fp16"), "infinite or NaN already."),
-        (lambda: fates(torch.ones(2), "fp64"), "Ask for a smaller format"),
-        (lambda: fates(torch.ones(2), "fp17"), "There is no number format 'fp17' here."),
-        (lambda: fates(torch.ones(2), "tf32"), "torch stores nothing in 'tf32'"),
-        (lambda: gradients(layer=4), "The layers are 1 to 3, or None for all; got 4."),
-        (
-            lambda: gradients(mean_over=300),
-            "A batch has 100 pairs times a power of two: 100, 200, 400 and so on",
-        ),
-        (lambda: next(losses("fp32", 1, mean_over=150)), "and so on; got 150."),
-        (lambda: gradients(-1), "Steps are counted from 0; got -1."),
-        (lambda: precision.lognormal_fit(torch.zeros(5)), "A fit needs two numbers other than 0; got 0."),
-        (lambda: predict.lognormal_fates(0, 0, "fp16"), "sigma a finite one above 0; got 0 and 0."),
-        (lambda: predict.lognormal_fates(0, 1, "fp16", math.nan), "above 0; got nan."),
-    ],
-)
-def test_what_cannot_be_asked_for_gets_a_sentence(asked, sentence):
-    with pytest.raises(ValueError, match=r".") as refused:
-        asked()
-    assert sentence in str(refused.value)
 
 
 # What notebook 7 asks about it.

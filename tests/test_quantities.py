@@ -142,20 +142,6 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
         assert choice(guess=nonsense).guesses == []
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        (lambda: Comparison({}, {}), "at least one item"),
-        (lambda: Comparison(Ledger({"a": 1}, "s"), {"a": 1}, "bytes"), "not bytes with s."),
-        (lambda: Choice("which", among=("a", "b"), measured="c"), "'c' is none of a and b."),
-    ],
-)
-def test_what_cannot_be_compared_gets_a_sentence(wrong, sentence):
-    with pytest.raises(ValueError, match=r"\.$") as caught:
-        wrong()
-    assert sentence in str(caught.value)
-
-
 def test_tables_escape_what_they_show():
     assert "<b>" not in Comparison({"<b>": 1}, {"<b>": 1})._repr_html_()
     assert "<b>" not in Ledger({"<b>": 1})._repr_html_()

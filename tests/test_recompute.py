@@ -261,41 +261,8 @@ def test_hooks_are_as_before_also_after_an_error():
     assert seen == [1]
 
 
-def test_tensors_that_a_hook_moves_elsewhere_count_where_they_are_kept():
-    x = torch.ones(16, dtype=torch.float64, requires_grad=True)
-
-    def step():
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.float(), lambda t: t.double()):
-            y = x.exp()
-        y.sum().backward()
-
-    assert measure.peak_saved_bytes(step) == 16 * 4
-
-
 # Nonsense.
 
 
 STACK, SHAPE = predict.mlp_stack(4, 1, 1), predict.Transformer(2, 8, 2, 11, 4)
 AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        (lambda: STACK.peak_bytes(5), r"^A segment has at most all 4 blocks, and 0 .* got 5\.$"),
-        (lambda: STACK.kept_bytes(-1), r"^segment is a size, a whole number from 0 up; got -1\.$"),
-        (lambda: predict.linear_stack(0, 1, 1), r"^A stack has at least one block; got 0 layers\.$"),
-        (
-            lambda: step_of(blocks_of("MLP", 2), torch.ones(1, 8), -1),
-            r"^A segment is a number of blocks, or 0",
-        ),
-        (
-            lambda: predict.transformer_stack(SHAPE, 1, 4, fused=True, scores_again=True),
-            "attention that is not fused",
-        ),
-        (lambda: AGAIN.peak_bytes(1), "the segment has to be 0"),
-    ],
-)
-def test_what_cannot_be_raises_a_sentence(wrong, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        wrong()

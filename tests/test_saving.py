@@ -121,20 +121,3 @@ def test_the_account_says_what_a_step_adds_what_fits_and_what_does_not():
         assert rows[begin + 2 + row][-1] == said
     small = the_account("GPT-2 small", machines=1, recipe="fp32 adamw", tokens=1e10)
     assert all(row[-1].endswith(" left") for row in small.rows if "GB: " in row[-1])
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"machines": 0}, "at least one machine"),
-        ({"tokens": 0}, "more than 0 tokens"),
-        ({"tokens": math.nan}, "more than 0 tokens"),
-        ({"hfu": 0}, "HFU is a share"),
-        ({"save_s": 0}, "save_s is a time above 0 s"),
-    ],
-)
-def test_an_account_of_nonsense_gets_a_sentence(changes, words):
-    with pytest.raises(ValueError, match=words):
-        account(**changes)
-    with pytest.raises(ValueError, match="A time is 0 s or more"):
-        predict.wasted_share(1, -1, 10)

@@ -85,23 +85,6 @@ def test_a_batch_moves_its_own_generator_and_no_other():
     assert draws() == before
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: training.write_tokens("", np.array([70_000])), "A token is 0 to 65,535 here; got 70000"),
-        (lambda: training.write_tokens("", np.array([-1])), "A token is 0 to 65,535 here; got -1"),
-        (lambda: training.encoded("a → b"), "Only ASCII characters are tokens here; got '→'"),
-        (lambda: training.warmup_cosine(0, 1.0, 8, 8), "ends before the run does; got 8 of 8 steps"),
-        (lambda: new_run().restore({}), "lacks model, optimizer, step, data, generators"),
-        (lambda: new_run().restore({}, without=["modle"]), "no part 'modle'. Its parts are: model, "),
-    ],
-)
-def test_what_is_no_token_no_schedule_and_no_state_raises_a_sentence(call, sentence):
-    with pytest.raises(ValueError, match=r"^[A-Z].*\.$") as caught:
-        call()
-    assert sentence in str(caught.value)
-
-
 @pytest.mark.parametrize("content", [b"", b"odd"])
 def test_a_file_that_cannot_hold_tokens_raises_a_sentence(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
