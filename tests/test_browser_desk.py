@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from course_utils.desk import record
+from course_utils import record
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT
 from tests.browser import EXPOSED, HAS_KERNEL, answer, run_all, served, skip_without_browser, start_kernel

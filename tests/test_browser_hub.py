@@ -12,7 +12,7 @@ import nbformat
 import psutil
 from playwright.sync_api import Page, expect
 
-from course_utils.desk import record
+from course_utils import record
 from tests import NOTEBOOKS, ROOT
 from tests.browser import VIEWPORT, answer, answers, skip_without_browser, wait_for_its_kernel
 from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
@@ -44,20 +44,10 @@ def installed_course(folder: Path) -> Path:
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell("from course_utils import labs\nlabs.float_lab()"))
     nbformat.write(notebook, path)
+    install = "pip install --quiet --no-index --no-deps --find-links wheel course_utils --target"
     for command in (
         ["hatchling", "build", "--target", "wheel", "--directory", "wheel"],
-        [
-            "pip",
-            "install",
-            "--quiet",
-            "--no-index",
-            "--no-deps",
-            "--target",
-            str(target),
-            "--find-links",
-            "wheel",
-            "course_utils",
-        ],
+        [*install.split(), str(target)],
     ):
         subprocess.run([sys.executable, "-m", *command], cwd=source, check=True, capture_output=True)
     return target

@@ -30,14 +30,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
-from course_utils.checks import noting
+from course_utils import record
+from course_utils.checks import after_cell
 from course_utils.desk import (
     commands,
     contents,
     copies,
     estimates,
     extension,
-    record,
     reopened,
     stubs,
     websocket,
@@ -48,7 +48,6 @@ from course_utils.desk.place import place
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT, notebooks
 from tests.desk import FLOPS, started
-from tests.test_project import make
 
 ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
 
@@ -616,11 +615,6 @@ def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(desk, capsys
     assert (desk[1] / FLOPS).read_bytes() == before
 
 
-def test_make_anew_hands_on_what_was_typed_by_way_of_the_environment():
-    said = make(ROOT, "-n", "anew", "NB=04", "EXERCISE=2; ls").stdout
-    assert said.strip().endswith('-m course_utils.desk.commands anew "$NB" "$EXERCISE"')
-
-
 def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
     assert commands.main("results", "4") == 0
     assert "04_flops shows the course's results" in capsys.readouterr().out
@@ -628,7 +622,6 @@ def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
     assert commands.main("results", "fourth") == 2
     assert "There are: 01_floats" in (said := capsys.readouterr().err)
     assert "make results NB=04" in said
-    assert make(ROOT, "-n", "results", "NB=04; ls").stdout.strip().endswith('desk.commands results "$NB"')
 
 
 # The record.
@@ -649,7 +642,7 @@ def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
 
 
 def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
-    code = "import sys; from pathlib import Path; from course_utils.desk import record\n"
+    code = "import sys; from pathlib import Path; from course_utils import record\n"
     code += "for _ in range(200): record.note(Path(sys.argv[1]), sys.argv[2], 'tried')"
     command = [sys.executable, "-c", code, str(tmp_path)]
     with ThreadPoolExecutor(4) as pool:
@@ -737,7 +730,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     shell = InteractiveShell(config=quiet, ipython_dir=str(course.parent / "ipython"))
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     monkeypatch.chdir(mine if on_a_desk else course)
-    noting.note_what_is_shown()
+    after_cell.note_what_is_shown()
     cells = ["from course_utils.checks import flops as check", "check.days(...)", "check.days(11.4)"]
     cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "ours = check.days(11.4).or_ours"]
     cells += ["check.days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.days(1)", "none"]

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, expect
 from course_utils.desk import stubs
 from course_utils.desk.copies import named
 from course_utils.room.present import main, present
-from tests import NOTEBOOKS, ROOT
+from tests import NOTEBOOKS
 from tests.browser import (
     EXPOSED,
     HAS_KERNEL,
@@ -30,7 +30,6 @@ from tests.browser import (
     skip_without_browser,
 )
 from tests.test_labs_contract import NAMES
-from tests.test_project import make
 from tests.waiting import wait_until
 
 skip_without_browser()
@@ -57,13 +56,6 @@ def test_nonsense_gets_a_sentence_that_lists_what_there_is(name, capsys):
     said = capsys.readouterr().err
     assert all(path.stem in said for path in NOTEBOOKS)
     assert said.rstrip().endswith("make present NB=04")
-
-
-def test_make_present_hands_on_the_name_and_keeps_the_token():
-    said = make(ROOT, "-n", "present", "NB=04", "ARGS=--no-browser").stdout
-    assert '-m course_utils.room.present "$NB"' in said  # by way of the environment: no shell reads it
-    assert "token" not in said
-    assert said.rstrip().endswith("--no-browser")
 
 
 @pytest.mark.parametrize("options", [[], ["--results"]])

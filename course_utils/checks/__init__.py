@@ -1,5 +1,5 @@
 """The exercises' answers."""
 
-from course_utils.checks.noting import note_what_is_shown
+from course_utils.checks.after_cell import note_what_is_shown
 
 note_what_is_shown()

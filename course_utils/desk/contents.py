@@ -16,7 +16,8 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from course_utils.desk import copies, estimates, record
+from course_utils import record
+from course_utils.desk import copies, estimates
 from course_utils.desk.notebooks import Exercise, exercises, read
 from course_utils.desk.place import place
 from course_utils.quantities import Guess

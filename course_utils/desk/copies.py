@@ -15,7 +15,7 @@ from importlib.metadata import metadata
 from itertools import count
 from pathlib import Path
 
-from course_utils.desk import record
+from course_utils import record
 from course_utils.desk.merge import CONFLICT, merged, restored
 from course_utils.desk.notebooks import (
     Notebook,
@@ -30,12 +30,13 @@ from course_utils.desk.notebooks import (
     write_whole,
 )
 from course_utils.desk.stubs import with_room, without_room
+from course_utils.record import HIDDEN
 
 ROOT = Path(__file__).parents[2]  # of a clone
 INSTALLED = Path(__file__).parents[1] / "course" / "notebooks"  # where a wheel has them
 COURSE = INSTALLED if INSTALLED.is_dir() else ROOT / "notebooks"
 MINE = (Path.cwd() if INSTALLED.is_dir() else ROOT) / "my_notebooks"  # a server has its own, under its root
-TAKEN, EARLIER = ".course", "earlier"
+EARLIER = "earlier"
 TO_README = b"(../README.md#the-notebooks)"
 IF_OPEN = (
     "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
@@ -66,7 +67,7 @@ def bring_up_to_date(
     While a JupyterLab is open over them, copies are only made where there are none: what it shows would be
     another text than what lies in the file.
     """
-    (mine / TAKEN).mkdir(parents=True, exist_ok=True)
+    (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
         bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
         try:
@@ -109,7 +110,7 @@ def _why(error: Exception) -> str:
 
 
 def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    own, taken = mine / name, mine / TAKEN / name
+    own, taken = mine / name, mine / HIDDEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
         write(own, as_handed_out(parsed(new)))
@@ -147,7 +148,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
 
 
 def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    own, taken = mine / name, mine / TAKEN / name
+    own, taken = mine / name, mine / HIDDEN / name
     as_taken = taken.read_bytes() if taken.is_file() else None
     if os.path.lexists(own) and (in_use or as_taken == new):
         return
@@ -187,7 +188,7 @@ def show_results(path: Path, mine: Path = MINE) -> str:
 
 def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
     """The reader's copy of that notebook, and what the course had when it was made or last brought up to date."""
-    own, taken = mine / path.name, mine / TAKEN / path.name
+    own, taken = mine / path.name, mine / HIDDEN / path.name
     if not (own.is_file() and taken.is_file()):
         raise ValueError(
             f"There is no copy of {path.name} in {mine.name} yet. They are made when JupyterLab starts."

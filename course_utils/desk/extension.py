@@ -13,6 +13,7 @@ from course_utils.desk.contents import ADDRESS, Contents
 from course_utils.desk.place import place
 from course_utils.desk.reopened import show_pictures_of_gone_labs
 from course_utils.desk.websocket import AtOnce
+from course_utils.record import HIDDEN
 
 LOCK = "open"  # a file in the copies' `.course`
 
@@ -22,9 +23,9 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     settings, news = server.web_app.settings, []
     address = url_path_join(settings["base_url"], ADDRESS)
     try:
-        (mine / copies.TAKEN).mkdir(parents=True, exist_ok=True)
+        (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
         # Open as long as the server lives.
-        lock = settings["course_lock"] = (mine / copies.TAKEN / LOCK).open("w+")
+        lock = settings["course_lock"] = (mine / HIDDEN / LOCK).open("w+")
         news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock), contents=address)
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH)  # at once, unless another is just bringing them up to date

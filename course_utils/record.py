@@ -14,7 +14,9 @@ from pathlib import Path
 
 from course_utils.quantities import Guess
 
-RECORD, PLACES = "record.txt", ".course/places"
+# Both lie in the folder of the reader's copies. The hidden folder holds what only the desk needs.
+RECORD, HIDDEN = "record.txt", ".course"
+PLACES = f"{HIDDEN}/places"
 SAID = ("tried", "right", "anew")
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)

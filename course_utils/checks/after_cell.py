@@ -8,8 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+from course_utils import record
 from course_utils.checks.judging.verdict import SHOWN, Verdict
-from course_utils.desk import copies, record
 from course_utils.quantities import Choice, Comparison
 
 SAID = {"right": "right", "not yet": "tried"}
@@ -25,7 +25,7 @@ def note_what_is_shown() -> None:
     if shell is None:
         return
     desk = Path.cwd()
-    is_a_desk = (desk / copies.TAKEN).is_dir()
+    is_a_desk = (desk / record.HIDDEN).is_dir()
     shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
 
     def note(result: object) -> None:
