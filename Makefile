@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs glossary claims bench latency fuzz twenty elsewhere versions record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz twenty elsewhere versions record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -38,6 +38,7 @@ help:
 	@echo 'make seconds      run the notebooks alone, compared as strictly, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
+	@echo 'make where        list the cells that use a function or a class (make where NAME=figures.ravine)'
 	@echo 'make glossary     link each notebook to the words of its glossary, where it first uses them'
 	@echo 'make claims       look up what holds each number of the prose: a cell, a citation, or a reason'
 	@echo 'make bench        report everything that is a time'
@@ -101,6 +102,9 @@ lint: $(READY)
 
 outputs: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.outputs $(ARGS)
+
+where: $(READY)
+	@$(RUN) -m tests.tools.where "$$NAME"
 
 glossary: $(READY)
 	$(RUN) -m tests.tools.glossary
