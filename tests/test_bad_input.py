@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils import blocks, floats, layout, measure, models, predict, training
+from course_utils import blocks, checkpoints, floats, layout, measure, models, predict, training
 from course_utils.datasheets import MACHINES
 from course_utils.quantities import Choice, Comparison, Ledger
-from course_utils.training import long_run, precision
+from course_utils.training import long_run, precision, sharded
 from course_utils.training.precision import Training, fates, gradients, losses
 from course_utils.workers.products import matmul_call
 
@@ -82,6 +82,11 @@ OF_MODELS = [
     (lambda: AGAIN.peak_bytes(1), "the segment has to be 0"),
 ]
 OF_MACHINES = [
+    (lambda: measure.time_call(print, at_most_s=0), "needs some time: at_most_s must be above 0, not 0"),
+    (
+        lambda: measure.time_call(print, at_most_s=math.nan),
+        "needs some time: at_most_s must be above 0, not nan",
+    ),
     (lambda: matmul_call(1, 1, 1, "int8"), "No product in 'int8' here. There are: fp64, fp32, tf32, bf16"),
     (lambda: matmul_call(1, 1, 1, "tf32"), "NVIDIA's tensor cores multiply; this device has none."),
     (lambda: matmul_call(16, 16, 16, "fp8"), "no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."),
@@ -103,6 +108,12 @@ OF_MACHINES = [
     (lambda: account(save_s=0), "save_s is a time above 0 s"),
 ]
 OF_TRAINING = [
+    (lambda: long_run.train(print, "none", 0, 1), "1 step or more, and saves every 1 or more; got 0 and 1."),
+    (lambda: long_run.train(print, "none", 1, 0), "saves every 1 or more; got 1 and 0."),
+    (lambda: sharded.saved_and_loaded(print, "none", 0, [1]), "1 process or more"),
+    (lambda: sharded.saved_and_loaded(print, "none", 1, [0]), "1 process or more"),
+    (lambda: checkpoints.save_step("none", -1, {}), "Steps count from 0, "),
+    (lambda: checkpoints.save_step("none", 0, {}, keep=0), "got step 0 and keep 0."),
     (lambda: training.warmup_cosine(-3, 1, 4, 8), "Steps are counted from 0; got -3"),
     (lambda: training.warmup_cosine(0, 1.0, 8, 8), "ends before the run does; got 8 of 8 steps"),
     (lambda: training.token_batch(np.arange(9), 2, 0, torch.Generator()), "one token or more; got 2 of 0"),

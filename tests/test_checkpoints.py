@@ -620,12 +620,6 @@ def test_a_good_newest_that_does_not_fit_raises_and_is_not_passed_over(tmp_path)
     assert checkpoints.newest(tmp_path, like={"w": torch.ones(3)}).step == 2
 
 
-@pytest.mark.parametrize(("step", "keep"), [(-1, 3), (0, 0)])
-def test_a_step_below_0_or_none_kept_raises_a_sentence(tmp_path, step, keep):
-    with pytest.raises(ValueError, match=rf"^Steps count from 0, .*; got step {step} and keep {keep}\.$"):
-        checkpoints.save_step(tmp_path, step, {}, keep=keep)
-
-
 # Several at once.
 
 

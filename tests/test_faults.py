@@ -208,14 +208,6 @@ def test_a_damaged_newest_checkpoint_is_passed_over_and_the_run_says_so(nursery,
     assert [said["loss"] for said in later if "loss" in said] == [whole[0][step] for step in range(21, 32)]
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_run_of_nothing_raises_a_sentence(tmp_path, order):
-    with pytest.raises(
-        ValueError, match=r"^A run has 1 step or more, and saves every 1 or more; got \d and \d\.$"
-    ):
-        long_run.train(print, str(tmp_path), *order)
-
-
 def test_a_run_in_another_process_is_the_run_here_and_now(whole):
     with measure.cpu_threads(1):
         losses = list(long_run.new_run().losses(20))

@@ -109,13 +109,6 @@ def test_whoever_drops_a_products_steps_kills_its_process():
     assert not child.is_running()
 
 
-def test_the_processs_refusal_comes_out_as_it_would_here():
-    with pytest.raises(
-        ValueError, match=r"^tf32 is a way in which NVIDIA's tensor cores multiply; this device"
-    ):
-        timing_of(steps_in_process(16, "tf32"))
-
-
 # What a machine is called.
 
 

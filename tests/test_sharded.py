@@ -43,12 +43,6 @@ def test_its_processes_meet_at_loopback_whatever_the_machine_is_called_and_leave
     assert [path.name for path in folder.parent.iterdir()] == ["state"]
 
 
-@pytest.mark.parametrize(("save_by", "load_by"), [(0, [1]), (1, [0])])
-def test_a_state_is_saved_and_loaded_by_somebody(tmp_path, save_by, load_by):
-    with pytest.raises(ValueError, match="1 process or more"):
-        sharded.saved_and_loaded(print, str(tmp_path), save_by, load_by)
-
-
 def test_every_process_holds_its_part_of_one_state(reports):
     assert [len(of_all) for of_all in reports.values()] == [2, 3, 1]
     assert len({report["digest"] for of_all in reports.values() for report in of_all}) == 1

@@ -5,8 +5,9 @@ wherever it lies: a verdict on an answer that has changed, or stopped with an er
 """
 
 import re
-import sys
 from pathlib import Path
+
+import IPython
 
 from course_utils import record
 from course_utils.checks.judging.verdict import SHOWN, Verdict
@@ -20,8 +21,7 @@ STOPPED = "The cell of the answer stopped with an error. Mend it, and run both c
 
 def note_what_is_shown() -> None:
     """From now on, in a notebook. Anywhere else, nothing."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    shell = IPython.get_ipython()
     if shell is None:
         return
     desk = Path.cwd()

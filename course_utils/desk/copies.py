@@ -71,9 +71,8 @@ def bring_up_to_date(
     for path in (*notebooks(course), *course.glob(GLOSSARY)):
         bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
         try:
-            new = path.read_bytes().replace(
-                TO_README, f"({contents})".encode()
-            )  # once: a `git pull` may come between
+            # Read once: a `git pull` may come between two readings.
+            new = path.read_bytes().replace(TO_README, f"({contents})".encode())
             if bring is _bring_notebook:
                 parsed(new)
         except (OSError, ValueError) as error:

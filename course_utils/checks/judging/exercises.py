@@ -32,13 +32,8 @@ class NotAttemptedError(Exception):
     """The reader's function is the stub still."""
 
 
-def as_it_is(answer: object, *case: object) -> object:
-    """Nothing about it may be written in several ways."""
-    return answer
-
-
 def value(
-    *, wanted: str, tolerance: Number = 0.0, read: Callable[[object], object] = as_it_is
+    *, wanted: str, tolerance: Number = 0.0, read: Callable[[object], object] = lambda answer: answer
 ) -> Callable[[Callable[[], Answers]], Check]:
     """The answer is one value, exact or within that share of it.
 
@@ -62,7 +57,7 @@ def value(
 
 
 def function(
-    cases: Cases, *, tolerance: Number = 0.0, read: Callable[..., object] = as_it_is
+    cases: Cases, *, tolerance: Number = 0.0, read: Callable[..., object] = lambda came, *case: came
 ) -> Callable[[Callable[..., Answers]], Check]:
     """The answer is a function, called with one case after the other.
 
