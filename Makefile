@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz twenty elsewhere versions record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions record recording recordings gpu picture constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -45,7 +45,7 @@ help:
 	@echo 'make latency      time every slider of the labs in a real browser, from the movement to the painted picture'
 	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
 	@echo '                  make fuzz ARGS=--browser does five hundred by mouse and keyboard, in a real one'
-	@echo 'make twenty       let twenty students at once run the notebooks on a hub, and say what they take of memory'
+	@echo 'make students     let twenty students at once run the notebooks on a hub, and say what they take of memory'
 	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some);'
 	@echo '                  ARGS=processors and ARGS=pythons run the suite as on older processors and with each Python'
 	@echo '                  that is here'
@@ -121,8 +121,8 @@ latency: $(READY)
 fuzz: $(READY)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.fuzz $(ARGS)
 
-twenty: $(HUB)
-	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.twenty $(ARGS)
+students: $(HUB)
+	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.students $(ARGS)
 
 elsewhere: $(READY)
 	$(RUN) -m tests.tools.elsewhere $(ARGS)
@@ -150,7 +150,7 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --extra hub --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present hub test seconds outputs bench latency twenty versions: room-at-home
+lab present hub test seconds outputs bench latency students versions: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \

@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     deals_out = config.getoption("dist") != "no" and not config.getoption("collectonly")
     if not deals_out or config.getoption("--hypothesis-profile"):
-        for name in ("same_everywhere", "pages"):
+        for name in ("reproducible", "pages"):
             config.pluginmanager.import_plugin(f"tests.{name}")
 
 

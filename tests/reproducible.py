@@ -40,14 +40,14 @@ def enforced(*given: object, **options: object) -> object:
 jaxtyping.jaxtyped = enforced
 
 # Hypothesis also draws constants that it finds in the course's modules, in those that this worker happens to have
-# imported, and in none if the course lies in a folder named tests. tests/test_same_everywhere.py notices if it finds
+# imported, and in none if the course lies in a folder named tests. tests/test_reproducible.py notices if it finds
 # them in another way.
 providers._get_local_constants = Constants
 
 ANYWHERE = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same everywhere", derandomize=True, **ANYWHERE)
+settings.register_profile("reproducible", derandomize=True, **ANYWHERE)
 settings.register_profile("explore", derandomize=False, print_blob=True, **ANYWHERE)  # where CI is set, too
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same everywhere"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 
 class TorchsGenerator:

@@ -4,10 +4,10 @@ import ast
 
 import torch
 
-from course_utils.measure import private
+from course_utils.measure import internals
 from tests import ROOT
 
-HERE = ROOT / "course_utils" / "measure" / "private.py"
+HERE = ROOT / "course_utils" / "measure" / "internals.py"
 
 
 def private_names(path):
@@ -43,8 +43,8 @@ def test_no_other_module_names_what_torch_keeps_to_itself():
 
 def test_what_torch_keeps_to_itself_was_read_in_the_version_that_is_installed():
     installed = torch.__version__.split("+")[0]
-    assert installed == private.READ_IN, (
-        f"course_utils/measure/private.py was read in torch {private.READ_IN}, and {installed} is installed: read these "
+    assert installed == internals.READ_IN, (
+        f"course_utils/measure/internals.py was read in torch {internals.READ_IN}, and {installed} is installed: read these "
         "names again in its source, and in the list of its operations what counting._PRODUCT refuses; then "
         "change READ_IN."
     )

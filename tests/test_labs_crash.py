@@ -152,7 +152,7 @@ def test_the_process_ends_with_its_kernel_which_takes_the_folder_along_when_it_i
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
     begun, heard = [], []
     order = {"lines": 500}
-    steps = process.steps_of("tests.talking.much_at_once", order, begun=begun.append, at_most_s=1)
+    steps = process.steps_of("tests.worker_jobs.much_at_once", order, on_start=begun.append, at_most_s=1)
     while len(heard) < 500:
         step = next(steps)
         heard += [step.numbers["number"]] if step.numbers else []
@@ -181,9 +181,9 @@ def shop(monkeypatch):
     shop.known(Plan(), None)
     shop.dies_after_saving = None
 
-    def steps_of(work, order, *, begun, at_most_s, slow_disk_s):
+    def steps_of(work, order, *, on_start, at_most_s, slow_disk_s):
         assert (work, at_most_s, slow_disk_s) == (long_run.train, 120, 0.15)
-        begun(process := Mock(spec=subprocess.Popen))
+        on_start(process := Mock(spec=subprocess.Popen))
         folder, first = Path(order["folder"]), shop.story.now.first
         folder.mkdir(exist_ok=True)
         for step in range(first + 1, order["until"] + 1):

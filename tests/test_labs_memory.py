@@ -180,7 +180,7 @@ def test_a_model_whose_peak_is_not_known_is_predicted_with_a_reservation_and_can
     few_words = replace(LLAMA, width=512, heads=4, vocabulary=2, feed_forward=64)
     for shape, known in ((LLAMA, True), (few_words, False)):
         asked = Run(**sizes_of(shape) | {"sequence": 4, "recipe": "bf16 adamw"})
-        counted = transformers.held_bytes(shape, "bf16 adamw", 1, 4, **asked.plan.ways)
+        counted = transformers.counted_bytes(shape, "bf16 adamw", 1, 4, **asked.plan.ways)
         assert (counted == asked.plan.alone.held) == known
         assert counted.total >= asked.plan.alone.held.total
         said = "With a vocabulary of so few widths a step can hold more: count it."

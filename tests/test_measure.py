@@ -24,7 +24,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from course_utils import measure
-from course_utils.measure import Timing, alone, cgroups, counting, on_cpu, private, results, timing
+from course_utils.measure import Timing, cgroups, counting, device_lock, internals, on_cpu, results, timing
 from tests import ROOT
 
 untimed = settings(deadline=None, max_examples=25)
@@ -318,7 +318,7 @@ def test_a_timing_is_in_doubt_unless_it_converged_and_nothing_else_was_seen():
 def lock(tmp_path, monkeypatch):
     """A folder of its own for lock files, so that tests beside this one aren't waited for; the CPU's lock file."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with alone.lock_file("cpu"):
+    with device_lock.lock_file("cpu"):
         pass
     (path,) = tmp_path.glob("*.lock")
     return path
@@ -363,7 +363,7 @@ def timed(durations, at_most_s, quiet=True):
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(tempfile, "tempdir", folder)
-        for module in (timing, on_cpu, alone):
+        for module in (timing, on_cpu, device_lock):
             patch.setattr(module, "time", clock)
         patch.setattr(on_cpu, "_OtherWork", lambda: clock)
         return measure.time_call(fn, at_most_s=at_most_s), len(calls)
@@ -455,8 +455,8 @@ def test_while_another_process_measures_one_waits_says_so_and_then_measures_all_
     assert all(0 <= a < b <= 1 for (a, *_), (b, *_) in pairwise(said))
     assert len(calls) == len(seen.samples) == 1
     assert seen.doubt == "another measurement held this device all the time"
-    with alone.lock_file("meta") as ours:  # each device has a lock of its own
-        assert list(alone.wait_for(ours, 0, 0)) == []
+    with device_lock.lock_file("meta") as ours:  # each device has a lock of its own
+        assert list(device_lock.wait_for(ours, 0, 0)) == []
     steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
     assert next(steps).report.startswith("Waiting")
     holder.communicate()  # and once it is done the wait is over
@@ -532,7 +532,7 @@ def test_what_watches_waits_for_another_counts_hooks_within_by_what_they_keep_an
 
     def use_hooks_of_its_own():
         with saved_tensors_hooks(original, watch):
-            found.append(private.innermost_hooks(True) == (original, watch))
+            found.append(internals.innermost_hooks(True) == (original, watch))
 
     def in_threads(*work):
         threads = [threading.Thread(target=one) for one in work]

@@ -63,7 +63,7 @@ def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recom
     shape = predict.Transformer(2, 64, 4, 5003, 32)
     step = workloads.training_step(shape, dtype, batch, sequence, recompute=recompute)
     step()  # the optimizer has its averages from here on
-    predicted = workloads.step_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
+    predicted = workloads.predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
     assert 0 <= measure.peak_bytes(step) - predicted <= 8
 
 
@@ -88,7 +88,8 @@ def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
         return {job.workload.sizes["batch"] for name, job in found if "step" in name}
 
     def needs(batch):
-        return state_bytes * TINY.shape.parameters + workloads.step_peak_bytes(TINY.shape, dtype, batch, 8)
+        peak = workloads.predicted_peak_bytes(TINY.shape, dtype, batch, 8)
+        return state_bytes * TINY.shape.parameters + peak
 
     assert batches(10**12) == {16}
     assert batches(needs(4) / 0.6 + 1) == {4}

@@ -20,12 +20,12 @@ ANYTHING = st.tuples(
 )
 DRAWN = 40
 ELSEWHERE = """
-import tests.same_everywhere
+import tests.reproducible
 from hypothesis import settings
-from tests.test_same_everywhere import examples
+from tests.test_reproducible import examples
 
 import course_utils.labs, course_utils.checks.floats
-print(*examples(settings()), *examples(settings()), *examples(settings.get_profile("same everywhere")), sep="\\n")
+print(*examples(settings()), *examples(settings()), *examples(settings.get_profile("reproducible")), sep="\\n")
 """
 
 
@@ -51,7 +51,7 @@ def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_fold
     said = subprocess.run(
         run, cwd=folder, env=os.environ | strange, capture_output=True, text=True, check=True
     )
-    here, lines = examples(settings.get_profile("same everywhere")), said.stdout.splitlines()
+    here, lines = examples(settings.get_profile("reproducible")), said.stdout.splitlines()
     assert len(here) == DRAWN
     assert len(set(here)) > 0.75 * DRAWN
     explored, explored_again, there = lines[:DRAWN], lines[DRAWN : 2 * DRAWN], lines[2 * DRAWN :]
@@ -62,7 +62,7 @@ def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_fold
 def test_every_property_test_is_derandomised_and_keeps_nothing(request):
     tests = [item.obj for item in request.session.items if item.get_closest_marker("hypothesis")]
     theirs = [test._hypothesis_internal_use_settings for test in tests]
-    for each in (settings.get_profile("same everywhere"), *theirs):
+    for each in (settings.get_profile("reproducible"), *theirs):
         assert (each.derandomize, each.database, each.deadline) == (True, None, None)
     assert settings.get_profile("explore").database is None
 

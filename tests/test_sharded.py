@@ -33,7 +33,7 @@ def reports(folder: Path) -> dict[str, list[dict[str, object]]]:
     order = {"folder": str(folder), "save_by": 2, "load_by": [3, 1]}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("TMPDIR", str(folder.parent))  # where the launcher would leave something
-        return process.result_of("tests.talking.where_they_meet", order, at_most_s=100)
+        return process.result_of("tests.worker_jobs.where_they_meet", order, at_most_s=100)
 
 
 def test_its_processes_meet_at_loopback_whatever_the_machine_is_called_and_leave_no_folder(reports, folder):
@@ -67,7 +67,7 @@ def test_training_over_two_processes_is_training_on_both_of_their_batches(report
     fresh = sharded.digest(state)
     dcp.load(state, checkpoint_id=folder)
     assert sharded.digest(state) == reports["saved by 2"][0]["digest"] != fresh
-    assert sharded.held_bytes(state) == 12 * P + 4 * TENSORS
+    assert sharded.local_bytes(state) == 12 * P + 4 * TENSORS
     for name, weight in model.state_dict().items():
         torch.testing.assert_close(state["model"][name], weight, rtol=1e-4, atol=1e-6)
 
@@ -118,7 +118,7 @@ def wait_until_gone(pids: set[int]) -> None:
 def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     heard: list[measure.Step] = []
     with pytest.raises(RuntimeError, match=r"^The process ended early\. Its status is -9\.$"):
-        heard.extend(process.steps_of("tests.talking.orphaned", {}, at_most_s=60))
+        heard.extend(process.steps_of("tests.worker_jobs.orphaned", {}, at_most_s=60))
     (child,) = (step.numbers["child"] for step in heard if step.numbers)
     wait_until_gone({child})
 

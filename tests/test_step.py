@@ -114,7 +114,7 @@ def test_each_moment_is_the_peak_of_some_step():
 def test_what_is_held_is_what_fake_tensors_count(number, recipe):
     shape = replace(LLAMA, layers=1, tied_output=number > 4)
     asked, order = (shape, recipe, 2, 8), ways(*(bool(number & bit) for bit in (1, 2, 4)))
-    assert transformers.held_bytes(*asked, **order) == predict.held_bytes(*asked, **order)
+    assert transformers.counted_bytes(*asked, **order) == predict.held_bytes(*asked, **order)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_llamas_step_of_8192_tokens_holds_what_is_said_of_an_h100(name, recomp
     shape, order = predict.MODELS[name], ways(True, True, recompute)
     assert predict.step_peak_bytes(shape, 1, 8192, dtype="bf16", split=split, **order).total == said
     few = replace(shape, layers=2)
-    counted = transformers.held_bytes(few, "bf16 adamw", 1, 8192, **order)
+    counted = transformers.counted_bytes(few, "bf16 adamw", 1, 8192, **order)
     assert counted == predict.held_bytes(few, "bf16 adamw", 1, 8192, **order)
 
 

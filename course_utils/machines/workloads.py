@@ -132,7 +132,7 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
 # A training step.
 
 
-def step_peak_bytes(
+def predicted_peak_bytes(
     shape: predict.Transformer, dtype: str, batch: int, sequence: int, *, recompute: bool = False
 ) -> int:
     """The most that a step holds beyond parameters, averages and data.
@@ -140,7 +140,7 @@ def step_peak_bytes(
     Here gradients are freed between steps. In the optimizer's step there are all, and for a master copy once more in
     fp32; the loss itself stays.
 
-    >>> step_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
+    >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
     before = predict.step_peak_bytes(shape, batch, sequence, dtype=dtype, fused=True, recompute=recompute)
@@ -183,14 +183,11 @@ def _training_step(device: str, dtype: str, scale: Scale, recompute: bool) -> Jo
     """The batch is the largest power of two, up to the scale's, that fits; both steps have the same."""
     shape, s = scale.shape, scale.sequence
     state = (14 if dtype != "fp32" else 12) * shape.parameters  # gradients are among the peak
-
-    def fits(batch: int) -> bool:
-        return state + step_peak_bytes(shape, dtype, batch, s) <= _SAFE_SHARE * measure.free_bytes(device)
-
+    free = _SAFE_SHARE * measure.free_bytes(device) - state
     batch = scale.batch
-    while batch > 1 and not fits(batch):
+    while batch > 1 and predicted_peak_bytes(shape, dtype, batch, s) > free:
         batch //= 2
-    peak = step_peak_bytes(shape, dtype, batch, s, recompute=recompute)
+    peak = predicted_peak_bytes(shape, dtype, batch, s, recompute=recompute)
     return _job(
         f"{scale.model}, a training step{', each layer recomputed' if recompute else ''}",
         {"batch": batch, "sequence": s},

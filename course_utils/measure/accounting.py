@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.measure.counting import flops
+from course_utils.measure.internals import DataDependentOutputException, FakeTensor, FakeTensorMode
 from course_utils.measure.memory import backward_peak_bytes, optimizer_bytes, saved_bytes, storage_bytes
-from course_utils.measure.private import DataDependentOutputException, FakeTensor, FakeTensorMode
 from course_utils.quantities import Ledger, number_text
 
 Inputs = Tensor | Sequence[Tensor]

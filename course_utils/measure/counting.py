@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.utils.flop_counter import conv_flop_count, flop_registry, shape_wrapper
 
-from course_utils.measure import private
+from course_utils.measure import internals
 from course_utils.quantities import Ledger
 
 # What multiplies and adds, by the name of the operation. What looks like it and has no formula is refused, so that
@@ -38,7 +38,7 @@ def flops(fn: Callable[[], object]) -> Ledger:
     return Ledger(counter.by_operation, unit="FLOPs")
 
 
-class _FlopCounter(private.Mode):
+class _FlopCounter(internals.Mode):
     """Counts as torch's FlopCounterMode does, which would also hook into every module that runs in the process."""
 
     def __init__(self) -> None:
@@ -101,8 +101,8 @@ _IN_PLACE = {torch.ops.aten.addmm_: torch.ops.aten.addmm, torch.ops.aten.baddbmm
 # From an operation to its formula: ours, and then torch's.
 _FORMULAS: ChainMap[object, Callable[..., int]] = ChainMap(
     {operation: flop_registry[other] for operation, other in _IN_PLACE.items()},
-    dict.fromkeys(private.ATTENTION, shape_wrapper(_attention)),
-    dict.fromkeys(private.ATTENTION_BACKWARD, shape_wrapper(_attention_backward)),
+    dict.fromkeys(internals.ATTENTION, shape_wrapper(_attention)),
+    dict.fromkeys(internals.ATTENTION_BACKWARD, shape_wrapper(_attention_backward)),
     {torch.ops.aten.convolution_backward: shape_wrapper(_convolution_backward)},
     flop_registry,
 )

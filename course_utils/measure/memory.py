@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from course_utils.measure import private
+from course_utils.measure import internals
 from course_utils.quantities import Ledger
 
 Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
@@ -126,7 +126,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         return kept
 
     def enter_watched(hooks: saved_tensors_hooks) -> None:
-        around = private.innermost_hooks(True)
+        around = internals.innermost_hooks(True)
         if around and isinstance(around[0], _Watched):
             hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
         enter(hooks)
@@ -267,7 +267,7 @@ def backward_peak_bytes(fn: Callable[[], object], parameters: Iterable[torch.Ten
     return Ledger({"gradients": before + by_then, "activations": most - by_then}, unit="bytes")
 
 
-class _Allocations(private.Mode):
+class _Allocations(internals.Mode):
     """The storages that operations make."""
 
     def __init__(self) -> None:

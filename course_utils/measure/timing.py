@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from course_utils.measure import on_cpu, on_gpu
-from course_utils.measure.alone import lock_file, wait_for
+from course_utils.measure.device_lock import lock_file, wait_for
 from course_utils.measure.on_cpu import cpu_threads
 from course_utils.measure.results import Steps, Timing, result_of
 from course_utils.quantities import Number
@@ -31,9 +31,9 @@ def timing_steps(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Nu
     deadline = begun + at_most_s
     on_a_gpu = torch.device(device).type == "cuda"
     with lock_file(device) as lock:
-        alone = yield from wait_for(lock, begun, deadline)
+        is_ours = yield from wait_for(lock, begun, deadline)
         with cpu_threads(1), torch.cuda.device(device) if on_a_gpu else nullcontext():
             timing = yield from (on_gpu if on_a_gpu else on_cpu).samples(fn, device, begun, deadline)
-    if not alone:
+    if not is_ours:
         return replace(timing, disturbance="another measurement held this device all the time")
     return timing

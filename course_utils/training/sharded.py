@@ -70,7 +70,7 @@ def digest(state: State) -> str:
     return sha.hexdigest()
 
 
-def held_bytes(state: State) -> int:
+def local_bytes(state: State) -> int:
     """Bytes of what this process holds of it."""
     here = (t.to_local() if isinstance(t, DTensor) else t for t in _tensors(state).values())
     return sum(tensor.nbytes for tensor in here)
@@ -140,7 +140,7 @@ def _load(folder: str) -> Report:
 
 
 def _report(state: State) -> Report:
-    return {"bytes": held_bytes(state), "digest": digest(state)}
+    return {"bytes": local_bytes(state), "digest": digest(state)}
 
 
 def _tensors(tree: object, name: str = "") -> dict[str, torch.Tensor]:

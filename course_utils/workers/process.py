@@ -33,7 +33,7 @@ def steps_of(
     work: Work,
     order: Mapping[str, object],
     *,
-    begun: Callable[[subprocess.Popen], None] = lambda process: None,
+    on_start: Callable[[subprocess.Popen], None] = lambda process: None,
     at_most_s: Number = math.inf,
     slow_disk_s: Number = 0.0,
 ) -> Steps[object]:
@@ -42,7 +42,7 @@ def steps_of(
     `work` is a function of some module, or its name with the module's, if that is not to be imported here. It is a
     generator of steps, or has a parameter `on_step` to be called with each. Order and result are what can be pickled.
     Whoever drops this generator kills the process. The work's ValueError or RuntimeError comes out as a
-    ValueError here. `begun` is given the process, to kill it for instance; after `at_most_s` it ends by itself,
+    ValueError here. `on_start` is given the process, to kill it for instance; after `at_most_s` it ends by itself,
     whatever its parent does. With `slow_disk_s` each flush to the disk takes so much longer: long enough to be
     killed in the middle of one.
     """
@@ -57,7 +57,7 @@ def steps_of(
             start_new_session=True,  # so that all that it starts can be ended with it
         )
         try:
-            begun(child)
+            on_start(child)
             return (yield from _steps_from(child, errors))
         finally:
             with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended

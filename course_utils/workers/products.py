@@ -10,7 +10,7 @@ import torch
 
 from course_utils import einsums, measure
 from course_utils.einsums import Einsum, Tree
-from course_utils.measure import Step, Timing, private
+from course_utils.measure import Step, Timing, internals
 from course_utils.measure.results import Steps
 from course_utils.quantities import Number
 
@@ -78,7 +78,7 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     x = _random((b, d), torch.float8_e4m3fn, device)
     w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
     one = torch.ones((), device=device)
-    return lambda: private.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    return lambda: internals.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
 
 def einsum_call(

@@ -27,7 +27,7 @@ _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
-def held_bytes(
+def counted_bytes(
     shape: predict.Transformer,
     recipe: str,
     batch: int,
@@ -39,7 +39,7 @@ def held_bytes(
 ) -> Ledger:
     """`predict.held_bytes` on one machine, counted on fake tensors; `ways` are fused, fused_norm and recompute.
 
-    >>> held_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
+    >>> counted_bytes(predict.Transformer(1, 8, 2, 11, 4), "bf16+master adamw", 2, 4)
                   bytes
     parameters    2,016
     gradients        48

@@ -1,6 +1,6 @@
 """Twenty students at once on a real JupyterHub: each with a server and a kernel, all notebooks in turn.
 
-`make twenty`; `make twenty ARGS="6 05"` lets six run the fifth. Says which cells failed, and what a student takes of
+`make students`; `make students ARGS="6 05"` lets six run the fifth. Says which cells failed, and what a student takes of
 memory.
 """
 

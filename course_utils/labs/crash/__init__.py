@@ -98,7 +98,7 @@ class CrashLab(Lab):
         try:
             yield Progress(0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", Change())
             begun = self.processes.append
-            with closing(process.steps_of(long_run.train, order, begun=begun, **limits)) as steps:
+            with closing(process.steps_of(long_run.train, order, on_start=begun, **limits)) as steps:
                 yield from self._heard(steps, plan)
             end = DONE
         except RuntimeError as death:
