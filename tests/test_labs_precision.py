@@ -208,7 +208,7 @@ def test_every_mix_can_be_trained_and_has_a_colour_of_its_own():
 # Training.
 
 
-def trained(mix, power=None, steps=jobs.STEPS, mean_over=BATCH):
+def trained(mix, power=None, steps=jobs.asked.STEPS, mean_over=BATCH):
     return list(precision.losses(mix, steps, scale=power and 2.0**power, mean_over=mean_over))
 
 
@@ -227,7 +227,7 @@ def test_a_curve_is_drawn_for_what_is_ticked_and_trained_and_ends_at_its_loss(la
 
 
 def test_all_that_are_ticked_are_trained_at_the_sliders_scale_which_the_curves_keep(lab, monkeypatch):
-    monkeypatch.setattr(jobs, "STEPS", 30)
+    monkeypatch.setattr(jobs.asked, "STEPS", 30)
     assert "fp16 × 2^0" in answers(lab, power=40, mixes=MIXES)
     pictures = []
     lab.screen.observe(lambda change: pictures.append(change.new), "svg")

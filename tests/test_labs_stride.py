@@ -166,9 +166,9 @@ SAID = [
     ("4 6", "expand(2, 4, 7)", "is refused. Only a size of 1 can become 7: dimension 2 has size 6."),
     ("4 6", "as_strided((9, 9), (9, 1), 0)", "is refused. It would leave the storage, which has 24 numbers."),
     ("4 6", "t(1)", "t(1) has the wrong numbers in it. Write it like t()."),
-    ("4 6", "expand(999999, 999999, 4, 6)", "gives 4 dimensions, 23,999,952,000,024 elements. This lab draws up to"),
-    ("4 6", ".".join(["unsqueeze(0)"] * 5), "gives 7 dimensions, 24 elements"),
-    ("0", "expand(999999, 0)", "gives 2 dimensions, 0 elements. This lab draws up to 6"),
+    ("4 6", "expand(999999, 999999, 4, 6)", "gives the shape (999999, 999999, 4, 6), which is larger"),
+    ("4 6", ".".join(["unsqueeze(0)"] * 5), "gives the shape (1, 1, 1, 1, 1, 4, 6), which is larger"),
+    ("0", "expand(999999, 0)", "gives the shape (999999, 0), which is larger"),
 ]  # fmt: skip
 
 
@@ -231,11 +231,11 @@ def test_a_shape_can_be_typed_as_people_write_it_and_what_is_none_gets_a_sentenc
     assert {shape: Chain(shape=shape).sizes for shape in typed} == typed
     for shape in NO_SHAPES:
         stride.set(shape=shape)
-        said = f"“{shape[:60]}” is no shape. Type one to 6 sizes, like 4 6 or 2, 3, 4."
+        said = f"“{shape[:60]}” is no shape. Type 1 to 6 sizes, like 4 6 or 2, 3, 4."
         assert stride.screen.mistake == said
     for shape in ((129,), (12, 11), (999999, 0), (128,) * 6):
         stride.set(shape=f"{shape}")
-        said = f"{shape} is larger than this lab draws: up to 128 elements, in each dimension too. Take less."
+        said = f"The shape {shape} is larger than this lab draws. Take up to 6 dimensions, and 128 elements in all and along each."
         assert stride.screen.mistake == said
 
 
@@ -258,7 +258,7 @@ ATTACKS = (
 
 
 MISTAKE = re.compile(
-    r"In “.*▸.*◂.*”, at ▸◂: |That is|“.*” is no (element|shape)\. |\(.*is larger than this lab draws",
+    r"In “.*▸.*◂.*”, at ▸◂: |That is|“.*” is no (element|shape)\. |The shape \(.*is larger than this lab draws",
     re.DOTALL,
 )
 

@@ -57,10 +57,7 @@ def size_parts(name: str, held: object, slider_px: int, name_px: int, *, hidden:
     """A slider in powers of two, at the step that is next to the size, and a text field beside it."""
     width_px = slider_px + name_px
     look = {"most": math.log2(LARGEST), "step": STEP, "width_px": width_px, "name_px": name_px}
-    return [
-        Part("powers", name, _nearest_step(held), hidden, **look),
-        Part("typed", name, str(held), hidden),
-    ]
+    return [Part("powers", name, _nearest_step(held), hidden, **look), Part("typed", name, str(held), hidden)]
 
 
 def size_moved(held: object, part: Part, to: object) -> object:

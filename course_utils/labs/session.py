@@ -194,9 +194,7 @@ class Session:
 
     def _lay_out(self) -> None:
         for name, field in self.lab.fields.items():
-            with suppress(
-                ValueError
-            ):  # of names that cannot be read; the lab says so, and their sliders stay
+            with suppress(ValueError):  # of names that cannot be read: the lab says so, their sliders stay
                 self.parts[name] = field.parts(self.values[name], self.values)
 
     def _forget_report(self) -> None:

@@ -85,12 +85,7 @@ def _attention(q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: o
 
 
 def _attention_backward(
-    _grad: Sequence[int],
-    q: Sequence[int],
-    k: Sequence[int],
-    v: Sequence[int],
-    *_others: object,
-    **_: object,
+    _grad: Sequence[int], q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
 ) -> int:
     """Five products where a formula would have four: the kernel computes the scores anew."""
     return 2 * math.prod(q[:3]) * k[2] * (3 * q[3] + 2 * v[3])

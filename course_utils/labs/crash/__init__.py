@@ -15,17 +15,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from course_utils.labs.crash.asked import (
-    DONE,
-    ENDED,
-    KILLED,
-    KILLED_SAVING,
-    PARTS,
-    PRESETS,
-    Life,
-    Plan,
-    Story,
-)
+from course_utils.labs.crash import asked
+from course_utils.labs.crash.asked import Life, Plan, Story
 from course_utils.labs.crash.picture import view
 from course_utils.labs.lab import Change, Lab, Progress
 
@@ -38,8 +29,8 @@ class CrashLab(Lab):
     """A run that trains in a process of its own: kill it, resume it, and see whether its losses go on as before."""
 
     name = "Crash lab"
-    asks, presets = Plan, PRESETS
-    rows = (("every", "steps", "pause_ms"), PARTS)
+    asks, presets = Plan, asked.PRESETS
+    rows = (("every", "steps", "pause_ms"), asked.PARTS)
     view = staticmethod(view)
 
     def __init__(self) -> None:
@@ -94,17 +85,17 @@ class CrashLab(Lab):
         order = {"folder": str(self.folder), "until": plan.steps, "every": plan.every}
         order |= {"without": left_out, "pace_s": plan.pause_ms / 1000}
         limits = {"at_most_s": LONGEST_S, "slow_disk_s": SLOW_DISK_S}
-        end = ENDED
+        end = asked.ENDED
         try:
             yield Progress(0, f"A process starts; it ends after {LONGEST_S:.0f} s at the latest.", Change())
             begun = self.processes.append
             with closing(process.steps_of(long_run.train, order, on_start=begun, **limits)) as steps:
                 yield from self._heard(steps, plan)
-            end = DONE
+            end = asked.DONE
         except RuntimeError as death:
             if not self.killed:
                 raise ValueError(str(death)) from death
-            end = KILLED_SAVING if self._is_in_a_save() else KILLED
+            end = asked.KILLED_SAVING if self._is_in_a_save() else asked.KILLED
         finally:
             self.processes.clear()
             self._now(end=end)

@@ -16,6 +16,7 @@ from course_utils.labs.stride.walks import Walk, in_order
 
 MOST_ELEMENTS = 128  # that a tensor may have here; each is drawn
 MOST_DIMENSIONS = 6
+LARGEST = f"Take up to {MOST_DIMENSIONS} dimensions, and {MOST_ELEMENTS} elements in all and along each."
 DTYPES = ("fp32", "fp64", "bf16")
 PRESETS = {
     question: {"shape": shape, "operations": operations, "element": ""}
@@ -77,18 +78,15 @@ class Way:
             elements = math.prod(walk.shape)
             if max(elements, *walk.shape, 0) > MOST_ELEMENTS or len(walk.shape) > MOST_DIMENSIONS:
                 raise ValueError(
-                    f"gives {len(walk.shape)} dimensions, {elements:,} elements. This lab draws up to {MOST_DIMENSIONS} "
-                    f"and {MOST_ELEMENTS} elements, in each dimension too: take smaller ones."
+                    f"gives the shape {walk.shape}, which is larger than this lab draws. {LARGEST}"
                 )
         except ValueError as error:
             return replace(self, refusal=f"The operation {link.text} {error}")
         tensor = Tensor(link.text, "copied" if walk.copied else "shared", walk)
         if not walk.copied:
             return Way([*self.tensors, tensor], self.numbers)
-        copied = dict(
-            zip(walk.places.values(), map(self.numbers.__getitem__, self.end.places.values()), strict=True)
-        )
-        return Way([*self.tensors, tensor], [copied[place] for place in range(elements)])
+        there = dict(zip(walk.places.values(), self.end.places.values(), strict=True))
+        return Way([*self.tensors, tensor], [self.numbers[there[place]] for place in range(elements)])
 
 
 @dataclass(frozen=True)
@@ -142,12 +140,10 @@ def shape_of(said: str) -> tuple[int, ...]:
     shape = tuple(map(int, re.findall(r"\d+", said))) if written else ()
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise ValueError(
-            f"“{said[:60]}” is no shape. Type one to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3, 4."
+            f"“{said[:60]}” is no shape. Type 1 to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3, 4."
         )
     if max(math.prod(shape), *shape) > MOST_ELEMENTS:
-        raise ValueError(
-            f"{shape} is larger than this lab draws: up to {MOST_ELEMENTS} elements, in each dimension too. Take less."
-        )
+        raise ValueError(f"The shape {shape} is larger than this lab draws. {LARGEST}")
     return shape
 
 

@@ -127,7 +127,7 @@ def _unfold(walk: Walk, dimension: int, size: int, step: int) -> Walk:
     whole, stride = walk.steps[dimension] if walk.steps else (1, 1)
     if not 0 <= size <= whole or step <= 0:
         raise _refused(
-            f"Windows of {size}, {step} apart, need more than dimension {dimension}, of size {whole}."
+            f"Windows of {size}, {step} apart, do not lie in dimension {dimension}, of size {whole}."
         )
     windows = ((whole - size) // step + 1, step * stride)
     moved = _instead(walk, dimension, windows) if walk.steps else walk
