@@ -61,7 +61,6 @@ class _Reader:
             raise self._mistake(end, end + 1, f"{self.code[end]} has no meaning here")
 
     def operations(self) -> list[Operation]:
-        """All of them."""
         try:
             return self._up_to(ast.parse(self.code, mode="eval").body)
         except SyntaxError as error:

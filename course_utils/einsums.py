@@ -28,7 +28,7 @@ Tree = int | tuple  # an operand's place, or a pair of trees that are multiplied
 
 @dataclass(frozen=True)
 class Einsum:
-    """A pattern, taken apart."""
+    """A parsed pattern."""
 
     operands: tuple[Names, ...]
     output: Names
@@ -57,7 +57,7 @@ class Einsum:
 
     @property
     def pattern(self) -> str:
-        """The same as einops reads it."""
+        """The pattern in einops' notation."""
         return f"{', '.join(map(' '.join, self.operands))} -> {' '.join(self.output)}"
 
     @property
@@ -172,7 +172,6 @@ def _spelled(einsum: Einsum) -> dict[str, str]:
 
 
 def operand_name(place: int) -> str:
-    """A, B, C and so on."""
     return LETTERS[26 + place] if place < 26 else f"operand_{place}"
 
 

@@ -65,7 +65,6 @@ class Format:
 
     @property
     def max(self) -> float:
-        """The largest finite number."""
         exponent, steps = self.largest
         return math.ldexp(steps, exponent - self.fraction_bits)
 

@@ -25,7 +25,7 @@ def _explain(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Show in the error's place which cell to run; or the usual lines, where no cell makes that name."""
+    """Show which cell to run in place of the error; the usual error if no cell makes that name."""
     if begins := next(_cells_that_make(error.name or ""), ""):
         words = (
             f"The kernel does not know {error.name}. The cell that begins “{begins}” makes it, and has not run since the "

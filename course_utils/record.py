@@ -1,7 +1,6 @@
-"""What is done: a line for each verdict and each guess, in a text file that is the reader's to read and to delete.
+"""The reader's record: a text file with a line for each verdict and each guess. The reader may read and delete it.
 
-Lines are only ever added, each in one piece, so several kernels can write at once, and what is not such
-a line is passed over.
+Lines are only added, each in one piece, so several kernels can write at once. Other lines are ignored.
 """
 
 import json
@@ -31,7 +30,6 @@ class Done:
 
     @property
     def status(self) -> str:
-        """In two words at most."""
         return "right" if self.first_right else "tried" if self.tries else "not attempted"
 
 
@@ -41,7 +39,7 @@ def note(folder: Path, check: str, said: str) -> None:
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
-    """Add a line on what was asked there, guessed and measured, of whatever type its number is."""
+    """Add a line with the question, the guess and the measured value. Numbers of any type become Python's."""
     said = {name: value for name, value in vars(guess).items() if value is not None}
     _add(folder, f"{notebook} guessed {json.dumps(said, ensure_ascii=False, default=float)}")
 

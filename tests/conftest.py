@@ -1,5 +1,6 @@
-"""Which worker runs which test, and what a process that runs tests has: this is all that the one needs that deals
-them out, and it would be two seconds later with the rest.
+"""Which worker runs which test. The process that deals tests out imports this file and no more.
+
+Processes that run tests also load the plugins `reproducible` and `pages`, whose imports take two seconds.
 """
 
 import os

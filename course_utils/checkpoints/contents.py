@@ -212,7 +212,6 @@ class _Payload:
         self.digest = hashlib.sha256(before)
 
     def tensor(self, name: str, shape: list[object]) -> Tensor:
-        """The next one."""
         possible = all(type(n) is int and n >= 0 for n in shape) and math.prod(n or 1 for n in shape) < 2**60
         if name not in DTYPES or not possible:
             raise ValueError(f"a tensor of dtype {name[:40]} and shape {str(shape)[:40]}")

@@ -1,4 +1,4 @@
-"""The exercises' answers."""
+"""Checks of the exercises, a module for each notebook."""
 
 from course_utils.checks.after_cell import note_what_is_shown
 

@@ -1,7 +1,7 @@
-"""What is done after each cell of a notebook that lies on a reader's desk.
+"""What is done after a notebook has run a cell.
 
-Each verdict and each guess that it shows is noted in the reader's record, and where the reader is in the notebook. And
-wherever it lies: a verdict on an answer that has changed, or stopped with an error, is taken back.
+In a reader's copy, the record gets each verdict and each guess that the cell shows, and the place where the reader is.
+In any notebook, a verdict is taken back when its answer changes, or when the answer's cell stops with an error.
 """
 
 import re
@@ -20,7 +20,7 @@ STOPPED = "The cell of the answer stopped with an error. Mend it, and run both c
 
 
 def note_what_is_shown() -> None:
-    """From now on, in a notebook. Anywhere else, nothing."""
+    """Begin to do so, if this is a notebook's kernel."""
     shell = IPython.get_ipython()
     if shell is None:
         return
@@ -29,7 +29,7 @@ def note_what_is_shown() -> None:
     shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
 
     def note(result: object) -> None:
-        """The cell has run, and what it says is shown already."""
+        """Called by IPython after each cell, when its output is shown."""
         verdicts = [*SHOWN]
         SHOWN.clear()
         cell = result.info.raw_cell or ""

@@ -65,7 +65,7 @@ STACKS = [  # layers, and what a block's input and a block take
 
 @function(STACKS)
 def best_segment(layers: int, input: int, block: int) -> Answers:
-    """The segment with the least peak, all tried; of equals the smallest."""
+    """The smallest segment with the least peak, found by trying all."""
 
     def waiting(segment: int) -> list[int]:
         lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]

@@ -39,7 +39,7 @@ def merged(answer: str) -> None:
 
 
 def _rearranged(tensor: torch.Tensor, pattern: str, **sizes: int) -> torch.Tensor:
-    """What einops makes of it, or what einops says."""
+    """The rearranged tensor, or einops' error as a NotYetError."""
     if "->" not in pattern:
         raise NotYetError(
             f"{shown(pattern)} has no arrow: a pattern says what there is -> what there shall be."
@@ -188,7 +188,7 @@ def guarded(answer: Callable[..., object]) -> None:
 
 
 def _refused(function: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> bool:
-    """Not by torch, whose own complaint comes too late: the call has begun."""
+    """Whether the annotations refuse the call. An error of torch's own does not count: the call has begun by then."""
     return isinstance(call(function, q, k)[1], jaxtyping.TypeCheckError)
 
 

@@ -15,7 +15,7 @@ from course_utils.checks.scales import scale_for_e4m3, shared_scale  # noqa: F40
 
 
 def _bits(answer: object) -> str:
-    """The bits without what may stand between them."""
+    """The bits without separators."""
     if not isinstance(answer, str):
         raise NotYetError(f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {shown(answer)}.')
     bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
@@ -64,7 +64,7 @@ def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
 
 
 def _some_patterns() -> Iterator[tuple[int, int, int]]:
-    """1, -5 and others in as many formats; then those that are no normal numbers; then random ones."""
+    """1, -5 and others, each in another format; then patterns of no normal number; then random ones."""
     yield from ((0x3C00, 5, 10), (0xC500, 5, 10))
     yield from ((0b0_01111100_01 << 21, 8, 23), (0x4049, 8, 7), (0x38, 4, 3))
     yield from ((bits, 5, 10) for bits in (0, 1, 0x7C00, 0x7E00))
@@ -153,13 +153,12 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
 
 @functools.cache
 def _read_by_torch(exponent_bits: int) -> list[float]:
-    """Every pattern's number."""
     patterns = torch.arange(2**16, dtype=torch.int32).to(torch.uint16)
     return patterns.view(torch.float16 if exponent_bits == 5 else torch.bfloat16).double().tolist()
 
 
 def _patterns() -> Iterator[tuple[int, int, int]]:
-    """Those to talk about come first: two normal numbers, zero, a subnormal, infinity, NaN, -0.0, and other widths."""
+    """First those that a verdict should name: two normal numbers, zero, a subnormal, infinity, NaN, -0.0, other widths."""
     yield from ((bits, 5, 10) for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000))
     yield 0x3F80, 8, 7
     yield from ((bits, e, m) for e, m in ((5, 10), (8, 7)) for bits in range(2**16))
@@ -230,7 +229,7 @@ def _fp32_patterns() -> Iterator[tuple[Pattern]]:
 
 
 def _pattern(came: object, bits: int) -> object:
-    """An integer as a pattern; which of the NaNs it gives is a matter of taste."""
+    """An integer as a pattern. Any NaN stands for every other."""
     came = plain(came)
     if not isinstance(came, int):
         return came
@@ -239,7 +238,7 @@ def _pattern(came: object, bits: int) -> object:
 
 
 def _bf16(bits: int) -> int:
-    """By exact fractions."""
+    """The bf16 pattern of an fp32 pattern, by exact fractions."""
     return floats.encode(floats.decode(bits, "fp32"), "bf16")
 
 

@@ -132,7 +132,7 @@ def transformer_flops(layers: int, width: int, vocabulary: int, sequence: int) -
 
 
 def _layers() -> Iterator[tuple[int, int, Number, Number]]:
-    """(D, K), FLOP/s and bytes/s."""
+    """D, K, a machine's peak FLOP/s and its bytes/s."""
     for machine in (MACHINES["H100 SXM"], MACHINES["A100 SXM"], MACHINES["L4"]):
         for d, k in ((4096, 4096), (4096, 16384), (2048, 8192)):
             yield d, k, machine.peak("bf16"), float(machine.bytes_per_sec)
@@ -190,14 +190,14 @@ def utilisation(
 
 
 class Cloud(list):
-    """Points under a roof, that show themselves briefly."""
+    """Points under a roof. They are shown briefly in a verdict."""
 
     def __repr__(self) -> str:
         return f"[{len(self)} points]"
 
 
 def _clouds() -> Iterator[tuple[Cloud]]:
-    """(FLOPs per byte, FLOP/s) under roofs that are met at places, and fallen short of at most."""
+    """Points (FLOPs per byte, FLOP/s): a few lie on a roof, most lie below it."""
     draw = random.Random(4)
     for peak, bandwidth in ((1e11, 2.5e10), (9.895e14, 3.35e12), (2e12, 1e11)):
         ridge = peak / bandwidth
@@ -224,7 +224,7 @@ def fitted_roofline(points: list[tuple[Number, Number]]) -> Answers:
 
 
 class Published(dict):
-    """Seconds by size, that show themselves briefly."""
+    """Seconds by size. They are shown briefly in a verdict."""
 
     def __repr__(self) -> str:
         return f"{{{len(self)} products}}"

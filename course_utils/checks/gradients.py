@@ -19,7 +19,6 @@ TWO_LAYERS = [((1, 2), (2, 3), (3, 2)), ((4, 3), (3, 5), (5, 2)), ((7, 6), (6, 4
 
 
 def _drawn(shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int) -> list[tuple[torch.Tensor, ...]]:
-    """Matrices of normal numbers."""
     draw = torch.Generator().manual_seed(seed)
     return [tuple(torch.randn(shape, generator=draw) for shape in shapes) for shapes in shapes_by_case]
 
@@ -102,7 +101,7 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
 
 
 def _step_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> int:
-    """Layer after layer: forward, the weight's gradient if it is trained, the input's if something before it is."""
+    """Summed over the layers: forward, the weight's gradient if the layer is trained, the input's if an earlier one is."""
     total, needed = 0, False
     for layer, (d, k) in enumerate(pairwise(widths)):
         trained = layer not in frozen
@@ -133,7 +132,7 @@ def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
 
 
 class _Network(torch.nn.Sequential):
-    """A network that is the same as its copy, and says briefly what it is."""
+    """A network that equals its own copy, and is shown briefly in a verdict."""
 
     def __repr__(self) -> str:
         return " → ".join(type(part).__name__ for part in self)
@@ -146,10 +145,9 @@ class _Network(torch.nn.Sequential):
 
 
 class Gate(torch.nn.Module):
-    """Half of the numbers times the other half: two views into one storage, of which one begins in the middle."""
+    """The first half of the numbers times the second: two views of one storage, one of which begins in the middle."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Autograd keeps both halves."""
         one, other = x.chunk(2, dim=-1)
         return one * other
 
@@ -204,7 +202,7 @@ def _whole(tensor: torch.Tensor) -> int:
 
 @value(wanted="the numbers that a layer of Llama 3 8B keeps for each token and unit of width")
 def llama_layer() -> Answers:
-    """Numbers kept by a layer of Llama 3 8B, for each token and unit of width, without those of the scores' rows."""
+    """Numbers that a layer of Llama 3 8B keeps, per token and unit of width; one number per row of scores is left out."""
     norms, projections, keys_and_values, result, inner = 2, 1, 1 / 4 + 1 / 4, 1, 3.5
     attention = projections + 1 + keys_and_values + result
     right = norms + attention + 1 + 4 * inner

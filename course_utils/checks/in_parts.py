@@ -1,4 +1,4 @@
-"""Whether a batch is taken in parts: judged by the gradients that are left, and by how many rows wait for backward."""
+"""Gradient accumulation: judged by the gradients, and by how many rows wait for their backward pass at one time."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
     "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, and only one part waits.", ours=ours
 )
 def accumulated(answer: Accumulate) -> None:
-    """Each parameter's gradient of the whole batch's mean loss, in `.grad`; of one part's activations at a time."""
+    """Leave in `.grad` the gradient of the whole batch's mean loss, with one part's activations at a time."""
     for parts in (4, 1, 2, 8):
         words = _Watched(parts).complaint(answer)
         if words:
@@ -47,7 +47,7 @@ class _Watched:
         self.largest = self.waiting = self.most_waiting = 0
 
     def complaint(self, answer: Accumulate) -> str:
-        """What is wrong with that way, or nothing."""
+        """What is wrong with the reader's function, or an empty string."""
         weights, before = [*self.model.parameters()], [p.detach().clone() for p in self.model.parameters()]
         whole = torch.autograd.grad(_loss(self.model(self.batch)), weights)
         with self.model.register_forward_hook(self._went_forward):
@@ -100,5 +100,4 @@ class _Watched:
 
 
 def _loss(results: Tensor) -> Tensor:
-    """A mean over the rows."""
     return results.pow(2).sum(-1).mean()

@@ -28,7 +28,7 @@ MASTERS_AND_UPDATES = [  # of the first both copies move, one of them thanks to 
 
 @function(MASTERS_AND_UPDATES)
 def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
-    """(the master after the update, in fp32, and its copy in bf16), number by number."""
+    """(the fp32 master after the update, its bf16 copy), number by number."""
     pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
     sums = [floats.stored(weight + change, "fp32") for weight, change in pairs]
     new = torch.tensor(sums, dtype=torch.float32).reshape(master.shape)
@@ -136,7 +136,7 @@ DRAWS = 20_000
 
 @objection(f"Seven numbers, {DRAWS:,} times each: two neighbours, and the right average.")
 def rounded_by_chance(answer: Callable[[torch.Tensor, torch.Generator], object]) -> None:
-    """Each number goes to one of its two bf16 neighbours, to the upper one with a chance of the way it has come."""
+    """Stochastic rounding to bf16: up with a chance equal to the number's share of the way to the upper neighbour."""
 
     def drawn(x: torch.Tensor, seed: int = 1) -> object:
         return answer(x, torch.Generator().manual_seed(seed))
@@ -153,7 +153,7 @@ def rounded_by_chance(answer: Callable[[torch.Tensor, torch.Generator], object])
 
 
 def _wrongly_rounded(came: object, x: torch.Tensor) -> str:
-    """What is wrong with those for one number many times, or nothing."""
+    """What is wrong with many roundings of one number, or an empty string."""
     if not isinstance(came, torch.Tensor) or came.dtype != torch.bfloat16 or came.shape != x.shape:
         kind = f"{came.dtype}, shape {tuple(came.shape)}" if isinstance(came, torch.Tensor) else shown(came)
         wider = isinstance(came, torch.Tensor) and came.numel() > x.numel()

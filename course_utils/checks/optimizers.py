@@ -14,7 +14,7 @@ Brake = Callable[[torch.Tensor], torch.Tensor]
 
 @value(wanted="the bytes that each of the 64 machines holds", tolerance=1e-6)
 def state_bytes() -> Answers:
-    """Bytes that 64 H100s hold each for a 70-billion-parameter model, everything sharded, with a master copy."""
+    """Bytes that each of 64 H100s holds of a 70-billion-parameter model, everything sharded, with a master copy."""
     whole = predict.training_bytes(70e9, "bf16+master adamw").total
     right = predict.training_bytes(70e9, "bf16+master adamw", machines=64).total
     yield right, "(2 + 2 + 4 + 4 + 4) × 70e9 / 64: 17.5 GB on each."
@@ -42,7 +42,7 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
 
 @function([([3, 1, 4, 1, 5, 9], 2), ([3, 1, 4, 1, 5, 9], 5), ([7, 8], 1), (list(range(9)), 4)])
 def last_token(tokens: list[int], sequence: int) -> Answers:
-    """How many places a window with its targets may begin at, and the batch at one of them."""
+    """How many places a window can begin at, and the batch that begins at one of them."""
     starts = range(len(tokens) - sequence + 1)
     *right, short = ((tokens[s : s + sequence], tokens[s + 1 : s + sequence + 1]) for s in starts)
     yield right, "Four files of tokens, the shortest possible among them."
@@ -58,7 +58,6 @@ State = tuple[torch.Tensor, ...]
 
 
 def _tensors(*scales: Number, seed: int) -> list[torch.Tensor]:
-    """Four normal numbers for each scale."""
     draw = torch.Generator().manual_seed(seed)
     return [scale * torch.randn(4, generator=draw, dtype=torch.float64) for scale in scales]
 
@@ -139,7 +138,7 @@ def _brake(second: torch.Tensor) -> torch.Tensor:
 def _adamw(
     state: tuple, *, b1: Number = 0.9, b2: Number = 0.999, weight: Number = 0.1, brake: Brake = _brake
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A step of AdamW, or with one thing at a time done wrongly."""
+    """A step of AdamW; each option does one thing wrongly."""
     p, g, m, v, t, lr, decay = state
     m, v = b1 * m + weight * g, b2 * v + (1 - b2) * g * g
     first, second = m / (1 - b1**t), v / (1 - b2**t)

@@ -13,7 +13,7 @@ from course_utils.checks.judging.sentences import NO_NUMBER, advice_on_kind, nam
 
 @objection("The largest magnitude lands on 448, so nothing overflows and no exponent is wasted.")
 def scale_for_e4m3(answer: Callable[[torch.Tensor], object]) -> None:
-    """A reader's scale for a tensor, by what E4M3 makes of the scaled tensor."""
+    """A reader's scale for a tensor, judged by what E4M3 stores of the scaled tensor."""
     for name, x in _tensors():
         scale, error = call(answer, x)
         said = f"{name_of(answer)} {stopped(answer, error)}" if error else _beside_the_limit(x, scale)
@@ -40,7 +40,7 @@ OTHER_LIMITS = {
 
 
 def _beside_the_limit(x: torch.Tensor, came: object) -> str:
-    """Why it is no scale, or where the largest magnitude lands, if not on 448; or nothing."""
+    """Why it is no scale, or where the largest magnitude lands if not on 448; else an empty string."""
     largest, scale = x.double().abs().max().item(), plain(came)
     if not is_number(scale):
         return f"it gave {shown(came)}. {advice_on_kind(came, 1.0)}"
@@ -66,7 +66,7 @@ def _beside_the_limit(x: torch.Tensor, came: object) -> str:
 
 
 def _blocks() -> Iterator[tuple[list[float]]]:
-    """A power of two, one that is none, one below zero, small ones, and 32 that were drawn."""
+    """Blocks with a power of two, with another number, with one below zero, with small ones, and with 32 drawn numbers."""
     draw = random.Random(0)
     yield from (([256.0, 1.0],), ([1.0, 3.0, 0.1],), ([-500.0, 7.0],), ([3e-8, 1e-9],))
     yield ([draw.gauss(0, 1e-3) for _ in range(32)],)

@@ -1,4 +1,4 @@
-"""Notebook 03's six patterns: each judged by what it gives, and told what it says otherwise."""
+"""Notebook 03's six patterns. Each is judged by its result; a wrong one is told what it does instead."""
 
 import itertools
 import re
@@ -36,7 +36,7 @@ WRITTEN_OUT: dict[str, Callable[..., torch.Tensor]] = {  # what each is to give,
 
 
 def _read_patterns(answer: object) -> object:
-    """Ours, if all six are right; what is wrong with the first one that is not."""
+    """All six patterns, if they are right; else a NotYetError on the first that is wrong."""
     wanted = f"A dict of patterns is wanted, with the names {listed(list(OURS))}"
     if not isinstance(answer, dict):
         raise NotYetError(f"{wanted}; {shown(answer)} is none.")
@@ -60,7 +60,7 @@ def patterns() -> Answers:
 
 
 def _objection_to(name: str, pattern: object) -> str:
-    """What is wrong with the pattern of that name, or nothing."""
+    """What is wrong with the pattern of that name, or an empty string."""
     if not isinstance(pattern, str):
         return f"a pattern is a string, like 'b d, d k -> b k'; {shown(pattern)} is none."
     try:
@@ -96,7 +96,7 @@ def _counted(ranks: list[int]) -> str:
 
 
 def _other_products(came: Einsum, expected: Einsum) -> Iterator[str]:
-    """What makes another product of it, by the names that are meant."""
+    """Sentences on what makes it another product than the one that is meant."""
     meant = list(itertools.chain(*expected.operands))
     pairs = list(zip(meant, itertools.chain(*came.operands), strict=True))
     for (one, ours), (other, theirs) in itertools.combinations(pairs, 2):

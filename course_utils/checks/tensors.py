@@ -13,7 +13,7 @@ VIEW = torch.arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1]
 
 
 def _parts(answer: object) -> object:
-    """Lists as tuples; a shape of another kind is told at once, whatever stands behind it."""
+    """Lists become tuples. A shape of the wrong kind gets its sentence at once."""
     if not isinstance(answer, list | tuple):
         return answer
     answer = tuple(tuple(part) if isinstance(part, list) else part for part in answer)
@@ -58,14 +58,14 @@ def kept_alive() -> Answers:
 
 
 class Numbers(list):
-    """A whole storage, that shows itself briefly."""
+    """A whole storage. It is shown briefly in a verdict."""
 
     def __repr__(self) -> str:
         return f"[{self[0]}, {self[1]}, … {self[-1]}]"
 
 
 def _places() -> Iterator[tuple[Numbers, tuple[int, int], int, int, int]]:
-    """In the first row, in the second and in the last, of matrices in one storage."""
+    """Elements in the first, second and last row of several matrices in one storage."""
     storage = torch.arange(60, 120)
     base = storage.view(6, 10)
     slices = base[2:, 3:], base[:, ::3], base[4].expand(5, 10)
@@ -95,7 +95,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
 
 @function([(8, 3, 1), (10, 4, 2), (10, 4, 3), (11, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)])
 def windows(n: int, width: int, step: int) -> Answers:
-    """(shape, stride) of all windows of a width, so many apart, in n contiguous numbers."""
+    """(shape, stride) of all windows of one width, at equal distances, in n contiguous numbers."""
     torchs = torch.arange(n).unfold(0, width, step)
     right = shape, stride = tuple(torchs.shape), torchs.stride()
     yield right, "Seven cases against torch's unfold, windows that touch and that leave gaps among them."
@@ -199,12 +199,10 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
 
 
 def _views_flat(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    """As torch answers."""
     return _views_as(shape, stride, (-1,))
 
 
 def _views_as(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> bool:
-    """As torch answers."""
     try:
         torch.empty_strided(shape, stride, device="meta").view(new_shape)
     except RuntimeError:

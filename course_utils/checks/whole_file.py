@@ -1,4 +1,4 @@
-"""Whether a file is written whole or not at all: judged by what can be seen of its folder while it is written."""
+"""Atomic writing of a file: judged by what the folder shows while the reader's function writes."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ NOT_FLUSHED = (
 
 
 def ours(path: Path, pieces: Iterable[bytes]) -> None:
-    """Written beside, flushed, renamed; and after an error removed."""
+    """Write another file, flush it, rename it; after an error remove it."""
     beside = path.with_name(path.name + ".tmp")
     try:
         with open(beside, "wb") as file:
@@ -37,7 +37,7 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
     "With and without old contents, with errors at the beginning, in the middle and at the end.", ours=ours
 )
 def write_whole(answer: Callable[[Path, Iterator[bytes]], object]) -> None:
-    """The pieces in the file, by way of another file; after an error the old contents, and nothing beside."""
+    """Write the pieces by way of another file; after an error the old contents stay, and no other file."""
     for old, fails_at in ((OLD, None), (None, None), (OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):
         with tempfile.TemporaryDirectory() as folder:
             watch = _Watch(Path(folder) / "run.bin", old, fails_at)
@@ -51,7 +51,7 @@ class _FullDiskError(OSError):
 
 
 class _Watch:
-    """A file, and what is seen of it while somebody writes it."""
+    """Watches a file's folder while the reader's function writes."""
 
     def __init__(self, path: Path, old: bytes | None, fails_at: int | None) -> None:
         self.path, self.old, self.fails_at = path, old, fails_at
@@ -62,7 +62,7 @@ class _Watch:
         self.place = path.stat().st_ino if old is not None else None
 
     def complaint(self, answer: Callable[[Path, Iterator[bytes]], object]) -> str:
-        """What is wrong with that way to write it, or nothing."""
+        """What is wrong with the reader's function, or an empty string."""
         watched = {"fsync": self._flushed, "fdatasync": self._flushed}
         watched |= {"replace": self._renamed, "rename": self._renamed}
         with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync

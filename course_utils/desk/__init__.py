@@ -1,4 +1,4 @@
-"""The student's desk: own copies of the notebooks, what is done of the exercises, and the page that shows it.
+"""The student's desk: the student's copies of the notebooks, the record of answers, and the contents page.
 
 A Jupyter server loads it as its extension `course_utils.desk`: `make lab` does, and so does a hub. Nothing here needs
 torch, and nothing leaves the machine that the server runs on.

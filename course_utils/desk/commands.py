@@ -1,4 +1,4 @@
-"""What the contents page does, from a terminal.
+"""The contents page's buttons, as commands for a terminal.
 
 `make anew NB=04 EXERCISE=2`: one exercise as the course has it, or without EXERCISE a whole notebook.
 `make results NB=04`: the course's results, for those who only want to read.
@@ -15,7 +15,7 @@ HOW = {
 
 
 def main(command: str, name: str = "", number: str = "") -> int:
-    """Do it, and say what was done; of nonsense, what there is."""
+    """Do it, and print what was done. For a wrong name, print which names there are."""
     try:
         if number and not number.isdecimal():
             raise ValueError(f"An exercise is named by its number, not {number!r}.")

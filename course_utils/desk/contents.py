@@ -28,10 +28,8 @@ PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
 class Contents(JupyterHandler):
-    """The page, and the buttons on it."""
-
     def initialize(self, mine: Path, news: list[str]) -> None:
-        """The reader's copies, and what was said of them at the start: the terminal has long scrolled on."""
+        """`said` is what the start said of the copies: the terminal has scrolled on since."""
         self.mine, self.news = mine, news
 
     @web.authenticated
@@ -109,7 +107,7 @@ def _do(mine: Path, what: str, on: str) -> str:
 
 
 def _name(notebook: str) -> str:
-    """What the record calls it: floats for 01_floats.ipynb."""
+    """The notebook's name in the record: floats for 01_floats.ipynb."""
     return notebook.partition("_")[2].partition(".")[0]
 
 
@@ -149,7 +147,7 @@ def _notebook(
 
 
 def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
-    """How many are right, of the main path and of what is beyond it.
+    """How many turns are right, on the main path and beyond it.
 
     >>> _right_of([Exercise(1, "Edge", "floats.edge", ()), Exercise(2, "Ends", "floats.ends", (), True)], {})
     '0 of 1 right on the main path, 0 of 1 beyond'
@@ -163,7 +161,7 @@ def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
 
 
 def _asked(what: str, consequence: str, button: str) -> str:
-    """A button that is pressed only after a question: it is folded below one."""
+    """A button folded below a question, so that nobody presses it by accident."""
     return f'<details class="asked"><summary>{escape(what)}</summary><p>{escape(consequence)}</p>{button}</details>'
 
 

@@ -53,14 +53,13 @@ def readme() -> str:
 
 
 def notebooks(course: Path = COURSE) -> list[Path]:
-    """The course's own, in their order."""
     return sorted(course.glob("[0-9][0-9]_*.ipynb"))
 
 
 def bring_up_to_date(
     course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False, contents: str = "/contents"
 ) -> Iterator[str]:
-    """Give the reader what is new in the course; a sentence on each notebook where there is something to say.
+    """Bring the reader's copies up to date; yields a sentence on each notebook where there is something to say.
 
     `contents` is the address of the contents page, to which a copy leads back where the course's own leads to the README.
 
@@ -98,7 +97,7 @@ def as_handed_out(course: Notebook) -> Notebook:
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
-    """A copy where one was renamed or deleted since the start: the course's own is not to be written into."""
+    """Make a copy again that was renamed or deleted since the start, so that nobody edits the course's own."""
     if not all(os.path.lexists(mine / path.name) for path in notebooks(course)):
         with suppress(OSError):  # as was said at the start
             list(bring_up_to_date(course, mine, in_use=True, **options))
@@ -159,7 +158,7 @@ def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
 
 
 def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:
-    """Make one exercise of the reader's copy, or all of it, as the course has it; a sentence on where the old one is.
+    """Reset one exercise of the reader's copy, or the whole copy; returns a sentence that says where the old one is.
 
     `turn` is the exercise's number or the name of its check.
     """
@@ -179,7 +178,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
 
 
 def show_results(path: Path, mine: Path = MINE) -> str:
-    """Put the course's results into the reader's copy where it has none; a sentence on that."""
+    """Put the course's results into the reader's copy where it has none; returns a sentence."""
     own, taken = _copy(path, mine)
     write(own, with_results(without_room(_read_copy(own)), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
@@ -224,7 +223,7 @@ def chosen(names: Collection[str]) -> list[Path]:
 
 
 def keep_earlier(own: Path) -> Path:
-    """A copy of that file in `earlier`, named after this moment; what lies there is never written over."""
+    """Copy the file into `earlier`, under a name with the time. No earlier copy is overwritten."""
     contents = own.read_bytes()  # first: whoever changes it has kept it by then, and its name is taken
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ ENOUGH = 8  # guesses, before the first half is compared with the second
 
 
 def summary(guesses: Sequence[Guess]) -> str:
-    """Of some guesses, how near they came.
+    """How many guesses are right, and how far off the middle one is.
 
     >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
     ('3 guesses: 1 right, half of them within 3 times', '1 guess: within 3 times')
@@ -68,7 +68,7 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
 
 
 def _trend(guesses: Sequence[Guess]) -> str:
-    """Whether they get better, once there are enough."""
+    """A sentence on whether guesses get better, once there are enough."""
     if len(guesses) < ENOUGH:
         return f"{summary(guesses)}. From {ENOUGH} on, this page compares the later ones with the first."
     middle = len(guesses) // 2
@@ -99,5 +99,5 @@ def _said(guess: Guess) -> str:
 
 
 def _y(off: float) -> float:
-    """From the bottom, right, to the top."""
+    """A guess's height in the picture: right at the bottom, far off at the top."""
     return TOP + HEIGHT * (1 - math.log(min(off, FURTHEST)) / math.log(FURTHEST))

@@ -1,4 +1,4 @@
-"""A course's new version and a reader's own, made one: cell by cell, against the version that both began from.
+"""A three-way merge of notebooks, cell by cell: the course's new version, the reader's own, and the base of both.
 
 What the reader changed, added or deleted stays so; all else follows the course. Only a cell's text
 counts as a change: outputs, counts and times come of running it. Where both changed the same cell, both changes
@@ -45,7 +45,7 @@ def _by_id(notebook: Notebook) -> dict[str, Cell]:
 def _merged_cell(
     before: Cell | None, theirs: Cell | None, mine: Cell | None
 ) -> tuple[Cell | None, Cell | None]:
-    """What becomes of a cell, if it is there at all, and the note below it, if there is a conflict."""
+    """The merged cell, or None if it goes; and the note below it, or None without a conflict."""
     old, new, own = (cell and _text(cell) for cell in (before, theirs, mine))
     if mine is None:  # deleted by the reader, and back only if the course has something new to say there
         return (None if new == old else theirs), None
@@ -61,7 +61,7 @@ def _merged_cell(
 
 
 def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
-    """The text with the lines that either changed, or None where both changed the same ones.
+    """The text with both changes, or None if both changed the same lines.
 
     What both added at one place stands there one after the other, the course's first.
 
@@ -86,7 +86,7 @@ def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
 
 
 def _has_all_of(own: Counter[str], new: Counter[str], old: Counter[str]) -> bool:
-    """Whether the reader's lines have the course's change already, as after a merge that was torn off behind them."""
+    """Whether the reader's lines already contain the course's change, as after a merge that was interrupted."""
     return new != old and new - old <= own - old and old - new <= old - own
 
 
@@ -103,7 +103,7 @@ def _order(before: dict[str, Cell], theirs: dict[str, Cell], mine: dict[str, Cel
 
 
 def _woven(first: list[str], second: list[str]) -> list[str]:
-    """The first list, and in it what only the second has: each behind what it stands behind there."""
+    """The first list, with the items that only the second has: each behind the item that it follows in the second."""
     order, place = list(first), 0
     for id_ in second:
         if id_ in first:

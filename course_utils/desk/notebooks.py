@@ -31,7 +31,6 @@ class Exercise:
 
 
 def read(path: Path) -> Notebook:
-    """The notebook in that file."""
     return parsed(path.read_bytes())
 
 
@@ -80,13 +79,13 @@ def source(cell: Cell) -> str:
 
 
 def to_come(notebook: Notebook) -> Notebook:
-    """The same with its results still to come."""
+    """The notebook without its outputs."""
     cells = [_emptied(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
 
 def for_this_kernel(notebook: Notebook) -> Notebook:
-    """The same with what JupyterLab would write of this Python when it is opened, so that opening it changes nothing."""
+    """The notebook with the metadata that JupyterLab would write when it opens it; so opening changes nothing."""
     language = {
         "codemirror_mode": {"name": "ipython", "version": 3},
         "file_extension": ".py",
@@ -118,7 +117,7 @@ def _emptied(cell: Cell) -> Cell:
 
 
 def without_views(notebook: Notebook) -> Notebook:
-    """The same without its labs' live views, whose kernels are gone: what is left of each is its picture."""
+    """The notebook without its labs' live views, whose kernels are gone. The still pictures stay."""
     cells = [
         {**cell, "outputs": list(map(_without_view, cell["outputs"]))} if cell.get("outputs") else cell
         for cell in notebook["cells"]

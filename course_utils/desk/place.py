@@ -13,7 +13,7 @@ COMMANDS = (
 
 @dataclass(frozen=True)
 class Place:
-    """Parts of sentences, as HTML but for the remedy."""
+    """Parts of sentences. All are HTML, except the remedy."""
 
     next_start: str
     kept: str = "on this machine and nowhere else"
@@ -32,7 +32,7 @@ CLONE = Place(
 
 
 def place() -> Place:
-    """The hub's, if a hub has started this server."""
+    """The hub's place if a hub has started this server, else the clone's."""
     if (base := os.environ.get("JUPYTERHUB_BASE_URL")) is None:
         return Place("the next start") if copies.INSTALLED.is_dir() else CLONE
     panel = f"{os.environ.get('JUPYTERHUB_HOST', '')}{base}hub/home"  # a host only where each user has a subdomain

@@ -7,7 +7,7 @@ from course_utils.desk.notebooks import Notebook, without_views
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
-    """From now on. JupyterLab alone says “Error displaying widget: model not found”; the file stays as it is."""
+    """Change what the server hands to pages: else JupyterLab says “Error displaying widget: model not found”."""
     read, restart, restarted = server.contents_manager.get, server.kernel_manager.restart_kernel, set()
     all_sessions = server.session_manager.list_sessions
 

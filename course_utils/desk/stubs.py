@@ -20,7 +20,7 @@ ROOM = {
 
 
 def with_room(notebook: Notebook) -> Notebook:
-    """The same with room below each guess that has not run, and whose answer is not shown anyway."""
+    """The notebook with room below each guess that has not run and whose answer is not shown."""
     cells = notebook["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     after = {cell["id"]: code[at + 1 : at + 1 + WITHIN] for at, cell in enumerate(code)}
@@ -35,13 +35,12 @@ def with_room(notebook: Notebook) -> Notebook:
 
 
 def without_room(notebook: Notebook) -> Notebook:
-    """The same without it."""
     cells = [{**cell, "outputs": []} if has_room(cell) else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
 
 def has_room(cell: Cell) -> bool:
-    """Whether nothing but room stands below it."""
+    """Whether the cell's output is only room."""
     outputs = cell.get("outputs", [])
     return bool(outputs) and all(
         WORDS in "".join(out.get("data", {}).get("text/plain", "")) for out in outputs
@@ -61,7 +60,7 @@ def is_turn(cell: Cell, below: Sequence[Cell]) -> bool:
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    """Its statements; none of what is no Python."""
+    """The cell's statements; none if it is not Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError):

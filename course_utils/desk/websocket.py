@@ -1,4 +1,4 @@
-"""What a kernel says reaches the page at once.
+"""A kernel's messages reach the page at once.
 
 A kernel answers a slider with three or four messages in a row, most of them small. Nagle's algorithm holds a small one
 back until the browser has acknowledged the one before it, which the system delays in turn, on Linux by up to 40 ms.
@@ -11,10 +11,10 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 
 
 class AtOnce(ZMQChannelsWebsocketConnection):
-    """The way between a page and its kernel, without Nagle's algorithm."""
+    """The connection between a page and its kernel, without Nagle's algorithm."""
 
     def connect(self) -> asyncio.Future[None] | None:
-        """Begin to pass on what either says."""
+        """Connect, with TCP_NODELAY set."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()
 

@@ -118,7 +118,6 @@ def predicted_line(
 def measured_dots(
     axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8, alpha: float | None = None
 ) -> None:
-    """A dot for each point."""
     axes.plot(*zip(*points, strict=True), "o", color=COLOURS["measured"], markersize=size, alpha=alpha)
 
 

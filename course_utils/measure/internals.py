@@ -1,4 +1,4 @@
-"""What torch keeps to itself, and may change in any version: all of it that this course uses, and what to do without.
+"""The private names of torch that this course uses. torch may change them in any version.
 
 No other module names anything of torch's that begins with an underscore. All of this was read in the source of
 the version below; tests/test_internals.py asks to read it again when there is another one.

@@ -100,7 +100,7 @@ def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.T
 
 
 class _Watched(partial):
-    """A pack hook that shows somebody else what it keeps."""
+    """A pack hook that also shows what it keeps to a watcher."""
 
 
 _one_watches = threading.RLock()
@@ -268,14 +268,11 @@ def backward_peak_bytes(fn: Callable[[], object], parameters: Iterable[torch.Ten
 
 
 class _Allocations(internals.Mode):
-    """The storages that operations make."""
-
     def __init__(self) -> None:
         super().__init__()
         self.held = _Held()
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """The operation, whose new storages are added."""
         for tensor in _tensors_in(args, kwargs):
             self.held.add(tensor, was_there=True)
         result = func(*args, **kwargs)

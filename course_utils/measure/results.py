@@ -44,12 +44,11 @@ class Timing:
 
     @property
     def best(self) -> Number:
-        """The fastest sample."""
         return min(self.samples)
 
     @property
     def typical(self) -> Number:
-        """The median."""
+        """The median of the samples."""
         return statistics.median(self.samples)
 
     @property
@@ -64,7 +63,6 @@ class Timing:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing makes the time doubtful."""
         return not self.doubt
 
     @property

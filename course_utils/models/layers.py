@@ -67,7 +67,6 @@ class MLP(nn.Module):
         self.layers = nn.ModuleList(Linear(d, k, biases=biases, **options) for d, k in pairwise(widths))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
-        """One layer after the other."""
         for number, layer in enumerate(self.layers):
             x = layer(x if not number or self.between is None else self.between(x))
         return x
@@ -82,7 +81,6 @@ class FeedForward(nn.Module):
         self.up, self.down = Linear(width, inner, **options), Linear(inner, width, **options)
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
-        """Each position by itself."""
         if self.gate is None:
             return self.down(functional.gelu(self.up(x)))
         return self.down(functional.silu(self.gate(x)) * self.up(x))
@@ -96,7 +94,6 @@ class MLPBlock(nn.Module):
         self.feed_forward = FeedForward(width, 4 * width, gated=False, biases=False, **options)
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
-        """One addition."""
         return x + self.feed_forward(x)
 
 

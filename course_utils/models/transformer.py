@@ -42,7 +42,6 @@ class Block(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
     ) -> Float[Tensor, "b s h"]:
-        """Both additions."""
         x = x + self.attention(self.norm1(x), turn)
         return x + self.feed_forward(self.norm2(x))
 

@@ -73,7 +73,6 @@ class TurnedRavine(Ravine):
     start = (-1.5 * _HALF - _HALF, -1.5 * _HALF + _HALF)  # the ravine's own start, turned with it
 
     def along(self, x: Number, y: Number) -> Point:
-        """(u, v)."""
         return (x + y) * _HALF, (y - x) * _HALF
 
     def loss(self, x: T, y: T) -> T:
@@ -87,7 +86,6 @@ class TurnedRavine(Ravine):
         return u - v, u + v
 
     def contour(self, level: Number) -> list[list[Point]]:
-        """The ravine's, turned."""
         return [[((u - v) * _HALF, (u + v) * _HALF) for u, v in line] for line in super().contour(level)]
 
 
@@ -124,7 +122,6 @@ class Saddle(Surface):
 
 
 def _turns(end: Number) -> list[Number]:
-    """Angles from -end to end."""
     return [end * n / 60 for n in range(-60, 61)]
 
 
@@ -221,7 +218,7 @@ class Descent:
     lengths: Sequence[Number]  # of each step
 
     def at(self, step: int) -> int:
-        """That step, or the last one that there was."""
+        """The place at that step, or the last place."""
         return min(step, len(self.lengths))
 
 

@@ -80,7 +80,6 @@ def mlp_activation_bytes(
 
 
 def _layers(widths: Sequence[int]) -> list[tuple[int, int]]:
-    """The two widths of each layer."""
     if len(widths) < 2:
         raise ValueError(
             f"A network needs at least two widths, its input's and its output's; got {list(widths)}."

@@ -25,7 +25,7 @@ DTYPE_BYTES: Mapping[str, Number] = {
 
 
 def dtype_bytes(dtype: str) -> Number:
-    """Bytes of one number."""
+    """Bytes of one number in that dtype; ValueError for an unknown one."""
     if dtype not in DTYPE_BYTES:
         raise ValueError(f"There is no dtype {dtype!r} here. There are: {', '.join(DTYPE_BYTES)}.")
     return DTYPE_BYTES[dtype]

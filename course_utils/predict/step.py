@@ -138,7 +138,6 @@ class _Step:
 
     @property
     def ways(self) -> dict[str, str | bool]:
-        """The options of a layer's bytes."""
         return {"dtype": self.dtype, "fused": self.fused, "fused_norm": self.fused_norm}
 
     @property
@@ -153,22 +152,21 @@ class _Step:
 
     @property
     def embedding(self) -> int:
-        """Numbers of the embedding, and of the output."""
         return self.shape.vocabulary * self.shape.width
 
     @property
     def tied(self) -> int:
-        """Of a matrix that is input and output, the first gradient waits for the second."""
+        """Where one matrix is input and output, its first gradient waits for the second."""
         return dtype_bytes(self.gradients or self.dtype) * self.embedding * self.shape.tied_output
 
     def new_gradient(self, numbers: int, beside: int, beside_cast: int = 0) -> int:
-        """Of a matrix, with what else is there when it is made, and when it is cast to another dtype."""
+        """Bytes of a matrix's new gradient, of what else is held when it is made, and of its copy in another dtype."""
         made, kept = dtype_bytes(self.dtype), dtype_bytes(self.gradients or self.dtype)
         cast = 0 if made == kept else (made + kept) * numbers + beside_cast
         return max(made * numbers + beside, cast)
 
     def with_gradients(self, done: int | None, parts: dict[str, int]) -> dict[str, int]:
-        """What is held when so many parameters have their gradient; None is on the way forward."""
+        """What is held when so many parameters have their gradient; None means the forward pass."""
         there = self.shape.parameters if self.accumulate else done or 0
         share = -(-there // self.split)  # rounded up
         gradients = {"gradients": dtype_bytes(self.gradients or self.dtype) * share}

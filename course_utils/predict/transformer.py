@@ -58,7 +58,6 @@ class Transformer:
 
     @property
     def inner_width(self) -> int:
-        """Of the feed-forward."""
         return 4 * self.width if self.feed_forward is None else self.feed_forward
 
     @property
@@ -76,7 +75,6 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """Everything that is trained."""
         return self.parameters_by_part.total
 
     @property

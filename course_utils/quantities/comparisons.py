@@ -47,7 +47,6 @@ class Ledger(_Shown, Mapping[str, Number]):
 
     @property
     def total(self) -> Number:
-        """The sum of all items."""
         return sum(self.values())
 
     def _rows(self) -> list[list[str]]:

@@ -100,7 +100,6 @@ class Guess:
 
 
 def is_open(guess: object) -> bool:
-    """Whether nothing is guessed yet."""
     return guess is ... or guess is None
 
 
@@ -121,5 +120,4 @@ def brief(guess: object) -> str:
 
 
 def short(words: str) -> str:
-    """At most 40 letters of it."""
     return words if len(words) <= 40 else f"{words[:30]} …"

@@ -69,7 +69,7 @@ class Run:
     step: int = 0
 
     def advance(self) -> Number:
-        """One step; its loss."""
+        """Make one step; returns its loss."""
         device = next(self.model.parameters()).device
         inputs, targets = token_batch(self.tokens, self.batch, self.sequence, self.generator)
         loss = next_token_loss(self.model(inputs.to(device)), targets.to(device))

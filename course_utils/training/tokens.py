@@ -36,7 +36,6 @@ def encoded(text: str) -> np.ndarray:
 
 
 def decoded(tokens: np.ndarray | Tensor) -> str:
-    """The text again."""
     return "".join(map(chr, tokens.tolist()))
 
 

@@ -10,7 +10,7 @@ from course_utils.quantities import Number
 
 
 def agree(a: object, b: object, tolerance: Number) -> bool:
-    """The same, or within that share of each other, part by part; where b is a tensor, a is one that can stand for it."""
+    """Whether a is b, or lies within that share of it, part by part. Where b is a tensor, a has to be one too."""
     if type(a) is type(b) is float and a == b != 0:  # quickly, where there are 131,072 of them
         return True
     if isinstance(b, torch.Tensor) and b.ndim and not _stands_for(a, b):
@@ -27,7 +27,7 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
 
 
 def _stands_for(a: object, b: torch.Tensor) -> bool:
-    """A tensor, and if b is kept in 16 bits, which is then the point of it, in the same."""
+    """Whether a is a tensor; and of b's dtype, if b is in 16 bits: then the exercise is about the format."""
     return isinstance(a, torch.Tensor) and (b.dtype.itemsize != 2 or a.dtype == b.dtype)
 
 
@@ -37,12 +37,12 @@ def is_dense(x: torch.Tensor) -> bool:
 
 
 def is_number(x: object) -> bool:
-    """Whether it is one of Python's real numbers, which True and False are not here."""
+    """Whether x is an int or a float. True and False do not count."""
     return isinstance(x, int | float) and not isinstance(x, bool)
 
 
 def same(a: object, b: object) -> bool:
-    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. Whose number type it is, or list or tuple, does not matter."""
+    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. The type of number does not matter, nor list or tuple."""
     tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
     # Quickly, where there are many.
     if tensors and (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(a, b):
@@ -63,7 +63,7 @@ def same(a: object, b: object) -> bool:
 
 
 def near(a: object, b: object, tolerance: Number) -> bool:
-    """Within that share of each other; of two sequences, each number of the one and of the other; of tensors, of the largest."""
+    """Whether a is within that share of b: number by number in sequences; in tensors, a share of the largest number."""
     try:
         if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
             return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())

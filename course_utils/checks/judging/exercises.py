@@ -1,4 +1,4 @@
-"""An exercise is a function that yields its answers, each with what is said of it: the right one, then the tempting ones.
+"""An exercise is a generator: it yields the right answer first, then the tempting wrong ones, each with a sentence.
 
     @value(wanted="the days", tolerance=0.01)
     def days() -> Answers:
@@ -8,7 +8,8 @@
         yield right / 3, "That is the forward pass alone."
 
 The decorator makes a check of it: `days(answer)` is a verdict. Where the reader writes a function, the exercise takes
-what theirs takes, and yields the answers for it. Where many answers are right, it takes one and raises what is wrong with it.
+the same arguments and yields the answers for them. Where many answers are right, it takes the reader's and raises
+what is wrong with it.
 """
 
 import copy
@@ -29,7 +30,7 @@ Cases = Iterable[tuple] | Callable[[], Iterable[tuple]]
 
 
 class NotAttemptedError(Exception):
-    """The reader's function is the stub still."""
+    """The reader's function still returns `...`."""
 
 
 def value(
@@ -37,8 +38,8 @@ def value(
 ) -> Callable[[Callable[[], Answers]], Check]:
     """The answer is one value, exact or within that share of it.
 
-    `wanted` names the quantity and its unit, for those who answer with something else altogether. `read` takes what may
-    be written in several ways.
+    `wanted` names the quantity and its unit, for an answer that matches no listed one. `read` gives an answer that may
+    be written in several ways one form.
     """
 
     def exercise(answers: Callable[[], Answers]) -> Check:
@@ -61,8 +62,8 @@ def function(
 ) -> Callable[[Callable[..., Answers]], Check]:
     """The answer is a function, called with one case after the other.
 
-    `tolerance` is a share of each number; of a tensor, a share of its largest one. Cases that are dear to make are made
-    by a function. `read` takes what came of a case, if that may be written in several ways, and the case.
+    `tolerance` is a share of each number; in a tensor, of its largest number. Where cases are expensive, `cases` is a
+    function that makes them. `read` takes a result and its case, and gives the result one form.
     """
 
     def exercise(answers: Callable[..., Answers]) -> Check:
@@ -95,10 +96,10 @@ def function(
 def objection(
     because: str, *, pattern: str = "", ours: object = ...
 ) -> Callable[[Callable[..., None]], Check]:
-    """Many answers are right: the exercise raises a NotYetError of what is wrong with one.
+    """Many answers are right: the exercise raises a NotYetError that says what is wrong with the reader's.
 
-    The answer is a function; or a pattern, where an example of one is given. `ours` is one that is right, for what
-    follows the exercise.
+    The answer is a function; or a pattern, if `pattern` gives an example of one. `ours` is a right answer, which what
+    follows the exercise uses.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
@@ -118,7 +119,7 @@ def objection(
 def _check(
     exercise: Callable[..., object], judge: Callable[[object], str], ours: Callable[[], object]
 ) -> Check:
-    """The check of that exercise, under its name and with its question."""
+    """The check: it has the exercise's name and docstring."""
 
     def check(answer: object) -> Verdict:
         try:
@@ -178,6 +179,6 @@ def call(function: Callable[..., object], *arguments: object) -> tuple[object, B
 
 
 def outcome(function: Callable[[], object]) -> object:
-    """What it returns, or the error that it stops with: how some mistakes show."""
+    """What the function returns, or the error that it stops with: some mistakes are errors."""
     came, error = call(function)
     return error or came

@@ -1,4 +1,4 @@
-"""An answer that never ends is ended: after some seconds of a processor's time, wherever it is."""
+"""An answer that does not end is stopped, after some seconds of processor time."""
 
 import functools
 import signal
@@ -12,7 +12,7 @@ class TooLongError(BaseException):
 
 
 class Clock:
-    """Raises TooLongError in what runs inside, after LONGEST_S. Only the main thread can be ended so."""
+    """Raises TooLongError in the code inside, after LONGEST_S. This works in the main thread only."""
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread() and _has_signal():

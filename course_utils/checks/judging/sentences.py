@@ -1,4 +1,4 @@
-"""What a verdict says of a value, of a difference, of an error: brief, in the reader's words, never a stack trace."""
+"""The sentences of a verdict, on a value, a difference or an error: brief, and never a stack trace."""
 
 import inspect
 import math
@@ -35,7 +35,7 @@ def shown(x: object) -> str:
 
 
 def _written(x: object) -> str:
-    """As Python writes it, but with six digits and on one line."""
+    """The value as Python writes it, with at most six digits and on one line."""
     if type(x) in (list, tuple):
         parts = ", ".join(map(shown if len(x) < 9 else _written, x))
         return f"[{parts}]" if isinstance(x, list) else f"({parts}{',' * (len(x) == 1)})"
@@ -44,13 +44,13 @@ def _written(x: object) -> str:
 
 
 def called(function: Callable[..., object], case: tuple) -> str:
-    """How the reader's function was called."""
+    """The call of the reader's function, as it is written."""
     arguments = (f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x) for x in case)
     return f"{name_of(function)}({', '.join(arguments)})"
 
 
 def off(answer: object, expected: object) -> str:
-    """What is said of a value that nobody thought of."""
+    """The sentence on a value that no exercise lists."""
     number, words = plain(answer), shown(answer)
     beginning = f"A{words[1:]}" if words.startswith(("a ", "an ")) else words
     if not is_number(expected):
@@ -66,7 +66,7 @@ def off(answer: object, expected: object) -> str:
 
 
 def gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
-    """What came and what was expected, down to the part that differs."""
+    """The sentence on what came and what was expected. In a tuple of tensors it names the part that differs."""
     if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
         places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
         parts = zip(came, expected, places, strict=False)
@@ -92,13 +92,13 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
 
 
 def _apart(a: Number, b: Number) -> tuple[str, str]:
-    """Both in three digits, or in as many as tell them apart."""
+    """Both numbers with three digits, or with as many as it takes to see that they differ."""
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
     return next(pair for pair in pairs if pair[0] != pair[1])
 
 
 def advice_on_kind(came: object, expected: object) -> str:
-    """A sentence for what is not of the kind that is wanted, whatever the exercise."""
+    """The sentence on a result of the wrong kind; an empty string if its kind is right."""
     wants_tensor = isinstance(expected, torch.Tensor)
     given, came, expected = came, plain(came), plain(expected)
     if came is None:
@@ -132,7 +132,7 @@ def _has_nan(x: object) -> bool:
 
 
 def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
-    """A sentence for a function that cannot even be called with these arguments."""
+    """The sentence on a function that does not take these arguments; an empty string if it does."""
     try:
         inspect.signature(function).bind(*case)
     except TypeError:
@@ -143,7 +143,7 @@ def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
 
 
 def stopped(function: Callable[..., object], error: BaseException) -> str:
-    """How it stopped, as a sentence: the reader's line and not our stack, and the first line of what Python says."""
+    """The sentence on an error: the line in the reader's code, and the first line of Python's message."""
     if isinstance(error, InPlaceError):
         return "changed what it was given. Change nothing in place: make a new one."
     code = getattr(inspect.unwrap(function), "__code__", None)
@@ -161,13 +161,13 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
 
 
 def _variables(found: Mapping[str, object]) -> str:
-    """What a function's numbers and words were at that moment: at most four of them."""
+    """The function's variables at that moment, at most four: numbers and strings alone."""
     plain_ones = [f"{name} = {shown(x)}" for name, x in found.items() if isinstance(x, int | float | str)]
     return f", with {', '.join(plain_ones[:4])}" if plain_ones else ""
 
 
 def said_by(error: BaseException) -> str:
-    """The first line of what an error says of itself, if it can."""
+    """The first line of an error's message."""
     try:
         return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:160]
     except Exception:  # one of the reader's own, that fails at that too
@@ -175,6 +175,5 @@ def said_by(error: BaseException) -> str:
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """What the reader called it."""
     name = getattr(function, "__name__", "<")
     return "your function" if name.startswith("<") else name

@@ -21,8 +21,6 @@ class NotYetError(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the reader is told."""
-
     status: str  # "not attempted yet", "right", "not yet"
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
@@ -31,25 +29,24 @@ class Verdict:
 
     @property
     def or_ours(self) -> object:
-        """The reader's answer if it is right, or else ours; the verdict is shown, and says so."""
+        """The reader's answer if it is right, else ours. The verdict is shown, and says which is used."""
         told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
         told._ipython_display_()
         return self.answer if self.right else self.ours()
 
     @property
     def right(self) -> bool:
-        """Whether the answer passed."""
         return self.status == "right"
 
     def _ipython_display_(self) -> None:
-        """Shown so that it can be taken back, when the answer above it changes."""
+        """Show it in a way that `take_back` can change later."""
         SHOWN.append(self)
         handle = display(self._bundle(), raw=True, display_id=True)
         if handle is not None:  # in a notebook
             HANDLES[self.exercise] = handle
 
     def take_back(self, words: str) -> None:
-        """Say that in the place of what was shown."""
+        """Replace the shown verdict by these words."""
         if handle := HANDLES.pop(self.exercise, None):
             handle.update(Verdict("not judged", words)._bundle(), raw=True)
 

@@ -32,7 +32,7 @@ def main(port: int, password: str) -> None:
 
 
 def local(port: int, password: str, folder: Path) -> Config:
-    """Loopback, one password, and a home for each name in that folder."""
+    """The settings: loopback only, one password, and a home for each name in that folder."""
     config = Config()
     config.JupyterHub.update(
         bind_url=f"http://127.0.0.1:{port}",
@@ -70,7 +70,6 @@ def free_port(asked: str = "0") -> int:
 
 
 def long_enough(password: str) -> str:
-    """The password, if JupyterHub takes it."""
     if len(password) < 8:
         raise argparse.ArgumentTypeError("JupyterHub wants 8 characters or more. Without one it is drawn.")
     return password
