@@ -702,7 +702,7 @@ def test_the_page_says_whether_guesses_get_better():
     assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
     drawn = estimates.picture({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
     assert "Of your first 4 guesses, half of them within 50 times" in drawn
-    assert "of the 4 after them, half of them within 2 times" in drawn
+    assert "of the next 4, half of them within 2 times" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
     assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
     assert "&lt;b&gt;" in drawn

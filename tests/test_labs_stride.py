@@ -166,9 +166,9 @@ SAID = [
     ("4 6", "expand(2, 4, 7)", "is refused. Only a size of 1 can become 7: dimension 2 has size 6."),
     ("4 6", "as_strided((9, 9), (9, 1), 0)", "is refused. It would leave the storage, which has 24 numbers."),
     ("4 6", "t(1)", "t(1) has the wrong numbers in it. Write it like t()."),
-    ("4 6", "expand(999999, 999999, 4, 6)", "gives the shape (999999, 999999, 4, 6), which is larger"),
-    ("4 6", ".".join(["unsqueeze(0)"] * 5), "gives the shape (1, 1, 1, 1, 1, 4, 6), which is larger"),
-    ("0", "expand(999999, 0)", "gives the shape (999999, 0), which is larger"),
+    ("4 6", "expand(999999, 999999, 4, 6)", "gives the shape (999999, 999999, 4, 6), larger"),
+    ("4 6", ".".join(["unsqueeze(0)"] * 5), "gives the shape (1, 1, 1, 1, 1, 4, 6), larger"),
+    ("0", "expand(999999, 0)", "gives the shape (999999, 0), larger"),
 ]  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_a_shape_can_be_typed_as_people_write_it_and_what_is_none_gets_a_sentenc
     assert {shape: Chain(shape=shape).sizes for shape in typed} == typed
     for shape in NO_SHAPES:
         stride.set(shape=shape)
-        said = f"“{shape[:60]}” is no shape. Type 1 to 6 sizes, like 4 6 or 2, 3, 4."
+        said = f"“{shape[:60]}” is no shape. Type 1 to 6 sizes, like 4 6 or 2, 3."
         assert stride.screen.mistake == said
     for shape in ((129,), (12, 11), (999999, 0), (128,) * 6):
         stride.set(shape=f"{shape}")

@@ -94,10 +94,8 @@ def _do(mine: Path, what: str, on: str) -> str:
             return "There is no record."
         kept = copies.keep_earlier(mine / record.RECORD)
         (mine / record.RECORD).unlink()
-        return (
-            f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, for you to delete. "
-            "Your answers are still in your notebooks."
-        )
+        there = f"{mine.name}/{copies.EARLIER}/{kept.name}"
+        return f"The record begins anew. As it was: {there}, for you to delete. Your answers stay in your notebooks."
     name, _, turn = on.partition(" ")
     if what == "results":
         return copies.show_results(copies.named(name), mine)
@@ -122,14 +120,10 @@ def _notebook(
 ) -> str:
     title, name, question, minutes, needs = row
     there_are = _exercises(copies.COURSE / name)
+    to = f'<a href="{escape(link)}{place}" target="{escape(name)}">Go on where you were</a>'
+    go_on = f"<p>{to}</p>" if link and place else ""
     heading = f"{number} · {escape(title)}"
-    go_on = ""
-    if link:
-        heading = f'<a href="{escape(link)}" target="{escape(name)}">{heading}</a>'
-        if place:
-            go_on = (
-                f'<p><a href="{escape(link + place)}" target="{escape(name)}">Go on where you were</a></p>'
-            )
+    heading = f'<a href="{escape(link)}" target="{escape(name)}">{heading}</a>' if link else heading
     listed = "".join(_exercise(each, name, done.get(each.check, record.Done()), form) for each in there_are)
     return f"""<li>
 <h2>{heading}</h2>

@@ -31,34 +31,23 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
     places = [(number, guess) for number in sorted(by_notebook) for guess in by_notebook[number]]
     if not places:
         return ""
-    step = WIDTH / len(places)
+    step, x = WIDTH / len(places), LEFT
+    marks = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
     drawn = [
-        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{_y(off):.0f}" y2="{_y(off):.0f}" class="grid"/>'
-        f'<text x="{LEFT - 8}" y="{_y(off) + 4:.0f}" text-anchor="end">{words}</text>'
-        for off, words in (
-            (1, "right"),
-            (10, "10 times off"),
-            (100, "100 times off"),
-            (FURTHEST, "1,000 or wrong"),
-        )
+        _line(x, x + WIDTH, off, "grid") + _text(x - 8, _y(off) + 4, w, "end") for off, w in marks.items()
     ]
     drawn += [
-        f'<circle cx="{LEFT + step * (at + 0.5):.1f}" cy="{_y(guess.off):.1f}" r="5"><title>{escape(_said(guess))}</title></circle>'
+        f'<circle cx="{x + step * (at + 0.5):.1f}" cy="{_y(guess.off):.1f}" r="5"><title>{escape(_said(guess))}</title></circle>'
         for at, (_, guess) in enumerate(places)
     ]
-    at, first = 0, places[0][0]
-    for number in sorted(by_notebook):
-        width = step * len(by_notebook[number])
-        if width:
-            x = LEFT + at + width / 2
-            drawn.append(
-                f'<text x="{x:.0f}" y="{TOP + HEIGHT + 22}" text-anchor="middle">{"notebook " if number == first else ""}{number}</text>'
-            )
-            drawn.append(_half_line([guess.off for guess in by_notebook[number]], LEFT + at, width))
-        at += width
-    drawn.append(
-        f'<text x="{LEFT + WIDTH}" y="{TOP - 12}" text-anchor="end" class="half">half lie below the bar</text>'
-    )
+    for number, guesses in sorted(by_notebook.items()):
+        if guesses:
+            end = x + step * len(guesses)
+            name = f"notebook {number}" if x == LEFT else f"{number}"
+            drawn.append(_text((x + end) / 2, TOP + HEIGHT + 22, name, "middle"))
+            drawn.append(_line(x + 3, end - 3, median_low(guess.off for guess in guesses), "half"))
+            x = end
+    drawn.append(_text(LEFT + WIDTH, TOP - 12, "half lie below the bar", "end", "half"))
     words = _trend([guess for _, guess in places])
     view = f'viewBox="0 0 {LEFT + WIDTH + 8} {TOP + HEIGHT + 30}"'
     return (
@@ -73,9 +62,7 @@ def _trend(guesses: Sequence[Guess]) -> str:
         return f"{summary(guesses)}. From {ENOUGH} on, this page compares the later ones with the first."
     middle = len(guesses) // 2
     first, last = guesses[:middle], guesses[middle:]
-    return (
-        f"Of your first {len(first)} guesses, {_half(first)}; of the {len(last)} after them, {_half(last)}."
-    )
+    return f"Of your first {len(first)} guesses, {_half(first)}; of the next {len(last)}, {_half(last)}."
 
 
 def _half(guesses: Sequence[Guess]) -> str:
@@ -89,9 +76,13 @@ def _how_far(guess: Guess) -> str:
     return f"within {times_text(guess.off)}" if guess.off < math.inf else "wrong"
 
 
-def _half_line(offs: Sequence[float], x: float, width: float) -> str:
-    y = _y(median_low(offs))
-    return f'<line x1="{x + 3:.1f}" x2="{x + width - 3:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="half"/>'
+def _line(left: float, right: float, off: float, class_: str) -> str:
+    y = _y(off)
+    return f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="{class_}"/>'
+
+
+def _text(x: float, y: float, words: str, anchor: str, class_: str = "") -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" class="{class_}">{words}</text>'
 
 
 def _said(guess: Guess) -> str:

@@ -9,9 +9,7 @@ from course_utils.desk.notebooks import Cell, Notebook, source
 # it goes as soon as the cell runs, as any output does.
 ROOM_LINES = 38
 WITHIN = 3  # code cells below a guess, its answer is shown
-WORDS = (
-    "Your guess first: write it in place of the dots, and run this cell. What follows then comes up to it."
-)
+WORDS = "Your guess first: write it in place of the dots and run this cell. What follows then comes up to it."
 ROOM = {
     "data": {"text/plain": [f"{WORDS}\n", *["\n"] * ROOM_LINES, "."]},
     "metadata": {},

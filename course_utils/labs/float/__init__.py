@@ -37,9 +37,7 @@ class FloatLab(Lab):
             if done % AT_ONCE == 0:
                 said = f"{done:,} of {patterns:,} patterns, now {NAMES[fmt]}; {differ} differ."
                 yield Progress(done / patterns, said)
-        yield Progress(
-            1, f"All {done:,} patterns of {listed([NAMES[fmt] for fmt in small])}: {differ} differ."
-        )
+        yield Progress(1, f"{done:,} patterns of {listed([NAMES[fmt] for fmt in small])}: {differ} differ.")
 
     jobs = {"Check every pattern against torch and ml_dtypes": check_every_pattern}
     needs_kernel = {*jobs}

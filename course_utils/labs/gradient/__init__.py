@@ -48,9 +48,7 @@ class GradientLab(Lab):
     def count(self, asked: Asked, found: Found) -> Iterator[Progress]:
         """Count one step of the model without its memory, in a process that can be killed."""
         if asked.what != "transformer":
-            raise ValueError(
-                "The layers are counted at every movement. Choose the transformer for this button."
-            )
+            raise ValueError("The layers are counted at every move. Choose the transformer for this button.")
         from course_utils.labs.jobs import as_progress
         from course_utils.workers import process, transformers
 

@@ -77,9 +77,7 @@ class Way:
             walk = walked(link, self.end, len(self.numbers))
             elements = math.prod(walk.shape)
             if max(elements, *walk.shape, 0) > MOST_ELEMENTS or len(walk.shape) > MOST_DIMENSIONS:
-                raise ValueError(
-                    f"gives the shape {walk.shape}, which is larger than this lab draws. {LARGEST}"
-                )
+                raise ValueError(f"gives the shape {walk.shape}, larger than this lab draws. {LARGEST}")
         except ValueError as error:
             return replace(self, refusal=f"The operation {link.text} {error}")
         tensor = Tensor(link.text, "copied" if walk.copied else "shared", walk)
@@ -139,9 +137,7 @@ def shape_of(said: str) -> tuple[int, ...]:
     written = re.fullmatch(r"[\d\s,×x()]{1,60}", said, re.ASCII)
     shape = tuple(map(int, re.findall(r"\d+", said))) if written else ()
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
-        raise ValueError(
-            f"“{said[:60]}” is no shape. Type 1 to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3, 4."
-        )
+        raise ValueError(f"“{said[:60]}” is no shape. Type 1 to {MOST_DIMENSIONS} sizes, like 4 6 or 2, 3.")
     if max(math.prod(shape), *shape) > MOST_ELEMENTS:
         raise ValueError(f"The shape {shape} is larger than this lab draws. {LARGEST}")
     return shape

@@ -126,9 +126,7 @@ def _unfold(walk: Walk, dimension: int, size: int, step: int) -> Walk:
     dimension = _dimension(walk, dimension)
     whole, stride = walk.steps[dimension] if walk.steps else (1, 1)
     if not 0 <= size <= whole or step <= 0:
-        raise _refused(
-            f"Windows of {size}, {step} apart, do not lie in dimension {dimension}, of size {whole}."
-        )
+        raise _refused(f"Windows of {size}, {step} apart, leave dimension {dimension}, of size {whole}.")
     windows = ((whole - size) // step + 1, step * stride)
     moved = _instead(walk, dimension, windows) if walk.steps else walk
     return Walk((*moved.steps, (size, stride)), walk.offset)
