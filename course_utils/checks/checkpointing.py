@@ -35,8 +35,8 @@ def interval(save_s: Number, machines: int, days_of_one: Number) -> Answers:
     yield alone * math.sqrt(machines), "With more machines, one of them fails sooner, not later."
     yield right / math.sqrt(2), "There is a 2 under the root: a failure loses half an interval."
     yield right / math.sqrt(86_400), "A day has 86,400 seconds."
-    yield right / 60, "In seconds, please: those are minutes, or there are hours under the root."
-    yield alone / machines, "It is the time between failures that is shared out, under the root."
+    yield right / 60, "In seconds, please: that is in minutes, or has hours under the root."
+    yield alone / machines, "Under the root, divide the time between failures by the machines."
     yield right**2, "Take the root."
 
 
@@ -51,7 +51,7 @@ def flops_ratio(products: int, segment: int) -> Answers:
     yield 8 / 6, "That is without early stop: the last product of each segment is not computed again."
     yield (8 - 2 / products) / 6, "Only the last block of a segment leaves a product out."
     yield (8 - 2 / (2 * segment)) / 6, "That holds for blocks of two products."
-    yield (8 - 2 / segment) / 6, "Of the last block one product is left out, not all."
+    yield (8 - 2 / segment) / 6, "The last block leaves out one product, not all."
     yield right - 1, "That is what comes on top; a step without recomputing counts as 1."
     one = (8 - 1 / (products * segment)) / 6
     yield one, "The forward pass is 2 of the 6, so a product of it is 2 / (products × segment)."
@@ -76,16 +76,16 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
 
     segments = range(1, layers + 1)
     right = min(segments, key=peak)
-    yield right, "Nine stacks, of blocks that keep their input alone to nine times as much."
+    yield right, "Nine stacks, whose blocks keep one to nine times their input."
     yield round(math.sqrt(layers)), "√L is for blocks that keep no more than their input."
     root = min(layers, max(1, round(math.sqrt(layers * input / block))))
-    yield root, "There the formula is least; but segments are whole, and the last may be shorter. Try all."
+    yield root, "There the formula is least. Segments are whole, and the last may be shorter: try all."
     yield 1, "That is right for blocks that keep much more than their input."
     whole = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
     divisors = min((s for s in segments if layers % s == 0), key=peak)
     yield divisors, "A segment need not divide the number of layers: the last one may be shorter."
-    yield whole, "With ⌈L / s⌉ the last segment is a whole one; it may be shorter, and another the largest."
-    yield min(segments, key=lambda s: (peak(s), -s)), "Of equals the smallest is asked for."
+    yield whole, "⌈L / s⌉ takes the last segment for a whole one. If it is shorter, another may count."
+    yield min(segments, key=lambda s: (peak(s), -s)), "Several have the least peak. Return the smallest."
     yield peak(right), "That is the lowest peak. Return the s that has it."
     total = min(segments, key=lambda s: sum(waiting(s)))
     yield total, "The peak is the largest of these sums, and not their total."

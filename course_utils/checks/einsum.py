@@ -68,11 +68,11 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
     one_on = x[..., head : head + places]
-    yield one_on, "The heads in front of it have their columns first: begin at head × the width of a head."
+    yield one_on, "The earlier heads' columns come first: begin at head × the width of a head."
     of_second = x[:, head * places : (head + 1) * places]
     yield of_second, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
     one_less = x[..., head * places : (head + 1) * places - 1]
-    yield one_less, "A slice ends in front of its end: do not subtract 1."
+    yield one_less, "A slice leaves its end out: do not subtract 1."
     yield x.reshape(heads, -1, places)[head], "That is the third picture: tokens, cut in pieces."
     divided = outcome(lambda: x[..., int(head) * x.shape[-1] / heads :])
     yield divided, "Whole numbers are wanted: // instead of /."
@@ -86,11 +86,11 @@ def low_rank_flops() -> Answers:
     yield right, "(x A) B: 2 × 4096 × 1024 × 8, in and out. One full matrix would be 64 times as much."
     full = predict.matmul_flops(tokens, width, width)
     product_first = full + predict.matmul_flops(width, rank, width)
-    yield product_first, "That multiplies A B first, and then has a full matrix. Go through the narrow place."
-    yield right // 2, "That is the way in alone, or without the additions: with each, 2 FLOPs."
+    yield product_first, "That multiplies A B first, which gives a full matrix. Multiply x A first."
+    yield right // 2, "That is x A alone, or the multiplications alone. Each comes with an addition."
     yield full, "That is one full matrix, which is what the two narrow ones are there to avoid."
     all_at_once = 2 * tokens * width * rank * width
-    yield all_at_once, "That is the loops of all four dimensions, with nothing kept in between."
+    yield all_at_once, "That loops over all four dimensions, and keeps no result in between."
 
 
 @objection("Two images of 4 × 6 pixels, against patches cut out one by one.", pattern="b s (h d) -> b h s d")
@@ -127,10 +127,10 @@ def grouped_attention(q: torch.Tensor, k: torch.Tensor) -> Answers:
     heads, kv = q.shape[1], k.shape[1]
     group = heads // kv
     right = torch.stack([q[:, head] @ k[:, head // group].mT for head in range(heads)], dim=1)
-    yield right, "Four cases, from a head of keys for each head to one for all, against a loop over heads."
+    yield right, "Four cases, from a key head for each query head to one for all, against a loop."
     alternating = q @ k.repeat(1, group, 1, 1).mT
-    neighbours = "Heads that share stand next to each other: heads 0 and 1 use the first keys, not 0 and 2."
-    yield alternating, f"{neighbours} In (kv group) the group is the fast part."
+    neighbours = "Heads that share keys are neighbours: heads 0 and 1 use the first keys, not 0 and 2."
+    yield alternating, f"{neighbours} In (kv group) the group changes fastest."
     yield q @ k[:, :1].mT, "Every group has keys of its own."
     yield right / q.shape[-1] ** 0.5, "The scores before scaling, please."
     merged = rearrange(right, "b (kv g) i j -> b (g kv) i j", kv=kv)

@@ -29,10 +29,10 @@ def spelled() -> Answers:
     """-6.5 in fp16, as a string of 16 bits."""
     fp16, bf16 = (f"{floats.encode(-6.5, dtype):016b}" for dtype in ("fp16", "bf16"))
     yield fp16, "-6.5 = -1.101 (binary) × 2^2: sign 1, exponent 2 + 15 = 10001, fraction 1010000000."
-    yield f"0{fp16[1:]}", "That is +6.5: the first bit says minus."
+    yield f"0{fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
     yield bf16, "That is bf16, with 8 exponent bits and bias 127. fp16 has 5 and 15."
     yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
-    yield "1100101010000000", "The bias is 15, not 16: half of 2^5, less 1."
+    yield "1100101010000000", "The bias is 15, not 16: it is 2^4 - 1."
     yield "1100010000000101", "The fraction begins right behind the point: 101 first, then the zeros."
     yield "1100011101000000", "The leading 1 of 1.101 is not stored; the fraction begins after the point."
 
@@ -93,13 +93,13 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     signed = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (unmasked - bias)
     yield (
         signed,
-        "The sign bit is in your exponent still: keep only the lowest exponent bits, with & (2**exponent_bits - 1).",
+        "Your exponent still contains the sign bit. Keep the lowest bits alone, with & (2**exponent_bits - 1).",
     )
     ends = {0: (-1) ** sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)}
     ends[2**exponent_bits - 1] = math.nan if fraction else (-1) ** sign * math.inf
     yield (
         ends.get(exponent, right),
-        "That minds zero, infinity and NaN already, one step ahead. Here the formula alone is wanted: what it misses comes next.",
+        "That already handles zero, infinity and NaN. Here the formula alone is wanted; these exceptions come next.",
     )
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - 127)
@@ -113,7 +113,7 @@ def edge(fmt: str) -> Answers:
     while floats.stored(total + 1, fmt) > total:
         total += 1
     yield float(total), "There one more changes nothing."
-    yield total + 1.0, "That is what was to be stored. Return the sum that is left of it."
+    yield total + 1.0, "That is the sum before it is stored. Return the stored one."
     yield total - 1.0, "One step short: the last sum still grew to the next one."
     f = floats.FORMATS[fmt]
     earlier = 2.0**f.fraction_bits
@@ -145,9 +145,9 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     yield (smallest, 2.0**bias), "The exponent is right; its largest fraction is 1…1, nearly 2 and not 1."
     yield (
         (smallest, 2 * largest),
-        "The exponent field of all ones is spent on infinity and NaN: the largest number is one below.",
+        "The exponent field of all ones means infinity and NaN. The largest number has the field below.",
     )
-    yield (smallest, 2.0 ** (bias + 1)), "There infinity begins. The fraction ends one step below 2."
+    yield (smallest, 2.0 ** (bias + 1)), "There infinity begins. The largest fraction is one step below 2."
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 
 
@@ -198,12 +198,12 @@ def stall(fraction_bits: int, step: float) -> Answers:
         total, after = after, _rounded(after + step, fraction_bits)
     yield total, "The sum stops at the first power of two whose spacing is at least twice the step."
     ulps = 2.0 ** (fraction_bits + 1)
-    yield ulps, "That is for steps of 1. What counts is the step beside the spacing."
+    yield ulps, "That is right for steps of 1. Compare the step with the spacing."
     rounded_down = ulps * 2.0 ** math.floor(math.log2(step))
     yield rounded_down, "Round the exponent up: there the step is still more than half a spacing."
     yield total / 2, "There a step is still more than half a spacing: the sum goes on, to twice that."
-    yield total * 2, "It stops before: half a spacing is a tie, and goes to the even number, the sum."
-    yield step * ulps, "That holds if the step is a power of two. Look where it is at most half a spacing."
+    yield total * 2, "It stops earlier. Half a spacing is a tie; it goes back to the sum, which is even."
+    yield step * ulps, "That holds for powers of two alone. Find where the step is at most half a spacing."
 
 
 def _rounded(x: float, fraction_bits: int) -> float:
@@ -248,9 +248,9 @@ def bf16_by_integers(bits: int) -> Answers:
     right = Pattern(_bf16(bits))
     yield right, "5,015 patterns: ties, infinities, NaN and random ones."
     nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    yield nearest, "The rounding is right. A NaN whose ones are all among the bits that go must stay a NaN."
+    yield nearest, "The rounding is right. A NaN with ones in the lower 16 bits alone must stay a NaN."
     no_infinity = bits >> 16 | 0x40 if bits >> 23 & 0xFF == 0xFF else right
-    yield no_infinity, "Infinity's exponent is all ones as well. NaN is what has a fraction besides."
+    yield no_infinity, "Infinity's exponent is all ones, too. A NaN also has a fraction."
     yield bits / 2**16, "One integer is wanted, as // and >> give it."
     yield right << 16, "Those are 32 bits still. bf16 is the upper 16: shift."
     cut = bits >> 16

@@ -37,7 +37,7 @@ def cheaper_order() -> Answers:
     yield square + column, "That is (A @ B) @ v, with a product of two matrices. Start from the other end."
     yield 2 * 1000 * 1999, "That is the exact count. By the convention, a product is 2BDK."
     yield square, "That is A @ B, which the cheaper order never computes."
-    yield column, "That is one product of the two, or multiplications alone: each comes with an addition."
+    yield column, "That is one of two products, or multiplications alone. Each comes with an addition."
 
 
 @value(wanted="days, within 1 %", tolerance=0.01)
@@ -71,9 +71,9 @@ def training_days(
     yield seconds, "That is in seconds. A day has 86,400."
     yield right * 24, "That is in hours. A day has 24."
     yield right / 3, "That is the forward pass alone: training takes 6 FLOPs for each parameter and token."
-    yield right * 2 / 3, "That is the backward pass alone. The forward pass adds 2, and makes it 6."
+    yield right * 2 / 3, "That is the backward pass alone, 4PN. The forward pass adds 2PN."
     yield right * share, "That is at full peak. Only the share of it is reached, so it takes longer."
-    yield right * share**2, "A smaller share takes longer: it belongs below the line, with the peak."
+    yield right * share**2, "A smaller share takes longer: divide by it, as by the peak."
     yield right * gpus, "That is on one GPU."
 
 
@@ -92,8 +92,8 @@ def roof(intensity: Number, peak_flop_per_sec: Number, bytes_per_sec: Number) ->
     yield right, "The smaller of the peak and of intensity × bytes/s."
     fetched = intensity * bytes_per_sec
     larger, divided = max(peak_flop_per_sec, fetched), min(peak_flop_per_sec, bytes_per_sec / intensity)
-    yield larger, "At 1 FLOP for each byte memory is slower than the peak. The smaller of both limits counts."
-    yield fetched, "That is the slope, which rises for ever. Nothing passes the peak."
+    yield larger, "At 1 FLOP per byte, memory is slower than the peak. The smaller limit counts."
+    yield fetched, "That is the slope alone, which rises for ever. The peak limits it."
     added = intensity / (intensity / peak_flop_per_sec + byte_s)
     yield added, "That adds the two times. A machine fetches while it multiplies: only the longer one counts."
     yield divided, "FLOPs per byte times bytes/s are FLOP/s: multiply."
@@ -119,7 +119,7 @@ def transformer_flops(layers: int, width: int, vocabulary: int, sequence: int) -
     attention = layers * 4 * sequence**2 * width
     yield right - 3 * attention, "That leaves attention out: 4SH for each token and layer."
     yield right - 2 * attention, "Attention has a backward pass, too: the 3 belongs before all of it."
-    yield right - 3 * output, "That leaves the output out: each token with V rows of H numbers."
+    yield right - 3 * output, "That leaves out the output: V rows of H numbers for each token."
     yield right - 2 * output, "The output has a backward pass, too: the 3 belongs before all of it."
     yield right - 3 * attention // 2, "Attention has two products: scores, and scores times values."
     yield right // sequence, "That is for one token. A sequence has S of them."
@@ -152,7 +152,7 @@ def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) 
     yield right, "Nine layers on three machines, against a loop that tries B = 1, 2, 3, ..."
     at_ridge = math.ceil(ridge)
     yield at_ridge, "That is the ridge. Input and result are read and written too, so it takes a larger B."
-    yield right - 1, "One less, and memory is the limit still: round up."
+    yield right - 1, "At that B, memory is still the limit: round up."
     yield math.ceil(ridge * d * k / (d * k - ridge * d)), "The result has to be written, too."
     yield least(4), "bf16 takes 2 bytes a number, not 4; and an addition is a FLOP, too."
     yield ridge * d * k / (d * k - ridge * (d + k)), "A batch is a whole number: round up."
@@ -186,7 +186,7 @@ def utilisation(
     squared = share(12 * sequence)
     yield squared, "S² is for a whole sequence. Here everything is per token, so one S remains."
     by_ratio = 6 * parameters * (1 + sequence / (6 * width)) * tokens_per_sec / peak
-    yield by_ratio, "S/(6H) is of 12H² a layer, and these models differ: add 12 · L · H · S."
+    yield by_ratio, "S/(6H) assumes 12H² in a layer. These models differ: add 12 · L · H · S."
 
 
 class Cloud(list):
@@ -217,9 +217,9 @@ def fitted_roofline(points: list[tuple[Number, Number]]) -> Answers:
     yield outermost, "The outermost points need not lie on the roof. Every point says: the roof is no lower."
     half = len(points) // 2
     for means in ((fmean(rates[half:]), fmean(bandwidths[:half])), (fmean(rates), fmean(bandwidths))):
-        yield means, "A mean lies below the roof: a measurement can only fall short of it. Take the highest."
+        yield means, "A mean lies below the roof, as no measurement lies above it. Take the highest."
     lowest = peak, min(bandwidths)
-    yield lowest, "The lowest lies far to the right, or fell short. Each point says: no lower than this."
+    yield lowest, "The lowest lies far to the right, or below the roof. The roof is at or above each point."
     yield (bandwidth, peak), "That is (bandwidth, peak). The peak comes first."
 
 
@@ -247,14 +247,14 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
     """The products among published ones that are faster than a dense peak allows, in the order of the table."""
     rates = {size: 2 * math.prod(size) / seconds for size, seconds in seconds_by_size.items()}
     right = [size for size, rate in rates.items() if rate > peak]
-    yield right, "Six of OpenXLA's in fp8, none in bf16; one of DeepBench's, had its V100 been a PCIe card."
+    yield right, "Six of OpenXLA's in fp8, none in bf16; one of DeepBench's, if its V100 were a PCIe card."
     without_additions = [size for size, rate in rates.items() if rate > 2 * peak]
     yield without_additions, "A product has 2BDK FLOPs: each multiplication comes with an addition."
     of_half = [size for size, rate in rates.items() if rate > peak / 2]
     yield of_half, "The peak that is passed is dense already. Do not halve it."
-    yield [size for size in rates if size not in right], "Those can be. Wanted are the others."
-    yield len(right), "That is how many. Wanted are their sizes."
-    yield [rates[size] for size in right], "Those are their rates. Wanted are their sizes, as (B, D, K)."
+    yield [size for size in rates if size not in right], "Those are possible. Return the others."
+    yield len(right), "That is their number. Return their sizes."
+    yield [rates[size] for size in right], "Those are their rates. Return their sizes, as (B, D, K)."
 
 
 @value(
@@ -264,7 +264,7 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
 def name_of_f32() -> Answers:
     """The format in which an H100 multiplies what a compiler calls f32."""
     yield "tf32", "tf32: fp32's reach and 11 bits of each number, on tensor cores. 403 of 494.5 TFLOP/s."
-    yield "fp32", "Then it would be six times as fast as its units can be."
+    yield "fp32", "Then it would be six times as fast as the fp32 units."
     yield "bf16", "bf16's own products are twice as fast on the same GPU."
     yield "fp16", "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not."
     yield "fp64", "That is twice as wide, and the sheet promises no more for it than for fp32."

@@ -32,9 +32,9 @@ def layer_backward(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Answers
     yield (of_x, of_w), "The gradient of w comes first."
     yield (of_w / len(x), of_x), "The gradient of w is a sum over the rows, not a mean."
     no_transpose = outcome(lambda: (x @ g, g @ w))
-    yield no_transpose, "Mind which index is summed: of w.grad the rows i, of x.grad the outputs k."
+    yield no_transpose, "Check which index is summed: in w.grad the rows i, in x.grad the outputs k."
     first_alone = outcome(lambda: (of_w, g @ w))
-    yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: w stands transposed behind g."
+    yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: it is g times w transposed."
     over_i = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
     yield over_i, "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k."
     yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
@@ -85,10 +85,10 @@ def frozen_flops(batch: int, widths: Sequence[int], frozen: Collection[int]) -> 
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
     trained = sum(flops for layer, flops in enumerate(layers) if layer not in frozen)
     stopped = sum(layers) + 2 * trained
-    passed_on = "a frozen one passes one on if one before it is trained"
+    passed_on = "a frozen layer needs it if a layer before is trained"
     yield stopped, f"The first trained layer needs no gradient for its input; {passed_on}."
     all_inputs = 2 * sum(layers) + trained - layers[0]
-    yield all_inputs, "Nobody needs an input's gradient if nothing before it is trained."
+    yield all_inputs, "An input's gradient is needed only if a layer before is trained."
     yield _step_flops(batch, widths, ()), "A frozen layer has no gradient of its weight."
     backward = right - sum(layers)
     yield backward, "That is the backward pass alone; the forward pass belongs to a step, too."
@@ -180,9 +180,7 @@ def counted_bytes(model: torch.nn.Module, data: torch.Tensor) -> Answers:
     begin = "Two views of one storage may begin at different numbers: ask the storage for its address."
     yield sum(map(_whole, by_first_number)), begin
     with_own = {_address(tensor): _whole(tensor) for tensor in seen}
-    theirs = (
-        "The parameters are in memory anyway: leave out their storages, of which only views are kept here."
-    )
+    theirs = "The parameters are in memory anyway. Leave out their storages; here views of them are kept."
     yield sum(with_own.values()), theirs
     yield sum(t.nbytes for t in once), "A slice keeps its whole storage: ask untyped_storage().nbytes()."
     yield right // 4, "That is the number of numbers; fp32 takes 4 bytes each."
@@ -215,10 +213,10 @@ def llama_layer() -> Answers:
     yield right + 1.5, "Keys and values are a quarter as wide as queries: 1/4 each, and not 1."
     yield right + 2, "F is 3.5 times the width here, not 4 times."
     one_less = right - 1
-    yield one_less, "Something of width H is missing: two norms, two inputs, the queries, attention's result."
+    yield one_less, "One of width H is missing: two norms, two inputs, the queries, attention's result."
     yield (
         right + 1,
-        "What two operations read is kept once: queries, keys and values read the same, gate and up too.",
+        "A tensor that several read is kept once: queries, keys and values read the same, gate and up too.",
     )
     yield (
         right + 3,

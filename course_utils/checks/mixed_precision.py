@@ -42,11 +42,11 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     both_in_bf16 = (in_bf16.float(), in_bf16)
     yield both_in_bf16, "Add in fp32 first. In bf16 the update is lost, and no cast brings it back."
     two_sums = (new, in_bf16)
-    yield two_sums, "The copy has to come of the new master. Added up in bf16, it loses its updates again."
+    yield two_sums, "Make the copy from the new master. A copy that adds up in bf16 loses its updates."
     yield (master, copy), "The master has to keep the update, or every step begins where the first one began."
     rounded = (copy.float(), copy)
-    yield rounded, "Your master is rounded to bf16 as well. Keep the sum itself, and round the copy alone."
-    yield (new, master.bfloat16()), "The copy is of the master before the update. Round the new one."
+    yield rounded, "Your master is rounded to bf16, too. Keep the sum in fp32, and round the copy alone."
+    yield (new, master.bfloat16()), "That copies the master before the update. Round the new one."
     yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
     yield (copy, new), "The master comes first, and its copy in bf16 second."
     yield (master - update, (master - update).bfloat16()), "The update is added here, whatever its sign."
@@ -58,14 +58,14 @@ def moves(weight: Number, update: Number) -> Answers:
     """Whether weight + update, rounded to bf16, is another number."""
     right, step = floats.stored(weight + update, "bf16") != weight, floats.spacing(weight, "bf16")
     yield right, "Eleven weights from 2^-20 to 96, three of them with exactly half a step."
-    yield update > 2**-8, "Steps grow with the weight: 2^-8 is half a step from 1 to 2 alone."
+    yield update > 2**-8, "Steps grow with the weight: 2^-8 is half a step only between 1 and 2."
     growing = update > 2**-8 * weight
     yield growing, "Between two powers of two the step stays the same: it does not grow with the weight."
     in_python = weight + update != weight
     yield in_python, "Rounded to bf16, with 7 fraction bits, the sum is the weight."
     yield update > step / 4, "bf16 has 7 fraction bits: from 1 on a step is 2^-7, and half of it 2^-8."
     yield update >= step, "Half a step is enough: it is nearer to the next number."
-    to_even = "Half a step exactly goes to the neighbour whose fraction ends in 0, which may be the"
+    to_even = "Exactly half a step goes to the neighbour whose fraction ends in 0. That may be the"
     yield update > step / 2, f"{to_even} next one."
     yield update >= step / 2, f"{to_even} weight itself."
 
@@ -81,14 +81,14 @@ def loss_scale(largest: Number) -> Answers:
     up_to_the_edge = 2.0 ** math.floor(math.log2(65_520 / largest))
     yield up_to_the_edge, "65,520 itself is infinite already: the product has to stay below it."
     by_the_power = 2.0 ** (15 - math.floor(math.log2(largest)))
-    yield by_the_power, "Numbers just below a power of two need one factor less: 1.9998 × 2^15 is infinite."
+    yield by_the_power, "Just below a power of two, take one factor of 2 less: 1.9998 × 2^15 is infinite."
     below_the_largest = right if right * largest <= 65_504 else right / 2
     yield below_the_largest, "Up to 65,520 fp16 rounds down to 65,504: that is still finite."
     yield 2.0**15, "That is for a largest gradient near 1: smaller ones can be scaled up further."
     yield 2 * right, "With that scale the largest gradient becomes infinite."
     yield math.log2(right), "That is the exponent: 2 to that power."
     towards_0 = 2.0 ** int(math.log2(65_504 / largest))
-    yield towards_0, "int() rounds towards 0, which below 1 is up: take math.floor."
+    yield towards_0, "int() rounds towards 0, and so a negative exponent up: take math.floor."
 
 
 @value(wanted="the bytes of all that is kept for one parameter")

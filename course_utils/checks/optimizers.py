@@ -33,10 +33,10 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     variance = 1 / (inputs * kept_share)
     yield math.sqrt(variance), "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
     without_share = math.sqrt(1 / inputs)
-    yield without_share, "That keeps the scale where nothing is zeroed. What is lost has to be made up for."
+    yield without_share, "That keeps the scale if nothing is zeroed. Make up for the share that is."
     yield variance, "That is the variance; its root is asked for."
     smaller = math.sqrt(kept_share / inputs)
-    yield smaller, "What is zeroed is lost: the rest has to be larger, not smaller."
+    yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
     yield math.sqrt(2 / inputs), "That is for a share of one half, as with ReLU."
 
 
@@ -92,7 +92,7 @@ def momentum(p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number,
     yield nesterovs, "That is Nesterov's variant, which looks one step ahead: step by b itself."
     within = mu * buffer + lr * g
     yield (p - within, within), "The buffer adds up gradients without lr; lr multiplies the whole step."
-    yield (p + lr * b, b), "That goes up the slope: the step is taken off."
+    yield (p + lr * b, b), "That goes up the slope: subtract the step."
     yield (b, p - lr * b), "The order is (p, buffer)."
 
 
@@ -119,15 +119,15 @@ def rmsprop(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number, alpha
     exchanged = step((1 - alpha) * v + alpha * g * g)
     yield exchanged, "alpha is the weight of the old average, 1 - alpha that of the new square."
     yield (p - lr * g / (v_new + 1e-8), v_new), "Divide by the root of v: v is made of squares."
-    yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: put the new square in first."
+    yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: add the new square first."
     yield (p - lr * g / (v_new + 1e-8).sqrt(), v_new), "Epsilon stands outside the root."
     without_epsilon = (p - lr * g / v_new.sqrt(), v_new)
-    yield without_epsilon, "Epsilon is missing below the line: a gradient that is 0 gives 0/0."
+    yield without_epsilon, "Epsilon is missing in the divisor: a gradient of 0 gives 0/0."
     unsquared = step(alpha * v + (1 - alpha) * g)
-    yield unsquared, "v averages the squares of gradients; of the gradients themselves it loses the size."
+    yield unsquared, "v averages squares of gradients. In an average of gradients, signs cancel."
     without_gradient = (p - lr / (v_new.sqrt() + 1e-8), v_new)
-    yield without_gradient, "The gradient itself is missing above the line: it says which way."
-    yield (2 * p - right, v_new), "That goes up the slope: the step is taken off."
+    yield without_gradient, "The gradient is missing in the numerator: it gives the direction."
+    yield (2 * p - right, v_new), "That goes up the slope: subtract the step."
     yield (v_new, right), "The order is (p, v)."
 
 
@@ -174,26 +174,26 @@ def adamw_step(
     inside = _adamw(state, brake=lambda second: (second + 1e-8).sqrt())
     yield inside, "Epsilon stands outside the root."
     l2 = _adamw((p, g + decay * p, m, v, t, lr, 0.0))
-    yield l2, "AdamW takes the decay off the parameter itself; added to the gradient, it is Adam with L2."
+    yield l2, "AdamW takes the decay off the parameter. Added to the gradient, it is Adam with L2."
     one_later = _adamw((p, g, m, v, t + 1, lr, decay))
     yield one_later, "t counts from 1: the first step divides by 1 - beta."
     summed = _adamw(state, weight=1.0)
-    yield summed, "The new gradient has the weight 1 - beta, so that the average is one."
+    yield summed, "The new gradient has the weight 1 - beta: only then is it an average."
     exchanged = _adamw(state, b1=0.999, b2=0.9, weight=0.001)
     yield exchanged, "0.9 is for the average, 0.999 for the average of squares."
     rootless = _adamw(state, brake=lambda second: second + 1e-8)
     yield rootless, "Divide by the root of the average of squares, not by the average itself."
     uphill = 2 * p * (1 - lr * decay) - new_p
-    yield (uphill, new_m, new_v), "That goes up the slope: the step is taken off."
+    yield (uphill, new_m, new_v), "That goes up the slope: subtract the step."
     corrected = new_p, new_m / (1 - 0.9**t), new_v / (1 - 0.999**t)
-    yield corrected, "Give back the averages as they are kept; the corrected ones serve this step alone."
+    yield corrected, "Return the averages as they are kept. The corrected ones are for this step alone."
     yield (new_p, new_v, new_m), "The order is (p, m, v)."
     without_rate = _adamw((p, g, m, v, t, lr, decay / lr))
     yield without_rate, "The decay is multiplied by lr, as in p × (1 - lr × decay)."
     without_decay = _adamw((p, g, m, v, t, lr, 0.0))
     yield without_decay, "The decay is missing: p shrinks by lr × decay."
     after_the_step = _adamw((p, g, m, v, t, lr, 0.0))[0] * (1 - lr * decay)
-    yield (after_the_step, new_m, new_v), "The decay is of the p before the step: shrink it first."
+    yield (after_the_step, new_m, new_v), "The decay takes the p before the step: shrink it first."
     times_t = p * (1 - lr * decay) - lr * new_m / (1 - 0.9 * t) / _brake(new_v / (1 - 0.999 * t))
     yield (times_t, new_m, new_v), "Beta to the power of t, beta**t, and not times t."
 
@@ -216,7 +216,7 @@ def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
     each_alone = [[min(1.0, max_norm / (_norm([one]) or 1.0)) * x for x in one] for one in gradients]
     yield each_alone, "One norm for all gradients together, so that their direction stays."
     by_value = [[max(-max_norm, min(max_norm, x)) for x in gradient] for gradient in gradients]
-    yield by_value, "That clips each number, and turns the direction."
+    yield by_value, "That clips each number, which changes the direction."
     without_zero = outcome(lambda: times(min(1.0, max_norm / norm)))
     yield without_zero, "Gradients that are all 0 have a norm of 0: leave them as they are."
     sizes = sum(abs(x) for gradient in gradients for x in gradient)
@@ -229,7 +229,7 @@ def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
     largest = max((abs(x) for gradient in gradients for x in gradient), default=0)
     yield (
         times(min(1.0, max_norm / largest) if largest else 1.0),
-        "The norm is of all numbers, not the largest of them.",
+        "The norm is over all numbers; it is not the largest of them.",
     )
 
 

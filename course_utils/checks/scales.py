@@ -85,20 +85,20 @@ def shared_scale(block: list[float]) -> Answers:
     by_448 = 448 / largest
     yield (
         by_448,
-        "That is what to multiply by to store. The scale is what the stored elements are multiplied by.",
+        "By that you multiply before storing. The scale is what multiplies the stored elements.",
     )
-    yield largest / 256, "Not the largest itself is divided, but its power of two."
+    yield largest / 256, "Divide the largest's power of two, not the largest itself."
     yield power - 8.0, "That is the exponent: 2 to that power."
     too_high = 2.0**power
-    yield too_high, "With that the largest becomes 1 to 2. E4M3 reaches 448: its largest power of two is 2^8."
+    yield too_high, "With that, the largest becomes 1 to 2. E4M3's largest power of two is 2^8."
     up = largest > 2.0**power
     yield (
         2.0 ** (power + up - 8),
-        "OCP's rule rounds the exponent down. Yours cuts off no largest number, and loses the smallest ones sooner.",
+        "OCP's rule rounds the exponent down. Yours never cuts off the largest number, but loses the smallest ones sooner.",
     )
     yield (
         2.0 ** (8 - power),
-        "That is the inverse: what to multiply by. The stored scale is what the elements are multiplied by.",
+        "That is the inverse, by which you multiply before storing. The stored scale multiplies the elements.",
     )
     of_highest = 2.0 ** (math.floor(math.log2(max(block))) - 8)
     yield of_highest, "Take the largest magnitude: a block's largest number may be below zero."

@@ -103,11 +103,11 @@ def _other_products(came: Einsum, expected: Einsum) -> Iterator[str]:
         if one != other and ours == theirs:
             yield f"{one.capitalize()} and {other} are two dimensions, and you call both {ours}: give them two names."
         if one == other and ours != theirs:
-            yield f"The {one} is one and the same on both sides of the comma: give it one name."
+            yield f"The {one} is the same dimension on both sides of the comma: give it one name."
     called = dict(pairs)
     for name, ours in called.items():
         if name in expected.output and ours not in came.output:
-            yield f"What the result lacks is summed: keep {ours}."
+            yield f"A dimension that the result lacks is summed: keep {ours}."
         if name not in expected.output and ours in came.output:
             yield f"A name that is kept is not summed: leave {ours} out of the result."
     order = [called[name] for name in expected.output]

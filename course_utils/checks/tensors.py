@@ -85,7 +85,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
         "Neighbours in a row lie side by side in a fresh matrix only: use both strides, and the offset.",
     )
     at = i * stride[0] + j * stride[1]
-    yield storage[at], "That is right up to here. A slice begins somewhere inside the storage: at its offset."
+    yield storage[at], "That is right so far. A slice begins inside the storage: add its offset."
     twice = outcome(lambda: storage[i][j])
     yield twice, "The storage is one flat list, whatever the matrix looks like: one number in the brackets."
     swapped = outcome(lambda: storage[offset + i * stride[1] + j * stride[0]])
@@ -100,18 +100,18 @@ def windows(n: int, width: int, step: int) -> Answers:
     right = shape, stride = tuple(torchs.shape), torchs.stride()
     yield right, "Seven cases against torch's unfold, windows that touch and that leave gaps among them."
     fewer = ((n - width) // step, width)
-    yield (fewer, stride), "One window short: the first starts at 0, the last at n - width or just before."
+    yield (fewer, stride), "One window is missing: the last starts at n - width or just before."
     without_overlap = (n // width, width), (width, 1)
     yield without_overlap, "Those windows do not overlap. The next one begins step numbers later."
     yield (shape, (width, 1)), "The next window begins step numbers later, not width."
     yield ((-(-n // step), width), stride), "The last of those windows reaches beyond the end."
     one_apart = (n - width + 1, width)
-    yield (one_apart, stride), "That many begin one after the other; only every step-th of them counts."
+    yield (one_apart, stride), "That counts a window at each place. Only every step-th counts."
     yield (((n - width) / step + 1, width), stride), "A number of windows is whole: round down, with //."
     yield (shape, (4 * step, 4)), "torch counts strides in elements, not in bytes."
     one_later = (shape, (1, 1))
-    yield one_later, "Those windows begin one after the other; the next one begins step numbers later."
-    yield shape, "That is the shape alone. The stride is wanted behind it."
+    yield one_later, "Those windows begin at neighbouring places. The next one begins step numbers later."
+    yield shape, "That is the shape alone. The stride is wanted, too."
     yield (stride, shape), "The shape comes first, then the stride."
     yield (shape[::-1], stride[::-1]), "A row for each window: the windows are the first dimension."
     yield (shape, (1, step)), "The first stride leads to the next window: step."
@@ -135,9 +135,9 @@ def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield contiguous, "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not, and flattens."
     pairs = [stride[n] == shape[n + 1] * stride[n + 1] for n in range(len(shape) - 1)]
     merge = all(pairs)
-    yield merge, "A dimension of size 1 is never stepped along: leave it out before you compare neighbours."
+    yield merge, "Nobody steps along a dimension of size 1: leave it out before you compare neighbours."
     falling = list(stride) == sorted(stride, reverse=True)
-    yield falling, "Falling strides are not enough: a step along one has to be a walk through the whole next."
+    yield falling, "Falling strides are not enough: a step along one has to be as long as all of the next."
     yield all(pairs[:1]), "Every pair of neighbours has to merge, not the first one alone."
     last_pair = _views_flat(shape[-2:], stride[-2:])
     yield last_pair, "Every pair of neighbours has to merge, not the last one alone."
@@ -145,7 +145,7 @@ def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     yield no_zero, "A stride of 0 is compared like any other: in (3, 4) with (0, 0) step and walk are both 0."
     yield True, "That is what reshape does, by copying."
     own_size = all(stride[n] == shape[n] * stride[n + 1] for n in range(len(shape) - 1))
-    yield own_size, "The walk is through the next dimension: its size counts, times its stride."
+    yield own_size, "Compare with the next dimension's size times its stride."
 
 
 NEW_SHAPES = [
@@ -178,12 +178,12 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
         "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not; (2, 6) is its view.",
     )
     ones_count = all(merged or behind in cuts for merged, behind, _ in seams)
-    yield ones_count, "A dimension of size 1 is never walked: leave it out before you compare neighbours."
+    yield ones_count, "Nobody steps along a size of 1: leave it out before you compare neighbours."
     pairs = [_views_flat(shape[k - 1 : k + 1], stride[k - 1 : k + 1]) for k in range(1, len(shape))]
     apart = all(flat or behind in cuts for flat, (_, behind, _) in zip(pairs, seams, strict=True))
-    yield apart, "A size of 1 hides its neighbours from each other: leave it out, and compare those."
+    yield apart, "A size of 1 stands between two others: leave it out, and compare those two."
     keeps = all(behind in cuts for _, behind, _ in seams)
-    yield keeps, "A boundary between neighbours that merge may go."
+    yield keeps, "A boundary between neighbours that can merge need not stay."
     in_front = all(merged or front in cuts for merged, _, front in seams)
     yield in_front, "Count the elements behind a boundary, not those in front of it."
     # Without the dimension behind the boundary.
@@ -191,7 +191,7 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     late = all(merged or few in cuts for (merged, _, _), few in zip(seams, too_few, strict=True))
     yield late, "The dimension right behind the boundary counts, too: multiply by its size before you look."
     by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
-    yield by_size, "Do not look for the size: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
+    yield by_size, "Do not compare sizes: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
     yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."
     first = all(merged or behind in cuts for merged, behind, _ in seams[:1])
     yield first, "Every boundary counts, not the first."

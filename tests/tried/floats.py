@@ -76,7 +76,7 @@ TRIED: dict[Check, Tried] = {
     check.spelled: Tried(
         right=("0b1100011010000000", "1_10001_1010000000", "1100 0110 1000 0000"),
         wrong=(
-            ("0 10001 1010000000", "the first bit says minus"),
+            ("0 10001 1010000000", "The first bit is the sign"),
             ("1 10001 101", "9 came"),
             ("", "0 came"),
             (-6.5, "as a string, in quotes"),
@@ -118,7 +118,7 @@ TRIED: dict[Check, Tried] = {
             lambda bits: 0x7FFF if is_nan(bits) else nearest(bits),
         ),
         wrong=(
-            (lambda bits: 0x7FC0 if bits >> 23 & 0xFF == 0xFF else nearest(bits), "all ones as well"),
+            (lambda bits: 0x7FC0 if bits >> 23 & 0xFF == 0xFF else nearest(bits), "A NaN also has a fraction"),
             (lambda bits: bits / 65_536, "One integer"),
         ),
     ),

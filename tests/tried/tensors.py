@@ -57,7 +57,7 @@ TRIED: dict[Check, Tried] = {
         right=(keeps_what_cannot_merge, lambda *case: layout.why_not_view(*case) == ""),
         wrong=(
             (lambda shape, stride, new: merge(shape, stride), "That is view(-1)."),
-            (lambda shape, stride, new: merge(shape, stride) or shape[-1] in new, "Do not look for the size"),
+            (lambda shape, stride, new: merge(shape, stride) or shape[-1] in new, "Do not compare sizes"),
             (lambda *case: layout.why_not_view(*case), "True or False is wanted"),
         ),
     ),
