@@ -118,7 +118,10 @@ TRIED: dict[Check, Tried] = {
             lambda bits: 0x7FFF if is_nan(bits) else nearest(bits),
         ),
         wrong=(
-            (lambda bits: 0x7FC0 if bits >> 23 & 0xFF == 0xFF else nearest(bits), "A NaN also has a fraction"),
+            (
+                lambda bits: 0x7FC0 if bits >> 23 & 0xFF == 0xFF else nearest(bits),
+                "A NaN also has a fraction",
+            ),
             (lambda bits: bits / 65_536, "One integer"),
         ),
     ),
