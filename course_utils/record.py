@@ -85,7 +85,7 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 def _add(folder: Path, words: str) -> None:
     """A line with today's date; where none can be written, none."""
     line = f"{date.today().isoformat()} {words}\n".encode()
-    # On a full disk, or in a folder that is read-only, no answer is judged otherwise.
+    # A full disk or a read-only folder must not change a verdict.
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)

@@ -37,7 +37,7 @@ def note_what_is_shown() -> None:
             shown_by_name.pop(name).take_back(CHANGED if result.success else STOPPED)
         names = dict(CHECKED.findall(cell))
         shown_by_name.update({names[one.exercise]: one for one in verdicts if one.exercise in names})
-        # Only JupyterLab and its like name the cell: a notebook that is tested or exported is nobody's attempt.
+        # Only JupyterLab and its like name the cell. A notebook that is tested or exported is no reader's attempt.
         module = getattr(shell.user_ns.get("check"), "__name__", "")
         if is_a_desk and result.info.cell_id and module.startswith("course_utils.checks."):
             _note(desk, module.rpartition(".")[2], verdicts, result)

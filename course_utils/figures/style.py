@@ -101,7 +101,7 @@ def axes_with(
 
 
 def key(axes: Axes, predicted: str, measured: str, *, left: bool = False) -> None:
-    """What blue and orange stand for, in the lower right corner, or in the left one."""
+    """The key of the colours blue and orange, in a lower corner."""
     x, ha = (0.02, "left") if left else (0.98, "right")
     for words, colour, height in ((predicted, "predicted", 0.1), (measured, "measured", 0.03)):
         axes.text(x, height, words, color=COLOURS[colour], weight="bold", ha=ha, transform=axes.transAxes)

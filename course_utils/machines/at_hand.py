@@ -70,7 +70,7 @@ def this_machine() -> Machine:
 
 
 def device_name(where: str) -> str:
-    """What the machine calls itself; of a CPU also the units that it multiplies with, since names do not tell them."""
+    """The machine's name. A CPU's also lists its vector units, which its own name does not tell."""
     if where == "cuda":
         return torch.cuda.get_device_name()
     if where != "cpu":
@@ -80,7 +80,7 @@ def device_name(where: str) -> str:
 
 
 def cpu_name(info: str) -> str:
-    """One core of what the system says of its CPU.
+    """The name of one core, from what the system says of its CPU.
 
     >>> cpu_name("model name : AMD EPYC" + chr(10) + "flags : fpu avx avx2 avx512f avx512_bf16")
     'one core of AMD EPYC with AVX-512, bf16'

@@ -22,7 +22,7 @@ SMALL_S = 10e-6  # a product that is predicted to take less is small
 
 @dataclass(frozen=True)
 class Workload:
-    """One of the things that training does, and how long it took.
+    """One of the operations of training, and how long it took.
 
     FLOPs are counted as `predict` counts them: element by element they are 0. Bytes are the fewest that have
     to move, each operand read once and each result written once; of a whole step nobody counts them, and they are 0.
@@ -101,7 +101,6 @@ class Recording:
 
     @property
     def file_name(self) -> str:
-        """Where it lies in `FOLDER`."""
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
     def _seconds(self, dtype: str) -> Mapping[Size, Number]:

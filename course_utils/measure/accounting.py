@@ -86,8 +86,8 @@ def step_peak_bytes(
 ) -> Ledger:
     """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
 
-    Beside parameters and inputs. Before it there are no gradients, as after `zero_grad()`; or, to accumulate, those
-    of an earlier batch. Seen is what operations hand out; scratch space inside them is not.
+    Parameters and inputs are not counted. Before the step there are no gradients, as after `zero_grad()`; with
+    `accumulate`, there are those of an earlier batch. Scratch space inside an operation is not seen.
 
     >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
                              bytes
@@ -106,7 +106,7 @@ def step_peak_bytes(
 def _faked(
     model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
 ) -> Iterator[tuple[nn.Module, list[Tensor]]]:
-    """The model and its inputs without their numbers; and what cannot be done without numbers as a sentence."""
+    """The model and its inputs as fake tensors. What needs real numbers raises a sentence."""
     with FakeTensorMode() as mode:
         try:
             model = model_factory()

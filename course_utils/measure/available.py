@@ -28,7 +28,7 @@ def free_bytes(device: str = "cpu") -> int:
 
 
 def memory_ran_out(error: BaseException) -> str:
-    """A sentence, if that is what the error says; nothing if it says something else.
+    """A sentence if the error says that memory ran out; else an empty string.
 
     >>> memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."))
     'Memory ran out: another 20.00 GiB could not be had.'

@@ -16,7 +16,7 @@ V1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 
 
 def memory_bytes() -> tuple[int, int]:
-    """All of it, and what of it is free without swapping."""
+    """(all memory, the part that is free without swapping)."""
     machine = psutil.virtual_memory()
     limits = [(machine.total, machine.available), *_limits()]
     return min(total for total, _ in limits), min(free for _, free in limits)
@@ -33,7 +33,7 @@ def _limits() -> Iterator[tuple[int, int]]:
 
 
 def _groups() -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    """This process's group and those above it, and what the files in there are called."""
+    """This process's control group and those above it, with the names of their files."""
     with suppress(OSError):  # not Linux
         for line in OWN.read_text().splitlines():
             _, controllers, path = line.split(":", 2)

@@ -1,4 +1,4 @@
-"""FLOPs by the formulas of torch's own counter: completed where it has none, and loud where it would say 0."""
+"""FLOPs by torch's own counter. Missing formulas are added; what would count as 0 raises an error."""
 
 import math
 import re
@@ -46,7 +46,7 @@ class _FlopCounter(internals.Mode):
         self.by_operation: Counter[str] = Counter()
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """The operation, or its parts if it has any, counted."""
+        """Run the operation, or its parts if it has any, and count."""
         if func is not torch.ops.prim.device.default:
             with self:  # in inference mode an operation comes before it is taken into its parts
                 result = func.decompose(*args, **kwargs)

@@ -35,7 +35,7 @@ def lock_file(device: str) -> Iterator[int | None]:
 
 
 def wait_for(lock: int | None, begun: Number, deadline: Number) -> Steps[bool]:
-    """Until the lock is ours, or time is up; whether it is ours."""
+    """Wait until the lock is ours or the time is up; returns whether it is ours."""
     while lock is not None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

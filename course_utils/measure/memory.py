@@ -87,7 +87,7 @@ def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor
 
 
 def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> list[int]:
-    """What peak_saved_bytes looks at: 0, and then the bytes that are kept, each time that a storage comes or goes.
+    """The bytes kept over time: 0, then a number each time that a storage is kept or freed.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
     >>> saved_bytes_over_time(lambda: x.exp().exp().sum().backward())

@@ -63,7 +63,7 @@ def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Numb
 
 @dataclass(frozen=True)
 class _Sample:
-    """One call's share of a sample, by two clocks, and whether it gave the core away of its own accord."""
+    """One call's share of a sample, by two clocks; and whether the call waited."""
 
     wall_s: Number
     cpu_s: Number
@@ -101,7 +101,7 @@ class _OtherWork:
         return time.perf_counter(), busy - time.process_time()
 
     def look(self) -> None:
-        """Add the time since the last look to the quiet time, if it was."""
+        """Add the time since the last look to the quiet time, if it was quiet."""
         if time.perf_counter() - self._latest[0] >= SLICE_S:
             now = self._now()
             if _share(self._latest, now) < OTHERS:
@@ -110,7 +110,7 @@ class _OtherWork:
 
     @property
     def in_words(self) -> str:
-        """What to say of the whole time; nothing if enough of it was quiet, or if it was too short to tell."""
+        """A sentence on other work; empty if there was little, or if the time was too short to tell."""
         now = self._now()
         if self.quiet_s >= QUIET_S or now[0] - self._begun[0] < SLICE_S:
             return ""
@@ -123,7 +123,7 @@ def _share(before: tuple[Number, Number], after: tuple[Number, Number]) -> Numbe
 
 
 def _waits() -> Number:
-    """How often this thread has given its core away of its own accord; where nobody counts, always."""
+    """How often this thread has waited, which gives its core away. Where the system does not count, always."""
     if not hasattr(resource, "RUSAGE_THREAD"):  # macOS
         return math.inf
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
@@ -135,7 +135,7 @@ _asking = threading.Lock()
 
 @contextmanager
 def cpu_threads(number: int) -> Iterator[None]:
-    """torch runs on so many threads within, and on as many as before when the last that asked is done."""
+    """Inside, torch uses so many threads. When the last caller is done, it uses as many as before."""
     with _asking:
         _before.append(torch.get_num_threads())
         torch.set_num_threads(number)

@@ -10,7 +10,7 @@ from course_utils.quantities import Number, seconds_text
 
 @dataclass(frozen=True)
 class Step:
-    """How far a measurement is, and what there is to say by now."""
+    """A measurement's progress: the fraction done, and a report."""
 
     fraction: Number
     report: str
@@ -23,7 +23,7 @@ OnStep = Callable[[Step], None]
 
 
 def result_of(steps: Steps[Result], on_step: OnStep = lambda step: None) -> Result:
-    """What the generator returns in the end, when on_step has been called with each of its steps."""
+    """What the generator returns. `on_step` is called with each of its steps."""
     while True:
         try:
             on_step(next(steps))

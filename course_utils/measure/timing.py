@@ -24,7 +24,7 @@ def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Numbe
 
 
 def timing_steps(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Steps[Timing]:
-    """time_call, one sample after another: between two steps it can be shown, or dropped."""
+    """time_call as a generator of steps, which can be shown; closing it stops the measurement."""
     if not at_most_s > 0:
         raise ValueError(f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}.")
     begun = time.perf_counter()

@@ -16,7 +16,7 @@ from course_utils.predict.training import (
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger, Number, Table, number_text, seconds_text, three_digits
 
-# Interruptions that nobody planned, of a GPU in a day: 419 in 54 days on 16,384 H100s (arXiv 2407.21783, section 3.3.4).
+# Unplanned interruptions per GPU and day: 419 in 54 days on 16,384 H100s (arXiv 2407.21783, section 3.3.4).
 FAILURES_PER_GPU_DAY = 419 / (54 * 16_384)
 
 
@@ -55,7 +55,7 @@ def training_account(
     sizes, ways = (shape, recipe, batch, length), {"machines": machines} | fused
     kept, recomputed = held_bytes(*sizes, **ways), held_bytes(*sizes, **ways, recompute=True)
     fits = kept.total <= machine.bytes
-    # Model FLOPs: what a fused kernel or recomputing does twice is no progress.
+    # Model FLOPs: what is computed twice, by a fused kernel or by recomputing, counts once.
     work = shape.training_flops(1, length).total
     hidden = 3 * shape.forward_flops(1, length)["attention"] * (length - 1) / (2 * length)
     again = transformer_stack(shape, 1, length, **fused).step_flops(1)["recompute"]

@@ -133,7 +133,7 @@ SURFACES = {"ravine": Ravine, "turned ravine": TurnedRavine, "saddle": Saddle}
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers that the rules have in common; each uses what it has a use for."""
+    """The numbers that the rules take; each rule uses some of them."""
 
     lr: Number
     momentum: Number = 0.9  # Adam's β1 as well
@@ -204,14 +204,14 @@ RULES: dict[str, Rule] = {
 
 @lru_cache(256)
 def noise(sigma: Number, steps: int, seed: int) -> Sequence[Point]:
-    """What is added to the gradient at each step: two normal numbers with that deviation, the same for all who race."""
+    """The noise added to each step's gradient: two normal numbers with that deviation, the same for all optimizers."""
     draw = Random(seed).gauss
     return tuple((sigma * draw(0.0, 1.0), sigma * draw(0.0, 1.0)) for _ in range(steps))
 
 
 @dataclass(frozen=True)
 class Descent:
-    """The places that an optimizer came to, the start first; fewer than asked for if it left for good."""
+    """The places that an optimizer visited, from the start; fewer than asked for if it diverged."""
 
     points: Sequence[Point]
     losses: Sequence[Number]

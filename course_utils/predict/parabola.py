@@ -61,7 +61,7 @@ def parabola_loss(
 
 
 def steps_to_grow(times: Number, a: Number, momentum: Number = 0.0, *, at_most: int = 3000) -> int | None:
-    """The first step after which the error is more than so many times the first, where a hill pushes it away: a < 0.
+    """The first step with an error of more than so many times the first, on a hill: a < 0.
 
     >>> steps_to_grow(500, a=-0.05), steps_to_grow(500, a=0.05)
     (128, None)

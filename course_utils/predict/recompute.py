@@ -36,7 +36,7 @@ class BlockStack:
             raise ValueError("A stack has at least one block; got 0 layers.")
 
     def segments(self, segment: int) -> list[int]:
-        """How many blocks each segment has: s, and the last one what is left.
+        """How many blocks each segment has: s, and the rest in the last one.
 
         >>> mlp_stack(6, batch=1, width=1).segments(4)
         [4, 2]
@@ -120,7 +120,7 @@ class BlockStack:
 
     @property
     def best_segment(self) -> int:
-        """The one of best_segments that costs the fewest FLOPs."""
+        """The one of `best_segments` with the fewest FLOPs."""
         return min(self.best_segments, key=lambda segment: self.step_flops(segment).total)
 
     @property
@@ -157,9 +157,9 @@ def transformer_stack(
     fused_norm: bool = False,
     scores_again: bool = False,
 ) -> BlockStack:
-    """A transformer's layers, without what stands before and behind them; what rotary layers share is not in it.
+    """A transformer's layers, without embedding, last norm and output. What rotary layers share is not counted.
 
-    `scores_again` keeps of attention's scores nothing, and computes them once more: B × A × S² numbers a layer fewer,
+    With `scores_again`, attention's scores are not kept but computed once more: B × A × S² numbers a layer fewer,
     for 2BS²H FLOPs (4BS²H without early stop). Exact for `models.Transformer` on a CPU.
 
     >>> shape = Transformer(12, 768, 12, 50257, 1024)

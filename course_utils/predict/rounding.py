@@ -37,7 +37,7 @@ def rounding_edges(fmt: str) -> Edges:
 
 
 def fate_of(size: Number, fmt: str) -> str:
-    """What becomes of one size, by the edges.
+    """What the format makes of one size: the name of its fate.
 
     >>> [fate_of(size, "fp16") for size in (2**-25, 2**-20, 1, 65520)]
     ['to zero', 'subnormal', 'normal', 'beyond the largest']

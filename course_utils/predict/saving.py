@@ -52,7 +52,7 @@ def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_
 def lost_steps(every: int, steps: int = 0) -> Number:
     """(N - 1) / 2: what a run that saves every N steps loses on average, if each step is as likely to be its last.
 
-    Of a run of so many `steps` that N does not divide, the last stretch is shorter.
+    If N does not divide `steps`, the last stretch is shorter.
 
     >>> lost_steps(10), lost_steps(1), lost_steps(40, 50)
     (4.5, 0.0, 16.5)

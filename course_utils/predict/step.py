@@ -95,7 +95,7 @@ def step_peak_bytes(shape: Transformer, batch: int, sequence: int, **options: st
 def step_moments(
     shape: Transformer, batch: int, sequence: int, **options: str | int | None
 ) -> dict[str, Ledger]:
-    """What is held at each of the moments that can be the peak: one of them is. `step_peak_bytes` has the options.
+    """What is held at each moment that can be the peak. The options are those of `step_peak_bytes`.
 
     Exact for `models.Transformer` on a CPU if it `has_known_peak`.
     """
@@ -173,7 +173,7 @@ class _Step:
         return gradients | parts | {"the loss and its gradient": 2 * FP32_BYTES * (done is not None)}
 
     def around_the_layers(self) -> dict[str, Moment]:
-        """At the loss, at the output, and at last at the embedding: with two gradients, and then with their sum."""
+        """The moments at the loss, at the output and at the embedding; there first with two gradients, then with their sum."""
         kept, logits = self.kept, self.batch * self.sequence * self.shape.vocabulary
         activations = {"activations": kept.total - kept["tokens"]}
         of_embedding = 3 * self.tied or self.new_gradient(self.embedding, self.inputs, self.inputs)

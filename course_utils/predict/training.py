@@ -110,11 +110,11 @@ RECIPES: Mapping[str, Recipe] = {  # with the bytes of one parameter
     "fp32 rmsprop": Recipe("fp32", _FP32, {"average of squared gradients": "fp32"}, counts_steps=True),  # 12
     "fp32 adamw": Recipe("fp32", _FP32, _adam("fp32"), counts_steps=True),  # 16
     "fp32 amsgrad": Recipe("fp32", _FP32, {**_adam("fp32"), "its maximum": "fp32"}, counts_steps=True),  # 20
-    # What torch does if the model itself is bf16: the averages are bf16 too.
+    # As torch does if the model itself is bf16: the averages are bf16, too.
     "bf16 adamw": Recipe("bf16", ("bf16",), _adam("bf16"), counts_steps=True),  # 8
     "bf16+master adamw": _with_master("bf16"),  # 16
     "bf16+master adamw, fp32 gradients": _with_master("fp32"),  # 18
-    # The optimizer wants the master's gradients in fp32; this is while they are not freed.
+    # The optimizer needs the master's gradients in fp32. Both copies are held until they are freed.
     "bf16+master adamw, gradients twice": _with_master("bf16", "fp32"),  # 20
 }
 # What is split over the machines in each stage of ZeRO; the rest is on all of them. FSDP's full sharding is stage 3.

@@ -106,7 +106,7 @@ class Comparison(_Shown):
         ]
 
     def _by_item(self) -> dict[str, object]:
-        """What the reader put in, but for what is open still."""
+        """The reader's numbers by item, without those that are still open."""
         by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 

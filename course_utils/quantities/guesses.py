@@ -82,7 +82,7 @@ class Guess:
 
     @property
     def _may_be_another_unit(self) -> bool:
-        """About a hundred, or about a power of 1,000 or of 1,024."""
+        """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
         factors = (100, *(base**power for base in (1000, 1024) for power in (1, 2, 3, 4)))
         return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
 
@@ -115,7 +115,7 @@ def plain(guess: object) -> Number | None:
 
 
 def brief(guess: object) -> str:
-    """What was typed instead of a guess, as it may stand in a sentence."""
+    """What was typed instead of a guess, short enough for a sentence."""
     return short(" ".join(repr(guess).split()))
 
 

@@ -7,7 +7,7 @@ Number = int | float
 
 
 def count_text(n: int, of: str) -> str:
-    """So many of something, in full up to a million billions.
+    """A count with its noun, in full up to a million billions.
 
     >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
     ('1 step', '8,192 steps', '1.21e+24 steps')
@@ -16,7 +16,7 @@ def count_text(n: int, of: str) -> str:
 
 
 def listed(names: Sequence[object]) -> str:
-    """Names as a sentence has them; nothing for none.
+    """Names as a list in a sentence: a, b and c.
 
     >>> listed(["model", "step", "data"])
     'model, step and data'
@@ -65,7 +65,7 @@ def with_digits(n: Number, digits: int) -> str:
 
 
 def bytes_text(n: Number) -> str:
-    """A number of bytes in full, in binary units and in decimal ones.
+    """A number of bytes: in full, in binary units and in decimal units.
 
     >>> bytes_text(2304 * 2**20)
     '2,415,919,104 bytes = 2.25 GiB = 2.42 GB'

@@ -27,12 +27,12 @@ class PositionDropout(nn.Module):
         self.share = share
 
     def forward(self, x: Float[Tensor, "b s h"], _turn: Tensor | None) -> Float[Tensor, "b s h"]:
-        """What is left is scaled up, so that the mean stays."""
+        """Drop positions, and scale up the rest so that the mean stays."""
         return x * nn.functional.dropout(torch.ones_like(x[..., :1]), self.share, self.training)
 
 
 def learning_rate(step: int) -> Number:
-    """Up in a line, then down on half a cosine: it needs the step, and a run that forgot it begins again."""
+    """A line up, then half a cosine down. It depends on the step: a run that forgot its step begins again."""
     return training.warmup_cosine(step, PEAK_RATE, WARMUP, STEPS, floor=FLOOR_RATE)
 
 

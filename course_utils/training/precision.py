@@ -95,7 +95,7 @@ class Training:
         draw = generator_for("weights", seed=0)
         self.model = MLP(WIDTHS, nonlinearity="gelu", dtype=DTYPES[self.mix.model], generator=draw)
         self.working = list(self.model.parameters())
-        # A master begins as the model does: rounded, as a copy of weights that were loaded would be.
+        # The master copy begins with the model's rounded numbers, as if they had been loaded.
         self.kept = self.working
         if self.mix.optimizer != self.mix.model:
             self.kept = [p.detach().to(DTYPES[self.mix.optimizer]) for p in self.working]

@@ -32,7 +32,7 @@ def shared_states() -> dict[str, object]:
 
 
 def restore_shared_states(states: dict[str, object]) -> None:
-    """Set them back there."""
+    """Set the three shared generators to these states."""
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words), gauss))
     name, keys, *rest = states["numpy"]

@@ -101,7 +101,7 @@ class Run:
         return copy.deepcopy(parts)
 
     def restore(self, state: dict[str, object], *, without: Collection[str] = ()) -> None:
-        """Go back, or forward, to a state. What is left out stays as it is, and shows why it is needed."""
+        """Set the run to this state. Parts named in `without` stay as they are."""
         unknown = [part for part in without if part not in PARTS]
         if unknown:
             raise ValueError(f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}.")

@@ -49,7 +49,7 @@ def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
 
 
 def open_tokens(path: str | os.PathLike) -> np.memmap:
-    """The file as an array that is read where it is touched, and nowhere else; it cannot be written to."""
+    """The file as a read-only array, of which only the parts that are used are read."""
     size = os.path.getsize(path)
     if not size or size % TOKEN_BYTES:
         raise ValueError(f"A file of tokens has 2 bytes for each; {os.fspath(path)} has {size:,} bytes.")

@@ -61,7 +61,7 @@ class Verdict:
         return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
 
 
-# Of the cell that runs, since a verdict that shows itself is no result of it; and by exercise, where it is shown.
+# The verdicts that the running cell has shown; and by exercise, the display that shows its latest verdict.
 SHOWN: deque[Verdict] = deque(maxlen=9)
 HANDLES: dict[str, DisplayHandle] = {}
 NOT_ATTEMPTED = Verdict(
