@@ -139,4 +139,4 @@ def test_checking_every_pattern_counts_them_all_and_finds_no_difference(monkeypa
     monkeypatch.setattr("course_utils.measure.SMALL_FORMATS", ("e5m2", "e4m3", "e2m1"))
     assert run(lab, check) == "528 patterns of E5M2, E4M3 and E2M1: 0 differ."
     monkeypatch.setattr("course_utils.measure.every_value", lambda fmt: [0.0, 0.5, 7.0])
-    assert run(lab, check) == "All 9 patterns of E5M2, E4M3 and E2M1: 5 differ."
+    assert run(lab, check) == "9 patterns of E5M2, E4M3 and E2M1: 5 differ."

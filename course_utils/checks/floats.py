@@ -91,16 +91,10 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield others, "The bias is missing: the exponent field counts from 0, the exponent does not."
     unmasked = bits >> fraction_bits
     signed = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (unmasked - bias)
-    yield (
-        signed,
-        "Your exponent still contains the sign bit. Keep the lowest bits alone, with & (2**exponent_bits - 1).",
-    )
+    yield signed, "Your exponent contains the sign bit. Keep the rest, with & (2**exponent_bits - 1)."
     ends = {0: (-1) ** sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)}
     ends[2**exponent_bits - 1] = math.nan if fraction else (-1) ** sign * math.inf
-    yield (
-        ends.get(exponent, right),
-        "That already handles zero, infinity and NaN. Here the formula alone is wanted; these exceptions come next.",
-    )
+    yield ends.get(exponent, right), "Zero, infinity and NaN come next. Here the formula alone is wanted."
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
@@ -134,19 +128,13 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     ]
     numbers = sorted(of_exponent_0 + others)
     smallest, largest = numbers[0], numbers[-1]
-    yield (
-        (smallest, largest),
-        "Fraction 0…01 under exponent field 0; fraction 1…1 under the largest exponent field but one.",
-    )
+    yield (smallest, largest), "Exponent field 0 with fraction 0…01; the field below all ones with 1…1."
     yield (largest, smallest), "The smallest comes first."
     normal = (2.0 ** (1 - bias), largest)
     yield normal, "That is the smallest normal number. The subnormals go on, down to fraction 0…01."
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
     yield (smallest, 2.0**bias), "The exponent is right; its largest fraction is 1…1, nearly 2 and not 1."
-    yield (
-        (smallest, 2 * largest),
-        "The exponent field of all ones means infinity and NaN. The largest number has the field below.",
-    )
+    yield (smallest, 2 * largest), "All ones is for infinity and NaN. The largest number has the field below."
     yield (smallest, 2.0 ** (bias + 1)), "There infinity begins. The largest fraction is one step below 2."
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 

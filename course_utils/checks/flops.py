@@ -30,10 +30,7 @@ def cheaper_order() -> Answers:
     """FLOPs of A @ B @ v in the cheaper order, for two 1,000 × 1,000 matrices and a column."""
     square, column = predict.matmul_flops(1000, 1000, 1000), predict.matmul_flops(1000, 1000, 1)
     right = 2 * column
-    yield (
-        right,
-        "A @ (B @ v): two products of 2 × 1000 × 1000 × 1. The other order costs 500.5 times as much.",
-    )
+    yield right, "A @ (B @ v): two products of 2 × 1000 × 1000. The other order costs 500.5 times that."
     yield square + column, "That is (A @ B) @ v, with a product of two matrices. Start from the other end."
     yield 2 * 1000 * 1999, "That is the exact count. By the convention, a product is 2BDK."
     yield square, "That is A @ B, which the cheaper order never computes."

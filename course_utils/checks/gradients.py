@@ -207,20 +207,17 @@ def llama_layer() -> Answers:
     yield right, "2 for the norms, 3.5 for attention, 15 for the gated feed-forward."
     yield (
         right - inner,
-        "Four tensors of width F are kept: silu's input and result, the other factor, the third input.",
+        "Four of width F are kept: silu's input and result, the other factor, the third input.",
     )
     yield right - 2 * inner, "The multiplication keeps both its factors, and the third product its input."
     yield right + 1.5, "Keys and values are a quarter as wide as queries: 1/4 each, and not 1."
     yield right + 2, "F is 3.5 times the width here, not 4 times."
     one_less = right - 1
     yield one_less, "One of width H is missing: two norms, two inputs, the queries, attention's result."
-    yield (
-        right + 1,
-        "A tensor that several read is kept once: queries, keys and values read the same, gate and up too.",
-    )
+    yield right + 1, "Queries, keys and values read one tensor, and so do gate and up: each is kept once."
     yield (
         right + 3,
-        "Queries, keys and values all read the norm's result, which is kept once; and so do gate and up.",
+        "Each norm's result is kept once: queries, keys and values share it, and so do gate and up.",
     )
     yield 16, "That is GPT-2's layer. Go through Llama's part by part."
     yield 2 * right, "Numbers are wanted, not the bytes that bf16 takes for them."

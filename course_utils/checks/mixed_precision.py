@@ -34,10 +34,7 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     new = torch.tensor(sums, dtype=torch.float32).reshape(master.shape)
     copies = [floats.stored(weight, "bf16") for weight in sums]
     copy = torch.tensor(copies, dtype=torch.bfloat16).reshape(master.shape)
-    yield (
-        (new, copy),
-        "Three steps: the updates go to the fp32 master, and its rounded copy is what the products read.",
-    )
+    yield (new, copy), "Three steps: updates go to the fp32 master, products read its rounded copy."
     in_bf16 = master.bfloat16() + update.bfloat16()
     both_in_bf16 = (in_bf16.float(), in_bf16)
     yield both_in_bf16, "Add in fp32 first. In bf16 the update is lost, and no cast brings it back."

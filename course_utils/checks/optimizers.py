@@ -229,7 +229,7 @@ def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
     largest = max((abs(x) for gradient in gradients for x in gradient), default=0)
     yield (
         times(min(1.0, max_norm / largest) if largest else 1.0),
-        "The norm is over all numbers; it is not the largest of them.",
+        "The norm is over all numbers, not the largest.",
     )
 
 

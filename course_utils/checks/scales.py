@@ -83,22 +83,13 @@ def shared_scale(block: list[float]) -> Answers:
     yield right, "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin."
     yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
     by_448 = 448 / largest
-    yield (
-        by_448,
-        "By that you multiply before storing. The scale is what multiplies the stored elements.",
-    )
+    yield by_448, "By that you multiply before storing. The scale multiplies what is stored."
     yield largest / 256, "Divide the largest's power of two, not the largest itself."
     yield power - 8.0, "That is the exponent: 2 to that power."
     too_high = 2.0**power
     yield too_high, "With that, the largest becomes 1 to 2. E4M3's largest power of two is 2^8."
     up = largest > 2.0**power
-    yield (
-        2.0 ** (power + up - 8),
-        "OCP's rule rounds the exponent down. Yours never cuts off the largest number, but loses the smallest ones sooner.",
-    )
-    yield (
-        2.0 ** (8 - power),
-        "That is the inverse, by which you multiply before storing. The stored scale multiplies the elements.",
-    )
+    yield 2.0 ** (power + up - 8), "OCP's rule rounds the exponent down. Yours loses small numbers sooner."
+    yield 2.0 ** (8 - power), "That is the inverse, for storing. The scale multiplies what is stored."
     of_highest = 2.0 ** (math.floor(math.log2(max(block))) - 8)
     yield of_highest, "Take the largest magnitude: a block's largest number may be below zero."

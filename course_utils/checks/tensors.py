@@ -29,10 +29,7 @@ def _parts(answer: object) -> object:
 def metadata() -> Answers:
     """(shape, stride, offset) of arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1], by hand."""
     right = shape, stride, offset = tuple(VIEW.shape), VIEW.stride(), VIEW.storage_offset()
-    yield (
-        right,
-        "transpose: strides (1, 4, 12). [1:] adds 1 to the offset, the last 1 adds 12 and drops its dimension.",
-    )
+    yield right, "transpose: strides (1, 4, 12). [1:] adds 1 to the offset, the last 1 adds 12."
     yield (shape, stride, 0), "The slice starts at 1 and the last index is 1: both move the offset."
     yield (shape, stride, 1), "The index in the last place steps along stride 12, so it adds 12."
     yield (shape, stride, 12), "The slice [1:] starts one step along the first dimension: its stride is 1."
@@ -82,7 +79,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     row_by_row = storage[i * stride[0] + j]
     yield (
         row_by_row,
-        "Neighbours in a row lie side by side in a fresh matrix only: use both strides, and the offset.",
+        "A row's numbers lie side by side only in a fresh matrix. Use both strides, and the offset.",
     )
     at = i * stride[0] + j * stride[1]
     yield storage[at], "That is right so far. A slice begins inside the storage: add its offset."
@@ -173,10 +170,7 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     flat = _views_as(shape, stride, (-1,))
     yield flat, "That is view(-1). A boundary may stay if the new shape has it, too."
     contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
-    yield (
-        contiguous,
-        "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not; (2, 6) is its view.",
-    )
+    yield contiguous, "That asks if it is contiguous. (4, 3) with strides (6, 2) is not; (2, 6) is its view."
     ones_count = all(merged or behind in cuts for merged, behind, _ in seams)
     yield ones_count, "Nobody steps along a size of 1: leave it out before you compare neighbours."
     pairs = [_views_flat(shape[k - 1 : k + 1], stride[k - 1 : k + 1]) for k in range(1, len(shape))]

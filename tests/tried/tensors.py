@@ -41,7 +41,7 @@ TRIED: dict[Check, Tried] = {
     ),
     check.element: Tried(
         right=(lambda s, stride, offset, i, j: s[sum(np.multiply(stride, (i, j))) + offset],),
-        wrong=((lambda s, st, o, i, j: s[o + i * st[0] + j], "use both strides"),),
+        wrong=((lambda s, st, o, i, j: s[o + i * st[0] + j], "Use both strides"),),
     ),
     check.windows: Tried(
         right=(lambda n, width, step: (torch.Size([len(range(0, n - width + 1, step)), width]), (step, 1)),),
