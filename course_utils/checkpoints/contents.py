@@ -40,14 +40,14 @@ FRAME_BYTES = _BEGINNING.size + _DIGEST_BYTES  # of every file
 
 
 def packed(state: object) -> tuple[bytes, list[Tensor]]:
-    """The header, and the tensors in its order; or a sentence that names the place of what cannot be saved."""
+    """The header, and the tensors in its order. A ValueError names the place of what cannot be saved."""
     tensors: list[Tensor] = []
     tree = _node(state, (), tensors)
     return json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(), tensors
 
 
 def _node(value: object, place: tuple[object, ...], tensors: list[Tensor]) -> object:
-    """A value as JSON can hold it; a tensor is its dtype and shape, and joins the list."""
+    """A value as JSON. A tensor becomes its dtype and shape, and is added to the list."""
     if len(place) > MOST_LEVELS:
         raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
     if isinstance(value, Tensor):
@@ -83,12 +83,12 @@ def file_bytes(state: object) -> Ledger:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """As in `torch.float32`, without the torch."""
+    """The name that torch gives it, without "torch."."""
     return str(dtype).removeprefix("torch.")
 
 
 def place_text(place: Sequence[object]) -> str:
-    """Where in the state something is: optimizer.state.0.exp_avg."""
+    """An entry's place in the state, such as optimizer.state.0.exp_avg."""
     return ".".join(map(str, place)) or "The state itself"
 
 
@@ -100,7 +100,7 @@ def _refusal(place: Sequence[object], why: str) -> ValueError:
 
 
 def _dense(tensor: Tensor, place: Sequence[object]) -> Tensor:
-    """The tensor, if its elements and their dtype are all there is to it."""
+    """The tensor, if its elements and dtype describe it fully; else a ValueError."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
@@ -114,7 +114,7 @@ def _dense(tensor: Tensor, place: Sequence[object]) -> Tensor:
 
 
 def write(file: BinaryIO, header: bytes, tensors: Sequence[Tensor]) -> None:
-    """All of a file, in pieces that do not need the memory of a second state."""
+    """Write the whole file, in pieces: the state is never in memory twice."""
     digest = hashlib.sha256()
     beginning = _BEGINNING.pack(MAGIC, VERSION, len(header), sum(tensor.nbytes for tensor in tensors))
     for block in chain((beginning, header), chain.from_iterable(map(_blocks, tensors))):
@@ -124,7 +124,7 @@ def write(file: BinaryIO, header: bytes, tensors: Sequence[Tensor]) -> None:
 
 
 def _blocks(tensor: Tensor) -> Iterator[memoryview]:
-    """Its elements' bytes in order, whatever its strides and its device."""
+    """The elements' bytes in order, whatever the tensor's strides and device."""
     if tensor.nbytes > PIECE_BYTES:
         for part in tensor.tensor_split(2) if len(tensor) > 1 else tensor:
             yield from _blocks(part)
@@ -135,7 +135,7 @@ def _blocks(tensor: Tensor) -> Iterator[memoryview]:
 
 
 def _memory(tensor: Tensor) -> memoryview:
-    """The bytes that a dense tensor of the CPU stands in."""
+    """The memory of a dense CPU tensor."""
     flat = tensor.view(_AS_BITS[tensor.itemsize]).as_strided((tensor.numel(),), (1,))
     return memoryview(flat.view(torch.uint8).numpy())
 
@@ -144,7 +144,7 @@ def _memory(tensor: Tensor) -> memoryview:
 
 
 def framed(file: BinaryIO) -> tuple[bytes, int, int]:
-    """The first bytes, and how long header and tensors are; or a sentence on why this is no whole file of ours."""
+    """The first bytes, and the lengths of header and tensors. A ValueError says why the file is not whole, or not ours."""
     size = os.fstat(file.fileno()).st_size
     beginning = file.read(_BEGINNING.size)
     if not (beginning.startswith(MAGIC) or MAGIC.startswith(beginning)):
@@ -205,7 +205,7 @@ def _unpacked(node: object, payload: "_Payload", level: int = 0) -> object:
 
 
 class _Payload:
-    """The tensors' bytes, read in the header's order; no more room is made than there are bytes left."""
+    """Reads the tensors' bytes in the header's order. It never allocates more than the bytes that are left."""
 
     def __init__(self, file: BinaryIO, before: bytes, size: int) -> None:
         self.file, self.unread = file, size

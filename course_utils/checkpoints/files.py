@@ -69,13 +69,13 @@ def load(path: str | os.PathLike, *, like: object = None) -> object:
 
 
 def check_fit(path: Path, state: object, like: object) -> None:
-    """Nothing, or a sentence that names the first entry that differs."""
+    """Raise a sentence that names the first entry that differs, if one does."""
     if like is not None and (difference := fit.difference(state, like)):
         raise ValueError(f"{path} holds another state: {difference}")
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the new name in it survive a loss of power, where the system can."""
+    """Flush the folder, so that the new name survives a loss of power, where the system can do that."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         _flush(handle)
@@ -87,7 +87,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Onto the disk itself, which on macOS keeps some in a memory of its own unless it is told not to."""
+    """Flush the file to the disk. On macOS this takes a call of its own: fsync leaves data in the disk's cache."""
     try:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
     except (AttributeError, OSError):  # another system, or a disk that cannot
@@ -106,7 +106,7 @@ def _new_and_locked(path: Path) -> BinaryIO:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what was half written by processes that are gone: what still is being written is locked."""
+    """Remove what dead processes left half written. What is still being written is locked, and stays."""
     for path in folder.glob(_HALF_WRITTEN):
         with suppress(OSError), path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from course_utils.checkpoints.contents import dtype_name, place_text
 
 
 def difference(found: object, wanted: object, place: tuple[object, ...] = ()) -> str | None:
-    """The first entry that differs in name, shape, dtype or kind, and both sides; or None."""
+    """A sentence on the first entry that differs in name, shape, dtype or kind; None if none does."""
     if isinstance(found, Tensor) and isinstance(wanted, Tensor):
         same = found.shape == wanted.shape and found.dtype == wanted.dtype
     else:

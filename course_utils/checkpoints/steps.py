@@ -66,7 +66,7 @@ def newest(folder: str | os.PathLike, *, like: object = None) -> Newest | None:
 
 
 def _steps(folder: Path) -> list[tuple[int, Path]]:
-    """The files of steps, newest first; of what is there and no folder a sentence, as it may hide them."""
+    """The files of steps, newest first. A path that is no folder raises a sentence, as it may hide them."""
     if os.path.lexists(folder) and not folder.is_dir():
         raise ValueError(f"{folder} is no folder: it is a file, or a link to a disk that is not there now.")
     entries = folder.iterdir() if folder.is_dir() else ()
@@ -75,7 +75,7 @@ def _steps(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _is_full_length(path: Path) -> bool:
-    """Whether it is ours and as long as it says: quick to see, where its checksum would need all to be read."""
+    """Whether the file is ours and has the length that it states. This is quick; the checksum would need a full read."""
     with suppress(OSError, ValueError), path.open("rb") as file:
         contents.framed(file)
         return True

@@ -1,4 +1,4 @@
-"""Attention: positions that look at those before them."""
+"""Attention: each position reads the positions before it."""
 
 import torch
 from einops import rearrange
@@ -28,7 +28,7 @@ def attention(
 def fused_attention(
     q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
 ) -> Float[Tensor, "b a s d"]:
-    """The same in one kernel, which never has all scores in memory."""
+    """Attention in one kernel, which never has all scores in memory."""
     return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
 

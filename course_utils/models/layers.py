@@ -1,4 +1,4 @@
-"""What works on each position by itself: matrices, feed-forwards, normalisations."""
+"""Layers that work on each position by itself: matrices, feed-forwards, normalisations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

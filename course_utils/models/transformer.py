@@ -1,4 +1,4 @@
-"""A transformer: its layer, layers that are computed again, and the whole."""
+"""A transformer: its layer, recomputed layers, and the whole model."""
 
 from collections.abc import Iterable
 

@@ -19,7 +19,7 @@ def left_by_a_kill(
     *,
     attempts: int = 9,
 ) -> object | None:
-    """What load(path) gives when a process that overwrites a good file by save(state, path) was killed in the midst.
+    """What load(path) gives after a process was killed while it overwrote a good file by save(state, path).
 
     None if it gives nothing. The process saves again and again; as soon as its folder no longer holds that file
     alone and at its full length, it is killed with SIGKILL. What was too late is tried once more.

@@ -1,4 +1,4 @@
-"""Work in a process of its own, which can be killed: what runs for long in one call can't be stopped otherwise.
+"""Work in a process of its own, which can be killed. A single long call cannot be stopped in another way.
 
 The process ends with its parent, or when nobody listens any more, and so do the processes that it has started.
 """
@@ -132,7 +132,7 @@ def _end_after(at_most_s: Number) -> None:
 
 
 def _end_all() -> None:
-    """This process and all that it has started."""
+    """End this process and all that it has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
@@ -168,7 +168,7 @@ def _main(name: str, order: str, at_most_s: str, slow_disk_s: str) -> None:
 
 
 def done_here(work: Callable[..., object], order: Mapping[str, object], on_step: OnStep) -> object:
-    """What the process does: the same work, in this one."""
+    """Do the work in this process; the child process calls this."""
     if "on_step" in inspect.signature(work).parameters:
         return work(on_step=on_step, **order)
     return results.result_of(work(**order), on_step)

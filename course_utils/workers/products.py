@@ -64,7 +64,7 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
 
 
 def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
-    """An NVIDIA GPU with at least that compute capability; AMD's GPUs, which torch calls cuda too, count otherwise."""
+    """Whether it is an NVIDIA GPU of at least that compute capability. torch calls AMD's GPUs cuda, too; they do not count."""
     if torch.device(device).type != "cuda" or torch.version.hip:
         return False
     return torch.cuda.get_device_capability(device) >= capability
@@ -91,7 +91,7 @@ def einsum_call(
 
 
 def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The einsum, two operands at a time: who with whom, the tree says."""
+    """The einsum, two operands at a time, in the order of the tree."""
     if isinstance(tree, int):
         return torch.einsum(einsum.equation, *operands)
 
@@ -136,7 +136,7 @@ def einsum_timing_steps(
     device: str = "cpu",
     at_most_s: Number = 2.0,
 ) -> Steps[Timing]:
-    """The einsum's time, in the same ways."""
+    """The einsum's time, step by step: here, or in a process of its own."""
     yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

@@ -1,4 +1,4 @@
-"""A transformer's training step, counted with no memory behind it: here, or in a process by `process.steps_of`.
+"""A transformer's training step, counted on fake tensors: here, or in a process by `process.steps_of`.
 
 In a thread it could not be stopped, and would hold this process up.
 """
@@ -104,7 +104,7 @@ def step_flops(shape: predict.Transformer, sequence: int, *, on_step: OnStep = l
 
 
 def _report_layers(model: models.Transformer, on_step: OnStep, *, of: tuple[int, int] = (0, 1)) -> None:
-    """Report each layer that is done, forward and backward, in the first or a later one of so many steps."""
+    """Report each layer's forward and backward pass, in one of so many steps."""
     layers, (step, steps) = len(model.blocks), of
 
     def report(way: str, done: int, before: int, *_: object) -> None:
