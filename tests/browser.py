@@ -72,7 +72,6 @@ def skip_module(reason: str) -> None:
 
 
 def free_port() -> int:
-    """One on which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
@@ -309,7 +308,7 @@ def assert_no_errors(notebook: nbformat.NotebookNode) -> None:
 
 
 def without_outputs(source: Path, target: Path) -> Path:
-    """A copy that never ran."""
+    """A copy without outputs and counts."""
     notebook = nbformat.read(source, as_version=4)
     for cell in code_cells(notebook):
         cell.outputs, cell.execution_count = [], None

@@ -53,7 +53,7 @@ class Nursery:
 
 
 def state_of(step):
-    """A state that shows if it was put together from two saves."""
+    """A state that shows whether a file mixes two saves."""
     return {"step": step, "numbers": [torch.full((NUMBERS,), float(n)) for n in (step, -step)]}
 
 
@@ -65,7 +65,7 @@ def save_steps(say, folder):
 
 
 def save_one_file(say, path):
-    """Again and again to one path."""
+    """Save to one path, again and again."""
     for step in itertools.count(checkpoints.load(path)["step"] + 1 if Path(path).exists() else 0):
         checkpoints.save(path, state_of(step))
         say(step)

@@ -65,7 +65,7 @@ class Reader:
         return self.draw.choice(HOSTILE)
 
     def nearly(self, words: str) -> str:
-        """These words, a few characters changed."""
+        """The words, with a few characters changed."""
         words = list(words[:200])
         for _ in range(self.draw.randrange(1, 4)):
             place = self.draw.randrange(len(words) + 1)
@@ -81,5 +81,4 @@ def buttons(box: widgets.Widget) -> list[widgets.Button]:
 
 
 def button(panel: Panel, label: str) -> widgets.Button:
-    """The one of that name."""
     return next(one for one in buttons(panel) if one.description == label)

@@ -50,7 +50,6 @@ class Exercise:
 
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
-        """The check itself."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         return eval(self.call.partition("(")[0], names)
@@ -81,17 +80,15 @@ def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
 
 
 def code(path: Path) -> list[nbformat.NotebookNode]:
-    """Its code cells."""
     return [cell for cell in read(path).cells if cell.cell_type == "code"]
 
 
 def prose(path: Path) -> list[str]:
-    """The text of its other cells."""
+    """The text of the markdown cells."""
     return [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
 
 
 def exercises() -> list[Exercise]:
-    """Every exercise of every notebook."""
     return [exercise for path in NOTEBOOKS for exercise in exercises_of(path)]
 
 

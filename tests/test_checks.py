@@ -43,7 +43,6 @@ PYTHON = re.compile(r" at 0x|<class|<function|<lambda> gave|Traceback|Ellipsis|N
 
 
 def each(exercises):
-    """One test for each of them."""
     return pytest.mark.parametrize("exercise", exercises, ids=lambda e: e.name)
 
 
@@ -53,7 +52,7 @@ def checked_by(exercise):
 
 
 class Odd:
-    """What fails at everything."""
+    """An object whose every method fails."""
 
     def __eq__(self, other):
         raise RuntimeError("not comparable")
@@ -65,7 +64,7 @@ class Odd:
 
 
 class SilentError(Exception):
-    """What fails even to say what it is."""
+    """An error whose message fails."""
 
     def __str__(self):
         raise RuntimeError("silent")
@@ -93,7 +92,7 @@ def without_end(*arguments):
 
 
 def first_case(check):
-    """What it calls a function with, at first."""
+    """The arguments of the first case."""
     seen = []
     check(lambda *case: seen.append(case))
     return seen[0] if seen else ()

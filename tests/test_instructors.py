@@ -28,7 +28,7 @@ BOUNDS = {
 
 
 def number(said: float | str) -> float:
-    """Itself, or a module's constant."""
+    """The number, or the constant of that name."""
     if not isinstance(said, str):
         return said
     module, _, name = said.rpartition(".")

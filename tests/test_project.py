@@ -160,7 +160,7 @@ def test_no_function_has_more_than_50_lines_and_no_module_more_than_300():
 
 
 def code_lines(path: Path) -> int:
-    """Its lines without blanks, comments and docstrings."""
+    """The file's lines without blanks, comments and docstrings."""
     text = path.read_text(encoding="utf-8")
     tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type != tokenize.COMMENT]
     lines = {line for t in tokens if t.string.strip() for line in range(t.start[0], t.end[0] + 1)}
@@ -359,7 +359,7 @@ def make(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 
 @pytest.fixture
 def bare(tmp_path):
-    """The project's ground without an environment."""
+    """The project's root without an environment."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "course_utils").mkdir()

@@ -147,8 +147,6 @@ def test_of_equal_peaks_the_best_is_the_cheapest(layers):
 
 
 class Dropping(nn.Module):
-    """A product and a dropout."""
-
     def __init__(self):
         super().__init__()
         self.product = models.Linear(16, 16, generator=seeded())

@@ -31,7 +31,7 @@ def workers(ended_within_s: float = 0) -> list[psutil.Process]:
 
 
 def has_ended(pid: int) -> bool:
-    """Gone, or a zombie: in a container there may be nobody who asks for it."""
+    """Whether it is gone, or a zombie: in a container nobody may reap it."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:  # at any moment, so not asked before

@@ -49,7 +49,6 @@ def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> 
 
 
 def words(lab: object) -> str:
-    """All that a lab's picture says."""
     return " ".join("".join(node.itertext()) for node in ElementTree.fromstring(lab.screen.svg))
 
 

@@ -30,7 +30,6 @@ LABS = ("float", "optimizer", "recompute")
 
 
 def slider_to_picture() -> None:
-    """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         sources = [BASELINE.strip(), browser.IMPORT, *(f"labs.{name}_lab()" for name in LABS)]
         path = browser.notebook_of(Path(folder) / "bench.ipynb", sources)

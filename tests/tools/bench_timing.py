@@ -84,7 +84,6 @@ def blocked_autorange(fn: Callable[[], object], seconds: float) -> float:
 
 
 def timing_methods() -> None:
-    """Print the table."""
     torch.set_num_threads(1)
     methods = {
         "lecture (mean of trials)": lecture,

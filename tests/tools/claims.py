@@ -213,7 +213,6 @@ def file_of(path: Path) -> Path:
 
 
 def main() -> int:
-    """`make claims`."""
     loose = 0
     for path in TEXTS:
         found = claims(path)

@@ -44,7 +44,6 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """All words, in the glossary's order."""
     found = []
     for entry in ENTRY.finditer(GLOSSARY.read_text(encoding="utf-8")):
         also = ALSO.search(entry["text"])

@@ -127,7 +127,6 @@ HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last aft
 
 
 def row(name: str, one: Latency) -> str:
-    """A line of the table."""
     return (
         f"{name:<12}{seconds_text(one.median_s):>10}{seconds_text(max(one.answers_s)):>10}"
         f"{one.pictures:>20.0f}{seconds_text(one.behind_s):>15}"
@@ -149,7 +148,6 @@ def latency(place: Locator, sliders: Sequence[Slider]) -> Latency:
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
-    """Every one that the lab shows."""
     return [Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range]):visible").all()]
 
 
@@ -196,7 +194,6 @@ def _page(chromium: Browser, address: str, name: str, times: int) -> None:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.latency", description=__doc__)
     parser.add_argument("--lab", choices=labs.__all__)
     parser.add_argument("--times", type=int, default=3, help="rounds, of which the quietest counts")

@@ -83,7 +83,6 @@ def beyond(path: Path) -> Iterator[Count]:
 
 
 def main() -> None:
-    """`make minutes`."""
     print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
     for path in NOTEBOOKS:
         for part in (count(path.stem, main_path(path)), *beyond(path)):

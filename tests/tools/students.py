@@ -55,7 +55,7 @@ class Student:
         return "What is yours" in self.session.get(f"{self._server}/contents").text
 
     def start_kernel(self) -> None:
-        """Of the copy."""
+        """Start a kernel for the student's copy."""
         asked = {"path": f"{copies.MINE.name}/{self.notebook.name}", "name": "", "type": "notebook"}
         answer = self.session.post(
             f"{self._server}/api/sessions",
@@ -101,7 +101,7 @@ def memory_bytes(homes: Path) -> dict[str, list[int]]:
 
 
 def told(when: str, taken: dict[str, list[int]]) -> str:
-    """Of the memory at that moment, a line."""
+    """A line on the memory at that moment."""
     parts = [f"{fmean(taken[kind]) / 1e6:.0f} MB a {kind}" for kind in ("server", "kernel") if taken[kind]]
     return f"{when:<28}{', '.join(parts)}; all together {sum(map(sum, taken.values())) / 1e9:.2f} GB"
 
@@ -131,7 +131,6 @@ def run_all(students: list[Student], homes: Path) -> None:
 
 
 def main(number: str = "20", *names: str) -> int:
-    """Print the table."""
     notebooks, number = copies.chosen(names), int(number)
     password, begun = secrets.token_hex(8), time.monotonic()
     with tempfile.TemporaryDirectory() as folder, running_hub(Path(folder), password) as (address, homes):

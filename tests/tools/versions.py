@@ -73,7 +73,7 @@ def compare() -> int:
 
 
 def newest() -> str:
-    """As pip finds it."""
+    """The newest version that pip finds."""
     asked = [sys.executable, "-m", "pip", "index", "versions", "torch"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     return said.partition("(")[2].partition(")")[0]

@@ -27,7 +27,6 @@ def is_nan(bits):
 
 
 def bit_by_bit(bits, exponent_bits, fraction_bits):
-    """From the string of bits."""
     digits = f"{bits:0{1 + exponent_bits + fraction_bits}b}"
     significand = 1 + sum(int(bit) / 2**n for n, bit in enumerate(digits[1 + exponent_bits :], 1))
     exponent = int(digits[1 : 1 + exponent_bits], 2) - 2 ** (exponent_bits - 1) + 1
