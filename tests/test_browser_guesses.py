@@ -1,5 +1,6 @@
 """Every guess of every notebook, with its cell in the middle of a laptop's window: nothing that follows it is in view."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,14 @@ from playwright.sync_api import Browser, Page
 
 from course_utils.desk import stubs
 from course_utils.desk.copies import as_handed_out
-from course_utils.desk.notebooks import Notebook, read, source, write
+from course_utils.desk.notebooks import Cell, Notebook, read, source, write
+from course_utils.room.slides.deck import deck
 from course_utils.site import pages
 from tests import NOTEBOOKS
 from tests.browser import jupyterlab, skip_without_browser
 from tests.site import served
 from tests.test_present import presented
+from tests.tools.slide_sheets import blank_page, open_deck
 
 skip_without_browser()
 
@@ -48,15 +51,18 @@ BELOW_THE_QUESTIONS = """() => [...document.querySelectorAll("main details.fold"
     .map((one) => `${question.textContent}: ${one.textContent.slice(0, 60)}`);
 })"""
 
+# What is read in the window at each guess of a deck, while a presenter turns the slides.
+ON_THE_SLIDES = """() => [...document.querySelectorAll(".slide")].flatMap((slide) => {
+  const seen = document.body.innerText, asked = slide.textContent.match(/Your guess/g) ?? [];
+  dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  return asked.map(() => seen);
+})"""
+
 
 def guesses(notebook: Notebook) -> list[int]:
     """Where the cells with a guess stand."""
     cells = notebook["cells"]
-    return [
-        at
-        for at, cell in enumerate(cells)
-        if cell["cell_type"] == "code" and stubs.is_guess(cell, cells[at + 1 :])
-    ]
+    return [at for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])]
 
 
 def assert_nothing_follows(page: Page) -> None:
@@ -102,3 +108,33 @@ def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
         assert page.locator("main details.fold").count() == len(guesses(read(path)))
         assert page.evaluate(BELOW_THE_QUESTIONS) == []
     page.close()
+
+
+def revealed(guess: Cell, below: list[Cell]) -> set[str]:
+    """What the table that the guess is set against says was measured.
+
+    Left out is what may stand on a slide by chance: a single digit, and a time, which is another with each run.
+    """
+    named = re.compile(rf"guess=.*\b{source(guess).partition(' ')[0]}\b")
+    table = next(cell for cell in below if cell["cell_type"] == "code" and named.search(source(cell)))
+    if "nbval-ignore-output" in table["metadata"].get("tags", []):
+        return set()
+    lines = "".join(table["outputs"][-1]["data"]["text/plain"]).splitlines()[1:]
+    return {re.split(r"\s{2,}", line.strip())[1:3][-1] for line in lines} - set("0123456789")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_on_a_slide(tmp_path: Path, chromium: Browser, path: Path):
+    """What was measured is not there, but where the question itself has that number, or offers that word."""
+    notebook, file = read(path), tmp_path / "deck.html"
+    file.write_text(deck(path), encoding="utf-8")
+    with blank_page(chromium) as page:
+        open_deck(page, file, (LAPTOP["width"], LAPTOP["height"]))
+        slides = page.evaluate(ON_THE_SLIDES)
+    for at, slide in zip(guesses(notebook), slides, strict=True):
+        cells = notebook["cells"]
+        question = next(source(cell) for cell in cells[at::-1] if cell["cell_type"] == "markdown")
+        for answer in revealed(cells[at], cells[at + 1 :]):
+            words = re.compile(rf"(?<![\w.,]){re.escape(answer)}(?![\w]|[.,]\d)")
+            in_question = words.findall(f"{question} {source(cells[at])}")
+            assert len(words.findall(slide)) <= len(in_question), f"{answer} stands on: {slide}"

@@ -10,7 +10,7 @@ from tests.tools.slide_sheets import SIZES, blank_page, open_deck
 
 skip_without_browser()
 
-# On every slide, the current one or not: what does not fit on it, what type is too small, and whether it is empty.
+# On every slide, the current one or not: what does not fit on it, what type is too small, and whether it is rather empty.
 FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place) => {
   const scale = slide.getBoundingClientRect().width / 1280, sheet = slide.getBoundingClientRect(), faults = [];
   const say = (what) => faults.push(`slide ${place + 1}: ${what}`);
@@ -18,8 +18,10 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
   if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
   if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
-  const turn = slide.previousElementSibling?.querySelector(".guess:last-child")?.textContent === "Your answer?";
-  if (turn && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
+  const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
+  if (asked?.textContent === "Your answer?" && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
+  const room = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - room.top) / room.height;
+  if (filled < 1 / 3 && !asked && !slide.querySelector(".guess")) say("less than a third full");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
@@ -31,9 +33,7 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   }
   return faults;
 })"""
-HEADINGS = (
-    """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map((node) => node.textContent)"""
-)
+HEADINGS = """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map((one) => one.textContent)"""
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,9 @@ def test_keys_clicks_and_addresses_turn_the_slides(page, decks):
 def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page, decks):
     count = open_deck(page, decks / "04_flops.html")
     page.keyboard.press("o")
+    page.keyboard.press("End")
     last = page.locator(".slide").last
+    assert last.bounding_box()["y"] < 720  # the keys lead there, too
     last.click()
     assert page.locator("output").inner_text() == f"{count} / {count}"
     assert last.bounding_box()["width"] == 1280
@@ -123,7 +125,11 @@ def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page,
     notes.keyboard.press("ArrowRight")  # the presenter looks at the notes
     assert page.locator("output").inner_text() == f"2 / {count}"
     assert notes.inner_text("output").startswith(f"2 / {count} · since 0 min · next: What a product costs")
-    assert notes.locator(".here").first.inner_text() == "What a product costs"
+    assert notes.locator(".here").all_inner_texts() == ["What a product costs"]
+    notes.keyboard.press("ArrowRight")
+    assert "Guesses aloud:" in notes.locator(".here").all_inner_texts()
+    notes.keyboard.press("ArrowRight")
+    assert "your turn 1" in notes.locator(".here").all_inner_texts()
     notes.close()
 
 

@@ -768,23 +768,21 @@ def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sessions", "restarts", "live"),
+    ("running", "restarts", "live"),
     [
         ([], [], False),
-        ([{"path": "other.ipynb", "kernel": {"id": "k"}}], [], False),
-        ([{"path": FLOPS, "kernel": {"id": "k"}}], [], True),
-        ([{"path": FLOPS, "kernel": {"id": "k"}}], ["other"], True),
-        ([{"path": FLOPS, "kernel": {"id": "k"}}], ["k"], False),
+        (["a"], [], False),
+        ([FLOPS], [], True),
+        ([FLOPS], ["a"], True),
+        ([FLOPS], ["k"], False),
     ],
 )
-def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(sessions, restarts, live):
-    asked = []
+def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(running, restarts, live):
+    asked, sessions = [], [{"path": path, "kernel": {"id": "k"}} for path in running]
+    stored = {"type": "notebook", "content": notebooks.short()}
     server = SimpleNamespace(
         contents_manager=SimpleNamespace(
-            get=lambda path, content=True: {
-                "type": "notebook",
-                "content": notebooks.short() if content else None,
-            }
+            get=lambda _, content=True: stored | ({} if content else {"content": None})
         ),
         kernel_manager=SimpleNamespace(restart_kernel=asked.append),
         session_manager=SimpleNamespace(list_sessions=lambda: sessions),

@@ -16,18 +16,8 @@ SAID = "Notebook cell execution failed\nCell 7: {}\nInput:\npredicted = 1\n\nTra
 @pytest.mark.parametrize(
     ("why", "traceback", "word", "told"),
     [
-        (
-            "Cell outputs differ",
-            "mismatch 'text/plain'\n\x1b[31m- 44\x1b[39m\n+ 43",
-            "DIFFERS",
-            ["mismatch 'text/plain'", "- 44", "+ 43"],
-        ),
-        (
-            "Cell execution caused an exception",
-            "Cell In[1], line 1\n\x1b[31mNameError\x1b[39m: name 'account'",
-            "FAILS",
-            ["NameError: name 'account'"],
-        ),
+        ("differ", "mismatch\n\x1b[31m- 44\x1b[39m\n+ 43", "DIFFERS", ["mismatch", "- 44", "+ 43"]),
+        ("caused an exception", "Cell In[1]\n\x1b[31mNameError\x1b[39m: name", "FAILS", ["NameError: name"]),
     ],
 )
 def test_a_cell_is_named_with_what_came_of_it_and_the_texts_that_take_a_number_from_it(
@@ -40,14 +30,3 @@ def test_a_cell_is_named_with_what_came_of_it_and_the_texts_that_take_a_number_f
     assert first == f"{PATH.name} bcb28929 {word}: {code(PATH)[CELL].source.splitlines()[0]}"
     assert [line.strip() for line in rest[: len(told)]] == told
     assert "    05_gradients 43157535: 20.5 is taken from it" in rest
-
-
-def test_the_oldest_torch_and_the_newest_that_pip_finds_are_asked_without_a_word(monkeypatch, capsys):
-    said = {"stdout": "torch (2.99.0)\nAvailable versions: 2.99.0, 2.13.0\n", "stderr": "", "returncode": 0}
-    monkeypatch.setattr(versions.subprocess, "run", lambda *_, **__: SimpleNamespace(**said))
-    monkeypatch.setattr(versions, "install", lambda version: version)
-    assert versions.main([]) == 0
-    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("==")] == [
-        "== torch 2.11.0",
-        "== torch 2.99.0",
-    ]

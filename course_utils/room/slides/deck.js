@@ -7,6 +7,7 @@
   const LARGEST = 1.25;
   const SMALLEST_PICTURE = 0.65; // of the room that there is for it
   const JOINED = 4; // what a heading in the middle of a slide costs: it is put there where slides would be rather empty
+  const SPARSE = 12; // what a slide costs that is less than a third full
   const GAP = 15;
   const main = document.querySelector("main"), number = document.querySelector("output");
 
@@ -76,7 +77,7 @@
       if (text + least > free) continue;
       const picture = pictures ? Math.min(1, (free - text) / pictures) : 1;
       const empty = (free - text - picture * pictures) / room;
-      return { cost: JOINED * headings + 8 * empty ** 2 + 80 * (1 - picture) + 80 * (1 - type), type, picture };
+      return { cost: JOINED * headings + 8 * empty ** 2 + SPARSE * (empty > 2 / 3) + 80 * (1 - picture) + 80 * (1 - type), type, picture };
     }
     return { cost: Infinity, type: TYPES.at(-1), picture: Math.min(1, free / pictures) };
   }
@@ -90,7 +91,7 @@
       for (let end = first + 1 + titled; end <= atoms.length; end += 1) {
         if (end > first + 1 && asks(atoms[end - 2]) && !asks(atoms[end - 1])) break; // what follows is the answer
         if (end > first + 1 && atoms[end - 1].level === 1) break;
-        if (atoms[first].level === 1 && end > first + 1 && atoms[end - 1].kind === "heading") break; // it stands alone
+        if (!first && end > 1 && atoms[end - 1].kind === "heading") break; // the notebook's title stands alone
         if (end < atoms.length && atoms[end - 1].kind === "heading" && end > first + 1) continue; // with what it announces
         const page = fit(atoms.slice(first + titled, end), atoms[first].room);
         const alone = end === first + 1 + titled;
@@ -115,10 +116,10 @@
     pre.style.setProperty("--fit", `${Math.max(TYPES.at(-1) * size, fitting)}px`);
   }
 
-  // A page of text alone that is half empty is read more easily in larger type, if all still fits.
+  // A page without a picture that is half empty is read more easily in larger type, if all still fits.
   function enlarge(body) {
     const used = [...body.children].reduce((sum, node) => sum + node.offsetHeight + GAP, 0);
-    if (used > 0.5 * body.clientHeight || body.querySelector("img, pre")) return;
+    if (used > 0.5 * body.clientHeight || body.querySelector("img")) return;
     setType(body, LARGEST);
     const overflows = [body, ...body.querySelectorAll("table")].some((node) => node.scrollHeight > body.clientHeight || node.scrollWidth > body.clientWidth);
     if (overflows) setType(body, 1);
@@ -165,16 +166,26 @@
     slides.forEach((each, place) => each.classList.toggle("now", place === now));
     number.textContent = `${now + 1} / ${slides.length}`;
     if (record) history.replaceState(null, "", `#${now + 1}`);
+    if (classes.contains("overview")) slides[now].scrollIntoView({ block: "nearest" });
     tell();
   }
 
   // The presenter's own window: which slide it is, which is next, since when, and what INSTRUCTORS.md says of the notebook.
+  // A note's name is a heading's, or it is for every guess, or for a lab.
+  function concerns(name, slide) {
+    const titles = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")].map((one) => one.textContent.toLowerCase());
+    const [, lab] = /^moves(?:, )?(.*):$/.exec(name) ?? [];
+    if (name === "guesses aloud:") return /Your guess/.test(slide.textContent);
+    return titles.some((title) => (lab === undefined ? `${title} `.startsWith(`${name} `) : title.startsWith("explore") && title.endsWith(lab)));
+  }
+
   const titleOf = (each) => each?.querySelector("header").lastElementChild.textContent ?? "the end";
   function tell() {
     if (!notes || notes.closed) return;
-    const minutes = Math.floor((Date.now() - begun) / 60_000), here = titleOf(slides[now]);
+    const minutes = Math.floor((Date.now() - begun) / 60_000);
     notes.document.querySelector("output").textContent = `${now + 1} / ${slides.length} · since ${minutes} min · next: ${titleOf(slides[now + 1])}`;
-    for (const name of notes.document.querySelectorAll("strong")) name.classList.toggle("here", here.startsWith(name.textContent));
+    for (const name of notes.document.querySelectorAll("strong")) name.classList.toggle("here", concerns(name.textContent.toLowerCase(), slides[now]));
+    notes.document.querySelector(".here")?.scrollIntoView({ block: "nearest" });
   }
   function openNotes() {
     notes = open("", "notes", "width=720,height=760");
@@ -189,7 +200,10 @@
   const classes = document.documentElement.classList;
   const actions = {
     f: () => document.documentElement.requestFullscreen(),
-    o: () => classes.toggle("overview") && slides[now].scrollIntoView({ block: "center" }),
+    o: () => {
+      classes.toggle("overview");
+      show(now);
+    },
     d: () => classes.toggle("dark"),
     n: openNotes,
   };

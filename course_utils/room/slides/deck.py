@@ -55,9 +55,10 @@ def deck(path: Path) -> str:
 
 
 def notes(path: Path) -> str:
-    """What INSTRUCTORS.md says of that notebook."""
+    """What INSTRUCTORS.md says of that notebook, its turns set in bold like its sections."""
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
-    return re.search(rf"^## {int(path.stem[:2])} · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)[0]
+    (said,) = re.findall(rf"^## {int(path.stem[:2])} · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    return re.sub(r"your turn \d+", r"**\g<0>**", said, flags=re.IGNORECASE)
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
