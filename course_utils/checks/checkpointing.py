@@ -30,7 +30,7 @@ def interval(save_s: Number, machines: int, days_of_one: Number) -> Answers:
     """Young's interval for many machines, in seconds."""
     of_one = days_of_one * 86_400
     right, alone = predict.young_seconds(save_s, of_one / machines), predict.young_seconds(save_s, of_one)
-    yield right, "Four runs, on 1 machine to 16,384. Twice the machines want saves √2 times as often."
+    yield right, "Four runs, on 1 machine to 16,384. With twice the machines, save √2 times as often."
     yield alone, "With more machines, one of them fails sooner."
     yield alone * math.sqrt(machines), "With more machines, one of them fails sooner, not later."
     yield right / math.sqrt(2), "There is a 2 under the root: a failure loses half an interval."
@@ -45,7 +45,7 @@ def interval(save_s: Number, machines: int, days_of_one: Number) -> Answers:
 
 @function([(2, 1), (2, 4), (1, 1), (1, 3), (6, 1), (6, 2), (3, 8)], tolerance=1e-9)
 def flops_ratio(products: int, segment: int) -> Answers:
-    """(6 + 2 - 2 / (products × segment)) / 6."""
+    """The FLOPs of a step with recomputing, over those without: (6 + 2 - 2 / (products × segment)) / 6."""
     right = (6 + 2 - 2 / (products * segment)) / 6
     yield right, "Seven stacks. Segments of one product cost nothing: the input is all that they keep."
     yield 8 / 6, "That is without early stop: the last product of each segment is not computed again."
@@ -79,12 +79,12 @@ def best_segment(layers: int, input: int, block: int) -> Answers:
     yield right, "Nine stacks, whose blocks keep one to nine times their input."
     yield round(math.sqrt(layers)), "√L is for blocks that keep no more than their input."
     root = min(layers, max(1, round(math.sqrt(layers * input / block))))
-    yield root, "There the formula is least. Segments are whole, and the last may be shorter: try all."
+    yield root, "The formula is least there, but the last segment may be shorter than it assumes: try all."
     yield 1, "That is right for blocks that keep much more than their input."
     whole = min(segments, key=lambda s: math.ceil(layers / s) * input + s * block)
     divisors = min((s for s in segments if layers % s == 0), key=peak)
     yield divisors, "A segment need not divide the number of layers: the last one may be shorter."
-    yield whole, "⌈L / s⌉ takes the last segment for a whole one. If it is shorter, another may count."
+    yield whole, "⌈L / s⌉ takes the last segment for a whole one. If it is shorter, another has the peak."
     yield min(segments, key=lambda s: (peak(s), -s)), "Several have the least peak. Return the smallest."
     yield peak(right), "That is the lowest peak. Return the s that has it."
     total = min(segments, key=lambda s: sum(waiting(s)))

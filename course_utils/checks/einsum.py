@@ -29,7 +29,7 @@ def merged(answer: str) -> None:
         said = f"From {tuple(heads.shape)} it makes {tuple(came.shape)}, expected {tuple(expected.shape)}."
         advice = "Left of the arrow: batch, head, token, place, in this order. Right of it: batch, token, and the width in brackets."
         if came.ndim == expected.ndim and came.shape[-1] == 5:
-            advice = "There the places stand alone. The width is what heads and places make together."
+            advice = "Your last dimension has the places alone. The width has heads and places together."
         raise NotYetError(f"{said} {advice}")
     if not torch.equal(came, expected):
         advice = "The heads stand side by side in the width: first all places of head 0. The last name in brackets is the one that runs fastest."
@@ -41,9 +41,7 @@ def merged(answer: str) -> None:
 def _rearranged(tensor: torch.Tensor, pattern: str, **sizes: int) -> torch.Tensor:
     """The rearranged tensor, or einops' error as a NotYetError."""
     if "->" not in pattern:
-        raise NotYetError(
-            f"{shown(pattern)} has no arrow: a pattern says what there is -> what there shall be."
-        )
+        raise NotYetError(f"{shown(pattern)} has no arrow. A pattern is: what there is -> what you want.")
     came, error = call(lambda: rearrange(tensor, pattern, **sizes))
     if error:
         *_, last = str(error).strip().splitlines()
@@ -63,7 +61,7 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     mine = [column for column in range(x.shape[-1]) if column // places == head]
     right = torch.stack([x[..., column] for column in mine], dim=-1)
     yield right, "Column by column, it is the head's own part of the width."
-    every = "That takes every so many columns, which is the second picture: a head's columns are neighbours."
+    every = "Those columns are not neighbours, as in the second picture. A head's columns are."
     yield x[..., head::heads], every
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
@@ -83,11 +81,11 @@ def low_rank_flops() -> Answers:
     """FLOPs of x A B for 4,096 tokens of width 1,024 through a rank of 8, in the cheapest order."""
     tokens, width, rank = 4096, 1024, 8
     right = predict.einsum_flops("n h, h r, r k -> n k", n=tokens, h=width, r=rank, k=width)
-    yield right, "(x A) B: 2 × 4096 × 1024 × 8, in and out. One full matrix would be 64 times as much."
+    yield right, "(x A) B: twice 2 × 4096 × 1024 × 8. One full matrix would be 64 times as much."
     full = predict.matmul_flops(tokens, width, width)
     product_first = full + predict.matmul_flops(width, rank, width)
     yield product_first, "That multiplies A B first, which gives a full matrix. Multiply x A first."
-    yield right // 2, "That is x A alone, or the multiplications alone. Each comes with an addition."
+    yield right // 2, "That is x A alone, or without additions. Each multiplication comes with one."
     yield full, "That is one full matrix, which is what the two narrow ones are there to avoid."
     all_at_once = 2 * tokens * width * rank * width
     yield all_at_once, "That loops over all four dimensions, and keeps no result in between."
@@ -188,7 +186,7 @@ def guarded(answer: Callable[..., object]) -> None:
 
 
 def _refused(function: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> bool:
-    """Whether the annotations refuse the call. An error of torch's own does not count: the call has begun by then."""
+    """Whether the annotations refuse the call. An error of torch's own does not count: by then, they have let it pass."""
     return isinstance(call(function, q, k)[1], jaxtyping.TypeCheckError)
 
 

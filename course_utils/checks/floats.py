@@ -83,7 +83,7 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     power, fraction = 2.0 ** (exponent - bias), bits & (2**fraction_bits - 1)
     without_one = (-1) ** sign * fraction / 2**fraction_bits * power
     yield without_one, "The leading 1 is not stored: add it to the fraction."
-    yield right / 2, "The bias is one less than half of 2^(exponent bits): 15 for 5 bits, 127 for 8."
+    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
     undivided = (-1) ** sign * (1 + fraction) * power
     yield undivided, "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point."
@@ -106,9 +106,9 @@ def edge(fmt: str) -> Answers:
     total = 0
     while floats.stored(total + 1, fmt) > total:
         total += 1
-    yield float(total), "There one more changes nothing."
+    yield float(total), "From there on, adding 1 changes nothing."
     yield total + 1.0, "That is the sum before it is stored. Return the stored one."
-    yield total - 1.0, "One step short: the last sum still grew to the next one."
+    yield total - 1.0, "One step short: this sum still grows to the next number."
     f = floats.FORMATS[fmt]
     earlier = 2.0**f.fraction_bits
     yield earlier, "There the numbers are 1 apart, and the sum still grows. Let the loop find where it stops."
@@ -133,9 +133,9 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     normal = (2.0 ** (1 - bias), largest)
     yield normal, "That is the smallest normal number. The subnormals go on, down to fraction 0…01."
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
-    yield (smallest, 2.0**bias), "The exponent is right; its largest fraction is 1…1, nearly 2 and not 1."
-    yield (smallest, 2 * largest), "All ones is for infinity and NaN. The largest number has the field below."
-    yield (smallest, 2.0 ** (bias + 1)), "There infinity begins. The largest fraction is one step below 2."
+    yield (smallest, 2.0**bias), "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1."
+    yield (smallest, 2 * largest), "All ones means infinity or NaN. The largest number has the field below."
+    yield (smallest, 2.0 ** (bias + 1)), "Infinity begins there. The largest number is one step below it."
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 
 
@@ -172,7 +172,7 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     infinity = math.inf if kind == "NaN" else right
     yield infinity, "All ones is infinity only where the fraction is 0; with any other fraction it is NaN."
     yield abs(right), "The first bit is the sign: 1 says minus."
-    yield right / 2, "The bias is one less than half the exponent field's 2^bits: 15 for 5 bits."
+    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     as_fp16 = _read_by_torch(5)[bits]
     yield as_fp16, "That is fp16 again. The widths of the fields are given: use them for the bias too."
     yield right or 0.0, "Zero has a sign too."
@@ -190,8 +190,8 @@ def stall(fraction_bits: int, step: float) -> Answers:
     rounded_down = ulps * 2.0 ** math.floor(math.log2(step))
     yield rounded_down, "Round the exponent up: there the step is still more than half a spacing."
     yield total / 2, "There a step is still more than half a spacing: the sum goes on, to twice that."
-    yield total * 2, "It stops earlier. Half a spacing is a tie; it goes back to the sum, which is even."
-    yield step * ulps, "That holds for powers of two alone. Find where the step is at most half a spacing."
+    yield total * 2, "It stops earlier. Half a spacing is a tie, and this tie goes back to the sum."
+    yield step * ulps, "That holds only for powers of two. Find where the step is at most half a spacing."
 
 
 def _rounded(x: float, fraction_bits: int) -> float:
@@ -236,11 +236,11 @@ def bf16_by_integers(bits: int) -> Answers:
     right = Pattern(_bf16(bits))
     yield right, "5,015 patterns: ties, infinities, NaN and random ones."
     nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    yield nearest, "The rounding is right. A NaN with ones in the lower 16 bits alone must stay a NaN."
+    yield nearest, "The rounding is right. A NaN with ones only in the lower 16 bits must stay a NaN."
     no_infinity = bits >> 16 | 0x40 if bits >> 23 & 0xFF == 0xFF else right
-    yield no_infinity, "Infinity's exponent is all ones, too. A NaN also has a fraction."
+    yield no_infinity, "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0."
     yield bits / 2**16, "One integer is wanted, as // and >> give it."
-    yield right << 16, "Those are 32 bits still. bf16 is the upper 16: shift."
+    yield right << 16, "Those are still 32 bits. bf16 is the upper 16: shift them down."
     cut = bits >> 16
     yield cut, "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest."
     yield (bits + 0x8000) >> 16, "That sends every tie up. A tie goes to the pattern that ends in 0."

@@ -209,14 +209,14 @@ def fitted_roofline(points: list[tuple[Number, Number]]) -> Answers:
     """A reader's (peak, bandwidth) from measured points, which lie on the roof or below it."""
     rates, bandwidths = zip(*((rate, rate / x) for x, rate in sorted(points)), strict=True)
     right = peak, bandwidth = max(rates), max(bandwidths)
-    yield right, "Three made-up roofs. On a real machine this finds the cache where products fit into it."
+    yield right, "Three invented roofs. On a real machine, products that fit into the cache show its roof."
     outermost = rates[-1], bandwidths[0]
     yield outermost, "The outermost points need not lie on the roof. Every point says: the roof is no lower."
     half = len(points) // 2
     for means in ((fmean(rates[half:]), fmean(bandwidths[:half])), (fmean(rates), fmean(bandwidths))):
         yield means, "A mean lies below the roof, as no measurement lies above it. Take the highest."
     lowest = peak, min(bandwidths)
-    yield lowest, "The lowest lies far to the right, or below the roof. The roof is at or above each point."
+    yield lowest, "The lowest one is of a point far to the right, or below the roof. Take the highest."
     yield (bandwidth, peak), "That is (bandwidth, peak). The peak comes first."
 
 
@@ -260,7 +260,7 @@ def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) ->
 )
 def name_of_f32() -> Answers:
     """The format in which an H100 multiplies what a compiler calls f32."""
-    yield "tf32", "tf32: fp32's reach and 11 bits of each number, on tensor cores. 403 of 494.5 TFLOP/s."
+    yield "tf32", "tf32: fp32's range, 11 significant bits, on tensor cores. 403 of 494.5 TFLOP/s."
     yield "fp32", "Then it would be six times as fast as the fp32 units."
     yield "bf16", "bf16's own products are twice as fast on the same GPU."
     yield "fp16", "No compiler may do that by itself: fp16 ends at 65,504, and fp32 does not."

@@ -117,7 +117,7 @@ NETWORKS = [(32, [64, 256, 32]), (16, [8, 4, 4, 2]), (1, [5, 3])]
 def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
     """Bytes that autograd keeps of a deep network in fp32, by its nonlinearity."""
     right = predict.mlp_activation_bytes(batch, widths, nonlinearity=nonlinearity).total
-    yield right, "Six networks, as the storages that autograd really keeps."
+    yield right, "Six networks, compared with the storages that autograd really keeps."
     inputs, hidden = 4 * batch * sum(widths[:-1]), 4 * batch * sum(widths[1:-1])
     yield inputs, "GELU keeps its own input as well; ReLU shares its result with the next layer."
     yield inputs + hidden, "ReLU keeps its result, which is the next layer's input: once for both."

@@ -22,7 +22,7 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
 
 
 @objection(
-    "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, and only one part waits.", ours=ours
+    "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, one part at a time.", ours=ours
 )
 def accumulated(answer: Accumulate) -> None:
     """Leave in `.grad` the gradient of the whole batch's mean loss, with one part's activations at a time."""

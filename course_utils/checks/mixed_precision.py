@@ -61,7 +61,7 @@ def moves(weight: Number, update: Number) -> Answers:
     in_python = weight + update != weight
     yield in_python, "Rounded to bf16, with 7 fraction bits, the sum is the weight."
     yield update > step / 4, "bf16 has 7 fraction bits: from 1 on a step is 2^-7, and half of it 2^-8."
-    yield update >= step, "Half a step is enough: it is nearer to the next number."
+    yield update >= step, "More than half a step is enough: then the next number is nearer."
     to_even = "Exactly half a step goes to the neighbour whose fraction ends in 0. That may be the"
     yield update > step / 2, f"{to_even} next one."
     yield update >= step / 2, f"{to_even} weight itself."
@@ -115,7 +115,7 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
 
     doubles = good_steps + 1 == interval
     right = new, good = after(doubles=doubles)
-    yield right, "Six steps: good ones, infinite ones, and a doubling after five and after each."
+    yield right, "Six steps: finite ones, infinite ones, and a doubling after five good ones or after one."
     one_too_late = after(doubles=good_steps == interval)
     yield one_too_late, "The present step counts: after the fifth good step of five the scale doubles."
     yield (new, good_steps + 1 if finite else 0), "After a doubling the count begins again at 0."
@@ -165,7 +165,7 @@ def _wrongly_rounded(came: object, x: torch.Tensor) -> str:
     lower, upper = (nearest, above) if nearest <= exact else (below, nearest)
     strange = [value for value in values if value not in (lower, upper)]
     if strange:
-        return f": {strange[0]:g} is none of its two neighbours, {lower:g} and {upper:g}."
+        return f": {strange[0]:g} is neither of its two neighbours, {lower:g} and {upper:g}."
     if len(values) == 1:
         return f": all became {values[0]:g}. Draw for each number: now and then it should be the other neighbour."
     chance, share = (exact - lower) / (upper - lower), (came == upper).double().mean().item()

@@ -33,7 +33,7 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     variance = 1 / (inputs * kept_share)
     yield math.sqrt(variance), "Five cases. With a share of 1 it is LeCun's, with one half Kaiming's."
     without_share = math.sqrt(1 / inputs)
-    yield without_share, "That keeps the scale if nothing is zeroed. Make up for the share that is."
+    yield without_share, "That keeps the scale only if nothing is zeroed. Use the kept share, too."
     yield variance, "That is the variance; its root is asked for."
     smaller = math.sqrt(kept_share / inputs)
     yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
@@ -48,7 +48,7 @@ def last_token(tokens: list[int], sequence: int) -> Answers:
     yield right, "Four files of tokens, the shortest possible among them."
     yield right[:-1], "One is missing: the last window's targets end with the very last token."
     yield [(window, window) for window, _ in right], "The targets are one token later."
-    yield [*right, short], "The last of those has a target too few."
+    yield [*right, short], "The last of those lacks a target."
     last_targets = [(window, targets[-1]) for window, targets in right]
     yield last_targets, "A target for each token of the window: as many as the window has."
     yield right[::sequence], "Windows may overlap: one begins at each token that leaves room."

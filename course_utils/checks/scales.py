@@ -45,10 +45,10 @@ def _beside_the_limit(x: torch.Tensor, came: object) -> str:
     if not is_number(scale):
         return f"it gave {shown(came)}. {advice_on_kind(came, 1.0)}"
     if scale == 0 or not abs(scale) < 1e300:
-        no_number = NO_NUMBER if scale != scale else "Nothing can be divided by it again."
+        no_number = NO_NUMBER if scale != scale else "A scale is a finite number above 0."
         return f"the scale is {shown(scale)}. {no_number if largest else ZEROS}"
     if scale < 0:
-        return f"the scale is {scale:.4g}, and turns every sign. Take the largest magnitude."
+        return f"the scale is {scale:.4g}, and changes every sign. Take the largest magnitude."
     if math.isclose(scale, largest / 448, rel_tol=1e-6):
         return "that is the inverse: the number to divide by. What is wanted is the number to multiply by."
     scaled = largest * scale
@@ -57,9 +57,9 @@ def _beside_the_limit(x: torch.Tensor, came: object) -> str:
             return f"the largest scaled magnitude is {limit:,}. {words} E4M3 goes to 448."
     if scaled == 0 or 447 <= scaled <= 448 * (1 + 1e-6):
         return ""
-    advice = ", beyond E4M3's 448. Is it the largest magnitude that you took?"
+    advice = ", beyond E4M3's 448. Did you take the largest magnitude?"
     if scaled <= 464 * (1 + 1e-6):
-        advice = ". Up to 464 it would round to 448, and no further off than that; but the largest number is 448, and nothing is gained beyond it."
+        advice = ". Up to 464 it is rounded to 448, and nothing is gained. Let it land on 448 itself."
     if scaled < 447:
         advice = ": there is room up to 448, and the small values need it."
     return f"the largest scaled magnitude is {scaled:.4g}{advice}"
@@ -83,11 +83,11 @@ def shared_scale(block: list[float]) -> Answers:
     yield right, "The largest magnitude's power of two, divided by 2^8, where E4M3's largest numbers begin."
     yield largest / 448, "E8M0 has no fraction: the scale is a power of two."
     by_448 = 448 / largest
-    yield by_448, "By that you multiply before storing. The scale multiplies what is stored."
+    yield by_448, "You multiply by that before storing. The scale multiplies what is stored."
     yield largest / 256, "Divide the largest's power of two, not the largest itself."
     yield power - 8.0, "That is the exponent: 2 to that power."
     too_high = 2.0**power
-    yield too_high, "With that, the largest becomes 1 to 2. E4M3's largest power of two is 2^8."
+    yield too_high, "With that scale the largest becomes 1 to 2. E4M3's powers of two go up to 2^8."
     up = largest > 2.0**power
     yield 2.0 ** (power + up - 8), "OCP's rule rounds the exponent down. Yours loses small numbers sooner."
     yield 2.0 ** (8 - power), "That is the inverse, for storing. The scale multiplies what is stored."

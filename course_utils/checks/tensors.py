@@ -95,7 +95,7 @@ def windows(n: int, width: int, step: int) -> Answers:
     """(shape, stride) of all windows of one width, at equal distances, in n contiguous numbers."""
     torchs = torch.arange(n).unfold(0, width, step)
     right = shape, stride = tuple(torchs.shape), torchs.stride()
-    yield right, "Seven cases against torch's unfold, windows that touch and that leave gaps among them."
+    yield right, "Seven cases, as torch's unfold has them. In some, windows touch or leave gaps."
     fewer = ((n - width) // step, width)
     yield (fewer, stride), "One window is missing: the last starts at n - width or just before."
     without_overlap = (n // width, width), (width, 1)
@@ -134,12 +134,12 @@ def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
     merge = all(pairs)
     yield merge, "Nobody steps along a dimension of size 1: leave it out before you compare neighbours."
     falling = list(stride) == sorted(stride, reverse=True)
-    yield falling, "Falling strides are not enough: a step along one has to be as long as all of the next."
+    yield falling, "Falling strides are not enough: a stride has to be the next one times its size."
     yield all(pairs[:1]), "Every pair of neighbours has to merge, not the first one alone."
     last_pair = _views_flat(shape[-2:], stride[-2:])
     yield last_pair, "Every pair of neighbours has to merge, not the last one alone."
     no_zero = right and all(stride)
-    yield no_zero, "A stride of 0 is compared like any other: in (3, 4) with (0, 0) step and walk are both 0."
+    yield no_zero, "A stride of 0 is compared like any other: (3, 4) with (0, 0) flattens, as 0 = 4 × 0."
     yield True, "That is what reshape does, by copying."
     own_size = all(stride[n] == shape[n] * stride[n + 1] for n in range(len(shape) - 1))
     yield own_size, "Compare with the next dimension's size times its stride."
@@ -183,7 +183,7 @@ def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[i
     # Without the dimension behind the boundary.
     too_few = [*(behind for _, behind, _ in seams[1:]), 1]
     late = all(merged or few in cuts for (merged, _, _), few in zip(seams, too_few, strict=True))
-    yield late, "The dimension right behind the boundary counts, too: multiply by its size before you look."
+    yield late, "The dimension right behind the boundary counts, too: multiply by its size first."
     by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
     yield by_size, "Do not compare sizes: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
     yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."

@@ -13,8 +13,8 @@ from course_utils.checks.judging.sentences import name_of, stopped
 OLD, PIECES = b"the old contents", [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
 NOT_FLUSHED = (
-    "the new file takes the old one's place before all of it is on the disk. After the last piece, file.flush() hands "
-    "it to the system and os.fsync(file.fileno()), called so, to the disk."
+    "the new file takes the old one's place before all of it is on the disk. After the last piece, call "
+    "file.flush() and then os.fsync(file.fileno()), with `os.` in front."
 )
 
 
@@ -77,11 +77,11 @@ class _Watch:
             wanted = f"what it held before: {self.old!r}" if fails else repr(NEW)
             return f"{when}the file holds {contents!r}, and should hold {wanted}."
         if fails and isinstance(error, FileNotFoundError):
-            return "another error took the first one's place: there may be no new file yet. unlink(missing_ok=True) minds that."
+            return "a second error hid the first: there may be no new file yet. Use unlink(missing_ok=True)."
         if fails and not isinstance(error, _FullDiskError):
-            return "an error has to go on to the caller, who must not believe that all is saved."
+            return "raise the error again: the caller must not believe that all is saved."
         if not fails and self.path.stat().st_ino == self.place:
-            return "it writes in place, and a crash there leaves a part. Write another file, and rename it."
+            return "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
         if not fails and len(NEW) not in self.flushed_bytes:
             return NOT_FLUSHED
         beside = [other.name for other in self.path.parent.iterdir() if other != self.path]

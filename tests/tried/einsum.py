@@ -41,8 +41,8 @@ TRIED: dict[Check, Tried] = {
         right=("b h t p -> b t (h p)", "b h ... p->b ... (h p)"),
         wrong=(
             ("b h t p -> b t (p h)", "the second picture, undone"),
-            ("b h t p -> b (h t) p", "There the places stand alone"),
-            ("b h t p -> (b h) t p", "There the places stand alone"),
+            ("b h t p -> b (h t) p", "Your last dimension has the places alone"),
+            ("b h t p -> (b h) t p", "Your last dimension has the places alone"),
             ("b t h p -> b t (h p)", "batch, head, token, place, in this order"),
             ("b h t p -> b t h p", "the width in brackets"),
             ("b t p -> b t p", "einops says"),

@@ -97,7 +97,7 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=(
             (lambda x: x.abs().max() / 448, "the inverse"),
-            (lambda x: -448 / x.abs().max(), "turns every sign"),
+            (lambda x: -448 / x.abs().max(), "changes every sign"),
             (lambda x: 448 / x.abs().max(), "of zeros needs a scale too"),
             (lambda x: 448 / x.abs().max().item(), "of zeros needs a scale too"),
             (lambda x: 448 / max(x.max().item(), 1e-9), "the largest magnitude"),
@@ -119,7 +119,7 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (
                 lambda bits: 0x7FC0 if bits >> 23 & 0xFF == 0xFF else nearest(bits),
-                "A NaN also has a fraction",
+                "Only a NaN has a fraction",
             ),
             (lambda bits: bits / 65_536, "One integer"),
         ),

@@ -81,7 +81,7 @@ TRIED: dict[Check, Tried] = {
             (lambda x, g: x.bfloat16(), "now and then"),
             (lambda x, g: by_chance(x, g, bits=2**15), "now and then"),
             (lambda x, g: by_comparison(x, g, share=0.5), "of the way"),
-            (with_noise, "none of its two neighbours"),
+            (with_noise, "neither of its two neighbours"),
             (lambda x, g: by_chance(x, g, dtype=torch.float32), "in bf16"),
             (lambda x, g: by_chance(x, None), "from the generator that is given"),
             (with_an_int64, "An int32 and an int64 make an int64"),

@@ -39,7 +39,7 @@ TRIED: dict[Check, Tried] = {
     check.initial_std: Tried(right=(lambda inputs, kept_share: (inputs * kept_share) ** -0.5,)),
     check.last_token: Tried(
         right=(windows, lambda *case: list(np.array(windows(*case)))),
-        wrong=((lambda *case: iter(windows(*case)), "Give back the whole"),),
+        wrong=((lambda *case: iter(windows(*case)), "Return the whole at once"),),
     ),
     check.momentum: Tried(
         right=(momentum_from_lists,),

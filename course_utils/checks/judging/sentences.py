@@ -12,7 +12,7 @@ from course_utils.checks.judging.agreement import agree, is_dense, is_number, ne
 from course_utils.checks.judging.limits import LONGEST_S, TooLongError
 from course_utils.quantities import Number
 
-NO_NUMBER = "NaN is no number; it comes of 0 / 0, 0 × inf or inf - inf."
+NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
 
 
 class InPlaceError(Exception):
@@ -102,11 +102,11 @@ def advice_on_kind(came: object, expected: object) -> str:
     wants_tensor = isinstance(expected, torch.Tensor)
     given, came, expected = came, plain(came), plain(expected)
     if came is None:
-        return "None is what a function gives that has no return, or return print(...)."
+        return "A function gives None if it has no return, or returns print(...)."
     if inspect.isroutine(came):
-        return "A function's name is not its result: call it, with brackets behind it."
+        return "That is the function itself. Call it: write brackets after its name."
     if isinstance(came, Iterator):
-        return "Give back the whole at once: return instead of yield, and list(...) around a map or a zip."
+        return "Return the whole at once: write return instead of yield, and list(...) around a map or a zip."
     if isinstance(expected, bool):
         return "" if isinstance(came, int) and came in (0, 1) else "True or False is wanted."
     if _has_nan(came) and not _has_nan(expected):
