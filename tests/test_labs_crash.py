@@ -222,8 +222,8 @@ def live(shop, job, plan=None, **acts):
 
 
 def rows(shop):
-    """Of the account: predicted and measured, by what."""
-    return {what: cells for what, *cells in said.account(Plan(), shop.story)}
+    """Of the table: predicted and measured, by what."""
+    return {what: cells for what, *cells in said.rows(Plan(), shop.story)}
 
 
 def test_what_an_earlier_process_had_half_written_is_no_save_of_this_one(shop):
@@ -281,7 +281,7 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
 @pytest.mark.parametrize("without", [("optimizer",), ("step",), ("optimizer", "step")])
 def test_without_what_a_loss_does_not_read_the_first_alone_is_equal(without):
     trained = example.uninterrupted(without)
-    counts = {what: cells for what, *cells in said.account(Plan(), trained)}
+    counts = {what: cells for what, *cells in said.rows(Plan(), trained)}
     assert counts["losses equal to a run never killed"] == ["the first alone", f"1 of {len(trained.gaps)}"]
     assert not next(iter(trained.gaps.values()))
 
@@ -290,7 +290,7 @@ def test_without_what_a_loss_does_not_read_the_first_alone_is_equal(without):
 def test_what_a_crash_costs_is_the_mean_over_all_moments_of_the_run(every, steps):
     since = [step - max(save for save in range(0, step + 1, every)) for step in range(steps)]
     mean, worst = sum(since) / steps, max(since) + 1
-    *_, (_, expected, _) = said.account(Plan(every, steps), Story(steps, (Life(0, ()),), (), None, REFERENCE))
+    *_, (_, expected, _) = said.rows(Plan(every, steps), Story(steps, (Life(0, ()),), (), None, REFERENCE))
     assert f"{mean:.3g} on average, {'at most ' * (steps % every > 0)}{worst} if killed in a save" in expected
 
 
@@ -325,7 +325,7 @@ def test_its_counts_are_those_of_a_slow_and_plain_count_and_its_words_can_be_rea
     steps, lives, *folder, every = plot
     tale = Story(steps, tuple(Life(*life) for life in lives), *folder, REFERENCE)  # here, as beartype draws
     plan = Plan(every, until, **dict.fromkeys(without, False))
-    counts = {what: cells for what, *cells in said.account(plan, tale)}
+    counts = {what: cells for what, *cells in said.rows(plan, tale)}
     if len(tale.lives) > 1 and tale.now.end not in asked.CRASHES:
         before, now = tale.lives[-2:]
         twice = [step for step in range(now.first + 1, now.last + 1) if before.first < step <= before.last]

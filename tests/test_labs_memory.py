@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 
 from course_utils import labs, measure, models, predict
-from course_utils.labs.memory.asked import PRESETS, Run, sizes_of
+from course_utils.labs.memory.asked import PRESETS, Asked, sizes_of
 from course_utils.labs.memory.picture import BAR, LEFT, LENGTH, STAGES_TOP
 from course_utils.labs.memory.words import formulas, table
 from course_utils.predict import TrainingPlan
@@ -179,7 +179,7 @@ def test_the_fields_are_those_of_the_kind(lab):
 def test_a_model_whose_peak_is_not_known_is_predicted_with_a_reservation_and_can_be_counted():
     few_words = replace(LLAMA, width=512, heads=4, vocabulary=2, feed_forward=64)
     for shape, known in ((LLAMA, True), (few_words, False)):
-        asked = Run(**sizes_of(shape) | {"sequence": 4, "recipe": "bf16 adamw"})
+        asked = Asked(**sizes_of(shape) | {"sequence": 4, "recipe": "bf16 adamw"})
         counted = transformers.counted_bytes(shape, "bf16 adamw", 1, 4, **asked.plan.ways)
         assert (counted == asked.plan.alone.held) == known
         assert counted.total >= asked.plan.alone.held.total
@@ -227,7 +227,7 @@ def test_sizes_that_do_not_go_together_get_a_sentence(lab, values, sentence):
 def test_every_recipe_is_counted_exactly_as_predicted(place, recipe, monkeypatch):
     monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
     kind, tiny = ("GPT", "Llama")[place % 2], TINY | {"kv_heads": 2}
-    asked = Run(kind, **tiny, recipe=recipe, batch=2, fused=place % 3 == 0, machines=4, stage=3)
+    asked = Asked(kind, **tiny, recipe=recipe, batch=2, fused=place % 3 == 0, machines=4, stage=3)
     with measure.cpu_threads(1):
         *said, last = LAB.count(asked, {})
     assert last.report == "Counted: 5 of 5 parts to the byte as predicted."
@@ -267,7 +267,7 @@ def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
 
 
 def test_a_difference_is_told_and_not_hidden():
-    plan = Run().plan
+    plan = Asked().plan
     alone = plan.alone.held
     more = {**alone, "optimizer": alone["optimizer"] + 8}
     swapped = {**alone, "parameters": 1, "gradients": alone["gradients"] + alone["parameters"] - 1}
@@ -288,4 +288,4 @@ def test_a_difference_is_told_and_not_hidden():
 def test_what_cannot_be_counted_is_refused_before(monkeypatch, values, sentence):
     monkeypatch.setattr("course_utils.workers.process.steps_of", None)  # whoever calls it fails otherwise
     with pytest.raises(ValueError, match=sentence):
-        next(LAB.count(Run(**values), {}))
+        next(LAB.count(Asked(**values), {}))

@@ -1,9 +1,9 @@
-"""What the crash lab draws: an account, the losses beside those of a run never killed, and a bar for each process."""
+"""What the crash lab draws: a table, the losses beside those of a run never killed, and a bar for each process."""
 
 from collections.abc import Iterator
 
 from course_utils.labs.crash.asked import CRASHES, MOST_STEPS, Plan, Story
-from course_utils.labs.crash.words import account, meaning, next_process
+from course_utils.labs.crash.words import meaning, next_process, rows
 from course_utils.labs.draw.lettering import columns, fitted, key
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import cross, dot, picture, rect, text
@@ -20,10 +20,10 @@ KEY = {"predicted": "wide: never killed", "measured": "narrow: this run", "lost"
 
 
 def view(plan: Plan, story: Story) -> View:
-    """The account, the curves, the processes and the folder."""
+    """The table, the curves, the processes and the folder."""
     plot = _plot(story)
     drawn = [
-        columns(list(account(plan, story)), 0, 16, WIDTH, ("", "formula", "measured-words"), step=20),
+        columns(list(rows(plan, story)), 0, 16, WIDTH, ("", "formula", "measured-words"), step=20),
         fitted(0, 99, next_process(plan), WIDTH),
         *_key(),
         *_curves(plot, story),

@@ -55,7 +55,7 @@ def next_process(plan: Plan) -> str:
     return f"Next: Resume {f'would begin with {lacks}' if lacks else 'restores all it needs'}."
 
 
-def account(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
+def rows(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
     """Rows of what, predicted with the numbers filled in, counted; the head first."""
     life, every = story.now, min(plan.every, plan.steps)  # a run saves at its end too
     yield "", "predicted", "measured"

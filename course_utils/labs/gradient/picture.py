@@ -27,7 +27,7 @@ def view(asked: Asked, found: Mapping[Asked, Ledger]) -> View:
     return chosen(asked, found.get(asked))
 
 
-def _account(predicted: Ledger, counted: Ledger | None, why_not: str, place: Point, right: Number) -> str:
+def _table(predicted: Ledger, counted: Ledger | None, why_not: str, place: Point, right: Number) -> str:
     """Prediction beside count, or why there is none."""
     rows = [("FLOPs", "predicted", "counted", "")]
     for part, flops in predicted.items():
@@ -55,7 +55,7 @@ def _layers(asked: Asked, counted: Ledger | None) -> View:
     drawn = [
         key([*((class_, part) for part, class_ in PARTS.items()), ("missing", "not needed")], BARS, 16),
         *_bars(asked, by_layer, row),
-        _account(predicted, counted, "needs a kernel", (0, y), WORDS_WIDTH),
+        _table(predicted, counted, "needs a kernel", (0, y), WORDS_WIDTH),
         fitted(0, y + 66, total, WORDS_WIDTH, "formula"),
         *_by_depth(asked.depth, share, counted and counted.total / rule),
     ]
@@ -129,7 +129,7 @@ def _transformer(asked: Asked, counted: Ledger | None) -> View:
         text(LENGTHS.x(even) - 6, LENGTHS.bottom - 10, f"S = {six}{even:,}", class_="faint small end"),
         dot(*LENGTHS.at(s, over), 8, class_="ring"),
         *([dot(*LENGTHS.at(s, counted.total / (rule * s)), 5, class_="measured")] if counted else []),
-        _account(Ledger({**forward, **training}), counted, "not yet", (FACTS, 70), WIDTH),
+        _table(Ledger({**forward, **training}), counted, "not yet", (FACTS, 70), WIDTH),
     ]
     meaning = (
         f"At {count_text(s, 'token')} {asked.model} needs {over:.3f} × 6PN: attention costs "

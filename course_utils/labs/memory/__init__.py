@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from course_utils import predict
 from course_utils.labs.lab import Change, Lab, Progress
-from course_utils.labs.memory.asked import PRESETS, Found, Run
+from course_utils.labs.memory.asked import PRESETS, Asked, Found
 from course_utils.labs.memory.picture import view
 from course_utils.labs.memory.words import hopeless_as
 from course_utils.predict import TrainingPlan
@@ -23,7 +23,7 @@ class MemoryLab(Lab):
     """A training run against its machines' memory."""
 
     name = "Memory lab"
-    asks, presets = Run, PRESETS
+    asks, presets = Asked, PRESETS
     rows = (
         ("kind", "recipe", "fused", "fused_norm", "recompute"),
         ("layers", "width", "heads", "kv_heads", "feed_forward", "positions", "vocabulary"),
@@ -32,12 +32,12 @@ class MemoryLab(Lab):
     )
     view = staticmethod(view)
 
-    def count(self, run: Run, found: Found) -> Iterator[Progress]:
+    def count(self, asked: Asked, found: Found) -> Iterator[Progress]:
         """Count the step on one machine, in a process that can be killed."""
         from course_utils.labs.jobs import as_progress
         from course_utils.workers import process, transformers
 
-        plan = run.plan
+        plan = asked.plan
         _check_that_it_can_be_counted(plan)
         shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
         order = {"shape": shape, "recipe": plan.recipe, "batch": plan.batch, "sequence": plan.sequence}
@@ -49,13 +49,13 @@ class MemoryLab(Lab):
         said = f"Counted: {alike} of {len(predicted)} parts to the byte as predicted."
         yield Progress(1, said, Change(found=lambda known: {**known, plan.step: counted}))
 
-    def make_it_fit(self, run: Run, found: Found) -> Change:
+    def make_it_fit(self, asked: Asked, found: Found) -> Change:
         """Move the controls as little as it takes."""
-        if run.plan.fits:
+        if asked.plan.fits:
             raise ValueError("It fits as it is.")
-        remedy = predict.remedy(run.plan)
+        remedy = predict.remedy(asked.plan)
         if not remedy:
-            raise ValueError(hopeless_as(run.plan))
+            raise ValueError(hopeless_as(asked.plan))
         return Change(remedy)
 
     jobs, actions = {"Count it": count}, {"Make it fit": make_it_fit}

@@ -45,7 +45,7 @@ _of_gpts, _of_llamas = said_is("kind", "GPT"), said_is("kind", "Llama")
 
 
 @dataclass(frozen=True)
-class Run:
+class Asked:
     """A model's sizes, a recipe, the tokens on each machine, the machines, and what is split over them."""
 
     kind: str = choice("model", ("GPT", "Llama"), "Llama")

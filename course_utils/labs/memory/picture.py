@@ -8,7 +8,7 @@ from course_utils.labs.draw.lettering import account, fitted
 from course_utils.labs.draw.svg import picture, polyline, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.memory import words
-from course_utils.labs.memory.asked import STAGES, Found, Run
+from course_utils.labs.memory.asked import STAGES, Asked, Found
 from course_utils.labs.memory.words import short, verdict
 from course_utils.predict import TrainingPlan
 from course_utils.quantities import Number
@@ -23,9 +23,9 @@ NOT_COUNTED = (
 )
 
 
-def view(run: Run, found: Found) -> View:
+def view(asked: Asked, found: Found) -> View:
     """The bar with its parts named, where they come from, and what sharding would make of them."""
-    plan, counted = run.plan, found.get(run.plan.step)
+    plan, counted = asked.plan, found.get(asked.plan.step)
     full = 1.04 * max(plan.held.total, plan.machine.bytes)  # bytes that the bars' length stands for
     formulas = account(words.formulas(plan, counted), 100, FORMULAS, WIDTH, step=20)
     drawn = [*_bar(plan, full), *_names(plan.held, full), *formulas, *_stages(plan, full)]

@@ -25,7 +25,7 @@ PATHS = Plot(2, TOP, SIDE, SIDE, ACROSS, ACROSS)
 
 
 def view(race: Race, found: object) -> View:
-    """The account, the paths, and both plots."""
+    """The table, the paths, and both plots."""
     return View(picture(WIDTH, HEIGHT, *_account(race), *_paths(race), *_plots(race)), words.meaning(race))
 
 
@@ -33,7 +33,7 @@ def _account(race: Race) -> Iterator[str]:
     """Prediction beside measurement, with the numbers filled in, of those whose way is known beforehand."""
     if race.linear:
         classes = ("strong", "formula", "formula", "", "formula", "measured-words")
-        yield columns(words.account(race), 0, 14, WIDTH, classes, step=20, gap=24)
+        yield columns(words.rows(race), 0, 14, WIDTH, classes, step=20, gap=24)
     if race.dividing:
         below = 38 + 20 * len(race.linear) if race.linear else 14
         yield fitted(0, below, words.of_those_who_divide(race), WIDTH)

@@ -98,7 +98,7 @@ def _at(step: int | None, within: int) -> str:
     return f"not in {count_text(within, 'step')}" if step is None else f"at step {step}"
 
 
-def account(race: Race) -> list[Sequence[str]]:
+def rows(race: Race) -> list[Sequence[str]]:
     """Of SGD and momentum: the factor in each direction, the bound, prediction and measurement; their names first."""
     flat, steep = race.curvatures
     bound, what, measured = "converges while", "loss, predicted", "measured"

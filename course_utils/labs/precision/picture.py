@@ -28,7 +28,7 @@ CLASS_OF = dict(zip(MIXES, CLASSES, strict=True))
 
 
 def view(asked: Scaling, found: Found) -> View:
-    """The account, the histogram over the formats, and the curves."""
+    """The table, the histogram over the formats, and the curves."""
     gradients = found.gradients.over(asked.mean_over)
     most = max(count for _, count in gradients.bins)
     powers = Axis(LOWEST, HIGHEST, "", "2^{:g}".format, linear=True, marks=range(LOWEST, HIGHEST + 1, 8))
@@ -37,7 +37,7 @@ def view(asked: Scaling, found: Found) -> View:
         plot.frame(),
         *_formats(asked, gradients, plot),
         *_curves(asked, found),
-        columns(words.account(asked, gradients), 0, 14, LEFT_PART, COLUMNS, step=20),
+        columns(words.rows(asked, gradients), 0, 14, LEFT_PART, COLUMNS, step=20),
         fitted(0, 116, words.formula(asked, gradients), LEFT_PART, "small formula"),
         *_histogram(asked, gradients, plot),
     ]

@@ -28,7 +28,7 @@ def size_text(size: Number) -> str:
     return f"2^{math.log2(size):.0f}" if size < 1 else f"{size:,.5g}"
 
 
-def account(asked: Scaling, gradients: Gradients) -> list[list[str]]:
+def rows(asked: Scaling, gradients: Gradients) -> list[list[str]]:
     """A row for each fate: where it is, its share by the edges and by a log-normal, and its count by torch's cast."""
     f, edges, fates = floats.FORMATS[asked.fmt], predict.rounding_edges(asked.fmt), gradients.fates[asked.fmt]
     zero, normal = size_text(edges.zero_to), size_text(f.smallest_normal)
