@@ -19,7 +19,7 @@ GB = 10**9
 
 @dataclass(frozen=True)
 class Machine:
-    """One accelerator or processor. FLOP/s by dtype, bytes of memory, bytes per second to it, and says who."""
+    """One accelerator or processor: FLOP/s by dtype, bytes of memory, its bytes per second, and the source."""
 
     name: str
     peak_flop_per_sec: Mapping[str, Number]

@@ -203,7 +203,7 @@ def looped(
 
 @dataclass(frozen=True)
 class Order:
-    """One way to multiply all operands in pairs: who with whom, its FLOPs, and the most numbers held between."""
+    """One way to multiply all operands in pairs: the pairs, the FLOPs, and the numbers of the largest intermediate."""
 
     tree: Tree
     flops: int

@@ -29,7 +29,7 @@ def address(t: torch.Tensor, index: Sequence[int]) -> int:
 
 
 def address_formula(t: torch.Tensor, index: Sequence[int]) -> str:
-    """The same with its numbers, to be read.
+    """The formula of `address`, with its numbers filled in.
 
     >>> address_formula(torch.arange(12).view(3, 4)[1:, ::2], (1, 1))
     '4 + 1 × 4 + 1 × 2 = 10'
@@ -147,7 +147,7 @@ def behind_boundaries(shape: Sequence[int]) -> set[int]:
 
 
 def _spanning(new_shape: tuple[int, ...], behind: int) -> int:
-    """The size that reaches over the place with so many elements behind it."""
+    """The new size that spans the boundary with `behind` elements behind it."""
     return next(
         size
         for place, size in enumerate(new_shape)

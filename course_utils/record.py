@@ -71,7 +71,7 @@ def done(folder: Path) -> dict[str, Done]:
 
 
 def guesses(folder: Path) -> dict[str, list[Guess]]:
-    """By notebook, the first guess at each question: the later ones have seen the answer."""
+    """The first guess at each question, by notebook. Later guesses have seen the answer."""
     found: dict[str, dict[str, Guess]] = {}
     for notebook, line in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited

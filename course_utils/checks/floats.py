@@ -195,7 +195,7 @@ def stall(fraction_bits: int, step: float) -> Answers:
 
 
 def _rounded(x: float, fraction_bits: int) -> float:
-    """x to so many fraction bits, ties to even, with no limit to the exponent."""
+    """x rounded to `fraction_bits`, ties to even; the exponent has no limit."""
     spacing = 2.0 ** (math.frexp(x)[1] - 1 - fraction_bits)
     return round(x / spacing) * spacing
 

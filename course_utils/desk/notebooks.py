@@ -18,7 +18,7 @@ Notebook = dict[str, object]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its number, its title, the check that judges it ("flops.days"), and the cells that it is made of.
+    """One exercise: its number, its title, its check ("flops.days"), and its cells.
 
     Those below the heading "Beyond" are not on the main path.
     """

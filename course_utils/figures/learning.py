@@ -76,7 +76,7 @@ def loss_over_rate(rates: Sequence[Number], losses: Mapping[str, Sequence[Number
 def steps_under_constant_gradient(
     predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]], every: int
 ) -> Figure:
-    """The steps of each optimizer when every gradient is 1: predicted lines, and every so many that were taken."""
+    """The steps of each optimizer when every gradient is 1: predicted as lines, taken as dots."""
     title = "The same gradient a hundred times: momentum adds up, AdaGrad tires"
     with axes_with(title, "step", "its length, in learning rates", height=5.2, log_y=10) as axes:
         names_by_end: dict[Number, list[str]] = {}

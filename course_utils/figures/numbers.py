@@ -208,7 +208,7 @@ def strip_and_grids(storage: Sequence[Number], grids: Mapping[str, Sequence[Sequ
 
 
 def walks(places: Mapping[str, Sequence[int]]) -> Figure:
-    """At which place in the storage the elements of a tensor lie, read row by row; a dot has its place's colour."""
+    """Where each element of a tensor lies in its storage, row by row; a dot has the colour of its place."""
     title = "A walk in equal steps is a straight line"
     last = max(map(max, places.values()))
     with axes_with(title, "element, read row by row", "place in the storage", height=4.2) as axes:

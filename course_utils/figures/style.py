@@ -58,8 +58,9 @@ class _Canvas(FigureCanvasAgg):
             file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
 
     def print_figure(self, filename: object, *asked: object, **options: object) -> object:
-        """Of a PNG the whole figure, drawn once: the layout leaves no more around it than the tight frame that IPython
-        asks for, which would take as long again. Where words find no room in the layout, that frame shows them.
+        """A PNG is drawn once, whole: the layout leaves no wider margin than the tight frame that IPython asks for.
+
+        The tight frame, which draws it again, is used only where words reach beyond the layout.
         """
         if options.get("format") != "png":
             return super().print_figure(filename, *asked, **options)

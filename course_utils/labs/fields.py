@@ -22,7 +22,7 @@ Said = Mapping[str, object]  # what the controls say, by name
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One question; `when` says whether it is asked at all, and where it is not, its default holds."""
+    """One question. `when` says whether it is asked; if not, its default is the answer."""
 
     kind: ClassVar[str]
     types: ClassVar[tuple[type, ...]]
@@ -37,13 +37,13 @@ class Field:
         return self.when is None or self.when(said)
 
     def held(self, said: object) -> object:
-        """What the control holds then, or a sentence on what it can."""
+        """What the control holds after that; ValueError if it cannot."""
         if not isinstance(said, self.types):
             raise ValueError(f"{self.label} cannot be {reprlib.repr(said)}. It is {self.means}.")
         return said
 
     def read(self, held: object) -> object:
-        """The answer, or a sentence on what it can be."""
+        """The answer; ValueError if what is held is none."""
         return held
 
     def parts(self, held: object, said: Said) -> list[Part]:
@@ -67,11 +67,11 @@ class Size(Field):
     slider_px: int = 170
 
     def read(self, held: object) -> int:
-        """As a number."""
+        """The number that was dragged or typed; ValueError if it is none."""
         return size_of(self.label, held)
 
     def parts(self, held: object, said: Said) -> list[Part]:
-        """A slider and a text field beside it; or the latter alone."""
+        """A slider with a text field, or the text field alone."""
         if self.slider:
             name_px = LETTER_PX * len(self.label) + 12
             return size_parts(self.label, held, self.slider_px, name_px, hidden=not self.asked(said))
@@ -91,7 +91,7 @@ class Sizes(Field):
     names: Callable[[Said], Sequence[str]]
 
     def parts(self, held: Mapping[str, object], said: Said) -> list[Part]:
-        """The same for each name, as long as there are sliders."""
+        """A slider and a text field for each name; always MOST_NAMES of them, the rest hidden."""
         names = [*self.names(said), *[""] * MOST_NAMES][:MOST_NAMES]
         sizes = ((name, held.get(name, NEW_NAMES_SIZE)) for name in names)
         return [part for name, size in sizes for part in size_parts(name, size, 145, 64, hidden=not name)]
@@ -104,7 +104,7 @@ class Sizes(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Field):
-    """One of a few, each a button, or of more with long names in a menu, or in order on a slider.
+    """One of several options: on buttons, in a menu if they have long names, or on a slider if they have an order.
 
     `options` are the values by their names.
     """
@@ -115,17 +115,17 @@ class Choice(Field):
 
     @property
     def kind(self) -> str:
-        """By how many there are, and whether they are in order."""
+        """What the options are shown as."""
         return "slider" if self.slider_px else "menu" if self.menu else "buttons"
 
     def held(self, said: object) -> object:
-        """One of them."""
+        """The option's value; ValueError if there is no such option."""
         if said not in self.options.values():
             raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {said!s:.40}.")
         return said
 
     def parts(self, held: object, said: Said) -> list[Part]:
-        """One, at the option's name."""
+        """One part, whose value is the option's name."""
         name = next(name for name, option in self.options.items() if option == held)
         return super().parts(name, said)
 
@@ -133,7 +133,7 @@ class Choice(Field):
         return {"options": tuple(self.options), "width_px": self.slider_px}
 
     def moved(self, held: object, part: Part, to: object) -> object:
-        """The option of that name."""
+        """The value of the option of that name."""
         return self.options.get(to)
 
 
@@ -144,25 +144,25 @@ class Several(Field):
     options: Sequence[str]
 
     def held(self, said: object) -> tuple[str, ...]:
-        """In the order of the options."""
+        """The ticked names in the order of the options; ValueError if there is no such name."""
         some = said if isinstance(said, list | tuple) else [said]
         if strangers := [name for name in some if name not in self.options]:
             raise ValueError(f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}.")
         return tuple(name for name in self.options if name in some)
 
     def parts(self, held: Sequence[str], said: Said) -> list[Part]:
-        """A tick for each."""
+        """A tick box for each option."""
         return [Part("tick", name, name in held, not self.asked(said)) for name in self.options]
 
     def moved(self, held: Sequence[str], part: Part, to: object) -> tuple[str, ...]:
-        """With that one, or without it."""
+        """The ticked names, with that one added or removed."""
         others = [name for name in held if name != part.label]
         return self.held([*others, part.label] if to else others)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Field):
-    """A whole number on a slider; its end may follow other answers, and who stands at the end goes with it."""
+    """A whole number on a slider. Its largest value may depend on other answers; a number that is the largest stays so."""
 
     kind, types, means = "slider", (int,), "a whole number"
     least: int
@@ -175,7 +175,7 @@ class Whole(Field):
         return self.most(said) if callable(self.most) else self.most
 
     def held(self, said: object) -> int:
-        """No less than the slider has; its end is the session's to see to."""
+        """The number, raised to `least` if it is smaller. The session takes care of the other end."""
         return max(self.least, super().held(said))
 
     def _look(self, said: Said) -> dict[str, object]:
@@ -184,7 +184,7 @@ class Whole(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Field):
-    """Yes or no."""
+    """A tick box: True or False."""
 
     kind, types, means = "tick", (bool,), "True or False"
 
@@ -206,7 +206,7 @@ class Typed(Field):
 
 
 def said_is(name: str, answer: object) -> Callable[[Said], bool]:
-    """For `when`: asked where that is the answer to another question."""
+    """A `when`: the field is asked only if field `name` has that answer."""
     return lambda said: said[name] == answer
 
 
@@ -225,18 +225,18 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
 
 
 def choice(label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object) -> Any:
-    """One of a few."""
+    """A choice; a sequence of options names each by its str()."""
     named = options if isinstance(options, Mapping) else {str(one): one for one in options}
     return _asks(Choice(label=label, options=named, default=default, **more))
 
 
 def among(label: str, options: Sequence[Number], default: Number, *, width_px: int) -> Any:
-    """One of many numbers in order, on a slider."""
+    """A choice of numbers, on a slider."""
     return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px)
 
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
-    """Any of a few."""
+    """Tick boxes; the answer has the names of those that are ticked."""
     some = tuple(options)
     return _asks(Several(label=label, heading=label, options=some, default=tuple(default), **more))
 
@@ -247,10 +247,10 @@ def whole(label: str, default: int, least: int, most: int | Callable[[Said], int
 
 
 def tick(label: str, default: bool, **more: object) -> Any:
-    """Yes or no."""
+    """A tick box."""
     return _asks(Tick(label=label, default=default, **more))
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:
-    """Words."""
+    """A text field."""
     return _asks(Typed(label=label, default=default, examples=tuple(examples), **more))

@@ -26,7 +26,7 @@ STILL = "A picture of a live lab. To move its controls, run its cell in JupyterL
 
 
 def shows_from_threads() -> bool:
-    """Whether the page shows what a thread sends; where it does not, a job runs in the click that starts it."""
+    """Whether the front end shows what a thread sends. If not, a job runs in the callback of its button."""
     return "google.colab" not in sys.modules
 
 

@@ -13,7 +13,7 @@ LETTER_PX = 8  # no narrower, so that names are not cut
 
 
 class Part(NamedTuple):
-    """One thing that can be moved, as plain data: panel and page each make their own of it.
+    """One thing that can be moved, as plain data. The panel makes a widget of it, the page an HTML element.
 
     A "slider" goes from `least` to `most`, or has a place for each of the `options`. "powers" is a slider whose value
     is a power of two's exponent; None leaves it where it is. Beside it stands "typed", a text field without a name of

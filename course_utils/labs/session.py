@@ -41,7 +41,7 @@ class Session:
 
     @property
     def running(self) -> bool:
-        """Whether a job does."""
+        """Whether a job is running."""
         return self._job is not None
 
     # The reader's moves.

@@ -148,7 +148,7 @@ def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | 
 
 
 def repeats(recording: Recording, where: str) -> tuple[Repeat, ...]:
-    """Of each dtype one product of a middling size once more: had the machine slowed down, it would show."""
+    """Time one product of each dtype, of a middle size, again. This shows whether the machine slowed down."""
     sizes = {dtype: recording.nearest(*_REPEATED, dtype) for dtype in recording.seconds_by_size}
     timings = {dtype: _product(size, dtype, where, 3.0) for dtype, size in sizes.items()}
     return tuple(Repeat(dtype, sizes[dtype], **_seconds(t)) for dtype, t in timings.items() if t)

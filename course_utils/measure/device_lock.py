@@ -1,4 +1,4 @@
-"""One measurement at a time on each device: a second one, in whatever process, waits its turn."""
+"""One measurement at a time on each device. A second one waits, even in another process."""
 
 import contextlib
 import fcntl

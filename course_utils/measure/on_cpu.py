@@ -63,7 +63,7 @@ def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Numb
 
 @dataclass(frozen=True)
 class _Sample:
-    """One call's share of a sample, by two clocks; and whether the call waited."""
+    """Seconds per call in one sample, by two clocks, and whether the call waited."""
 
     wall_s: Number
     cpu_s: Number
@@ -135,7 +135,7 @@ _asking = threading.Lock()
 
 @contextmanager
 def cpu_threads(number: int) -> Iterator[None]:
-    """Inside, torch uses so many threads. When the last caller is done, it uses as many as before."""
+    """A context in which torch uses `number` threads. After the last one ends, it uses as many as before."""
     with _asking:
         _before.append(torch.get_num_threads())
         torch.set_num_threads(number)

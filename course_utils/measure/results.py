@@ -53,7 +53,7 @@ class Timing:
 
     @property
     def seconds(self) -> Number:
-        """Of one call: the best sample on a CPU, the typical one on a GPU; `statistic` says which."""
+        """Seconds of one call: the best sample on a CPU, the typical one on a GPU; `statistic` says which."""
         return self.best if self.statistic == "best" else self.typical
 
     @property

@@ -104,7 +104,7 @@ class OneKernelRMSNorm(nn.RMSNorm):
     """torch's RMSNorm, but autograd keeps its input alone. torch's kernel for GPUs keeps 1 / √ of each row, too."""
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
-        """The same numbers as RMSNorm, to the last bit."""
+        """The same numbers as RMSNorm gives, to the last bit."""
         return _OneKernel.apply(x, self.weight, self.eps)
 
 

@@ -54,7 +54,7 @@ def recomputed(
     early_stop: bool = True,
     preserve_rng_state: bool = True,
 ) -> Tensor:
-    """blocks[-1](... blocks[0](x)), where each segment of so many blocks keeps its input alone.
+    """blocks[-1](... blocks[0](x)), where each segment of blocks keeps only its input.
 
     On the way back a segment runs once more, with the random numbers of its first run if `preserve_rng_state`.
     A segment of 0 is none: everything is kept. The segments are those that `predict.BlockStack` counts.
@@ -112,7 +112,7 @@ class Transformer(nn.Module):
         self.output = None if tied_output else normal_matrix(vocabulary, width, width, dtype, generator)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
-        """Look the tokens up, run the layers, and compare with every token's row of the output matrix."""
+        """The logits: look the tokens up, run the layers, and multiply by the output matrix."""
         s = ids.shape[1]
         if s > self.context:
             raise ValueError(f"The model was built for {self.context} positions; got {s} tokens.")

@@ -104,7 +104,7 @@ def is_open(guess: object) -> bool:
 
 
 def plain(guess: object) -> Number | None:
-    """One of Python's own numbers, or None for what is no real number; infinite beyond every float, as it is shown."""
+    """x as a Python number, or None if it is no real number. What exceeds every float becomes infinite."""
     if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
         return None
     try:

@@ -26,7 +26,7 @@ def listed(names: Sequence[object]) -> str:
 
 
 def times_text(ratio: Number) -> str:
-    """How many times as much, in three digits or in full; near 1 in as many as tell it from 1.
+    """How many times as much: with three digits, or in full if large; near 1 with enough digits to differ from 1.
 
     >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
     ('15.8 times', '13,400,000 times', '1.00003 times')
@@ -47,7 +47,7 @@ def three_digits(n: Number) -> str:
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
-    """Counts in full with separators, other numbers to six digits, or to so many and with their zeros.
+    """A count in full with separators; another number with six digits, or with `digits` and trailing zeros.
 
     >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
     ('2,415,919,104', '0.0265123', '1.0')
@@ -60,7 +60,7 @@ def number_text(n: Number, digits: int | None = None) -> str:
 
 
 def with_digits(n: Number, digits: int) -> str:
-    """With so many digits, and with their zeros."""
+    """The number with that many significant digits, trailing zeros included."""
     return f"{n:#.{digits}g}".removesuffix(".")
 
 
@@ -94,7 +94,7 @@ def flops_text(n: Number) -> str:
 
 
 def rate_text(per_sec: Number, of: str = "FLOP") -> str:
-    """A rate.
+    """A rate in decimal units.
 
     >>> rate_text(989.5e12), rate_text(3.35e12, "B")
     ('990 TFLOP/s', '3.35 TB/s')

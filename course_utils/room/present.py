@@ -70,7 +70,7 @@ def present(chosen: Path, options: list[str]) -> None:
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
-    """The same with a minute to start below each guess; the room of present.css keeps the answer out of view."""
+    """The notebook with a one-minute clock below each guess. present.css leaves room there, so the answer is out of view."""
     for cell in filter(has_room, notebook["cells"]):
         data = {**ROOM["data"], "text/html": f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'}
         cell["outputs"] = [{**ROOM, "data": data}]

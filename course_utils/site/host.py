@@ -24,7 +24,7 @@ class Recorded:
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
 
     def known(self, asked: object, found: object) -> object:
-        """For these answers; where nothing was recorded, what has been found out on the page."""
+        """What was recorded for these answers; if nothing was, what has been found on the page."""
         return self.found[tuple(getattr(asked, name) for name in self.by)] if self.by else found
 
 

@@ -33,10 +33,10 @@ NOT_YET = "A still picture. The lab moves where the browser runs scripts and Web
 
 
 class Renderer(deck.Renderer):
-    """As on a slide; but every heading can be linked to, and the glossary is a page like the others."""
+    """A slide's renderer; in addition every heading has an anchor, and the glossary is a page like the others."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
-        """With its anchor."""
+        """The heading with its anchor."""
         return f'<h{level} id="{_anchor(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
@@ -154,7 +154,7 @@ def glossary_page() -> str:
 
 
 def style() -> str:
-    """Of all pages: the contents page's, the labs', and what is between them; dark where the reader's system is."""
+    """The style sheet of all pages. It is dark if the reader's system is."""
     from course_utils.labs.screen import Screen
 
     desk = re.search(r"<style>(.*?)</style>", contents.PAGE.template, re.DOTALL)[1]

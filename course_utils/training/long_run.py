@@ -63,8 +63,7 @@ def train(
     without: Collection[str] = (),
     pace_s: Number = 0.0,
 ) -> dict[str, object]:
-    """Go on from the newest checkpoint in the folder, or begin, and save at every so many steps and at the
-    end.
+    """Go on from the newest checkpoint in the folder, or begin. Save every `every` steps and at the end.
 
     It says each step's number and loss, from which step it was `resumed`, and which were `saved` or
     `not_saved`: where the disk is full it trains on, and tries again at the next turn; at the end that is an

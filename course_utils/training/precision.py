@@ -176,7 +176,7 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
 
 
 def gradients(after: int = 0, *, layer: int | None = None, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
-    """All weights' gradients, or one layer's (1, 2 or 3), of a micro-batch in fp32, after so many steps in fp32.
+    """The gradients of a micro-batch after `after` steps, all in fp32: of all weights, or of one layer (1, 2 or 3).
 
     This is one micro-batch's part of the whole, before the parts are added up.
     """

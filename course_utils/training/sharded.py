@@ -36,8 +36,7 @@ Report = dict[str, int | str]
 
 
 def saved_and_loaded(on_step: OnStep, folder: str, save_by: int, load_by: Sequence[int]) -> dict[str, object]:
-    """Train over `save_by` processes and save; then load over as many as `load_by` says, the largest number
-    first.
+    """Train over `save_by` processes and save; then load over each number of processes in `load_by`, the largest first.
 
     For each number of processes, what every one of them reports: the bytes that it holds, and the whole
     state's digest. Work for process.steps_of. One process is this one; more are started by what torchrun

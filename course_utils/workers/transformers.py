@@ -104,7 +104,7 @@ def step_flops(shape: predict.Transformer, sequence: int, *, on_step: OnStep = l
 
 
 def _report_layers(model: models.Transformer, on_step: OnStep, *, of: tuple[int, int] = (0, 1)) -> None:
-    """Report each layer's forward and backward pass, in one of so many steps."""
+    """Report each layer's forward and backward pass, in one of several steps."""
     layers, (step, steps) = len(model.blocks), of
 
     def report(way: str, done: int, before: int, *_: object) -> None:

@@ -92,7 +92,7 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
 
 
 def _apart(a: Number, b: Number) -> tuple[str, str]:
-    """Both numbers with three digits, or with as many as it takes to see that they differ."""
+    """Both numbers with three digits, or with more if they differ only there."""
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(3, 18))
     return next(pair for pair in pairs if pair[0] != pair[1])
 

@@ -59,7 +59,7 @@ class CrashLab(Lab):
     # Jobs.
 
     def train(self, plan: Plan, found: object) -> Iterator[Progress]:
-        """Begin from nothing."""
+        """Begin the run anew, in an empty folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.story = Story(plan.steps, (Life(),), reference=self.story.reference)
         yield from self._live(plan)

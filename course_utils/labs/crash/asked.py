@@ -17,7 +17,7 @@ CRASHES = (KILLED, KILLED_SAVING, ENDED)  # after which somebody may resume
 
 @dataclass(frozen=True)
 class Plan:
-    """Of the next process: how often it saves, how far it goes and how fast, and what it restores if it resumes."""
+    """What the next process does: how often it saves, how far and how fast it goes, and what it restores if it resumes."""
 
     every: int = whole("save every … steps", 10, 1, 40, width_px=284)
     steps: int = whole("steps", MOST_STEPS, 20, MOST_STEPS, step=10, width_px=284)
@@ -36,7 +36,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Life:
-    """Of one process: the checkpoint that it went on from, the losses that it told, what it saved, how it ended."""
+    """One process: the checkpoint that it started from, its losses, its saved steps, and how it ended."""
 
     first: int = 0  # the checkpoint's step; a process that begins the run has none
     losses: tuple[Number, ...] = ()  # of the steps first + 1, ...
@@ -46,7 +46,7 @@ class Life:
 
     @property
     def last(self) -> int:
-        """The steps that the run has made."""
+        """The last step that it made."""
         return self.first + len(self.losses)
 
     @property
@@ -57,7 +57,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Story:
-    """A run of so many steps: the lives of its processes, the latest last, and what lies in its folder now."""
+    """A run: its length, its processes in order, and what lies in its folder now."""
 
     steps: int
     lives: tuple[Life, ...]
@@ -68,7 +68,7 @@ class Story:
 
     @property
     def now(self) -> Life:
-        """The latest life."""
+        """The latest process."""
         return self.lives[-1]
 
     @property
@@ -78,17 +78,17 @@ class Story:
 
     @property
     def crash(self) -> tuple[Life, int] | None:
-        """The latest life that ended before its time, and the step of the newest checkpoint then."""
+        """The latest process that ended early, and the newest checkpoint's step at that time."""
         if self.now.end in CRASHES:
             return self.now, self.newest
         return (self.lives[-2], self.now.first) if len(self.lives) > 1 else None
 
     def kept(self, n: int) -> int:
-        """The last step of that life which no later one began before: what comes after it was lost."""
+        """The last step of process n that later ones built on. Its steps after that were lost."""
         return min([self.lives[n].last, *(life.first for life in self.lives[n + 1 :])])
 
     @property
     def gaps(self) -> dict[int, Number]:
-        """How far each loss of the latest life is from that of the same step in the reference."""
+        """The difference of each loss of the latest process from the reference's at the same step."""
         pairs = zip(self.now.losses, self.reference[self.now.first :], strict=False)
         return {step: abs(a - b) for step, (a, b) in enumerate(pairs, self.now.first + 1)}

@@ -50,7 +50,7 @@ def _key() -> Iterator[str]:
 
 
 def _curves(plot: Plot, story: Story) -> Iterator[str]:
-    """A life's losses go on from that of its checkpoint, and are pale where lost; dots and X stand on them."""
+    """Each process's losses begin at its checkpoint. Lost ones are pale; a dot is a save, an X a crash."""
     yield plot.frame()
     yield plot.line(enumerate(story.reference, 1), "line predicted under")
     known: dict[int, Number] = {}

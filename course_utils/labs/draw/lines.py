@@ -65,7 +65,7 @@ def thinned(values: Sequence[Number]) -> list[int]:
 
 
 def spread(heights: Sequence[Number], low: Number, high: Number, gap: Number) -> list[Number]:
-    """The same heights, as near as can be, but at least a gap apart, and none above low or below high.
+    """The heights moved as little as possible: at least `gap` apart, and from `low` to `high`.
 
     >>> spread([5, 5, 90], 0, 100, gap=10)
     [5, 15, 90]

@@ -34,7 +34,7 @@ class Axis:
 
     @property
     def ticks(self) -> Sequence[Number]:
-        """Where it is marked."""
+        """The values that have a mark."""
         if self.marks:
             return [mark for mark in self.marks if self.low <= mark <= self.high]
         if self.linear:

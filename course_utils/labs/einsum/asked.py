@@ -63,12 +63,12 @@ class Asked:
 
     @cached_property
     def einsum(self) -> Einsum:
-        """The pattern, taken apart."""
+        """The parsed pattern."""
         return einsums.parsed(self.pattern, letters=self.notation == "letters")
 
     @cached_property
     def size(self) -> dict[str, int]:
-        """Of each name."""
+        """The size of each name."""
         return {name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names}
 
     @property
@@ -84,9 +84,9 @@ class Asked:
 
     @property
     def flops(self) -> int:
-        """In the cheapest order."""
+        """FLOPs in the cheapest order."""
         return self.orders[0].flops
 
     def key(self, order: Order) -> tuple:
-        """By which the seconds are remembered that this order took."""
+        """The key of this order's seconds in `Found`."""
         return self.einsum, tuple(self.size.items()), self.dtype, order.tree

@@ -64,7 +64,7 @@ def time_it(asked: Asked) -> Iterator[Progress]:
 
 
 def _numbers(asked: Asked, order: Order) -> int:
-    """In the operands and the largest product."""
+    """How many numbers the operands and the largest intermediate have."""
     return sum(map(math.prod, asked.shapes[:-1])) + order.largest
 
 

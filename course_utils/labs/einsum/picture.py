@@ -93,7 +93,7 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
 
 
 def _flops_per_step(asked: Asked) -> int:
-    """Of the loops of one product: a multiplication, and an addition where something is summed."""
+    """FLOPs of the innermost line: a multiplication, and an addition if something is summed."""
     return 1 + bool(asked.einsum.summed) if len(asked.einsum.operands) > 1 else 0
 
 

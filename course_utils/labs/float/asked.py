@@ -64,7 +64,7 @@ class Stored:
 
     @cached_property
     def value(self) -> float:
-        """What it stands for."""
+        """The number that the bits stand for."""
         return floats.decode(self.bits, self.fmt)
 
     @cached_property

@@ -122,7 +122,7 @@ def _event(stored: Stored) -> str:
 
 
 def _surroundings(stored: Stored) -> tuple[str, str]:
-    """The step between numbers here, and the numbers on either side in as many digits as the format tells apart."""
+    """The spacing at this number, and both its neighbours, with enough digits to tell them apart."""
     enough = max(3, 2 + int((floats.FORMATS[stored.fmt].fraction_bits + 1) * math.log10(2)))
     beside = floats.neighbours(stored.value, stored.fmt)
     below, above = ("none" if n is None else min(f"{n:.17g}", f"{n:.{enough}g}", key=len) for n in beside)

@@ -56,12 +56,12 @@ class Asked:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Of the data, and of every layer's result."""
+        """The width of the data, and of each layer's result."""
         return (self.d,) * self.depth + (self.k,)
 
     @property
     def parameters(self) -> int:
-        """Of all layers."""
+        """The number of weights of all layers."""
         return sum(d * k for d, k in pairwise(self.widths))
 
 

@@ -84,7 +84,7 @@ def _names(held: Mapping[str, int], full: Number) -> Iterator[str]:
 
 
 def _stages(plan: TrainingPlan, full: Number) -> Iterator[str]:
-    """The same in each sharding stage up to the chosen one, and the largest model that its state alone would allow."""
+    """The bar of each sharding stage up to the chosen one, and the largest model whose state alone would fit."""
     yield text(0, STAGES_TOP, "sharding stages (ZeRO)", class_="strong small")
     yield text(RIGHT, STAGES_TOP, "on each machine", class_="faint small")
     yield text(WIDTH, STAGES_TOP, "largest model, by state alone", class_="faint small end")

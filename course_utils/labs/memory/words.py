@@ -32,7 +32,7 @@ def _fit(plan: TrainingPlan) -> str:
 
 
 def hopeless_as(plan: TrainingPlan) -> str:
-    """Of a plan that nothing makes fit but a shorter sequence."""
+    """The sentence on a plan that only a shorter sequence makes fit, if anything does."""
     longest = predict.longest_sequence(plan)
     end = f"at most {count_text(longest, 'token')}" if longest else "no sequence"
     return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit; {end} would."
@@ -57,7 +57,7 @@ def formulas(plan: TrainingPlan, counted: Ledger | None) -> Iterator[tuple[str, 
 
 
 def _state_formula(plan: TrainingPlan) -> str:
-    """P × bytes (what for), of what is whole and of what is split; gradients are the step's."""
+    """P × bytes, first of what each machine holds whole, then of what is split. Gradients count in the step."""
     recipe, p, n = predict.RECIPES[plan.recipe], plan.shape.parameters, plan.machines
     share = f"{p:,} / {n:,}" if p % n == 0 else f"({p:,} / {n:,}, rounded up)"
     each = {part: nbytes for part, nbytes in recipe.bytes_by_part.items() if nbytes and part != "gradients"}
@@ -71,7 +71,7 @@ def _state_formula(plan: TrainingPlan) -> str:
 
 
 def _step_formula(plan: TrainingPlan) -> str:
-    """Of which tokens, in which dtype, at which moment of the step most is held, and what that is."""
+    """The step's tokens, dtype, fullest moment, and what is held then."""
     moment, held = plan.peak
     terms = [f"{name} {short(n)}" for name, n in held.items() if n > held.total / 1000]
     tokens = f"{plan.batch:,} × {plan.sequence:,} tokens in {plan.dtype}"

@@ -69,23 +69,23 @@ class Race:
 
     @property
     def settings(self) -> Settings:
-        """What the rules need."""
+        """The settings of all rules."""
         return Settings(self.lr, self.momentum, self.beta2, self.weight_decay)
 
     @cached_property
     def descents(self) -> dict[str, Descent]:
-        """By name."""
+        """The descent of each racing optimizer, by its name."""
         pushes = noise(self.noise, self.steps, self.seed)
         return {name: descent(name, self.ground, self.settings, pushes) for name in self.racing}
 
     @property
     def linear(self) -> list[str]:
-        """Of those that race, who can be predicted."""
+        """The racing optimizers whose descent can be predicted."""
         return [name for name in self.racing if name in LINEAR]
 
     @property
     def dividing(self) -> list[str]:
-        """Of those that race, who divides the gradient by its size."""
+        """The racing optimizers that divide the gradient by its size."""
         return [name for name in self.racing if name not in LINEAR]
 
     @property
@@ -99,27 +99,27 @@ class Race:
 
     @property
     def bare_curvatures(self) -> tuple[Number, Number]:
-        """The surface's own, where it starts."""
+        """The surface's curvatures at the start, without weight decay."""
         return self.ground.curvatures(*self.ground.start)
 
     @property
     def curvatures(self) -> tuple[Number, Number]:
-        """With what weight decay adds: through the gradient it is a curvature more."""
+        """The curvatures with weight decay, which adds to each as a part of the gradient."""
         flat, steep = self.bare_curvatures
         return flat + self.weight_decay, steep + self.weight_decay
 
     @property
     def limiting(self) -> Number:
-        """The largest curvature that stays as it is: on a saddle only the one across the way to the ridge does."""
+        """The curvature that bounds lr: the largest, but along x on a saddle, where the other one changes."""
         return max(self.curvatures) if self.ground.quadratic else self.curvatures[0]
 
     def predicted_loss(self, name: str, step: int) -> Number:
-        """On a parabola without noise."""
+        """The loss after that step, on a parabola without noise."""
         start = self.ground.along(*self.ground.start)
         return predict.parabola_loss(step, self.lr, self.bare_curvatures, start, **self._pulls(name))
 
     def predicted_floor(self, name: str) -> Number:
-        """The loss at which noise holds it on a parabola."""
+        """The loss that noise leaves in the long run, on a parabola."""
         return predict.noise_floor(self.lr, self.bare_curvatures, self.noise, **self._pulls(name))
 
     def _pulls(self, name: str) -> dict[str, Number]:
@@ -132,7 +132,7 @@ class Race:
         return fmean(loss for run in runs for loss in run.losses[self.steps // 2 :] or [math.inf])
 
     def predicted_to_leave(self, name: str) -> int | None:
-        """The step that takes it off the ridge, if that curved everywhere as it does where it starts."""
+        """The step that leaves the saddle, if its curvature were the same everywhere as at the start."""
         a, times = self.lr * self.curvatures[1], OFF_THE_SADDLE / self.ground.start[1]
         return predict.steps_to_grow(times, a, self.momentum_of(name), at_most=LONGEST)
 

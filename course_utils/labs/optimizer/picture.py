@@ -99,7 +99,7 @@ def _reach(curves: Curves) -> Axis:
 
 
 def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]:
-    """With a dot at the step that is looked at, and a cross where somebody has gone."""
+    """The curves, with a dot at the step that is looked at, and a cross where one has diverged."""
     yield plot.frame(title)
     yield polyline([(plot.x(race.step), plot.top), (plot.x(race.step), plot.bottom)], class_="leader")
     names = []

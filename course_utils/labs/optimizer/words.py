@@ -17,7 +17,7 @@ def meaning(race: Race) -> str:
 
 
 def why_it_diverges(race: Race, name: str) -> str:
-    """The reason in numbers; nothing for one that stays. Of SGD and momentum it is known before they have left."""
+    """The reason in numbers, or an empty string. For SGD and momentum it is known before they diverge."""
     mu, steps = race.momentum_of(name), len(race.descents[name].lengths)
     a, most = race.lr * race.limiting, 2 * (1 + mu)
     if name in race.linear and a > most * (1 + 1e-9):  # at the bound itself it neither grows nor shrinks
@@ -99,7 +99,7 @@ def _at(step: int | None, within: int) -> str:
 
 
 def rows(race: Race) -> list[Sequence[str]]:
-    """Of SGD and momentum: the factor in each direction, the bound, prediction and measurement; their names first."""
+    """A row for SGD and for momentum: name, factor in each direction, bound, prediction and measurement."""
     flat, steep = race.curvatures
     bound, what, measured = "converges while", "loss, predicted", "measured"
     if not race.ground.quadratic:
@@ -117,7 +117,7 @@ def rows(race: Race) -> list[Sequence[str]]:
 
 
 def of_those_who_divide(race: Race) -> str:
-    """What a learning rate is to them."""
+    """What a learning rate means for optimizers that divide the gradient by its size."""
     who = f"{listed(race.dividing)} divide{'s' * (len(race.dividing) == 1)}"
     return f"{who} the gradient by its size: there lr = {race.lr:.4g} is a length, which no curvature bounds."
 
@@ -130,7 +130,7 @@ def _factor(a: Number, mu: Number) -> str:
 
 
 def _compared(race: Race, name: str) -> Sequence[str]:
-    """Prediction and measurement."""
+    """The last two cells of a row: prediction and measurement."""
     if not race.ground.quadratic:
         leaves = race.leaves_the_saddle(name)
         return _at(race.predicted_to_leave(name), LONGEST), _at(leaves, race.steps)

@@ -21,7 +21,7 @@ class PrecisionLab(Lab):
     view = staticmethod(view)
 
     def known(self, asked: Scaling, found: Found) -> Found:
-        """With the gradients that are asked for; and with losses before the reader has trained anything."""
+        """`found` with the gradients that are asked for, and with example losses if nothing was trained yet."""
         from course_utils.labs.precision import jobs
 
         return replace(found, gradients=jobs.gradients(asked), losses=found.losses or jobs.first_losses())

@@ -54,7 +54,7 @@ class Gradients:
     fates: Mapping[str, Comparison]  # by format: by its edges, and by torch's cast
 
     def over(self, mean_over: int) -> "Gradients":
-        """The same gradients, where the loss is a mean over so many: each is smaller by that factor."""
+        """The same gradients for a loss that is a mean over `mean_over` pairs. Each is smaller by that factor."""
         halved, (mu, sigma) = halvings(mean_over), self.fit
         bins = tuple((begin - halved, count) for begin, count in self.bins)
         ends = tuple(end - halved for end in self.ends)

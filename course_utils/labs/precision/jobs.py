@@ -21,7 +21,7 @@ def first_losses() -> dict[str, tuple[Number, ...]]:
 
 
 def gradients(scaling: Scaling) -> Gradients:
-    """Those that are asked for."""
+    """The gradients that are asked for, and what each format makes of them."""
     with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
         return _gradients(scaling.power - asked.halvings(scaling.mean_over), scaling.after, scaling.layer)
 

@@ -11,7 +11,7 @@ ZERO, SUBNORMAL, NORMAL, BEYOND = predict.FATES
 
 
 def share_text(share: Number) -> str:
-    """In percent; of a few thousand gradients two decimals keep one from none, and all but one from all.
+    """A share in percent. Two decimals tell one gradient of a few thousand from none, and all but one from all.
 
     >>> [share_text(share) for share in (0, 0.4706, 0.0002, 0.9997, 1)]
     ['0.00 %', '47.06 %', '0.02 %', '99.97 %', '100.00 %']
@@ -20,7 +20,7 @@ def share_text(share: Number) -> str:
 
 
 def size_text(size: Number) -> str:
-    """One of a format's ends: a small one is a power of two, a large one is not.
+    """The smallest or largest size of a format: a small one as a power of two.
 
     >>> size_text(2.0**-25), size_text(65520.0), size_text(2.0**128 * (1 - 2**-8))
     ('2^-25', '65,520', '3.3895e+38')

@@ -31,7 +31,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one step: bytes kept when its forward pass is done, the most at one time, and FLOPs."""
+    """What one step costs: bytes kept after the forward pass, the most bytes at one time, and FLOPs."""
 
     kept: int
     peak: int
@@ -44,7 +44,7 @@ def _in_segments(said: Said) -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """Blocks, their sizes, and what of them is computed again: segments of so many, or of each the scores alone."""
+    """Blocks, their sizes, and what is computed again: segments of blocks, or only the scores of each block."""
 
     kind: str = choice("blocks", KINDS, "MLP")
     layers: int = whole("blocks L", 16, 1, DEEPEST)
@@ -56,7 +56,7 @@ class Plan:
     width: int = size("width H", 64, slider_px=SLIDER_PX)
 
     def __post_init__(self) -> None:
-        """Scores again leave no segments."""
+        """If only the scores are computed again, there are no segments."""
         if self.scores_again:
             object.__setattr__(self, "segment", 0)
 
@@ -82,12 +82,12 @@ class Plan:
 
     @property
     def fullest(self) -> int:
-        """The segment at whose rebuilding most is kept, counted from 0: as many inputs wait before it."""
+        """The number, from 0, of the segment that is rebuilt when most is kept. As many inputs wait before it."""
         return self.stack.peak_bytes(self.segment)["inputs of earlier segments"] // self.stack.input_bytes
 
     @cached_property
     def predicted(self) -> Cost:
-        """Of a step as it is asked for."""
+        """The predicted cost of a step."""
         flops = self.stack.step_flops(self.segment, early_stop=self.early_stop).total
         return Cost(self.stack.kept_bytes(self.segment), self.stack.peak_bytes(self.segment).total, flops)
 
@@ -98,7 +98,7 @@ class Plan:
 
     @cached_property
     def frontier(self) -> Sequence["Plan"]:
-        """The same blocks with each choice: nothing again, segments of each length, the scores where they are kept."""
+        """The same blocks with each choice: all kept, each length of segments, and for a GPT the scores again."""
         kept = self.all_kept
         in_segments = [replace(kept, segment=segment) for segment in range(self.layers + 1)]
         return [*in_segments, replace(kept, scores_again=True)] if self.kind == "GPT" else in_segments

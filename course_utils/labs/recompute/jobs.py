@@ -56,7 +56,7 @@ def check_that_it_can_run(plans: Sequence[Plan]) -> None:
 
 
 def counted(on_step: OnStep, *, plans: Sequence[Mapping[str, object]]) -> dict[str, list[dict[str, int]]]:
-    """Of each plan, all of the same blocks, a forward pass and a whole step, run and counted.
+    """Runs a forward pass and a whole step of each plan, and counts them. All plans have the same blocks.
 
     >>> plan = Plan("MLP", layers=4, segment=2, batch=1, sequence=8, width=16)
     >>> Cost(**counted(lambda step: None, plans=[asdict(plan)])["counts"][0]) == plan.predicted

@@ -25,7 +25,7 @@ def formulas(plan: Plan, measured: Cost | None) -> Iterator[tuple[str, str, str]
 
 
 def _block(plan: Plan) -> str:
-    """Its bytes, and of them its input's."""
+    """What a block keeps, and how much of that is its input."""
     kept, of_input = plan.stack.block_bytes, plan.stack.input_bytes
     said = f"{BLOCKS.get(plan.kind, 'a layer')} keeps {kept:,} B, {kept / of_input:.3g} × its input, "
     said += f"B·S·H·4 = {of_input:,} B"
@@ -50,7 +50,7 @@ def _peak(plan: Plan) -> str:
 
 
 def _flops(plan: Plan) -> str:
-    """Forward, backward and again."""
+    """FLOPs forward, backward and computed again."""
     flops = plan.stack.step_flops(plan.segment, early_stop=plan.early_stop)
     terms = " + ".join(f"{part} {flops_text(count)}" for part, count in flops.items())
     if plan.early_stop and plan != plan.all_kept:
@@ -91,7 +91,7 @@ def again_text(plan: Plan) -> str:
 
 
 def meaning(plan: Plan) -> str:
-    """What it saves for what; and whether something else would save more."""
+    """How many bytes are saved for how many FLOPs, and whether another choice keeps less."""
     peaks = [one.predicted.peak for one in (plan, plan.all_kept, plan.least)]
     most, whole, least = map(decimal_bytes_text, peaks)
     of_all = f"{100 * peaks[0] / peaks[1]:.3g} % of {whole}, for {plan.ratio:.4g} times the FLOPs"

@@ -34,7 +34,7 @@ class StrideLab(Lab):
         return (t[chain.index].data_ptr() - t.untyped_storage().data_ptr()) // t.element_size()
 
     def undo(self, chain: Chain, found: object) -> Change:
-        """Without the last operation."""
+        """Take the last operation away."""
         return Change({"operations": chains.typed(chain.links[:-1])})
 
     actions = {label: appending(link) for label, link in BUTTONS.items()} | {"undo": undo}

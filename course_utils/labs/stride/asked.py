@@ -60,7 +60,7 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """Every tensor from the base on, the numbers in the last one's storage, and why it goes no further, if it does not."""
+    """All tensors from the base on, the numbers in the last one's storage, and why the next operation is refused."""
 
     tensors: Sequence[Tensor]
     numbers: Sequence[int]
@@ -68,11 +68,11 @@ class Way:
 
     @property
     def end(self) -> Walk:
-        """The last one's."""
+        """The last tensor's walk."""
         return self.tensors[-1].walk
 
     def then(self, link: Operation) -> "Way":
-        """One operation further, or why it cannot be done."""
+        """The way after one more operation, or with the reason why it is refused."""
         try:
             walk = walked(link, self.end, len(self.numbers))
             elements = math.prod(walk.shape)
@@ -102,7 +102,7 @@ class Chain:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The shape."""
+        """The base's shape."""
         return shape_of(self.shape)
 
     @cached_property
@@ -121,7 +121,7 @@ class Chain:
 
     @cached_property
     def index(self) -> tuple[int, ...] | None:
-        """Of the element that was typed; where the last tensor has no such element, of its last one."""
+        """The index that was typed; if the last tensor has no such element, its last element's."""
         index, shape = index_of(self.element), self.way.end.shape
         if len(index) == len(shape) and all(-n <= i < n for i, n in zip(index, shape, strict=True)):
             return tuple(i % n for i, n in zip(index, shape, strict=True))

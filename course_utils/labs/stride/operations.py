@@ -14,7 +14,7 @@ from course_utils.labs.stride.walks import Sizes, Walk, in_order
 
 
 def walked(operation: Operation, walk: Walk, owned: int) -> Walk:
-    """The walk after an operation, through a storage of so many numbers."""
+    """The walk after an operation; the storage owns that many numbers."""
     more = {"owned": owned} if operation.name == "as_strided" else {}
     try:
         return OPERATIONS[operation.name](replace(walk, copied=False), *operation.arguments, **more)
@@ -28,7 +28,7 @@ def _refused(why: str) -> ValueError:
 
 
 def _numbers(given: tuple) -> Sizes:
-    """One by one, or in one tuple."""
+    """The arguments, which are given one by one or in one tuple."""
     some = given[0] if len(given) == 1 and isinstance(given[0], tuple) else given
     if not given or not all(isinstance(n, int) for n in some):
         raise TypeError
@@ -52,7 +52,7 @@ def _stepped(walk: Walk, dimension: int) -> tuple[int, int, int]:
 
 
 def _instead(walk: Walk, dimension: int, *steps: tuple[int, int], begin: int = 0) -> Walk:
-    """In place of that dimension others, beginning so much further on."""
+    """The walk with these steps in place of that dimension's; it begins `begin` places later."""
     before, after = walk.steps[:dimension], walk.steps[dimension + 1 :]
     return Walk((*before, *steps, *after), walk.offset + begin)
 
@@ -207,7 +207,7 @@ def _clone(walk: Walk) -> Walk:
 
 
 def _whole_shape(there: int, sizes: Sizes) -> Sizes:
-    """With the size that -1 stands for, of so many elements."""
+    """The shape of `there` elements, with a size in place of -1."""
     known = math.prod(size for size in sizes if size != -1)
     if min((0, *sizes)) < -1 or sizes.count(-1) > 1:
         raise _refused(f"{sizes} is no shape: one size may be -1, the others are 0 or more.")
@@ -217,7 +217,7 @@ def _whole_shape(there: int, sizes: Sizes) -> Sizes:
 
 
 def _view(walk: Walk, *sizes: object) -> Walk:
-    """Neighbours that can be merged are walked along as one, and cut anew."""
+    """Merge the neighbours that can be merged, then cut them into the new sizes."""
     shape = _whole_shape(math.prod(walk.shape), _numbers(sizes))
     if why := layout.why_not_view(walk.shape, walk.strides, shape):
         raise _refused(why)

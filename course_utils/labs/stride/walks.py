@@ -30,7 +30,7 @@ class Walk:
 
     @cached_property
     def places(self) -> dict[Sizes, int]:
-        """Where in the storage each element lies: at offset + Σ index × stride."""
+        """Each element's place in the storage: offset + Σ index × stride."""
         return {
             index: self.offset + sum(map(operator.mul, index, self.strides))
             for index in product(*map(range, self.shape))

@@ -24,7 +24,7 @@ class Renderer(IPythonRenderer):
     """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
 
     def block_math(self, body: str) -> str:
-        """A formula, drawn."""
+        """A formula, drawn as a picture."""
         return formulas.svg(body)
 
     inline_math = block_math
