@@ -17,7 +17,7 @@ E8M0_EXPONENTS = (-127, 127)  # eight exponent bits, neither sign nor fraction; 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """So many elements of one format, and one scale for all of them: a power of two (E8M0), or an E4M3."""
+    """`numbers` elements of one format, and one scale for all of them: a power of two (E8M0), or an E4M3."""
 
     label: str
     element: str
@@ -31,7 +31,7 @@ class BlockFormat:
 
     @property
     def reach(self) -> float:
-        """The largest element ÷ the smallest above zero: what one block can hold side by side."""
+        """The largest element ÷ the smallest above zero: the range of numbers within one block."""
         f = floats.FORMATS[self.element]
         return f.max / f.smallest_subnormal
 
@@ -80,7 +80,7 @@ def block_scale(block: Sequence[float], fmt: str, whole: float = 1.0) -> float:
 
 
 def stored(numbers: Sequence[float], fmt: str) -> list[float]:
-    """What is left of each number, once every block of them has its scale: element × scale × the tensor's scale.
+    """The numbers that the blocks store: element × scale × the tensor's scale.
 
     >>> stored([6.0, 1.0, 0.2], "mxfp4")
     [6.0, 1.0, 0.0]
@@ -95,7 +95,7 @@ def stored(numbers: Sequence[float], fmt: str) -> list[float]:
 
 
 def _element(x: float, scale: float, fmt: str) -> float:
-    """The number beside its scale; what lies beyond the largest element stops there."""
+    """The element stored for number ÷ scale. What exceeds the largest element becomes the largest."""
     return floats.stored(Fraction(x) / Fraction(scale), fmt, saturate=True) if scale else 0.0
 
 

@@ -34,7 +34,7 @@ class Machine:
     has_data_sheet: bool = True
 
     def peak(self, dtype: str) -> Number:
-        """The dense peak for that dtype, or a sentence on which there are."""
+        """The dense peak for that dtype; ValueError with the dtypes that the sheet has."""
         if dtype not in self.peak_flop_per_sec:
             known = ", ".join(self.peak_flop_per_sec)
             raise ValueError(f"No dense peak for {dtype!r} on {self.name}. There are: {known}.")
@@ -72,7 +72,7 @@ def machine_named(name: str) -> Machine:
 
 
 def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
-    """The sheet of the card that torch calls so, if it has that memory too: cards of one name come in several sizes."""
+    """The sheet of a card by torch's name for it and by its memory: cards of one name come in several sizes."""
     for name, printed in _TABLE.items():
         same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15
         if same_memory and re.search(printed["torch_name"], torch_name):

@@ -62,7 +62,7 @@ class Einsum:
 
     @property
     def equation(self) -> str:
-        """The same in torch.einsum's notation, where a dimension is one letter."""
+        """The pattern in torch.einsum's notation, where a dimension is one letter."""
         letter = dict(zip(self.names, LETTERS, strict=False))
         sides = ["".join(letter[name] for name in side) for side in (*self.operands, self.output)]
         return ",".join(sides[:-1]) + "->" + sides[-1]
@@ -166,7 +166,7 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
-    """Each dimension's name in the loops: with a _ behind it, which no name has, where it means something else there."""
+    """Each dimension's name in the loops; with a trailing _ if it means something else in Python."""
     taken = {"result", "total", "range", *keyword.kwlist, *map(operand_name, range(len(einsum.operands)))}
     return {name: f"{name}_" if name in taken else name for name in einsum.names}
 
@@ -211,7 +211,7 @@ class Order:
 
     @property
     def text(self) -> str:
-        """Who is multiplied with whom: ((A B) C)."""
+        """The order with brackets: ((A B) C)."""
         return _tree_text(self.tree)
 
 
@@ -237,7 +237,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def left_of(group: int) -> frozenset[str]:
-        """The dimensions of the group's product that someone outside it still needs."""
+        """The dimensions that the product of a group keeps, as an operand outside or the result has them."""
         inside = frozenset().union(*(o for n, o in enumerate(operands) if group >> n & 1))
         outside = frozenset(einsum.output).union(*(o for n, o in enumerate(operands) if not group >> n & 1))
         return inside & outside

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Format:
-    """One sign bit, `exponent_bits`, `fraction_bits`; and what the largest exponent is spent on."""
+    """A sign bit, `exponent_bits`, `fraction_bits`, and what the largest exponent stands for."""
 
     name: str
     exponent_bits: int
@@ -41,7 +41,7 @@ class Format:
 
     @cached_property
     def bias(self) -> int:
-        """What is taken off the exponent field, so that exponents can be negative."""
+        """The number subtracted from the exponent field, so that exponents can be negative."""
         return 2 ** (self.exponent_bits - 1) - 1
 
     @property
@@ -239,7 +239,7 @@ def overflows(x: Real, fmt: str) -> bool:
 
 
 def stored(x: Real, fmt: str, *, saturate: bool = False) -> float:
-    """What is left of x once the format has stored it.
+    """The number that the format stores for x.
 
     >>> stored(257, "bf16")
     256.0
@@ -248,7 +248,7 @@ def stored(x: Real, fmt: str, *, saturate: bool = False) -> float:
 
 
 def spacing(x: Real, fmt: str) -> float:
-    """2^(e - fraction bits): from the stored x to the next number further from zero.
+    """2^(e - fraction bits): the distance from the stored x to the next number away from zero.
 
     >>> spacing(1, "fp16"), spacing(2048, "fp16")
     (0.0009765625, 2.0)
@@ -280,7 +280,7 @@ def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
 
 
 def formula(bits: int, fmt: str) -> str:
-    """The value of a pattern as the formula with its numbers filled in, "≈" where its digits are not all of them.
+    """The formula of a pattern's value, with its numbers filled in; with "≈" if not all digits are shown.
 
     >>> formula(encode(0.15625, "fp32"), "fp32")
     '(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625'

@@ -68,7 +68,7 @@ def places(t: torch.Tensor) -> set[int]:
 
 
 def seen_bytes(t: torch.Tensor) -> int:
-    """Bytes of the storage that this tensor reaches; each counts once, however many elements share it.
+    """Bytes of the storage that this tensor reaches. A place that several elements share counts once.
 
     >>> seen_bytes(torch.zeros(4).expand(1000, 4))
     16

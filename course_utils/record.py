@@ -61,7 +61,7 @@ def place(folder: Path, notebook: str) -> str:
 
 
 def done(folder: Path) -> dict[str, Done]:
-    """Each exercise that was attempted, by the name of its check; empty where there is no record, or none to be read."""
+    """Each exercise that was attempted, by the name of its check; empty if no record can be read."""
     found: dict[str, Done] = {}
     for day, check, said in LINE.findall(_text(folder)):
         former = found.get(check, Done())
@@ -83,7 +83,7 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
 
 
 def _add(folder: Path, words: str) -> None:
-    """A line with today's date; where none can be written, none."""
+    """Add a line with today's date; do nothing if the file cannot be written."""
     line = f"{date.today().isoformat()} {words}\n".encode()
     # A full disk or a read-only folder must not change a verdict.
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""What is in a checkpoint's file, and how it is read without believing any of it.
+"""What is in a checkpoint's file, and how it is read without trusting any of it.
 
 A line says what the file is; three numbers follow (version, header bytes, tensor bytes), then a header in JSON,
 the tensors' bytes one after the other (little-endian), and the SHA-256 of all that. The header is the state's own

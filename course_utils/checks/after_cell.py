@@ -20,7 +20,7 @@ STOPPED = "The cell of the answer stopped with an error. Mend it, and run both c
 
 
 def note_what_is_shown() -> None:
-    """Begin to do so, if this is a notebook's kernel."""
+    """Ask IPython to call `note` after each cell, if this is a notebook's kernel."""
     shell = IPython.get_ipython()
     if shell is None:
         return

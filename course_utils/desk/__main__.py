@@ -8,7 +8,7 @@ from course_utils.desk import copies
 
 
 def main(options: list[str]) -> None:
-    """Start it with the desk as its extension, which brings the reader's copies up to date."""
+    """Start JupyterLab with the desk as its extension, which brings the reader's copies up to date."""
     desk = ["--ServerApp.jpserver_extensions=course_utils.desk=True", "--LabApp.default_url=/contents"]
     LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *desk, *options])
 

@@ -15,7 +15,7 @@ HOW = {
 
 
 def main(command: str, name: str = "", number: str = "") -> int:
-    """Do it, and print what was done. For a wrong name, print which names there are."""
+    """Run the command, and print what was done. For a wrong name, print which names there are."""
     try:
         if number and not number.isdecimal():
             raise ValueError(f"An exercise is named by its number, not {number!r}.")

@@ -29,12 +29,12 @@ PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 class Contents(JupyterHandler):
     def initialize(self, mine: Path, news: list[str]) -> None:
-        """`said` is what the start said of the copies: the terminal has scrolled on since."""
+        """`said` is what the start printed about the copies. The page repeats it, as the terminal has scrolled on."""
         self.mine, self.news = mine, news
 
     @web.authenticated
     def get(self) -> None:
-        """Show it; what was done is said once, and not to the page's script, which only looks what is new."""
+        """Show the page. What was done is reported once: to a reader, not to the script that asks for news."""
         copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
         looks = self.get_query_argument("look", "")
@@ -72,7 +72,7 @@ class Contents(JupyterHandler):
         return PAGE.substitute(words, folder=escape(self.mine.name), **asdict(place()))
 
     def _place(self, name: str) -> str:
-        """Where the reader was in that notebook, as the end of its link; nothing, if nothing has run."""
+        """Where the reader was in that notebook, as a link's fragment; empty if nothing has run."""
         cell = record.place(self.mine, _name(name))
         return f"#cell-id={cell}" if cell else ""
 
@@ -82,7 +82,7 @@ class Contents(JupyterHandler):
 
 
 def where_it_opens(name: str, mine: Path) -> str:
-    """The reader's copy, as a path under the server's root; without one the course's own, if this server can open it."""
+    """The path of the reader's copy under the server's root; without a copy, the course's own notebook if it lies there."""
     there_are = [path for folder in (mine, copies.COURSE) if os.path.isfile(path := folder / name)]
     under_root = [path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)]
     return quote(under_root[0].as_posix()) if under_root else ""

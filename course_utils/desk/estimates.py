@@ -27,7 +27,7 @@ def summary(guesses: Sequence[Guess]) -> str:
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> str:
-    """Every guess as a dot, the notebooks side by side, with what it says; nothing without a guess."""
+    """Every guess as a dot with its sentence, the notebooks side by side; empty without a guess."""
     places = [(number, guess) for number in sorted(by_notebook) for guess in by_notebook[number]]
     if not places:
         return ""

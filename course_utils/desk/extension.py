@@ -41,7 +41,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
 
 
 def _is_alone(lock: TextIO) -> bool:
-    """Whether no other server is open over the copies.
+    """Whether no other server uses the copies.
 
     Each holds the lock as long as it lives. Its process id would not do: in a container that starts anew, the id
     of a killed server soon belongs to another process.

@@ -17,7 +17,7 @@ CONFLICT = "The course has changed this cell, and so have you."
 
 
 def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, list[str]]:
-    """The reader's notebook brought up to date, and the ids of the cells where both had changed the same lines."""
+    """The reader's notebook brought up to date, and the ids of the cells in conflict: both had changed the same lines."""
     before, theirs, mine = (_by_id(notebook) for notebook in (base, course, own))
     cells: dict[str, Cell] = {}
     conflicts = []
@@ -103,7 +103,7 @@ def _order(before: dict[str, Cell], theirs: dict[str, Cell], mine: dict[str, Cel
 
 
 def _woven(first: list[str], second: list[str]) -> list[str]:
-    """The first list, with the items that only the second has: each behind the item that it follows in the second."""
+    """The first list, with the items that only the second has. Each stands after the item that it follows in the second."""
     order, place = list(first), 0
     for id_ in second:
         if id_ in first:

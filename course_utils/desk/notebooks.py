@@ -79,7 +79,7 @@ def source(cell: Cell) -> str:
 
 
 def to_come(notebook: Notebook) -> Notebook:
-    """The notebook without its outputs."""
+    """The notebook without its outputs: its results are still to come."""
     cells = [_emptied(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
@@ -100,7 +100,7 @@ def for_this_kernel(notebook: Notebook) -> Notebook:
 
 
 def with_results(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's with the course's stored results, where the reader has neither changed the cell nor run it."""
+    """The reader's notebook with the course's results in the cells that the reader has neither changed nor run."""
     stored = {cell["id"]: cell for cell in without_views(course)["cells"]}
 
     def shown(cell: Cell) -> Cell:

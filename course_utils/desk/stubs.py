@@ -70,7 +70,7 @@ def _is_checked(below: Sequence[Cell]) -> bool:
 
 
 def is_stub(node: ast.stmt) -> bool:
-    """Something given as `...`, or a function whose whole body is `return ...`."""
+    """Whether it sets something to `...`, or is a function whose whole body is `return ...`."""
     if isinstance(node, ast.FunctionDef):
         (*docstring, last) = node.body
         return len(docstring) < 2 and isinstance(last, ast.Return) and is_stub_value(last.value)

@@ -67,7 +67,7 @@ def recompute_frontier(
 
 
 def kept_over_a_step(nbytes: Mapping[str, tuple[int, Sequence[Number]]]) -> Figure:
-    """Bytes that autograd keeps while a step runs: for each way how many of them are forward's, and all of them.
+    """Bytes that autograd keeps while a step runs. Each way has the number of values of its forward pass, and all values.
 
     The first way is the one that the others are seen against.
     """
@@ -117,7 +117,7 @@ def gradient_chain(
     weights: Mapping[str, tuple[int, int]],
     missing: Collection[str] = (),
 ) -> Figure:
-    """A chain of layers, and below each matrix its gradient: what a product makes is coloured, what is `missing` dashed."""
+    """A chain of layers, each matrix above its gradient. What a product makes is coloured, what is `missing` is dashed."""
     back = 2 * len(weights) - len(missing)
     title = f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
     xlabel, ylabel = "from the data to the loss", "gradients below, numbers above"
@@ -149,7 +149,7 @@ def _matrix(
     made: str | None = None,
     dashed: bool = False,
 ) -> None:
-    """Its name and shape in a box, of the colour of the product that makes it."""
+    """A matrix as a box with its name and shape, in the colour of the product that makes it."""
     rows, columns = shape
     _box(axes, place, f"{name}\n{rows:,} × {columns:,}", made, dashed)
 
@@ -171,7 +171,7 @@ def _arrow(
 
 
 def kept_by_part(layer: str, numbers: Mapping[str, Number]) -> Figure:
-    """What each part of a layer keeps for the way back, for each number that enters; each bar begins where the last ends."""
+    """What each part of a layer keeps per number that enters. Each bar begins where the one before ends."""
     total = sum(numbers.values())
     title = f"{layer} keeps {three_digits(total)} numbers for each one that enters"
     xlabel, ylabel = "numbers kept, for each token and unit of width", "its parts, in their order"
@@ -214,7 +214,7 @@ Corner = tuple[Number, Number]
 
 
 def _faces(b: int, d: int, k: int, left: Number) -> Iterator[tuple[list[list[Corner]], str, str]]:
-    """What is seen of a box: of each face its squares, its name and its colour."""
+    """The three visible faces of a box: the squares, the name and the colour of each."""
 
     def corner(row: int, depth: int, column: int) -> Corner:
         return left + column + _SLANT[0] * depth, _SLANT[1] * depth - row

@@ -15,7 +15,7 @@ Point = tuple[Number, Number]
 def scale_by_depth(
     predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]]
 ) -> Figure:
-    """Mean square behind each layer, for each variance of the weights."""
+    """The mean square of each layer's result, for each variance of the weights."""
     title = "Behind ReLU, only a variance of 2 / inputs keeps the scale"
     layers = range(1, 1 + len(next(iter(predicted.values()))))
     with axes_with(title, "layer", "mean square behind ReLU", log_y=10) as axes:
@@ -49,7 +49,7 @@ LOWEST_LOSS, HIGHEST_LOSS = 1e-9, 100.0  # that `loss_over_rate` draws
 
 
 def loss_over_rate(rates: Sequence[Number], losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
-    """The loss that each optimizer ends with, by its learning rate; its best, and the rate of that, beside its name.
+    """The loss that each optimizer ends with, by its learning rate. Its name states its best loss and that rate.
 
     A loss below 1e-9 is drawn there. One above 100 is not drawn.
     """

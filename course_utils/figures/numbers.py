@@ -58,7 +58,7 @@ def running_sums(
 
 
 def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> Figure:
-    """How many numbers have which size, and above them what each format can hold: below its line's end it is 0."""
+    """A histogram of sizes, and above it a line for what each format can hold. Left of the line numbers become 0."""
     powers = Counter(math.floor(math.log2(size)) for size in sizes)
     most, least = max(powers.values()), min(powers)
     title = "Gradients fall out of fp16's reach, not out of bf16's"
@@ -84,7 +84,7 @@ def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> 
 def split_into_heads(
     matrix: Sequence[Sequence[Number]], splits: Mapping[str, Sequence[Sequence[Sequence[Number]]]]
 ) -> Figure:
-    """A matrix of tokens once for each way to split it in two: each number, all of them different, in its head's shade."""
+    """A matrix of tokens, drawn once for each way to split it in two. Each number has the shade of its head."""
     shades = ("#c9e4f5", "#0b4f7d")  # pale and dark, whatever the eye
     rows, columns = len(matrix), len(matrix[0])
     title = "Each split has the right shape; only the first has the right heads"
@@ -158,7 +158,7 @@ def numbers_around(numbers: Mapping[str, Sequence[Number]], total: Number, more:
 
 
 def blind_beside(sizes: Sequence[Number], together: Number, by_block: Sequence[Number]) -> Figure:
-    """Sizes of numbers that lie side by side, and up to which of them a scale makes them 0: one for all, one for each block."""
+    """The sizes of neighbouring numbers, and up to which size they become 0: with one scale for all, and one per block."""
     title = "A large number blinds its own block, and no other"
     width = len(sizes) // len(by_block)
     with axes_with(title, "place in the tensor", "size of the number", log_y=2) as axes:
@@ -175,7 +175,7 @@ def blind_beside(sizes: Sequence[Number], together: Number, by_block: Sequence[N
 
 
 def strip_and_grids(storage: Sequence[Number], grids: Mapping[str, Sequence[Sequence[Number]]]) -> Figure:
-    """A storage as a strip, and matrices that walk it as grids: each number, all of them different, in its place's colour."""
+    """A storage as a strip, and the matrices in it as grids. Each number has the colour of its place."""
     colours = matplotlib.colormaps["viridis"].resampled(64)  # the stride lab's
     shares = {number: place / max(1, len(storage) - 1) for place, number in enumerate(storage)}
 

@@ -8,7 +8,7 @@ from PIL.PngImagePlugin import PngInfo
 
 
 def in_few_colours(png: bytes, metadata: Mapping[str, str]) -> bytes:
-    """The picture in 96 colours, which is all that a diagram needs: less than half the bytes.
+    """The picture in 96 colours, which are enough for a diagram: less than half the bytes.
 
     Spread over those that occur, not over those that occur often: a rare one means something, too.
     """

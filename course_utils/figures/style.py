@@ -48,10 +48,10 @@ class DescribedFigure(Figure):
 
 
 class _Canvas(FigureCanvasAgg):
-    """What IPython has a figure's PNG from: in few colours, with the figure's words."""
+    """The canvas that draws a figure's PNG for IPython: in few colours, with the figure's words."""
 
     def print_png(self, filename_or_obj: object, **_: object) -> None:
-        """A smaller file that says in words what it shows."""
+        """Write a PNG in few colours, with a description in words."""
         full = io.BytesIO()
         super().print_png(full)
         with open_file_cm(filename_or_obj, "wb") as file:
@@ -102,7 +102,7 @@ def axes_with(
 
 
 def key(axes: Axes, predicted: str, measured: str, *, left: bool = False) -> None:
-    """The key of the colours blue and orange, in a lower corner."""
+    """A key that says what blue and orange mean, in a lower corner."""
     x, ha = (0.02, "left") if left else (0.98, "right")
     for words, colour, height in ((predicted, "predicted", 0.1), (measured, "measured", 0.03)):
         axes.text(x, height, words, color=COLOURS[colour], weight="bold", ha=ha, transform=axes.transAxes)

@@ -43,12 +43,12 @@ def widget_of(part: Part) -> widgets.Widget:
 
 
 def said_by(widget: widgets.Widget) -> object:
-    """What a widget says, as its part does."""
+    """A widget's value in the form of its part's."""
     return math.log2(widget.value) if isinstance(widget, widgets.FloatLogSlider) else widget.value
 
 
 def show(widget: widgets.Widget, part: Part) -> None:
-    """Let it show what the part says now."""
+    """Make the widget show what its part says now."""
     widget.layout.display = "none" if part.hidden else ""
     if part.kind == "typed":
         widget.tooltip = f"{part.label}, typed"
@@ -62,7 +62,7 @@ def show(widget: widgets.Widget, part: Part) -> None:
 
 
 def box_of(heading: str, parts: Sequence[Part], made: Sequence[widgets.Widget]) -> widgets.Widget:
-    """All widgets of a control; what is typed beside a slider is together with it."""
+    """All widgets of a control in one box. A slider and the text field beside it stay together."""
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
         groups = [*groups[:-1], [*groups[-1], widget]] if part.kind == "typed" else [*groups, [widget]]

@@ -47,7 +47,7 @@ class Field:
         return held
 
     def parts(self, held: object, said: Said) -> list[Part]:
-        """What is moved to answer it, in view of the other answers."""
+        """The parts that a reader moves to answer it; they may depend on other answers."""
         return [Part(self.kind, self.label, held, not self.asked(said), **self._look(said))]
 
     def _look(self, said: Said) -> dict[str, object]:
@@ -139,7 +139,7 @@ class Choice(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Several(Field):
-    """Any of a few, each with a tick; the answer is their names in order."""
+    """A tick box for each option; the answer has the ticked names, in order."""
 
     options: Sequence[str]
 
@@ -191,7 +191,7 @@ class Tick(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Typed(Field):
-    """Words; what they may be is the lab's to say. `examples` are legal ones."""
+    """A text field. The lab says what is legal; `examples` are."""
 
     kind, types, means = "text", (str,), "a text"
     examples: Sequence[str]

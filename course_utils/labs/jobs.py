@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 def as_progress(
     steps: Generator[Step, None, Result], *, at_most_s: Number, begun: Number = 0, share: Number = 1
 ) -> Generator[Progress, None, Result]:
-    """A measurement's steps as a job's: from `begun` on its share of the whole, and ended when time is up."""
+    """A measurement's steps as a job's: its fractions go from `begun` to `begun + share`. It is ended when time is up."""
     deadline = time.monotonic() + at_most_s
     with closing(steps):
         while True:

@@ -22,7 +22,7 @@ class View:
 
 @dataclass(frozen=True)
 class Change:
-    """What comes of a click or of work: values for controls, and what is known from now on.
+    """The result of a click or of a job: values for controls, and what is known from now on.
 
     `found` turns what was known into what is: in the meantime something else may have been found out, or forgotten.
     """
@@ -66,7 +66,7 @@ class Lab:
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """`found`, with what a kernel finds out in no time: it runs before every view, job and action."""
+        """`found`, with what a kernel computes in milliseconds. It runs before every view, job and action."""
         return found
 
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
@@ -74,7 +74,7 @@ class Lab:
         return {}
 
     def close(self) -> None:
-        """The end of its processes and files."""
+        """End its processes, and remove its files."""
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -82,7 +82,7 @@ class Lab:
         return {one.name: one.metadata["field"] for one in dataclasses.fields(self.asks)}
 
     def read(self, said: Mapping[str, object]) -> object:
-        """What the controls say, as the dataclass; or a sentence on what they cannot."""
+        """What the controls say, as the dataclass; ValueError if they say something illegal."""
         fields = self.fields.items()
         answers = {name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields}
         return self.asks(**answers)

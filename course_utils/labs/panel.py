@@ -65,7 +65,7 @@ class Panel(widgets.VBox):
         Panel._latest[lab.name] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """What is asked, what can be tried, what can be done."""
+        """The rows of controls, and a row with the presets and the buttons."""
         lab = self.session.lab
         asked = [
             _row("course-controls", [self.controls[name] for name in row]) for row in lab.rows or [lab.fields]
@@ -120,7 +120,7 @@ class Panel(widgets.VBox):
         self.session.stop()
 
     def wait(self, timeout_s: Number = 60) -> None:
-        """Until the job has ended; if it failed, with its exception."""
+        """Wait until the job has ended. If it failed, raise its exception."""
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
@@ -137,7 +137,7 @@ class Panel(widgets.VBox):
     # How it is done.
 
     def _do(self, move: Callable[..., None], *of: object) -> None:
-        """A move, and then what is to be seen of it; nothing else moves meanwhile."""
+        """Make a move under the lock, and show what came of it."""
         with self._lock:
             try:
                 move(*of)
@@ -154,7 +154,7 @@ class Panel(widgets.VBox):
             self.pick(str(content["pick"]))
 
     def _show(self) -> None:
-        """The controls come before the screen, which names their handles in the page."""
+        """Show controls first, then the screen: its script names the sliders' handles."""
         self._showing = True
         try:
             for name, parts in self.session.parts.items():
@@ -171,7 +171,7 @@ class Panel(widgets.VBox):
         self._stop.disabled = not self.session.running
 
     def _work(self) -> None:
-        """The job, step after step; only what it says is shown under the lock."""
+        """Run the job step by step. The lock is held only while a step is shown."""
         due_s = 0.0
         while self.session.running:
             step = self.session.next_step()
@@ -208,6 +208,6 @@ def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
 
 
 def _without_its_tensors(error: Exception) -> Exception:
-    """What to keep of an error. Where memory ran out, its traceback still holds what did fit, and would go on doing so."""
+    """The error to keep. If memory ran out, it is a new one: the old traceback would keep tensors alive."""
     why = measure.memory_ran_out(error)
     return ValueError(f"{why} Make it smaller, and try again.") if why else error

@@ -54,14 +54,14 @@ def size_of(name: str, said: object) -> int:
 
 
 def size_parts(name: str, held: object, slider_px: int, name_px: int, *, hidden: bool) -> list[Part]:
-    """A slider in powers of two, at the step that is next to the size, and a text field beside it."""
+    """A slider in powers of two, at the step nearest to the size, and a text field beside it."""
     width_px = slider_px + name_px
     look = {"most": math.log2(LARGEST), "step": STEP, "width_px": width_px, "name_px": name_px}
     return [Part("powers", name, _nearest_step(held), hidden, **look), Part("typed", name, str(held), hidden)]
 
 
 def size_moved(held: object, part: Part, to: object) -> object:
-    """The size after one of those two has been moved."""
+    """The size after its slider or its text field has been moved."""
     if part.kind != "powers":
         return to
     stays = not math.isfinite(to) or STEP * round(to / STEP) == _nearest_step(held)

@@ -17,7 +17,7 @@ NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
 
 
 class Session:
-    """`known` stands for the lab's own where there is no kernel.
+    """Without a kernel, `known` is given, in place of the lab's method.
 
     `parts` are the controls, `shown` is the rest: picture, meaning, mistake, table, and what a job reports.
     A mistake is shown as a sentence; a fault of the lab is raised as well.
@@ -60,7 +60,7 @@ class Session:
             self.set({name: after})
 
     def preset(self, label: str) -> None:
-        """Press the button of that name; nonsense in other controls gives way to what they began with."""
+        """Press the button of that name. If other controls hold nonsense, they go back to their first values."""
         with self._mistakes_are_shown():
             values = _named(label, self.lab.presets, "preset")
             self._forget_report()
@@ -98,7 +98,7 @@ class Session:
         self._stopping = True
 
     def close(self) -> None:
-        """Nobody moves it any more: its job ends, and then the lab."""
+        """End the job, and then the lab: nobody moves it any more."""
         self._stopping = self._closed = True
         if not self.running:
             self.lab.close()
@@ -106,7 +106,7 @@ class Session:
     # A job: `next_step` may take long and shows nothing, `tell` shows what it said.
 
     def step(self) -> None:
-        """The job's next step, for hosts that can wait for it."""
+        """Make the job's next step and show it, for hosts that can wait for it."""
         if self.running:
             self.tell(self.next_step())
 
@@ -121,7 +121,7 @@ class Session:
         return None
 
     def tell(self, step: Progress | Exception | None) -> None:
-        """Show what the job said, and what it has found, whatever the controls say by now."""
+        """Show what the job reports and has found, even if the controls have moved since."""
         if not isinstance(step, Progress):
             self._end(step or self.failure)
         elif time.monotonic() > self._end_s and step.fraction < 1:
@@ -150,11 +150,11 @@ class Session:
     # How it is done.
 
     def view(self) -> View:
-        """What the lab shows of it."""
+        """What the lab shows for the present answers."""
         return self.lab.view(*self._asked_and_known())
 
     def draw(self) -> None:
-        """Show that, in place of the former view or a mistake."""
+        """Show the view, in place of the former one or of a mistake."""
         view = self.view()
         table = [list(row) for row in view.table]
         self.shown |= {"svg": view.picture, "meaning": view.meaning, "table": table, "mistake": ""}
@@ -171,7 +171,7 @@ class Session:
         return work
 
     def _apply(self, change: Change) -> None:
-        """Move controls, know more; and draw once."""
+        """Move controls, add to what is known, and draw once."""
         for name in change.values:
             _named(name, self.lab.fields, "control")
         try:
@@ -186,7 +186,7 @@ class Session:
         self.draw()
 
     def _follow(self) -> None:
-        """Who stands at a slider's end goes with it."""
+        """A slider that stands at its end stays there when the end moves."""
         for name, one in self._sliders.items():
             before, self._ends[name] = self._ends[name], one.end(self.values)
             if self.values[name] >= min(before, self._ends[name]):
@@ -198,7 +198,7 @@ class Session:
                 self.parts[name] = field.parts(self.values[name], self.values)
 
     def _forget_report(self) -> None:
-        """What the last job found, or why it failed, is of what was asked then."""
+        """Clear the last job's report: it belongs to the former answers."""
         if not self.running:
             self._tell_report("")
 

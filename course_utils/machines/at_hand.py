@@ -98,7 +98,7 @@ def cpu_name(info: str) -> str:
 
 
 def _model_of_a_mac() -> str:
-    """Such as Apple M2, which tells the units too; nothing elsewhere."""
+    """The chip of a Mac, such as Apple M2, which tells its vector units too; empty elsewhere."""
     asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
     try:
         return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()

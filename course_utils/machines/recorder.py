@@ -69,7 +69,7 @@ def _seconds(timing: Timing) -> dict[str, float]:
 
 
 def working_dtype(machine: Machine) -> str:
-    """bf16 where its products are faster than those in fp32, as on any GPU of the last years; else fp32."""
+    """bf16 if its products are faster than those in fp32, as on any recent GPU; else fp32."""
     reached = machine.achieved_flop_per_sec
     return "bf16" if reached.get("bf16", 0) > reached.get("fp32", 0) else "fp32"
 
@@ -120,7 +120,7 @@ def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
 def _products(
     machine: Machine, where: str, deadline: Number
 ) -> tuple[dict[str, dict[Size, Number]], list[Number]]:
-    """Small products first, dtype by dtype, so that a slow machine leaves out the large ones."""
+    """Time the products of each dtype, small ones first, so that a slow machine leaves out the large ones."""
     seconds_by_size: dict[str, dict[Size, Number]] = {}
     spreads = []
     grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
@@ -140,7 +140,7 @@ def _products(
 
 
 def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | None:
-    """None where it cannot be had: this dtype does not come in this size, or memory runs short. The rest is kept."""
+    """The product's timing; None if it cannot run, for its dtype, its size or its memory. The others are kept."""
     try:
         return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
     except (ValueError, RuntimeError):

@@ -22,7 +22,7 @@ MAY_BE_0 = ("spread", "median_spread")
 
 
 def encoded(value: object) -> object:
-    """The value as JSON has it; a count that is 0 by default stands there only if it is another."""
+    """The value as JSON has it. A count with the default 0 is left out while it is 0."""
     if is_dataclass(value):
         found = {one: getattr(value, one.name) for one in fields(value)}
         return {name_of(one): encoded(inner) for one, inner in found.items() if inner or one.default != 0}
@@ -98,13 +98,13 @@ def default_of(one: Field) -> object:
 
 
 def _without_none(kind: object) -> object:
-    """The annotation without its None, which a field may be by default alone."""
+    """The annotation without `| None`: a field may be None only by default, never in a file."""
     kinds = get_args(kind)
     return reduce(or_, (one for one in kinds if one is not NoneType)) if NoneType in kinds else kind
 
 
 def _value(kind: object, data: object, name: str) -> tuple[object, str]:
-    """Whether it is such a value, and what would be."""
+    """Whether it is a value of that kind, and what is one in words."""
     if kind is bool:
         return isinstance(data, bool), "true or false"
     if kind is str and name == "taken":

@@ -23,7 +23,7 @@ _HEAD = 64  # the width of attention's heads
 
 @dataclass(frozen=True)
 class Scale:
-    """How large products and workloads are: a CPU's core takes seconds for what a GPU does in milliseconds."""
+    """How large products and workloads are. A CPU core takes seconds for what a GPU does in milliseconds."""
 
     sides: tuple[int, ...]  # of the products
     numbers: int  # that are copied
@@ -44,7 +44,7 @@ CPU = Scale(SIDES, 2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence
 
 @dataclass(frozen=True)
 class Job:
-    """A workload that is not timed yet: its seconds are NaN. How to make its call, and the memory that it needs."""
+    """A workload that is not timed yet (its seconds are NaN), how to make its call, and the memory it needs."""
 
     workload: Workload
     make: Callable[[], Call]
@@ -69,7 +69,7 @@ def _job(
 def _call(
     operation: Callable[..., Tensor], shapes: list[tuple[int, ...]], backward: bool = False, **kind: object
 ) -> Call:
-    """The operation on random operands; with the gradients of all of them, if backward. Its result is like the first."""
+    """A call of the operation on random operands, or with their gradients. Its result has the shape of the first operand."""
     operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
     if not backward:
         return partial(operation, *operands)

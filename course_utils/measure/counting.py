@@ -74,7 +74,7 @@ def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple)
 def _convolution_backward(
     grad_out: Sequence[int], x: Sequence[int], w: Sequence[int], *others: object, **_: object
 ) -> int:
-    """The forward's count for each gradient but the bias's; torch's own formula forgets the groups."""
+    """The forward pass's count for each gradient except the bias's. torch's own formula forgets the groups."""
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
     return conv_flop_count(x, w, grad_out, transposed=transposed) * sum(wanted[:2])
 

@@ -20,7 +20,7 @@ READ_IN = "2.13.0"
 
 
 class Mode(TorchDispatchMode):
-    """Has `run(operation, args, kwargs)` in the place of every operation of torch within.
+    """Inside this context, `run(operation, args, kwargs)` replaces every operation of torch.
 
     torch documents the class, but not the module that it lies in: if it moves, import it from there.
     """
@@ -36,7 +36,7 @@ class Mode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Not, for torch would import its compiler for that, which takes as long as torch itself does.
+        """False: otherwise torch would import its compiler, which takes as long as torch itself does.
 
         If nobody asks this any more, tests/test_project.py says whether the compiler is imported again: leave
         it out then, or live with the import.

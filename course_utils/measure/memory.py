@@ -175,7 +175,7 @@ def _storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
 
 
 def _tensors_in(*trees: object) -> Iterator[torch.Tensor]:
-    """The tensors in lists, tuples and dictionaries of whatever depth."""
+    """The tensors in nested lists, tuples and dictionaries."""
     for tree in trees:
         if isinstance(tree, torch.Tensor):
             yield tree

@@ -28,7 +28,7 @@ OTHERS = 0.1  # share of the machine's cores from which on other work counts as 
 
 
 def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
-    """From `begun` until they agree, or until the deadline."""
+    """Sample from `begun` until the samples agree, or until the deadline."""
     on_a_cpu = torch.device(device).type == "cpu"
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
     others = _OtherWork()
@@ -71,7 +71,7 @@ class _Sample:
 
     @property
     def own_s(self) -> Number:
-        """What waits, for a file or for other threads, takes longer than its own thread's clock says."""
+        """Wall time if the call waits, for a file or for other threads; else its own thread's time."""
         return self.wall_s if self.waits else self.cpu_s
 
 
@@ -123,7 +123,7 @@ def _share(before: tuple[Number, Number], after: tuple[Number, Number]) -> Numbe
 
 
 def _waits() -> Number:
-    """How often this thread has waited, which gives its core away. Where the system does not count, always."""
+    """How often this thread has waited and so given its core away; infinite if the system does not count it."""
     if not hasattr(resource, "RUSAGE_THREAD"):  # macOS
         return math.inf
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw

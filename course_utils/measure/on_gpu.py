@@ -18,7 +18,7 @@ SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the calls that f
 
 
 def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
-    """An event before and after each call, the second-level cache emptied in between, the median of all."""
+    """Time each call between two events, with the second-level cache emptied before it; the median counts."""
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked

@@ -1,4 +1,4 @@
-"""What a measurement that takes a while says on the way, and what a time is when it is known."""
+"""What a long measurement reports on the way, and its result."""
 
 import statistics
 from collections.abc import Callable, Generator, Mapping

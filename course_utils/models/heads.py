@@ -15,7 +15,7 @@ ROTARY_BASE = 10_000  # in radians, the slowest pair turns by almost 1 / base fr
 def attention(
     q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
 ) -> Float[Tensor, "b a s d"]:
-    """softmax(q kᵀ / √d) v, each position looking at those up to its own; all S × S scores are in memory."""
+    """softmax(q kᵀ / √d) v. A position reads those up to its own; all S × S scores are in memory."""
     s, d = q.shape[-2:]
     # Heads that share their keys stand one below the other: one product for all of them, and no key is copied.
     rows = rearrange(q, "b (kv shared) s d -> b kv (shared s) d", kv=k.shape[1])
@@ -52,14 +52,14 @@ def recomputed_attention(
     *,
     early_stop: bool = True,
 ) -> Float[Tensor, "b a s d"]:
-    """`attention` again, but autograd keeps q, k and v alone, and the scores are computed once more on the way back."""
+    """The same as `attention`, but autograd keeps only q, k and v. The backward pass computes the scores again."""
     return checkpoint(
         attention, q, k, v, use_reentrant=False, preserve_rng_state=False, early_stop=early_stop
     )
 
 
 class Attention(nn.Module):
-    """Queries, keys and values; what the heads make of them; one more product. The options are Linear's."""
+    """Queries, keys and values; attention in each head; one more product. The options are Linear's."""
 
     def __init__(self, width: int, heads: int, kv_heads: int, *, fused: bool, **options: object) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
     ) -> Float[Tensor, "b s h"]:
-        """Split into heads, let positions look at each other, and put the heads side by side again."""
+        """Split into heads, apply attention, and put the heads side by side again."""
         q, k, v = (
             rearrange(project(x), "b s (a d) -> b s a d", d=self.head_width)
             for project in (self.query, self.key, self.value)

@@ -49,7 +49,7 @@ class Linear(nn.Module):
 
 
 class MLP(nn.Module):
-    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers more. The options are Linear's."""
+    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers. The options are Linear's."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ _PIECES = 4  # of rows, in OneKernelRMSNorm's backward pass
 
 
 class OneKernelRMSNorm(nn.RMSNorm):
-    """torch's RMSNorm, but autograd keeps its input alone. torch's kernel for GPUs keeps 1 / √ of each row, too."""
+    """torch's RMSNorm, but autograd keeps only its input. torch's kernel for GPUs also keeps 1 / √ of each row."""
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         """The same numbers as RMSNorm gives, to the last bit."""

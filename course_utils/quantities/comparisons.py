@@ -10,7 +10,7 @@ from course_utils.quantities.wording import Number, listed, number_text, with_di
 
 
 class _Shown:
-    """What is a table where it is shown, in a notebook and elsewhere, and perhaps a line below it."""
+    """Something that is shown as a table, in a notebook and as text, perhaps with a line below it."""
 
     def __repr__(self) -> str:
         return "\n".join(filter(None, (_text_table(self._rows()), self._below())))

@@ -23,7 +23,7 @@ class Guess:
 
     @property
     def off(self) -> float:
-        """How many times too large or too small; 1 where it is right, infinite where no factor would mend it.
+        """How many times too large or too small it is; 1 if it is right, infinite if no factor makes it right.
 
         >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
         (2.0, 1.0, inf)
@@ -34,7 +34,7 @@ class Guess:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what was measured, or what is shown of that.
+        """Whether it equals what was measured, or the digits that are shown of it.
 
         >>> Guess("bytes", 16, 16.0003, digits=3).is_right, Guess("share", 0.333, 1 / 3).is_right
         (True, False)
@@ -46,7 +46,7 @@ class Guess:
 
     @property
     def is_near(self) -> bool:
-        """Whether it is off by less than 0.5 %, where that is not wrong: a whole number below a million is exact.
+        """Whether it is off by less than 0.5 %. A whole number below a million has to be exact.
 
         >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
         (True, False)
@@ -91,7 +91,7 @@ class Guess:
 
     @property
     def _ratio(self) -> float:
-        """What was said, as a share of what was measured; 0 for none."""
+        """The guess divided by what was measured; 0 if there is no such ratio."""
         try:
             ratio = self.said / self.measured
         except (TypeError, ZeroDivisionError, OverflowError):

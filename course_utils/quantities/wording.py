@@ -38,7 +38,7 @@ def times_text(ratio: Number) -> str:
 
 
 def three_digits(n: Number) -> str:
-    """Three digits, or a whole number in full, up to a million billions.
+    """The number with three digits; a whole number in full, up to a million billions.
 
     >>> three_digits(1.2345), three_digits(13_400_000.4), three_digits(2e300)
     ('1.23', '13,400,000', '2e+300')

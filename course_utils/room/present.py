@@ -78,7 +78,7 @@ def with_clocks(notebook: Notebook) -> Notebook:
 
 
 def configure(own: Path) -> None:
-    """Let the JupyterLab of this process keep everything in that folder, beginning with the presenter's view."""
+    """Make this process's JupyterLab keep all of its settings in that folder, with the presenter's view as the first."""
     files = {
         f"settings/@jupyterlab/{plugin}.jupyterlab-settings": json.dumps(settings)
         for plugin, settings in SETTINGS.items()

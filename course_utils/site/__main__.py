@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None:
-    """All of it; what labs have found out is found out now, unless it is given."""
+    """Write all pages. What labs need from torch is computed now, unless it is given."""
     runtime.bring(folder / "pyodide")
     found = {} if found is None else found
     texts = {f"{path.stem}.html": pages.notebook_page(path, found) for path in copies.notebooks()}

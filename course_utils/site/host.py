@@ -18,7 +18,7 @@ RECORDED = Path("recorded")  # beside the course's modules, where the worker unp
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a lab found out with torch when the page was made, by the answers that it depends on."""
+    """What a lab computed with torch when the page was made, by the answers that it depends on."""
 
     by: Sequence[str] = ()
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
@@ -34,7 +34,7 @@ def session_of(name: str, recorded: Recorded | None) -> Session:
 
 
 def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict[str, object]:
-    """Make the moves of a message, each with its arguments; and say what the page has to show."""
+    """Make the moves of a message, each with its arguments; returns what the page has to show."""
     for move, arguments in message.items():
         with suppress(Exception):  # the session shows it
             getattr(session, move)(*arguments)
@@ -46,7 +46,7 @@ _sessions: dict[str, Session] = {}
 
 
 def answer(name: str, message: str) -> str:
-    """What the worker calls: a lab's name and a message, in JSON, to the answer in JSON."""
+    """The worker calls this with a lab's name and a message in JSON; returns the answer in JSON."""
     if name not in _sessions:
         recorded = RECORDED / f"{name}.pickle"
         _sessions[name] = session_of(name, pickle.loads(recorded.read_bytes()) if recorded.exists() else None)

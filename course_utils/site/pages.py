@@ -40,7 +40,7 @@ class Renderer(deck.Renderer):
         return f'<h{level} id="{_anchor(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """To a page of these."""
+        """The link; one to a notebook or to the glossary leads to its page."""
         url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(copies.GLOSSARY, "glossary.html", 1)
         url = url.replace("../README.md#the-notebooks", "index.html")
         return IPythonRenderer.link(self, text, url, title)
@@ -57,7 +57,7 @@ def prose(text: str) -> str:
 
 
 def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
-    """A notebook as it is stored, with its labs; `found` keeps what these have found out."""
+    """A notebook as it is stored, with its labs; `found` keeps what they computed with torch."""
     cells, parts, folds = nbformat.read(path, as_version=4).cells, [], 0
     for at, cell in enumerate(cells):
         if cell.cell_type == "markdown":
@@ -129,7 +129,7 @@ def lab(name: str, known: Recorded | None, first: dict[str, object], preset: str
 
 
 def _elsewhere(lab: Lab) -> str:
-    """What of a lab needs a kernel, and where to get one."""
+    """The buttons of a lab that need a kernel, and where to get one."""
     away = [f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel]
     how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
     return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
@@ -148,7 +148,7 @@ def contents_page() -> str:
 
 
 def glossary_page() -> str:
-    """Every word."""
+    """The page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
     return PAGE.substitute(title="Glossary", main=prose(text), script="")
 

@@ -1,4 +1,4 @@
-"""What labs find out with torch at every movement, found out beforehand: a page without a kernel shows that."""
+"""What labs compute with torch at every movement, computed beforehand for pages without a kernel."""
 
 from collections.abc import Collection
 from itertools import product
@@ -34,7 +34,7 @@ ASKED = {
 
 
 def recorded(name: str, some: Collection[tuple[object, ...]] = ()) -> Recorded | None:
-    """The lab's, for some answers or for all; most labs need nothing."""
+    """What that lab computed, for some answers or for all; None for the labs that need nothing."""
     if name not in ASKED:
         return None
     by, every, find = ASKED[name]

@@ -23,7 +23,7 @@ NEEDS_NPM = "The site brings Python to the browser as an npm package, and npm is
 
 
 def bring(folder: Path) -> None:
-    """The runtime into that folder, unless it is there already; npm keeps what it has fetched once."""
+    """Put the runtime into that folder, unless it is there. npm keeps what it has fetched once."""
     stamp = folder / "version.txt"
     if stamp.is_file() and stamp.read_text() == VERSION:
         return
@@ -55,7 +55,7 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 
 
 def modules(found: Mapping[str, Recorded | None]) -> bytes:
-    """What the labs stand on, and nothing else of the course; and what they have found out. As a zip."""
+    """A zip of the modules that the labs import, and of what was recorded for them."""
     run = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
     package = ROOT / "course_utils"
     paths = {*map(Path, run.stdout.splitlines()), *package.rglob("*.toml"), *package.rglob("*.json")}

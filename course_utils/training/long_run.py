@@ -20,7 +20,7 @@ BATCH, SEQUENCE, WIDTH = 4, 16, 64
 
 
 class PositionDropout(nn.Module):
-    """A block that forgets a share of the positions: which ones, torch's shared generator says."""
+    """A block that drops a share of the positions, drawn by torch's shared generator."""
 
     def __init__(self, share: Number) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class PositionDropout(nn.Module):
 
 
 def learning_rate(step: int) -> Number:
-    """A line up, then half a cosine down. It depends on the step: a run that forgot its step begins again."""
+    """A line up, then half a cosine down. It depends on the step, so a run that lost its step warms up again."""
     return training.warmup_cosine(step, PEAK_RATE, WARMUP, STEPS, floor=FLOOR_RATE)
 
 

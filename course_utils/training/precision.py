@@ -70,7 +70,7 @@ class Trained:
 
 
 def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
-    """All 100 pairs of digits, a 1 at either's place, and their sums.
+    """All 100 pairs of digits as inputs with two ones, and their sums.
 
     >>> pairs, sums = digit_pairs()
     >>> pairs[37].nonzero().flatten().tolist(), sums[37].item()
@@ -147,7 +147,7 @@ def _micro_batches(mean_over: int) -> int:
 
 
 def losses(mix: str, steps: int, *, scale: Number | None = None, mean_over: int = PAIRS) -> Iterator[Trained]:
-    """What each step finds, from the first; after any of them the run can be left.
+    """Each step from the first on. The caller may stop after any of them.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]

@@ -1,4 +1,4 @@
-"""Where random numbers come from: three generators that everybody shares, and one of its own for each use."""
+"""Random generators: the three that everybody shares, and one of its own for each use."""
 
 import hashlib
 import random
@@ -8,20 +8,20 @@ import torch
 
 
 def seed_all(seed: int) -> None:
-    """The generators that Python, NumPy and torch share with everybody."""
+    """Seed the shared generators of Python, NumPy and torch."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
 def generator_for(use: str, seed: int) -> torch.Generator:
-    """A generator of its own for each use, so that more draws for the one move nothing in the others."""
+    """A generator of its own for each use, so that more draws for one change nothing in the others."""
     digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
 def shared_states() -> dict[str, object]:
-    """Where the three shared generators stand, in plain lists and a tensor."""
+    """The states of the three shared generators, in plain lists and a tensor."""
     version, words, gauss = random.getstate()
     name, keys, *rest = np.random.get_state()
     return {

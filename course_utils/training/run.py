@@ -27,7 +27,7 @@ def next_token_loss(logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"])
 
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tensor, ""]:
-    """Scale all gradients together by max_norm / norm where their norm is larger; the norm that they had."""
+    """Scale all gradients by max_norm / norm if their norm is larger; returns the norm that they had."""
     if not max_norm > 0:
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
     return nn.utils.clip_grad_norm_(parameters, max_norm)
@@ -85,7 +85,7 @@ class Run:
         return loss.item()
 
     def losses(self, until: int) -> Iterator[Number]:
-        """The losses of the steps from here to `until`; between any two of them the run can be left."""
+        """The losses of the steps up to `until`. The caller may stop after any of them."""
         while self.step < until:
             yield self.advance()
 

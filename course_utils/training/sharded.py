@@ -56,12 +56,12 @@ def saved_and_loaded(on_step: OnStep, folder: str, save_by: int, load_by: Sequen
 
 
 def whole_state() -> State:
-    """Room for the same state in one process, to be filled by `dcp.load(state, checkpoint_id=folder)`."""
+    """Tensors for the same state in one process, to be filled by `dcp.load(state, checkpoint_id=folder)`."""
     return _state(*_built())
 
 
 def digest(state: State) -> str:
-    """SHA-256 over all numbers of the state, put together where they are in shards."""
+    """SHA-256 over all numbers of the state; shards are put together first."""
     sha = hashlib.sha256()
     for name, tensor in sorted(_tensors(state).items()):
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
@@ -70,7 +70,7 @@ def digest(state: State) -> str:
 
 
 def local_bytes(state: State) -> int:
-    """Bytes of what this process holds of it."""
+    """Bytes of the state that this process holds."""
     here = (t.to_local() if isinstance(t, DTensor) else t for t in _tensors(state).values())
     return sum(tensor.nbytes for tensor in here)
 

@@ -40,7 +40,7 @@ def decoded(tokens: np.ndarray | Tensor) -> str:
 
 
 def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
-    """2 bytes a token, one after the other, and nothing else: the file does not say what it holds."""
+    """Write 2 bytes for each token, and nothing else: the file does not say what it holds."""
     if not np.issubdtype(tokens.dtype, np.integer):
         raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
     if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:

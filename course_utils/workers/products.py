@@ -121,7 +121,7 @@ def _leaves(tree: Tree | list) -> set[int]:
 def timing_steps(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """The product's time, step by step: here, or in a process of its own by `process.steps_of`."""
+    """The product's timing as steps; `process.steps_of` runs it in a process of its own."""
     yield _FIRST_CALL
     call = matmul_call(b, d, k, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
@@ -136,7 +136,7 @@ def einsum_timing_steps(
     device: str = "cpu",
     at_most_s: Number = 2.0,
 ) -> Steps[Timing]:
-    """The einsum's time, step by step: here, or in a process of its own."""
+    """The einsum's timing as steps; `process.steps_of` runs it in a process of its own."""
     yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

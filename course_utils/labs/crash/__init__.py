@@ -40,13 +40,13 @@ class CrashLab(Lab):
 
     @cached_property
     def folder(self) -> Path:
-        """Where the run saves; it goes with the lab, at the latest."""
+        """Where the run saves. It is removed with the lab at the latest."""
         home = Path(tempfile.mkdtemp(prefix="crash-lab-"))
         weakref.finalize(self, _sweep, home, self.processes)
         return home / "run"
 
     def known(self, plan: Plan, found: object) -> Story:
-        """What became of the run so far; at first an example."""
+        """The run so far; at first an example."""
         from course_utils.labs.crash.example import uninterrupted
 
         self.story = self.story or uninterrupted()
@@ -123,7 +123,7 @@ class CrashLab(Lab):
         self.story = replace(self.story, lives=(*before, replace(now, **changes)))
 
     def _see_the_folder(self) -> None:
-        """What is whole in it and what is not, and which of it this process has saved, though it could not say so."""
+        """Note which checkpoints are whole, which are not, and which this process saved without reporting it."""
         kinds = (self.folder.glob(f"step-*.{kind}") for kind in ("ckpt", "tmp"))
         whole, torn = (sorted(int(file.name[5:13]) for file in files) for files in kinds)
         self.story = replace(self.story, whole=tuple(whole), unfinished=max(torn, default=None))
@@ -133,7 +133,7 @@ class CrashLab(Lab):
     # Actions.
 
     def kill(self, plan: Plan, found: object) -> Change:
-        """SIGKILL: the process is gone before it can do anything about it."""
+        """SIGKILL: the process ends at once, and cannot do anything before."""
         self._check_that_it_runs()
         self.killed = True
         for run in self.processes:
@@ -141,7 +141,7 @@ class CrashLab(Lab):
         return Change()
 
     def kill_while_it_saves(self, plan: Plan, found: object) -> Change:
-        """The same, as soon as the file of its next checkpoint has begun."""
+        """SIGKILL as soon as it begins to write its next checkpoint."""
         self._check_that_it_runs()
         self.kill_when_saving = True
         return Change()
@@ -166,7 +166,7 @@ class CrashLab(Lab):
 
 
 def _sweep(folder: Path, processes: list[subprocess.Popen]) -> None:
-    """When the lab goes, or the kernel ends: its process and its folder."""
+    """End its process and remove its folder, when the lab goes or the kernel ends."""
     for run in processes:
         run.kill()
         run.wait()

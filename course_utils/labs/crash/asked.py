@@ -30,7 +30,7 @@ class Plan:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The parts that a resume would go on without."""
+        """The parts that a resume would not restore."""
         return tuple(part for part in PARTS if not getattr(self, part))
 
 

@@ -56,7 +56,7 @@ def next_process(plan: Plan) -> str:
 
 
 def rows(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
-    """Rows of what, predicted with the numbers filled in, counted; the head first."""
+    """The table's rows: a name, the prediction with its numbers, and the count; the head first."""
     life, every = story.now, min(plan.every, plan.steps)  # a run saves at its end too
     yield "", "predicted", "measured"
     expected, found = "crashed at - newest whole checkpoint", "no resume yet"

@@ -18,7 +18,7 @@ WIDEST = 1000  # what a character that is not in the table is taken for
 
 
 def width_of(words: str, class_: str = "") -> float:
-    """From the first letter to the last, in the picture's units.
+    """The width of the words, in the picture's units.
 
     >>> width_of("2BDK"), width_of("2BDK", "strong small")
     (38.472, 36.756)
@@ -49,7 +49,7 @@ def columns(
     step: Number = 21,
     gap: Number = 20,
 ) -> str:
-    """Rows of cells, the first of them their head: each column as wide as its widest cell, all smaller if that is too much.
+    """A table with its head first. A column is as wide as its widest cell; the table shrinks if it is too wide.
 
     Of a row's baseline, y is the first; `classes` are those of the columns, the head's is "faint".
     """
@@ -65,7 +65,7 @@ def columns(
 def account(
     rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
 ) -> Iterator[str]:
-    """Rows of a name, words from x on, and their class: a line for each, with a dot before what was predicted or measured."""
+    """A line for each row: its name, then its words from x on, with a dot before what was predicted or measured."""
     for row, (name, words, class_) in enumerate(rows):
         at = y + step * row
         yield text(0, at, name, class_="faint")
@@ -75,7 +75,7 @@ def account(
 
 
 def key(items: Sequence[tuple[str, str]], x: Number, y: Number, class_: str = "small") -> str:
-    """What each colour is, in a row: a small square of that class, and words."""
+    """A key in one row: for each colour a small square and words."""
     parts = []
     for colour, words in items:
         parts += [rect(x, y - 11, 13, 13, class_=colour), text(x + 19, y, words, class_=class_)]

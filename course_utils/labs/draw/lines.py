@@ -40,7 +40,7 @@ def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Poin
 
 
 def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
-    """Without the points that lie on the one before them; the last one stays.
+    """The points without those that lie on the one before; the last point stays.
 
     >>> simplified([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
     [(0, 0), (5, 0), (5.1, 0)]
@@ -53,7 +53,7 @@ def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
 
 
 def thinned(values: Sequence[Number]) -> list[int]:
-    """The places of all values, or where they are many, of the least and the most in each stretch."""
+    """The indices of all values; of many values only the smallest and the largest of each stretch."""
     count = len(values)
     if count <= CROWDED:
         return list(range(count))

@@ -26,7 +26,7 @@ class Axis:
     most_marks: int = 6
 
     def share(self, value: Number) -> Number:
-        """How far along a value lies, from 0 to 1; beyond the ends, at the end."""
+        """How far along the axis a value lies, from 0 to 1. Values beyond an end count as the end."""
         low, high, at = self.low, self.high, value
         if not self.linear:
             low, high, at = math.log(low), math.log(high), math.log(value) if value > 0 else -math.inf
@@ -109,7 +109,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class EndName:
-    """The name of what ends at a place: a dot of its class, and words."""
+    """The name of a curve that ends at a place: a dot of its class, and words."""
 
     place: Point
     words: str
@@ -120,7 +120,7 @@ class EndName:
 def names_beside(
     names: Sequence[EndName], x: Number, right: Number, top: Number, bottom: Number
 ) -> Iterator[str]:
-    """Names from x to right, each as near to its place's height as can be, with a thin line between."""
+    """Names from x to right, each at nearly the height of its place, with a thin line to it."""
     heights = spread([name.place[1] + 4 for name in names], top, bottom, NAMES_GAP)
     for name, height in zip(names, heights, strict=True):
         yield polyline([name.place, (x - 2, height - 4)], class_="leader")

@@ -28,7 +28,7 @@ def element(tag: str, *children: str, **attributes: object) -> str:
 
 
 def text(x: Number, y: Number, words: str, **attributes: object) -> str:
-    """Words at a place; whatever they are, they stay words."""
+    """Words at a place. Markup in them is escaped."""
     return element(
         "text", escape(_NO_XML.sub("\ufffd", words), quote=False), x=f"{x:g}", y=f"{y:g}", **attributes
     )
@@ -41,7 +41,7 @@ def rect(x: Number, y: Number, width: Number, height: Number, **attributes: obje
 
 
 def button(*children: str, key: str, row: str, label: str, **attributes: object) -> str:
-    """A part of the picture that the mouse and the arrow keys reach; with `data_point`, it answers as it is reached."""
+    """A part of the picture for the mouse and the arrow keys. With `data_point`, it answers when it is only pointed at."""
     names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
     return element("g", *children, **names | attributes)
 
@@ -68,7 +68,7 @@ def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
 
 
 def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
-    """A part of the picture that begins at a place, and is drawn smaller there if it has to be."""
+    """A part of the picture, moved to a place; with a scale below 1 it is drawn smaller."""
     scale = min(1, math.floor(1000 * scale) / 1000)
     return element("g", *children, transform=f"translate({x:g} {y:g}) scale({scale:g})")
 

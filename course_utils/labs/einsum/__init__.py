@@ -1,4 +1,4 @@
-"""A pattern says all about a product: its loops, what they cost, and, of three or more operands, the best order.
+"""A pattern says all about a product: its loops, what they cost, and for three or more operands the best order.
 
 After two minutes the reader has seen that a name which the result lacks is an inner loop that sums, that each name's
 size multiplies the FLOPs once, and that the order alone can make a product of three hundreds of times as expensive.

@@ -1,4 +1,4 @@
-"""The loops beside torch.einsum, and timing: in this process what is quick, and apart what is not."""
+"""The loops compared with torch.einsum, and timing: quick products in this process, others in one of their own."""
 
 import math
 from collections.abc import Generator, Iterator
@@ -82,7 +82,7 @@ def _too_much(asked: Asked, order: Order) -> str:
 
 
 def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
-    """The order's timing, in a process of its own unless it is done in no time."""
+    """The order's timing: in this process if it is quick, else in a process of its own."""
     quick = order.flops <= QUICK_FLOPS and _numbers(asked, order) <= QUICK_NUMBERS
     work = products.einsum_timing_steps
     given = {"pattern": asked.einsum.pattern, "sizes": asked.size, "tree": order.tree, "dtype": asked.dtype}

@@ -33,7 +33,7 @@ def view(cast: Cast, found: object) -> View:
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """The bits and what became of the number; below them the formula, and where there is room, the numbers beside."""
+    """The bits and what became of the number; below them the formula and, if there is room, the neighbours."""
     yield from _bits(stored, y)
     alarming = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if alarming else "faint")
@@ -46,7 +46,7 @@ def _row(stored: Stored, y: Number) -> Iterator[str]:
 
 
 def _bits(stored: Stored, y: Number) -> Iterator[str]:
-    """Sign and exponent end where the fraction begins."""
+    """The bits as boxes. In all rows the fraction begins at the same place."""
     f = floats.FORMATS[stored.fmt]
     width = BIT_WIDTH if f.bits <= 32 else BIT_WIDTH / 2
     fields = ["sign", *["exponent"] * f.exponent_bits, *["fraction"] * f.fraction_bits]
@@ -74,7 +74,7 @@ COLUMNS = (
 
 
 def _in_a_block(cast: Cast) -> list[tuple[str, ...]]:
-    """What block formats keep of the number, and what of smaller ones beside it, where it is the largest; of 0 nothing."""
+    """What block formats keep of the number, as the largest of its block, and of smaller ones beside it; empty for 0."""
     x = cast.stored["fp32"].value  # which a block's numbers come in
     if not math.isfinite(x) or not x:
         return []

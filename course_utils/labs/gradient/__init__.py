@@ -1,4 +1,4 @@
-"""Where the 6 comes from: three equal products for each layer, of which those that nobody needs fall away.
+"""Where the 6 comes from: three equal products for each layer, without those that nobody needs.
 
 After two minutes the reader has seen that the backward pass costs two products for the forward pass's one, that it is
 one less where the data need no gradient, that freezing saves most in front of all that is trained, and how long a
@@ -28,7 +28,7 @@ class GradientLab(Lab):
     view, pick = staticmethod(view), staticmethod(frozen_or_not)
 
     def known(self, asked: Asked, found: Found) -> Found:
-        """Layers are counted at every movement, as torch's counter sees them on tensors without numbers."""
+        """The count of the layers at hand, by torch's counter on tensors without numbers."""
         if asked.what != "layers":
             return found
         import torch

@@ -41,7 +41,7 @@ class Asked:
 
     @cached_property
     def frozen_layers(self) -> tuple[int, ...]:
-        """The numbers that were typed, or a sentence; those beyond the last layer wait for more layers.
+        """The layers that were typed; ValueError if they are none. Those beyond the last layer are ignored.
 
         >>> Asked(depth=3, frozen="2, 0 7").frozen_layers
         (0, 2)

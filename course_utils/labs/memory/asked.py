@@ -20,7 +20,7 @@ SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
 
 def sizes_of(shape: predict.Transformer) -> dict[str, object]:
-    """What the fields say for a model; those of the other kind, too, so that it can be switched to."""
+    """The fields' values for a model, also for the fields of the other kind, which can be switched to."""
     return {
         "kind": "Llama" if shape.gated else "GPT",
         **{name: getattr(shape, name) for name in SIZES},

@@ -52,7 +52,7 @@ def _bar(plan: TrainingPlan, full: Number) -> Iterator[str]:
 
 
 def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:
-    """Each part with its two ends: as far apart as it has bytes, one behind the other."""
+    """Each part with its two ends in the bar: one after the other, each as long as its bytes."""
     begin = LEFT
     for part, nbytes in held.items():
         yield part, begin, begin + LENGTH * nbytes / full

@@ -17,7 +17,7 @@ def verdict(plan: TrainingPlan) -> str:
 
 
 def meaning(plan: TrainingPlan) -> str:
-    """Whether it fits, and whether that is certain; not what would make it, which the reader is to find."""
+    """Whether it fits, and whether that is certain. How to make it fit is left to the reader."""
     return f"{_fit(plan)}{'' if plan.has_known_peak else UNKNOWN_PEAK}"
 
 

@@ -21,7 +21,7 @@ RATES = [float(f"{digits}e{power}") for power in range(-4, 1) for digits in _LEA
 
 
 def _question(surface: str, steepness: Number, racing: str, lr: Number, steps: int, **more: Number) -> Said:
-    """From its last step, with all else as it was at first."""
+    """A preset that shows the last step; what it does not name has its first value."""
     plain = {"momentum": 0.9, "beta2": 0.99, "weight_decay": 0.0, "noise": 0.0, "step": steps}
     asked = {"surface": surface, "steepness": steepness, "racing": tuple(racing.split()), "lr": lr}
     return plain | asked | {"steps": steps} | more
@@ -57,7 +57,7 @@ class Race:
     step: int = whole("look at step", 200, 0, lambda said: said["steps"], width_px=225)
 
     def __post_init__(self) -> None:
-        """Somebody races, and the step that is looked at is one of those there are."""
+        """Refuse a race without optimizers, and look at the last step if the chosen one is beyond it."""
         if not self.racing:
             raise ValueError("Nobody races. Tick at least one optimizer.")
         object.__setattr__(self, "step", min(self.step, self.steps))
@@ -94,7 +94,7 @@ class Race:
         return self.surface == "ravine" and not self.steepness and self.weight_decay > 0
 
     def momentum_of(self, name: str) -> Number:
-        """μ, which for SGD is 0."""
+        """The optimizer's μ; 0 for SGD."""
         return self.momentum if name == "momentum" else 0.0
 
     @property
@@ -126,7 +126,7 @@ class Race:
         return {"momentum": self.momentum_of(name), "weight_decay": self.weight_decay}
 
     def measured_floor(self, name: str) -> Number:
-        """The mean loss of the second half, over ten seeds; beyond all bounds, if one left for good before."""
+        """The mean loss of the second half over ten seeds; infinite if a descent diverged before."""
         pushes = [noise(self.noise, self.steps, seed) for seed in range(SEEDS)]
         runs = [descent(name, self.ground, self.settings, one) for one in pushes]
         return fmean(loss for run in runs for loss in run.losses[self.steps // 2 :] or [math.inf])

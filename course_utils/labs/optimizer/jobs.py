@@ -1,4 +1,4 @@
-"""torch's own optimizers, on the same way as ours."""
+"""torch's own optimizers on the same surfaces."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

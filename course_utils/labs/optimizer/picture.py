@@ -26,10 +26,12 @@ PATHS = Plot(2, TOP, SIDE, SIDE, ACROSS, ACROSS)
 
 def view(race: Race, found: object) -> View:
     """The table, the paths, and both plots."""
-    return View(picture(WIDTH, HEIGHT, *_account(race), *_paths(race), *_plots(race)), words.meaning(race))
+    return View(
+        picture(WIDTH, HEIGHT, *_predicted_rows(race), *_paths(race), *_plots(race)), words.meaning(race)
+    )
 
 
-def _account(race: Race) -> Iterator[str]:
+def _predicted_rows(race: Race) -> Iterator[str]:
     """Prediction beside measurement, with the numbers filled in, of those whose way is known beforehand."""
     if race.linear:
         classes = ("strong", "formula", "formula", "", "formula", "measured-words")
@@ -92,7 +94,7 @@ def _plots(race: Race) -> Iterator[str]:
 
 
 def _reach(curves: Curves) -> Axis:
-    """Whole powers of ten around the values, as far as the plots reach."""
+    """The powers of ten around the values, within the plots' limits."""
     found = [min(max(value, LEAST), MOST) for values in curves.values() for value in values.values()] or [1.0]
     low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
     return Axis(10.0**low, 10.0 ** max(high, low + 1))
@@ -117,7 +119,7 @@ def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]
 
 
 def _predictions(race: Race, plot: Plot) -> Iterator[str]:
-    """Rings, where a parabola without noise tells the way beforehand."""
+    """Rings at the predicted losses, on a parabola without noise."""
     if race.noise or not race.linear or not race.ground.quadratic:
         return
     yield text(plot.right, plot.top - 8, "rings: predicted", class_="faint small end")

@@ -27,7 +27,7 @@ class PrecisionLab(Lab):
         return replace(found, gradients=jobs.gradients(asked), losses=found.losses or jobs.first_losses())
 
     def train(self, asked: Scaling, found: Found) -> Iterator[Progress]:
-        """Train all that are ticked, side by side, step by step."""
+        """Train all ticked mixes side by side, step by step."""
         from course_utils.labs.precision import jobs
 
         return jobs.train(asked)

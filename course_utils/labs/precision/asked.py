@@ -46,7 +46,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Gradients:
-    """The gradients that are asked for, unscaled, of a batch of 100; and what each format makes of those in question."""
+    """The unscaled gradients of a batch of 100 as a histogram, and what each format makes of the scaled ones."""
 
     bins: Sequence[tuple[Number, int]]  # the power of two at which one begins, and how many are in it
     fit: tuple[Number, Number]  # mean and standard deviation of ln |g|
@@ -62,7 +62,7 @@ class Gradients:
 
 
 def halvings(mean_over: int) -> int:
-    """How many times a batch of 100 has to be doubled to be that one."""
+    """How many doublings of a batch of 100 give that batch."""
     return round(math.log2(mean_over / 100))
 
 

@@ -15,7 +15,7 @@ FRAME = 5  # steps between two pictures of a training
 
 @lru_cache(maxsize=1)
 def first_losses() -> dict[str, tuple[Number, ...]]:
-    """What is shown before the reader has trained anything."""
+    """The example losses that are shown before the reader has trained anything."""
     first = Scaling()
     return {mix: tuple(step.loss for step in _steps(mix, first)) for mix in first.mixes}
 
@@ -27,7 +27,7 @@ def gradients(scaling: Scaling) -> Gradients:
 
 
 def train(scaling: Scaling) -> Iterator[Progress]:
-    """All that are ticked, side by side, step by step."""
+    """Train all ticked mixes side by side, step by step."""
     if not scaling.mixes:
         raise ValueError("Nothing to train. Tick at least one mix of formats.")
     going = {mix: _steps(mix, scaling) for mix in scaling.mixes}

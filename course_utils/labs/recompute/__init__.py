@@ -1,4 +1,4 @@
-"""Computing segments of blocks again trades FLOPs for bytes: where least is kept can be predicted, and is seldom √L.
+"""Computing segments of blocks again trades FLOPs for bytes. The best length can be predicted, and is seldom √L.
 
 After two minutes the reader has seen the frontier of bytes and FLOPs, where on it the least is and why, that a real
 step lies on it exactly, and when nothing is gained.
@@ -20,13 +20,13 @@ class RecomputeLab(Lab):
     view = staticmethod(view)
 
     def measure_chosen(self, plan: Plan, found: Found) -> Iterator[Progress]:
-        """A real step as it is chosen, and a plain one to compare it with."""
+        """Run a real step as it is chosen, and a plain one to compare it with."""
         from course_utils.labs.recompute import jobs
 
         return jobs.measured(list(dict.fromkeys([plan.all_kept, plan])))
 
     def measure_all(self, plan: Plan, found: Found) -> Iterator[Progress]:
-        """A real step for every point of the frontier."""
+        """Run a real step for every point of the frontier."""
         from course_utils.labs.recompute import jobs
 
         return jobs.measured(plan.frontier)

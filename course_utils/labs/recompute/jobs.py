@@ -24,7 +24,7 @@ A_PROCESS_BYTES = 2**29
 
 
 def measured(plans: Sequence[Plan]) -> Iterator[Progress]:
-    """A real step of each, all of the same blocks."""
+    """Run a real step of each plan. All plans have the same blocks."""
     check_that_it_can_run(plans)
     order = {"plans": [asdict(plan) for plan in plans]}
     steps = process.steps_of(counted, order, at_most_s=PATIENCE_S)

@@ -72,7 +72,7 @@ def _counts(cost: Cost) -> str:
 
 
 def _state(plan: Plan) -> str:
-    """What is held whatever is computed again."""
+    """What is held besides, whatever is computed again."""
     count = plan.layers * plan.stack.parameters
     held, kept = STATE_BYTES * count, plan.all_kept.predicted.peak
     said = f"parameters, gradients and AdamW's state, {STATE_BYTES} × {count:,} = {decimal_bytes_text(held)}"

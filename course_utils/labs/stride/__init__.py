@@ -21,7 +21,7 @@ class StrideLab(Lab):
     view, pick = staticmethod(view), staticmethod(pointed_at)
 
     def known(self, chain: Chain, found: object) -> int | None:
-        """Where torch's own pointer to the element stands in the storage, if there is one."""
+        """The element's place in the storage by torch's own pointer, if there is such an element."""
         import torch
 
         from course_utils import measure

@@ -1,4 +1,4 @@
-"""A tensor's shape, what is done to it, and which element is looked at; and the way from the first to the last."""
+"""What the stride lab asks: a shape, a chain of operations, an element; and the tensors that come of it."""
 
 import math
 import re
@@ -51,7 +51,7 @@ _CHAINS = (*EXAMPLES.values(), "", INDEX_EXAMPLE, "t().reshape(-1)", "expand(2, 
 
 
 class Tensor(NamedTuple):
-    """A tensor on the way, and how it came about."""
+    """One tensor of the chain: the operation, whose storage it has, and its walk."""
 
     operation: str
     storage: str  # "its own", "shared" or "copied"
@@ -97,7 +97,7 @@ class Chain:
     element: str = typed("element", "2 1", examples=("2 1", "0 0 0", "-1 -1", "3", ""), width_px=130)
 
     def __post_init__(self) -> None:
-        """A sentence, if shape, chain or element are none."""
+        """Refuse a shape, a chain or an element that cannot be read."""
         _ = self.sizes, self.links, index_of(self.element)
 
     @cached_property
@@ -112,7 +112,7 @@ class Chain:
 
     @cached_property
     def way(self) -> Way:
-        """From the base to the last tensor, or to where torch would refuse."""
+        """The tensors from the base to the last, or to the operation that torch would refuse."""
         base = Tensor("base", "its own", in_order(self.sizes))
         way = Way([base], range(math.prod(self.sizes)))
         for link in self.links:
@@ -161,7 +161,7 @@ def pointed_at(key: str, chain: Chain) -> Mapping[str, object]:
 
 
 def appending(link: str) -> Callable[[object, Chain, object], Change]:
-    """The action of a button that appends it; an operation that was refused gives way to it."""
+    """The action of a button that appends `link`, in place of an operation that was refused."""
 
     def append(lab: object, chain: Chain, pointer: object) -> Change:
         dimensions = len(chain.way.end.shape)

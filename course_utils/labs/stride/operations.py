@@ -36,7 +36,7 @@ def _numbers(given: tuple) -> Sizes:
 
 
 def _dimension(walk: Walk, dimension: int, *, more: int = 0) -> int:
-    """Counted from 0; a tensor without any has one that can be named all the same."""
+    """The dimension counted from 0. A tensor without dimensions accepts 0 and -1, as in torch."""
     count = max(len(walk.steps) + more, 1)
     if not -count <= dimension < count:
         raise _refused(f"The shape {walk.shape} has no dimension {dimension}.")
@@ -190,7 +190,7 @@ def _contiguous(walk: Walk) -> Walk:
 
 
 def _clone(walk: Walk) -> Walk:
-    """Strides keep their order, but gaps go; a stride of 0 has no place in that order, and stays where it is."""
+    """The strides keep their order and lose their gaps. A dimension of stride 0 keeps its position."""
     if walk.dense:
         return Walk(walk.steps, copied=True)
     order = [*reversed(range(len(walk.steps)))]  # the smallest stride first

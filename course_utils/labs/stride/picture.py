@@ -63,7 +63,7 @@ def _strip(way: Way, pointed: Index | None) -> Iterator[str]:
 
 
 def _grid(way: Way, pointed: Index | None, top: Number) -> tuple[str, Number]:
-    """The last two dimensions as blocks of rows and columns, a block for each index of the others; and the height."""
+    """The tensor as blocks of rows and columns, a block for each index of the first dimensions; and the height."""
     places = way.end.places
     rows, columns = (1, 1, *way.end.shape)[-2:]
     named = NAME_HEIGHT if len(way.end.shape) > 2 else 0
@@ -132,7 +132,7 @@ def _meaning(way: Way, width: int) -> str:
 
 
 def _table(chain: Chain) -> list[Sequence[str]]:
-    """Every link with the tensor that it left behind."""
+    """A row for each operation, with the tensor that it gave."""
     way = chain.way
     rows = [
         (name, f"{t.shape}", f"{t.strides}", f"{t.offset}", "yes" if t.contiguous else "no", storage)

@@ -12,7 +12,7 @@ Steps = Sequence[tuple[int, int]]  # of each dimension its size and its stride
 
 @dataclass(frozen=True)
 class Walk:
-    """A way to walk through a storage; `copied` says that it walks through a new one, which it has filled."""
+    """A way to walk through a storage. `copied` means a new storage, filled in the order of the walk."""
 
     steps: Steps
     offset: int = 0
@@ -51,7 +51,7 @@ class Walk:
 
 
 def in_order(shape: Sequence[int], *, copied: bool = False) -> Walk:
-    """Through elements that lie one behind the other."""
+    """The walk of a contiguous tensor of that shape."""
     steps, stride = [], 1
     for size in reversed(shape):
         steps.insert(0, (size, stride))

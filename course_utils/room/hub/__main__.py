@@ -56,7 +56,7 @@ def local(port: int, password: str, folder: Path) -> Config:
 
 
 def free_port(asked: str = "0") -> int:
-    """The port that was asked for, or any, on which nobody listens."""
+    """The port that was asked for, or any free one. A port that is taken gets a sentence."""
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -41,7 +41,7 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
 
 
 def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> bool:
-    """Not what only prepares, waits or draws; a definition only where the text has just introduced it."""
+    """Whether code is shown: not if it only prepares, waits or draws, and a definition only if the text announced it."""
     if is_preparation(source) or any(map(waits_for_the_reader, outputs)):
         return False
     if not outputs:
@@ -53,7 +53,7 @@ def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> boo
 
 
 def is_preparation(source: str) -> bool:
-    """Nothing but imports and places for the reader's answers."""
+    """Whether it is nothing but imports and places for the reader's answers."""
     body = ast.parse(source).body
     return all(isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in body)
 

@@ -21,7 +21,7 @@ ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
 
 
 class Renderer(IPythonRenderer):
-    """Markdown, with formulas drawn, links to notebooks leading to their decks, and none to the glossary, which has none."""
+    """Markdown with drawn formulas. Links to notebooks lead to their decks; links to the glossary are dropped."""
 
     def block_math(self, body: str) -> str:
         """A formula, drawn as a picture."""
@@ -30,7 +30,7 @@ class Renderer(IPythonRenderer):
     inline_math = block_math
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """To a deck where it led to a notebook."""
+        """The link; one to a notebook leads to its deck."""
         if url.startswith((GLOSSARY, "../")):
             return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
@@ -62,7 +62,7 @@ def notes(path: Path) -> str:
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
-    """What kind of thing this piece is on a slide, and its HTML."""
+    """The piece's kind on a slide, and its HTML."""
     if kind in ("prose", "folded"):
         renderer = Renderer(escape=True, exclude_anchor_links=True)
         return kind, MarkdownWithMath(renderer=renderer).render(content)
