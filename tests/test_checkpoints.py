@@ -326,7 +326,7 @@ def test_a_lying_header_does_not_make_room_for_what_the_file_does_not_hold(path,
         (contents, "read", PermissionError(errno.EACCES, "Permission denied")),
     ],
 )
-def test_what_is_not_the_files_fault_is_an_error_and_it_is_not_passed_over(
+def test_an_error_that_is_not_the_files_fault_is_raised_and_the_file_not_passed_over(
     tmp_path, monkeypatch, module, name, error
 ):
     for step in (1, 2):
@@ -600,7 +600,7 @@ def test_an_empty_folder_has_no_newest_and_one_of_torn_files_is_no_empty_one(tmp
         checkpoints.newest(tmp_path)
 
 
-def test_what_is_there_and_no_folder_is_no_new_run(tmp_path):
+def test_a_path_that_is_no_folder_is_not_taken_for_a_new_run(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "disk").symlink_to(tmp_path / "not mounted")
     for name in ("file", "disk"):

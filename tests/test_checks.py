@@ -184,7 +184,7 @@ def in_other_types(x):
 
 
 @each(LISTING)
-def test_what_is_right_is_right_in_whatever_type(exercise):
+def test_a_right_answer_is_right_in_every_type_of_number_or_list(exercise):
     calls = itertools.count()
 
     def in_another_type(*case):
@@ -214,7 +214,7 @@ def test_each_mistake_that_is_listed_gets_its_own_advice_and_no_other(exercise):
     assert seen == MISTAKES[checked_by(exercise)]
 
 
-def test_the_first_of_several_values_alone_is_told_how_many_are_wanted():
+def test_the_first_of_several_values_given_alone_is_told_how_many_are_wanted():
     tried = []
     for exercise in (one for one in LISTING if one.wants_function):
         (several, _), *mistakes = exercise.judge.__wrapped__(*first_case(exercise.judge))
@@ -244,7 +244,7 @@ def test_what_is_changed_in_place_is_noticed(exercise):
 
 
 @each(EXERCISES)
-def test_what_is_no_answer_at_all_gets_a_sentence(exercise):
+def test_an_answer_of_the_wrong_kind_gets_a_sentence(exercise):
     for answer in NOTHING:
         if answer is no_value and exercise.wants_function:
             continue
@@ -327,7 +327,7 @@ def test_near_is_a_share_and_nothing_without_one():
     assert not near(10**400, 1.0, 0.5)
 
 
-def test_parts_agree_each_in_its_own_way():
+def test_the_parts_of_a_list_agree_each_by_its_own_kind():
     assert agree((math.nan, 1.0), [math.nan, 1.001], 0.01)
     assert not agree((math.nan, 1.0), [math.nan, 1.1], 0.01)
 

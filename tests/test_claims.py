@@ -80,7 +80,7 @@ def test_a_number_is_read_with_what_stands_behind_it(said, values):
         ("0.39 %", "0.00390625", True),
     ],
 )
-def test_a_number_holds_another_if_rounded_it_is_the_same(ours, theirs, held):
+def test_a_number_supports_another_that_equals_it_when_rounded(ours, theirs, held):
     (_, number), (_, source) = next(tool.numbers(ours)), next(tool.numbers(theirs))
     assert number.is_said_by(source) == held
 

@@ -108,7 +108,7 @@ def test_advice_begins_with_what_costs_least():
     assert [*remedy(dataclasses.replace(plan, machines=1))] == ["stage", "machines"]
 
 
-def test_the_sequence_that_is_called_the_longest_is():
+def test_the_longest_sequence_fits_and_one_token_more_does_not():
     plan = TrainingPlan(predict.MODELS["Llama 3.1 405B"], "bf16+master adamw", 8, 8192, "T4", 8)
     assert remedy(plan) == {}
     strongest = {name: values[-1] for name, values in furthest(plan).items()} | {"recipe": "bf16 adamw"}

@@ -199,7 +199,7 @@ def test_the_worked_example_is_what_torch_writes():
 @example(8388609.0, "fp32")  # its own digits are few, those of its significand are 24
 @example(0.1, "fp64")
 @example(2.0**-149, "fp32")
-def test_a_formula_as_it_is_written_is_equal_to_its_value_or_says_that_it_is_about(x, fmt):
+def test_a_formula_as_it_is_written_equals_its_value_or_is_marked_as_approximate(x, fmt):
     bits = floats.encode(x, fmt, saturate=True)
     value = floats.decode(bits, fmt)
     parts = r"\(-1\)\^([01]) × (\S+) × 2\^\((\d+) - (\d+)\) ([=≈]) (\S+)"

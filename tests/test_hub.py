@@ -166,7 +166,7 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
 @pytest.mark.parametrize(
     ("name", "is_one"), [("ada", True), ("ünş-2.b", True), ("../ada", False), ("a/b", False), ("", False)]
 )
-def test_a_name_is_a_folder_of_its_own_and_none_elsewhere(tmp_path, name, is_one):
+def test_a_students_name_is_a_folder_inside_the_hubs_and_never_outside(tmp_path, name, is_one):
     config = import_module("course_utils.room.hub.__main__").local(8000, "a password", tmp_path)
     shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(config=config)
     assert bool(shared.validate_username(name)) == is_one

@@ -235,7 +235,7 @@ def test_what_an_earlier_process_had_half_written_is_no_save_of_this_one(shop):
     assert ends == [(0, 20, asked.KILLED_SAVING), (10, 13, asked.KILLED), (10, 20, asked.KILLED_SAVING)]
 
 
-def test_a_run_that_is_stopped_keeps_its_folder_and_goes_on_as_is_asked_then(shop):
+def test_a_run_that_is_stopped_keeps_its_folder_and_resumes_with_the_controls_as_they_are_then(shop):
     stopped = live(shop, "train", Plan(steps=40), stop=27)
     assert stopped == "Ended after step 27, and step 20 is saved. Press Resume."
     assert (shop.story.steps, shop.story.now.saved) == (40, (10, 20))
@@ -253,7 +253,7 @@ def test_a_run_that_is_stopped_keeps_its_folder_and_goes_on_as_is_asked_then(sho
     assert rows(shop)["done again after the crash"] == ["1 - 0 = 1 step", "no resume yet"]
 
 
-def test_an_example_cannot_go_on_and_what_was_saved_counts_though_nobody_could_say_so(shop):
+def test_an_example_cannot_be_resumed_and_a_save_that_was_not_reported_counts(shop):
     with pytest.raises(ValueError, match=r"^No process has saved anything to go on from\. Press Train"):
         live(shop, "resume")
     with pytest.raises(ValueError, match=r"^No process runs that could be killed\. Press Train or Resume"):
@@ -279,7 +279,7 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
 
 
 @pytest.mark.parametrize("without", [("optimizer",), ("step",), ("optimizer", "step")])
-def test_without_what_a_loss_does_not_read_the_first_alone_is_equal(without):
+def test_without_parts_that_a_loss_does_not_read_only_the_first_loss_is_equal(without):
     trained = example.uninterrupted(without)
     counts = {what: cells for what, *cells in said.rows(Plan(), trained)}
     assert counts["losses equal to a run never killed"] == ["the first alone", f"1 of {len(trained.gaps)}"]

@@ -284,7 +284,7 @@ def test_sliders_come_and_go_with_the_names_and_values_are_remembered(einsum):
     assert shown(einsum) == {"q": "32", "d": "8"}  # those of a pattern that can't be read are not known
 
 
-def test_a_size_that_is_none_matters_only_while_its_name_is_there(einsum):
+def test_an_illegal_size_matters_only_while_its_name_is_in_the_pattern(einsum):
     einsum.set(pattern="i j -> j")
     moved(einsum, 1, "<b>4</b>")
     for _ in range(2):

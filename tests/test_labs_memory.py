@@ -266,7 +266,7 @@ def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
     assert "not yet" in answers(lab, batch=2)
 
 
-def test_a_difference_is_told_and_not_hidden():
+def test_a_count_that_differs_from_the_prediction_is_shown():
     plan = Asked().plan
     alone = plan.alone.held
     more = {**alone, "optimizer": alone["optimizer"] + 8}

@@ -73,7 +73,7 @@ def test_noise_holds_a_descent_at_the_predicted_loss(name, lr, decay):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_who_starts_near_a_ridge_leaves_it_when_predicted(name):
+def test_a_descent_from_near_a_ridge_leaves_it_when_predicted(name):
     race = race_of(surface="saddle", steepness=1, racing=(name,), lr=0.03, steps=STEPS)
     assert race.leaves_the_saddle(name) == pytest.approx(race.predicted_to_leave(name), abs=6)
     held = race_of(surface="saddle", steepness=1, racing=(name,), lr=0.03, weight_decay=1.0, steps=STEPS)
@@ -103,7 +103,7 @@ def test_divergence_is_named_just_past_the_limit_and_not_before_it(surface, stee
     assert beyond[-1] > beyond[0] or surface == "saddle"
 
 
-def test_whom_noise_or_a_curvature_elsewhere_has_carried_off_is_said_to_have_left():
+def test_a_descent_that_noise_or_another_curvature_drove_away_is_said_to_have_left():
     for surface in ("ravine", "saddle"):
         chosen = {"steepness": 0, "momentum": 0.99, "lr": 3.9, "noise": 3.0, "steps": 300}
         race = race_of(racing=("momentum",), surface=surface, **chosen)
@@ -111,7 +111,7 @@ def test_whom_noise_or_a_curvature_elsewhere_has_carried_off_is_said_to_have_lef
 
 
 @pytest.mark.parametrize(("decay", "mu"), [(0.0, 0.5), (0.01, 0.9)])
-def test_what_is_beyond_the_bound_is_shown_in_digits_that_say_so(decay, mu):
+def test_a_rate_just_beyond_the_bound_is_shown_with_digits_that_tell_it_apart(decay, mu):
     for lr, steepness, name in product(RATES, (0, 1, 3, 10, 30, 100, 300, 1000), LINEAR):
         chosen = {"lr": lr, "steepness": steepness, "weight_decay": decay, "momentum": mu}
         said = why_it_diverges(race_of(racing=(name,), steps=10, **chosen), name)
@@ -187,11 +187,11 @@ for rate, at in product((1.0, 1.5, 1.6), (10, 33, 300)):  # who has arrived
 
 
 @pytest.mark.parametrize(("asked", "not_said"), NOT_SO, ids=str)
-def test_what_is_not_so_is_not_said(asked, not_said):
+def test_a_remark_is_not_made_where_it_is_not_true(asked, not_said):
     assert not_said not in meaning(race_of(**asked)).lower()
 
 
-def test_nobody_gets_a_sentence():
+def test_a_race_without_optimizers_gets_a_sentence():
     with pytest.raises(ValueError, match=r"^Nobody races\. Tick at least one optimizer\.$"):
         race_of(racing=())
 
@@ -203,7 +203,7 @@ def test_the_learning_rates_offered_are_even_on_a_logarithmic_scale_and_have_the
     assert {preset["lr"] for preset in PRESETS.values()} <= set(RATES)
 
 
-def test_the_flat_direction_is_no_way_to_go():
+def test_distance_to_the_minimum_does_not_count_a_flat_direction():
     place = race_of(steepness=0, racing=("SGD",), lr=1.0, steps=10).descents["SGD"].points[-1]
     assert place == (0, 1)
     assert [SURFACES["ravine"](steepness).distance(*place) for steepness in (0, 3)] == [0, 1]
@@ -245,7 +245,7 @@ def test_a_curve_ends_where_it_leaves_the_plot(lab):
     assert max(curve(lab, "adagrad"))[0] > max(curve(lab, "rmsprop"))[0]
 
 
-def test_who_leaves_is_marked_at_the_edge_and_its_curve_ends_with_a_cross(lab):
+def test_a_descent_that_leaves_is_marked_at_the_edge_and_its_curve_ends_with_a_cross(lab):
     said = answers(lab, racing=("SGD", "Adam"), lr=0.1, steepness=100)
     assert re.search(r"SGD at \d+", said)
     assert not re.search(r"Adam at \d+", said)

@@ -28,7 +28,7 @@ def test_picture_and_meaning_follow_a_control_and_what_is_wrong_is_said_until_it
     assert ">8</text>" in lab.screen.svg
 
 
-def test_a_fault_of_the_lab_reaches_who_moved_it_and_one_at_first_fails_its_cell():
+def test_a_fault_of_the_lab_is_raised_to_the_caller_and_one_at_the_start_fails_its_cell():
     lab = small_lab()
     with pytest.raises(RuntimeError, match="a fault of the lab"):
         lab.controls["n"].value = 14
@@ -64,7 +64,7 @@ def test_several_controls_move_with_one_drawing_or_with_a_sentence():
     assert drawn == [(0, 0), (1, 2), (3, 4), (9, 12), (9, 12), (9, 0)]
 
 
-def test_what_is_not_there_is_named_with_what_is():
+def test_a_name_that_does_not_exist_gets_a_sentence_with_those_that_do():
     lab = small_lab()
     lab.set(m=1)
     assert lab.screen.mistake == "This lab has no control m. It has: n."
@@ -189,7 +189,7 @@ def test_what_a_job_found_goes_as_soon_as_something_else_is_asked():
     assert waits.lab.screen.report == ""
 
 
-def test_the_readers_mistake_is_not_the_jobs():
+def test_a_mistake_of_the_reader_does_not_end_the_job():
     waits = Waits()
     waits.lab.start("work")
     waits.lab.set(n=13)
@@ -197,7 +197,7 @@ def test_the_readers_mistake_is_not_the_jobs():
     assert waits.lab.screen.mistake == "13 is not allowed here; take 12."
 
 
-def test_of_a_job_that_reports_at_every_turn_the_page_hears_ten_times_a_second(monkeypatch):
+def test_a_job_that_reports_all_the_time_is_shown_ten_times_a_second(monkeypatch):
     now_s = [0.0]
     monkeypatch.setattr("course_utils.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0]))
 

@@ -126,7 +126,7 @@ def test_what_a_preset_promises_is_so_on_every_machine():
     assert 17 < float(span(200)) < 18.9
 
 
-def test_what_training_decides_is_said_as_it_was_counted(lab):
+def test_what_only_training_shows_is_said_as_it_was_counted(lab):
     """Whether a power of two fits between the smallest and the largest, too."""
     zeros = (gradients(200) == 0).sum()
     lossless = [power for power in range(60) if fates("e4m3", power, 200)[0][::2] == [zeros, 0]]
@@ -245,6 +245,6 @@ def test_all_that_are_ticked_are_trained_at_the_sliders_scale_which_the_curves_k
     assert "mean over 100," in words(lab)
 
 
-def test_nothing_ticked_gets_a_sentence():
+def test_training_with_no_mix_ticked_gets_a_sentence():
     with pytest.raises(ValueError, match=r"^Nothing to train\. Tick at least one mix of formats\.$"):
         next(jobs.train(Scaling(mixes=())))

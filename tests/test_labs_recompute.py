@@ -166,7 +166,7 @@ def test_measure_runs_what_is_chosen_and_a_plain_step_and_all_a_point_for_each(l
     assert points(plan, lab.screen.svg, "measured") == []
 
 
-def test_what_is_not_as_predicted_is_said():
+def test_a_count_that_differs_from_its_prediction_is_said():
     beside = "10,223,616, and 1 FLOPs: predicted 524,288 bytes after the forward, at most 5,111,808, and"
     assert beside in LAB.view(Plan(), {Plan(): Cost(524_288, 10_223_616, 1)}).picture
 
@@ -183,7 +183,7 @@ def test_what_would_take_too_long_or_too_much_is_refused_before(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_asked_to_be_free_is_more_than_a_real_step_holds(kind, monkeypatch):
+def test_the_memory_that_has_to_be_free_is_more_than_a_real_step_holds(kind, monkeypatch):
     monkeypatch.setattr("course_utils.measure.free_bytes", {"cpu": 0}.get)
     plan = Plan(kind, 4, segment=0, batch=2, sequence=64, width=64)
     with pytest.raises(ValueError, match="Not measured") as refusal:

@@ -155,7 +155,7 @@ def is_refused(name):
     return False
 
 
-def test_of_torchs_operations_all_products_without_a_formula_are_refused_and_nothing_else():
+def test_every_product_of_torch_without_a_formula_is_refused_and_nothing_else():
     known = (ROOT / "tests" / "refused_by_flops.txt").read_text(encoding="utf-8").split()
     assert sorted(filter(is_refused, set(torchs_operations()))) == known
 
@@ -496,7 +496,7 @@ def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, other
     assert others.in_words == words
 
 
-def test_of_a_mapped_file_only_what_is_touched_is_in_memory(tmp_path):
+def test_only_those_parts_of_a_mapped_file_that_were_read_are_in_memory(tmp_path):
     path = tmp_path / "numbers.bin"
     np.zeros(2**24, np.uint8).tofile(path)
     numbers = np.memmap(path, np.uint8, mode="r")
@@ -509,7 +509,7 @@ def test_of_a_mapped_file_only_what_is_touched_is_in_memory(tmp_path):
     assert measure.resident_bytes(tmp_path / "another.bin") == 0
 
 
-def test_two_that_ask_for_one_thread_at_once_leave_as_many_as_there_were(two_threads):
+def test_two_callers_that_ask_for_one_thread_at_once_leave_as_many_threads_as_before(two_threads):
     first, second = measure.cpu_threads(1), measure.cpu_threads(1)
     for enter_or_exit in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):
         enter_or_exit()
@@ -518,7 +518,7 @@ def test_two_that_ask_for_one_thread_at_once_leave_as_many_as_there_were(two_thr
     assert torch.get_num_threads() == 2
 
 
-def test_what_watches_waits_for_another_counts_hooks_within_by_what_they_keep_and_leaves_others_alone():
+def test_one_watch_at_a_time_counts_what_hooks_inside_it_keep_and_leaves_other_hooks_alone():
     original, found, x = saved_tensors_hooks.__enter__, [], torch.ones(100, requires_grad=True)
 
     def halved():

@@ -139,7 +139,7 @@ def test_a_llama_block_is_written_out_once_more():
 
 @both_kinds
 @pytest.mark.parametrize("fused", [False, True])
-def test_no_position_sees_a_later_token_and_every_one_sees_the_earlier(options, fused):
+def test_no_position_reads_a_later_token_and_each_reads_the_earlier_ones(options, fused):
     network, ids = small(**options, fused=fused), torch.arange(8)[None]
     for changed in range(8):
         other = ids.clone()

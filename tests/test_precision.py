@@ -117,7 +117,7 @@ def test_in_fp32_it_is_plain_adam_on_the_undivided_loss():
     assert found == [step.loss for step in losses("fp32", 20)]
 
 
-def test_every_mix_begins_with_the_same_numbers_and_draws_nobody_elses():
+def test_every_mix_begins_with_the_same_numbers_and_leaves_the_shared_generator_alone():
     before = torch.get_rng_state()
     first = {mix: next(losses(mix, 1)).loss for mix in MIXES}
     assert max(first.values()) - min(first.values()) < 1e-3

@@ -98,7 +98,7 @@ def test_bytes_flops_and_parameters_of_every_segment_are_those_that_torch_counts
     ],
 )
 @pytest.mark.parametrize("early_stop", [True, False])
-def test_scores_alone_computed_again_are_exact_where_they_set_the_peak_and_where_not(
+def test_recomputed_scores_are_exact_whether_or_not_they_set_the_peak(
     layers, batch, sequence, heads, above_what_is_kept, early_stop
 ):
     blocks = nn.ModuleList(models.Block(8, heads, generator=seeded()) for _ in range(layers))
@@ -111,7 +111,7 @@ def test_scores_alone_computed_again_are_exact_where_they_set_the_peak_and_where
     assert (stack.again_bytes > 0) == above_what_is_kept
 
 
-def test_recomputed_attention_keeps_no_bit_of_its_gradients_from_being_the_same():
+def test_recomputed_attention_gives_the_same_gradients_to_the_last_bit():
     def gradients(mix):
         q, k, v = (torch.randn(2, 3, 5, 4, generator=seeded(n)).requires_grad_() for n in range(3))
         mix(q, k, v).pow(2).sum().backward()
@@ -136,7 +136,7 @@ def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
 
 
 @pytest.mark.parametrize("layers", [2, 5, 12])
-def test_of_equal_peaks_the_best_is_the_cheapest(layers):
+def test_among_equal_peaks_the_best_is_the_cheapest(layers):
     stack = predict.linear_stack(layers, 1, 1)
     costs = {s: (stack.peak_bytes(s).total, stack.step_flops(s).total) for s in range(layers + 1)}
     assert costs[stack.best_segment] == min(costs.values())
@@ -185,7 +185,7 @@ def test_recomputing_changes_no_bit_of_result_and_gradients(kind, early_stop):
     assert all(all(map(torch.equal, found[0], other)) for other in found[1:])
 
 
-def test_an_mlp_block_is_what_it_says():
+def test_an_mlp_block_is_its_formula():
     block, x = models.MLPBlock(4, generator=seeded()), torch.randn(3, 4)
     up, down = block.parameters()
     assert (up.shape, down.shape) == ((4, 16), (16, 4))
@@ -195,7 +195,7 @@ def test_an_mlp_block_is_what_it_says():
 # Bytes over time.
 
 
-def test_what_is_kept_for_the_backward_is_counted_from_when_to_when():
+def test_what_autograd_keeps_counts_from_when_it_is_kept_until_it_is_freed():
     x = torch.ones(8, requires_grad=True)
 
     def chain(length):

@@ -73,7 +73,7 @@ def test_each_test_begins_with_the_same_random_numbers(_):
     assert first == (0.8444218515250481, 0.5488135039273248, 0.49625658988952637)
 
 
-def test_what_fails_ends_with_what_to_send_us(tmp_path):
+def test_a_failing_run_ends_with_what_to_send_us(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2")
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "tests.conftest", "test_it.py"]
     level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", "PYTHONPATH": str(ROOT)}

@@ -136,13 +136,13 @@ def test_a_kernel_shows_a_figure_as_a_picture(monkeypatch, tmp_path):
     assert "image/png" in shown
 
 
-def test_a_kernel_that_has_ended_by_itself_can_be_ended_once_more(tmp_path):
+def test_a_kernel_that_has_ended_by_itself_can_be_shut_down_once_more(tmp_path):
     with kernel_in(tmp_path) as (manager, client):
         client.execute("import os; os._exit(1)")
         wait_until(lambda: not manager.is_alive(), "it has ended")
 
 
-def test_where_no_door_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_path):
+def test_where_no_socket_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_path):
     (too_long := tmp_path / ("x" * 100)).mkdir()
     factory = KernelProvisionerFactory.instance()
     monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")

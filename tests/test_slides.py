@@ -101,7 +101,7 @@ def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown
 
 
-def test_what_only_draws_is_hidden_and_its_picture_is_not():
+def test_code_that_only_draws_is_hidden_and_its_picture_is_not():
     cell = nbformat.v4.new_code_cell("figures.curve(x)")
     cell.outputs = [nbformat.v4.new_output("execute_result", {"image/png": "", "text/plain": "<Figure>"})]
     notebook = nbformat.v4.new_notebook(cells=[cell])

@@ -5,7 +5,7 @@ from tests.notebooks import code
 from tests.tools import where
 
 
-def test_the_cells_that_use_a_name_are_found_whatever_it_is_called_there(capsys):
+def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
     for asked, written in (("figures.ravine", "figures.ravine("), ("checks.flops.days", "check.days(")):
         assert where.main(asked) == 0
         found = {line.split("  ")[1] for line in capsys.readouterr().out.splitlines()}

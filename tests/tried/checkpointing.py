@@ -97,7 +97,7 @@ TRIED: dict[Check, Tried] = {
             (partial(write, sync=None), "os.fsync(file.fileno()), with `os.` in front"),
             (partial(write, clear=False), "is left beside"),
             (partial(write, swallow=True), "raise the error again"),
-            (joined_first, "unlink(missing_ok=True) minds that"),
+            (joined_first, "Use unlink(missing_ok=True)"),
             (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
             (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
         ),

@@ -26,13 +26,11 @@ PATHS = Plot(2, TOP, SIDE, SIDE, ACROSS, ACROSS)
 
 def view(race: Race, found: object) -> View:
     """The table, the paths, and both plots."""
-    return View(
-        picture(WIDTH, HEIGHT, *_predicted_rows(race), *_paths(race), *_plots(race)), words.meaning(race)
-    )
+    return View(picture(WIDTH, HEIGHT, *_table(race), *_paths(race), *_plots(race)), words.meaning(race))
 
 
-def _predicted_rows(race: Race) -> Iterator[str]:
-    """Prediction beside measurement, with the numbers filled in, of those whose way is known beforehand."""
+def _table(race: Race) -> Iterator[str]:
+    """The predictions beside the measurements, and a line on the optimizers that cannot be predicted."""
     if race.linear:
         classes = ("strong", "formula", "formula", "", "formula", "measured-words")
         yield columns(words.rows(race), 0, 14, WIDTH, classes, step=20, gap=24)
