@@ -273,7 +273,7 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
     assert left_out == [("optimizer",), ("optimizer",), ("data", "optimizer")]
     assert meaning == (
         "Without data and optimizer, 0 of 90 losses equal those of the run never killed; "
-        "first off at step 31, by 0.25 at most."
+        "they first differ at step 31, by up to 0.25."
     )
     assert rows(shop)["losses equal to a run never killed"] == ["not all", "0 of 90"]
 
@@ -282,7 +282,7 @@ def test_what_is_left_out_is_named_and_inherited_and_the_curve_departs(shop):
 def test_without_parts_that_a_loss_does_not_read_only_the_first_loss_is_equal(without):
     trained = example.uninterrupted(without)
     counts = {what: cells for what, *cells in said.rows(Plan(), trained)}
-    assert counts["losses equal to a run never killed"] == ["the first alone", f"1 of {len(trained.gaps)}"]
+    assert counts["losses equal to a run never killed"] == ["only the first", f"1 of {len(trained.gaps)}"]
     assert not next(iter(trained.gaps.values()))
 
 

@@ -183,7 +183,7 @@ def test_a_model_whose_peak_is_not_known_is_predicted_with_a_reservation_and_can
         counted = transformers.counted_bytes(shape, "bf16 adamw", 1, 4, **asked.plan.ways)
         assert (counted == asked.plan.alone.held) == known
         assert counted.total >= asked.plan.alone.held.total
-        said = "With a vocabulary of so few widths a step can hold more: count it."
+        said = "The vocabulary is small beside the width, so a step can hold more: count it."
         assert (said in LAB.view(asked, {}).meaning) != known
 
 
@@ -201,7 +201,7 @@ def test_make_it_fit_moves_the_controls_until_it_does(lab):
     lab.preset("Llama 3.1 405B?")
     lab.set(machine="T4", batch=8, recompute=True)
     lab.act("Make it fit")
-    end = f"batch, machines and recipe makes it fit; at most {predict.longest_sequence(plan_of(lab)):,} tokens would"
+    end = f"batch, machines and recipe makes it fit. At most {predict.longest_sequence(plan_of(lab)):,} tokens fit"
     for said in (lab.screen.mistake, lab.screen.meaning):
         assert end in said
 
@@ -210,7 +210,7 @@ def test_make_it_fit_moves_the_controls_until_it_does(lab):
     ("values", "sentence"),
     [
         ({"heads": "7"}, "The width has to be a multiple of the heads; 4096 is not one of 7."),
-        ({"kind": "GPT", "positions": "1,000", "sequence": 1001}, "has 1,000: no sequence of 1,001"),
+        ({"kind": "GPT", "positions": "1,000", "sequence": 1001}, "cannot read a sequence of 1,001"),
     ],
 )
 def test_sizes_that_do_not_go_together_get_a_sentence(lab, values, sentence):
@@ -230,7 +230,7 @@ def test_every_recipe_is_counted_exactly_as_predicted(place, recipe, monkeypatch
     asked = Asked(kind, **tiny, recipe=recipe, batch=2, fused=place % 3 == 0, machines=4, stage=3)
     with measure.cpu_threads(1):
         *said, last = LAB.count(asked, {})
-    assert last.report == "Counted: 5 of 5 parts to the byte as predicted."
+    assert last.report == "Counted: 5 of 5 parts are as predicted, to the byte."
     assert last.change.found({}) == {asked.plan.step: held_by(replace(asked.plan, machines=1))}
     once = [f"{way}, {n} of 2 layers." for way in ("Forward", "Backward") for n in (1, 2)]
     assert [step.report for step in said[1:]] == once * 2  # once more, for the peak
@@ -255,7 +255,7 @@ def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_f
 def test_counting_sets_what_was_counted_beside_what_was_predicted(lab):
     said = answers(lab, kind="GPT", **TINY, recipe="bf16+master adamw", batch=3, machines=4, stage=3)
     assert "not yet" in said
-    assert run(lab, "Count it") == "Counted: 5 of 5 parts to the byte as predicted."
+    assert run(lab, "Count it") == "Counted: 5 of 5 parts are as predicted, to the byte."
     alone = held_by(replace(plan_of(lab), machines=1))
     head, *rows = lab.screen.table
     assert head == ["bytes", "on each machine", "on one alone, predicted", "on one alone, counted"]

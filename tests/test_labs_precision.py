@@ -80,7 +80,7 @@ SAYS = [
         "Without a scale fp16 turns {lost} of these gradients to zero. Of the weights' gradients none is lost from scale 2^",
     ),
     ("bf16?", "Without a scale bf16 loses none of these gradients. It needs no scale."),
-    ("fp8?", "No power of two loses none: they span {span} powers of two, E4M3 18.9."),
+    ("fp8?", "Every power of two loses some: the gradients span {span} powers of two, E4M3 18.9."),
     # No edge near infinity is called a power of two.
     ({"fmt": "fp32"}, "from 3.4028e+38"),
     ({"fmt": "bf16"}, "from 3.3962e+38"),
@@ -130,7 +130,7 @@ def test_what_only_training_shows_is_said_as_it_was_counted(lab):
     """Whether a power of two fits between the smallest and the largest, too."""
     zeros = (gradients(200) == 0).sum()
     lossless = [power for power in range(60) if fates("e4m3", power, 200)[0][::2] == [zeros, 0]]
-    between = "No power of two loses none, but a scale between two does: they span {} powers of two"
+    between = "Every power of two loses some, but a scale between two loses none: the gradients span {} powers of two"
     one = "none is lost from scale 2^{} to scale 2^{};"
     said = one.format(lossless[0], lossless[-1]) if lossless else between.format(span(200))
     assert said in answers(lab, fmt="e4m3", after=200)

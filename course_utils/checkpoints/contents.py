@@ -178,7 +178,7 @@ def read(file: BinaryIO) -> object:
         if payload.unread:
             raise ValueError(f"{payload.unread:,} bytes that belong to no tensor")
     except (ValueError, TypeError, RecursionError, struct.error) as error:
-        raise ValueError(f"{damage}: its header says what cannot be ({error}). Use an older one.") from error
+        raise ValueError(f"{damage}: its header is impossible ({error}). Use an older one.") from error
     if file.read(_DIGEST_BYTES) != payload.digest.digest():
         raise ValueError(f"{damage}: its SHA-256 is another. Use an older one.")
     return state

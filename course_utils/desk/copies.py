@@ -185,7 +185,7 @@ def show_results(path: Path, mine: Path = MINE) -> str:
 
 
 def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
-    """The reader's copy of that notebook, and what the course had when it was made or last brought up to date."""
+    """The reader's copy of that notebook, and the course's notebook that it was last brought up to date with."""
     own, taken = mine / path.name, mine / HIDDEN / path.name
     if not (own.is_file() and taken.is_file()):
         raise ValueError(

@@ -43,7 +43,7 @@ class Field:
         return said
 
     def read(self, held: object) -> object:
-        """The answer; ValueError if what is held is none."""
+        """The answer; ValueError if the control holds none."""
         return held
 
     def parts(self, held: object, said: Said) -> list[Part]:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """What asks the machine itself needs torch, which recordings and data sheets do without."""
+    """Import `at_hand` only when it is asked for: it needs torch; recordings and data sheets do not."""
     if name not in ("device", "this_machine"):
         raise AttributeError(f"There is no {name!r} in machines. There are: {', '.join(__all__)}.")
     return getattr(importlib.import_module(f"{__name__}.at_hand"), name)

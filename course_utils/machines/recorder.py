@@ -91,7 +91,7 @@ def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]
 
 
 def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
-    """The workload's time, and a step's peak memory; a ValueError if it cannot be had, with the machine as before."""
+    """The workload with its time, and a step's peak memory. ValueError if it cannot run; its memory is free again then."""
     free = measure.free_bytes(where)
     if job.needs_bytes > free:
         raise ValueError(f"it needs {bytes_text(job.needs_bytes)}, and {bytes_text(free)} are free.")

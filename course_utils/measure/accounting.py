@@ -123,6 +123,6 @@ def _faked(
             if "Couldn't swap" not in str(error):
                 raise
             raise ValueError(
-                "A fake model cannot be moved or change its dtype: make it where and as it shall be, "
+                "A fake model cannot be moved or change its dtype: make it on its device and in its dtype at once, "
                 "with dtype=torch.bfloat16 instead of .bfloat16()."
             ) from error

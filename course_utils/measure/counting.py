@@ -39,7 +39,7 @@ def flops(fn: Callable[[], object]) -> Ledger:
 
 
 class _FlopCounter(internals.Mode):
-    """Counts as torch's FlopCounterMode does, which would also hook into every module that runs in the process."""
+    """Counts like torch's FlopCounterMode, but puts no hooks on the modules that run in this process."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -100,7 +100,7 @@ def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.T
 
 
 class _Watched(partial):
-    """A pack hook that also shows what it keeps to a watcher."""
+    """A pack hook that also passes what it keeps to `see`."""
 
 
 _one_watches = threading.RLock()

@@ -141,7 +141,7 @@ class Comparison(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class Choice(_Shown):
-    """Which of several it was, as measured, and which one the reader had chosen.
+    """The one of several options that was measured, and the one that the reader chose.
 
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
                   your guess  measured

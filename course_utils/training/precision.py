@@ -108,7 +108,7 @@ class Training:
         )
 
     def backward(self) -> Tensor:
-        """Scaled gradients of this micro-batch's part in the loss, into the model's own `grad`; the whole loss."""
+        """Put the scaled gradients of this micro-batch's part of the loss into `grad`; returns the whole loss."""
         products = DTYPES[self.mix.products]
         with torch.autocast("cpu", products, enabled=self.mix.products != self.mix.model):
             logits = self.model(self.pairs.to(DTYPES[self.mix.model]))

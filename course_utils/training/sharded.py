@@ -1,4 +1,4 @@
-"""A small run over several processes: its state in shards, saved by all of them and loaded by another number.
+"""A small run over several processes. All of them save its state in shards, and another number of processes loads it.
 
 `torch.distributed.checkpoint` writes a file for each process and a pickle, `.metadata`, which says what lies
 where. Loading a pickle can run code, so this is for folders that you trust; `checkpoints` never reads them.

@@ -41,7 +41,7 @@ def _comparison(story: Story) -> str:
     said = f"{since}, {_equal(story)} losses equal those of the run never killed"
     if not differ:
         return f"{said}, to the last bit."
-    return f"{said}; first off at step {differ[0]}, by {max(gaps.values()):.2g} at most."
+    return f"{said}; they first differ at step {differ[0]}, by up to {max(gaps.values()):.2g}."
 
 
 def _equal(story: Story) -> str:
@@ -69,7 +69,7 @@ def rows(plan: Plan, story: Story) -> Iterator[tuple[str, str, str]]:
     yield "done again after the crash", expected, found
     expected = "not all" if life.left_out else "all"
     if {*life.left_out} in NOT_READ_AT_ONCE and not any(earlier.left_out for earlier in story.lives[:-1]):
-        expected = "the first alone"
+        expected = "only the first"
     yield "losses equal to a run never killed", expected, _equal(story) if story.gaps else "none yet"
     by_halves, at_most = (f"({every} - 1) / 2 = ", "") if plan.steps % every == 0 else ("", "at most ")
     lost = f"{predict.lost_steps(every, plan.steps):.3g} on average, {at_most}{every} if killed in a save"

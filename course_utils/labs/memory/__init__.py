@@ -46,7 +46,7 @@ class MemoryLab(Lab):
         counted = yield from as_progress(steps, at_most_s=LONGEST_S)
         predicted = plan.alone.held
         alike = sum(counted[part] == predicted[part] for part in predicted)
-        said = f"Counted: {alike} of {len(predicted)} parts to the byte as predicted."
+        said = f"Counted: {alike} of {len(predicted)} parts are as predicted, to the byte."
         yield Progress(1, said, Change(found=lambda known: {**known, plan.step: counted}))
 
     def make_it_fit(self, asked: Asked, found: Found) -> Change:
@@ -71,5 +71,5 @@ def _check_that_it_can_be_counted(plan: TrainingPlan) -> None:
     most = replace(plan.alone, recompute=False, fused=False, fused_norm=False).held.total
     if most > MOST_BYTES:
         raise ValueError(
-            f"Not counted: {bytes_text(most)} are more than torch can address, be it without memory. Make it smaller."
+            f"Not counted: {bytes_text(most)} are more than torch can address, even without memory. Make it smaller."
         )

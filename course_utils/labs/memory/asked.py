@@ -71,8 +71,8 @@ class Asked:
         """A sentence, if the sizes do not go together."""
         if self.kind == "GPT" and self.sequence > self.positions:
             raise ValueError(
-                f"A GPT has learned a vector for each position, and this one has {self.positions:,}: no sequence of "
-                f"{self.sequence:,}. Take more positions or a shorter sequence; a Llama turns its vectors, and has no such end."
+                f"A GPT learns a vector for each position. This one has {self.positions:,}, so it cannot read a sequence of "
+                f"{self.sequence:,}. Take more positions or a shorter sequence. A Llama has no such limit."
             )
         self.plan  # noqa: B018  the shape looks at its sizes
 

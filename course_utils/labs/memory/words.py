@@ -8,7 +8,7 @@ from course_utils.predict.training import STEP_COUNTER_BYTES
 from course_utils.quantities import Ledger, bytes_text, count_text
 from course_utils.quantities import decimal_bytes_text as short
 
-UNKNOWN_PEAK = " With a vocabulary of so few widths a step can hold more: count it."
+UNKNOWN_PEAK = " The vocabulary is small beside the width, so a step can hold more: count it."
 
 
 def verdict(plan: TrainingPlan) -> str:
@@ -34,8 +34,8 @@ def _fit(plan: TrainingPlan) -> str:
 def hopeless_as(plan: TrainingPlan) -> str:
     """The sentence on a plan that only a shorter sequence makes fit, if anything does."""
     longest = predict.longest_sequence(plan)
-    end = f"at most {count_text(longest, 'token')}" if longest else "no sequence"
-    return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit; {end} would."
+    end = f". At most {count_text(longest, 'token')} fit" if longest else ", whatever the sequence"
+    return f"No setting of stage, attention, norms, recompute, batch, machines and recipe makes it fit{end}."
 
 
 # In formulas, with the numbers filled in.

@@ -88,5 +88,5 @@ def _lossless(fmt: str, smallest: Number, largest: Number) -> str:
         range_ = f"from scale 2^{powers[0]} to scale 2^{powers[-1]}"
         return f"Of the weights' gradients none is lost {range_}; activations' can overflow before."
     span, room = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
-    but = ", but a scale between two does" if span < room else ""
-    return f"No power of two loses none{but}: they span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {room:.1f}."
+    but = ", but a scale between two loses none" if span < room else ""
+    return f"Every power of two loses some{but}: the gradients span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {room:.1f}."

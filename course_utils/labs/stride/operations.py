@@ -126,7 +126,7 @@ def _unfold(walk: Walk, dimension: int, size: int, step: int) -> Walk:
     dimension = _dimension(walk, dimension)
     whole, stride = walk.steps[dimension] if walk.steps else (1, 1)
     if not 0 <= size <= whole or step <= 0:
-        raise _refused(f"Windows of {size}, {step} apart, leave dimension {dimension}, of size {whole}.")
+        raise _refused(f"Windows of {size}, {step} apart, do not fit dimension {dimension}, of size {whole}.")
     windows = ((whole - size) // step + 1, step * stride)
     moved = _instead(walk, dimension, windows) if walk.steps else walk
     return Walk((*moved.steps, (size, stride)), walk.offset)
@@ -135,7 +135,7 @@ def _unfold(walk: Walk, dimension: int, size: int, step: int) -> Walk:
 def _diagonal(walk: Walk, offset: int = 0, one: int = 0, other: int = 1) -> Walk:
     one, other = _dimension(walk, one), _dimension(walk, other)
     if one == other:
-        raise _refused("A diagonal lies in two dimensions.")
+        raise _refused("A diagonal needs two different dimensions.")
     (rows, down), (columns, across) = walk.steps[one], walk.steps[other]
     below, right = max(-offset, 0), max(offset, 0)
     length = max(min(rows - below, columns - right), 0)

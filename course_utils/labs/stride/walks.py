@@ -20,7 +20,7 @@ class Walk:
 
     @property
     def shape(self) -> Sizes:
-        """The sizes."""
+        """The size of each dimension."""
         return tuple(size for size, _ in self.steps)
 
     @property

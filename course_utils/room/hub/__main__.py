@@ -71,7 +71,9 @@ def free_port(asked: str = "0") -> int:
 
 def long_enough(password: str) -> str:
     if len(password) < 8:
-        raise argparse.ArgumentTypeError("JupyterHub wants 8 characters or more. Without one it is drawn.")
+        raise argparse.ArgumentTypeError(
+            "JupyterHub wants 8 characters or more. Leave it out, and one is drawn."
+        )
     return password
 
 
