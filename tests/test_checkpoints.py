@@ -256,7 +256,7 @@ LIES = {
     "has version 2, and this course reads version 1: update the course": [written({}, version=2)],
     "it promises 9,223,372,036,854,775,888 bytes and has ": [written([], header_bytes=2**63)],
     "is torn or was added to": [written([], payload_bytes=2**64 - 1)],
-    "its header says what cannot be": [
+    "its header is impossible": [
         *(written(b"[1, 2"), written(b"\xff\xfe"), written(b""), written(b"[" * 10**5 + b"]" * 10**5)),
         *(written({"dict": [1]}), written({"dict": [["a", 1, 2]]}), written(b"1" * 5000)),
         *(written({"float": "0" * 15 + "g"}), written({"float": " " * 16})),

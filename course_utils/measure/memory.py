@@ -75,9 +75,9 @@ def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
     """The most bytes that autograd keeps at one time while fn runs a forward pass and its backward pass.
 
-    Counted as saved_bytes counts, but over time: a storage from the moment when it is kept until it is freed,
-    also what activation checkpointing rebuilds on the way back. Gradients, temporaries and what `exclude`
-    names are not in it, nor the states of generators that checkpointing keeps; peak_bytes counts all of that.
+    It counts like saved_bytes, but over time: each storage from when it is kept until it is freed, also those that
+    activation checkpointing rebuilds in the backward pass. It leaves out gradients, temporaries, what `exclude` names,
+    and the generators' states that checkpointing keeps; peak_bytes counts all of that.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
     >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())

@@ -27,7 +27,7 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
 
 
 def _stands_for(a: object, b: torch.Tensor) -> bool:
-    """Whether a is a tensor; and of b's dtype, if b is in 16 bits: then the exercise is about the format."""
+    """Whether a is a tensor. If b is in 16 bits, the exercise is about the format, and a needs b's dtype."""
     return isinstance(a, torch.Tensor) and (b.dtype.itemsize != 2 or a.dtype == b.dtype)
 
 
