@@ -51,7 +51,8 @@ def come_back(page: Page) -> None:
 def started(root: Path) -> SimpleNamespace:
     """A server over that folder, as its extensions see it, with the desk loaded; `said` is what its log says."""
     said = []
-    app = SimpleNamespace(settings={"base_url": "/"}, add_handlers=lambda _, handlers: None)
+    settings = {"base_url": "/", "static_custom_path": []}
+    app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: None)
     server = SimpleNamespace(
         root_dir=str(root),
         web_app=app,

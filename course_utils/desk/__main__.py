@@ -10,7 +10,8 @@ from course_utils.desk import copies
 def main(options: list[str]) -> None:
     """Start JupyterLab with the desk as its extension, which brings the reader's copies up to date."""
     desk = ["--ServerApp.jpserver_extensions=course_utils.desk=True", "--LabApp.default_url=/contents"]
-    LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *desk, *options])
+    style = "--LabApp.custom_css=True"
+    LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *desk, style, *options])
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         server.log.warning(each)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
+    settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))  # after the reader's own
     show_pictures_of_gone_labs(server)
 
 
