@@ -1,14 +1,22 @@
 """The most that a step holds, to the byte: of models that run, and of those that fit nowhere."""
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch import nn
+from torch import distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn import functional
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from course_utils import measure, models, predict
 from course_utils.models.layers import OneKernelRMSNorm
@@ -41,6 +49,48 @@ def shapes(draw: st.DrawFn) -> predict.Transformer:
     )
 
 
+class LossInPlace(torch.autograd.Function):
+    """Cross-entropy in one pass: of the logits a number for each row is kept, and the gradient is written over them."""
+
+    @staticmethod
+    def forward(ctx, logits, targets):
+        sums = torch.empty(len(logits))
+        for row, one in zip(logits, sums, strict=True):
+            one.copy_(row.float().logsumexp(0))
+        ctx.save_for_backward(logits, targets, sums)
+        return sums.mean() - logits.gather(1, targets[:, None]).float().mean()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        logits, targets, sums = ctx.saved_tensors
+        for row, target, one in zip(logits, targets, sums, strict=True):
+            row.sub_(one).exp_()
+            row[target] -= 1
+        return logits.mul_(1 / len(logits)), None
+
+
+def every_other_product():
+    """What torchtitan calls selective, by operation: kept are every second product and the fused attention."""
+    seen = Counter()
+
+    def policy(ctx, op, *_, **__):
+        seen[ctx.is_recompute, op] += 1
+        product = op is torch.ops.aten.mm.default and seen[ctx.is_recompute, op] % 2
+        attention = op is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+        return CheckpointPolicy.MUST_SAVE if product or attention else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(policy)
+
+
+def recompute_some(model: models.Transformer, recompute: str) -> None:
+    """In every second layer all, or in each layer every other product."""
+    by_product = recompute == "every other product"
+    options = {"context_fn": every_other_product} if by_product else {}
+    for block in model.blocks if by_product else model.blocks[1::2]:
+        run = partial(checkpoint, block.forward, use_reentrant=False, preserve_rng_state=False, **options)
+        block.forward = run
+
+
 def step_of(
     shape: predict.Transformer,
     dtype: str,
@@ -48,10 +98,16 @@ def step_of(
     sequence: int,
     gradients: str | None = None,
     accumulate: bool = False,
+    recompute: bool | str = False,
+    fused_loss: bool = False,
     **ways: bool,
 ):
     """A step of a real model, to accumulate gradients or to make the first; and the model's parameters."""
-    model = models.Transformer(**vars(shape), dtype=measure.DTYPES[dtype], **ways)
+    model = models.Transformer(
+        **vars(shape), dtype=measure.DTYPES[dtype], recompute=recompute is True, **ways
+    )
+    if isinstance(recompute, str):
+        recompute_some(model, recompute)
     for p in model.parameters():
         p.grad_dtype = measure.DTYPES[gradients or dtype]
         p.grad = torch.zeros_like(p, dtype=p.grad_dtype) if accumulate else None
@@ -59,25 +115,39 @@ def step_of(
     read, targets = ids[:, :-1].contiguous(), ids[:, 1:].flatten()
 
     def step() -> None:
-        logits = model(read)
-        loss = functional.cross_entropy(logits.flatten(0, 1).float(), targets)
+        logits = model(read).flatten(0, 1)
+        loss = (
+            LossInPlace.apply(logits, targets)
+            if fused_loss
+            else functional.cross_entropy(logits.float(), targets)
+        )
         del logits
         loss.backward()
 
     return step, list(model.parameters())
 
 
-def ways(fused: bool, fused_norm: bool, recompute: bool, accumulate: bool = False) -> dict[str, bool]:
-    return {"fused": fused, "fused_norm": fused_norm, "recompute": recompute, "accumulate": accumulate}
+def ways(
+    fused: bool, fused_norm: bool, recompute: bool | str, accumulate: bool = False, fused_loss: bool = False
+) -> dict[str, bool | str]:
+    steps = {"recompute": recompute, "accumulate": accumulate} | ({"fused_loss": True} if fused_loss else {})
+    return {"fused": fused, "fused_norm": fused_norm, **steps}
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(
     shapes(),
     st.sampled_from([1, 2, 3, 8]),
     st.sampled_from([1, 2, 8, 32, 64]),
     st.sampled_from([("fp32", None), ("bf16", None), ("bf16", "fp32")]),
-    st.builds(ways, st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+    st.builds(
+        ways,
+        *(st.booleans(), st.booleans(), st.sampled_from(predict.RECOMPUTE), st.booleans(), st.booleans()),
+    ),
+)
+@example(LLAMA, 4, 64, ("bf16", None), ways(True, True, "every other product", fused_loss=True))
+@example(
+    replace(LLAMA, layers=5), 4, 64, ("bf16", None), ways(True, True, "every other layer", fused_loss=True)
 )
 @example(LLAMA, 1, 64, ("bf16", None), ways(True, True, True))
 @example(LLAMA, 4, 64, ("bf16", None), ways(True, True, False))
@@ -132,6 +202,66 @@ def test_a_llamas_step_of_8192_tokens_holds_what_is_said_of_an_h100(name, recomp
     few = replace(shape, layers=2)
     counted = transformers.counted_bytes(few, "bf16 adamw", 1, 8192, **order)
     assert counted == predict.held_bytes(few, "bf16 adamw", 1, 8192, **order)
+
+
+def test_a_loss_with_its_output_holds_two_gradients_and_never_all_logits():
+    """One token's logits are there at a time, in fp32 and twice more while their gradient is made."""
+    x, output = torch.randn(1024, 64, dtype=torch.bfloat16), torch.randn(4000, 64, dtype=torch.bfloat16)
+
+    def gradients() -> tuple[torch.Tensor, torch.Tensor]:
+        of_x, of_output = torch.empty_like(x), torch.zeros_like(output)
+        for part, place in zip(x.split(1), of_x.split(1), strict=True):
+            of_logits = (part @ output.T).float().softmax(-1).bfloat16()  # less 1 at its target
+            place.copy_(of_logits @ output)
+            of_output.addmm_(of_logits.T, part)
+        return of_x, of_output
+
+    options = {"dtype": "bf16", "loss": True, "fused_loss": "with output"}
+    predicted = replace(LLAMA, vocabulary=4000).activation_bytes(16, 64, **options)["loss"]
+    assert predicted <= measure.peak_bytes(gradients) <= predicted + 16 * 4000
+
+
+@pytest.fixture
+def a_process_of_eight():
+    """As one of eight processes: the others are pretended, and send nothing."""
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+    yield init_device_mesh("cpu", (8,))
+    distributed.destroy_process_group()
+
+
+class Gathers(TorchDispatchMode):
+    """The bytes of each layer that is gathered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = []
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op.name().startswith("c10d::_allgather"):
+            self.bytes.append(max(each.nbytes for each in args if isinstance(each, torch.Tensor)))
+        return op(*args, **kwargs or {})
+
+
+def test_what_is_gathered_is_what_fully_shard_has_whole(a_process_of_eight):
+    """A layer on its way back, the next one that is fetched meanwhile, and what stands around the layers."""
+    model = models.Transformer(**vars(LLAMA), dtype=torch.bfloat16, fused=True, fused_norm=True)
+    for part in (*model.blocks, model):
+        fully_shard(part, mesh=a_process_of_eight)
+    gathers, seen = Gathers(), []
+
+    def note(*_: object) -> None:
+        """The weights and gradients that are whole, and the one gradient of the layer that is still to come."""
+        whole = [p for p in model.parameters() if not isinstance(p, DTensor)]
+        gradients = [p.grad for p in whole if p.grad is not None]
+        seen.append(measure.storage_bytes(whole + gradients) + 2 * LLAMA.width + gathers.bytes[-1])
+
+    for block in model.blocks[1:]:  # before the first there is none to fetch
+        block.norm1.register_full_backward_pre_hook(note)
+    with gathers:
+        model(torch.zeros(1, 64, dtype=torch.int64)).float().sum().backward()
+    order = {"dtype": "bf16", "split": 8, "gathered": True, "fused": True, "fused_norm": True}
+    moments = predict.step_moments(LLAMA, 1, 64, **order)
+    assert seen == [moments["feed-forward of layer 3"]["gathered"]] * 2
 
 
 # A normalisation in one kernel.

@@ -1,5 +1,7 @@
 """Attention: each position reads the positions before it."""
 
+from collections.abc import Callable
+
 import torch
 from einops import rearrange
 from jaxtyping import Float
@@ -61,14 +63,29 @@ def recomputed_attention(
 class Attention(nn.Module):
     """Queries, keys and values; attention in each head; one more product. The options are Linear's."""
 
-    def __init__(self, width: int, heads: int, kv_heads: int, *, fused: bool, **options: object) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        kv_heads: int,
+        head_width: int,
+        *,
+        fused: bool,
+        biases: bool,
+        qkv_biases: bool,
+        head_norm: Callable[[], nn.Module] = nn.Identity,
+        **options: object,
+    ) -> None:
         super().__init__()
-        self.head_width = width // heads
+        self.head_width = head_width
         self.mix = fused_attention if fused else attention
-        kv_width = kv_heads * self.head_width
-        self.query = Linear(width, width, **options)
-        self.key, self.value = Linear(width, kv_width, **options), Linear(width, kv_width, **options)
-        self.out = Linear(width, width, **options)
+        of_queries, of_keys = heads * head_width, kv_heads * head_width
+        self.query, self.key, self.value = (
+            Linear(width, outputs, biases=biases or qkv_biases, **options)
+            for outputs in (of_queries, of_keys, of_keys)
+        )
+        self.out = Linear(of_queries, width, biases=biases, **options)
+        self.query_norm, self.key_norm = head_norm(), head_norm()
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
@@ -78,6 +95,7 @@ class Attention(nn.Module):
             rearrange(project(x), "b s (a d) -> b s a d", d=self.head_width)
             for project in (self.query, self.key, self.value)
         )
+        q, k = self.query_norm(q), self.key_norm(k)
         if turn is not None:
             q, k = rotated(q, turn), rotated(k, turn)
         q, k, v = (rearrange(each, "b s a d -> b a s d") for each in (q, k, v))

@@ -22,7 +22,10 @@ class Block(nn.Module):
         *,
         feed_forward: int | None = None,
         biases: bool = True,
+        qkv_biases: bool = False,
         kv_heads: int | None = None,
+        head_width: int | None = None,
+        head_norms: bool = False,
         gated: bool = False,
         rms_norm: bool = False,
         fused: bool = False,
@@ -33,10 +36,17 @@ class Block(nn.Module):
         super().__init__()
         options = {"biases": biases, "dtype": dtype, "generator": generator}
         inner = 4 * width if feed_forward is None else feed_forward
-        self.norm1, self.norm2 = (
-            normalisation(width, rms_norm, biases, dtype, fused=fused_norm) for _ in range(2)
+        head_width = head_width or width // heads
+
+        def norm(size: int = width) -> nn.Module:
+            return normalisation(size, rms_norm, biases, dtype, fused=fused_norm)
+
+        of_heads = {"head_norm": lambda: norm(head_width)} if head_norms else {}
+        self.norm1, self.norm2 = norm(), norm()
+        self.attention = Attention(
+            *(width, heads, kv_heads or heads, head_width),
+            **{"fused": fused, "qkv_biases": qkv_biases} | of_heads | options,
         )
-        self.attention = Attention(width, heads, kv_heads or heads, fused=fused, **options)
         self.feed_forward = FeedForward(width, inner, gated=gated, **options)
 
     def forward(
@@ -57,7 +67,7 @@ def recomputed(
     """blocks[-1](... blocks[0](x)), where each segment of blocks keeps only its input.
 
     On the way back a segment runs once more, with the random numbers of its first run if `preserve_rng_state`.
-    A segment of 0 is none: everything is kept. The segments are those that `predict.BlockStack` counts.
+    A segment of 0 is none: everything is kept.
     """
     if segment < 0:
         raise ValueError(f"A segment is a number of blocks, or 0 for no recomputing; got {segment}.")
@@ -74,7 +84,7 @@ class Transformer(nn.Module):
     """From tokens to a number for each possible next token. By default a GPT-2, and with other options a Llama.
 
     The sizes have the names that `predict.Transformer` gives them: `Transformer(**vars(shape))` builds it. What the
-    model itself has no use for is `Block`'s.
+    model itself has no use for is `Block`'s. `recompute` is all layers, or how many of the first.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
     >>> Transformer(layers=1, width=8, heads=2, vocabulary=11, context=6)(ids).shape
@@ -92,8 +102,9 @@ class Transformer(nn.Module):
         learned_positions: bool = True,
         tied_output: bool = True,
         rotary: bool = False,
-        recompute: bool = False,
+        recompute: bool | int = False,
         biases: bool = True,
+        head_width: int | None = None,
         rms_norm: bool = False,
         fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
@@ -101,9 +112,9 @@ class Transformer(nn.Module):
         **block: int | None,
     ) -> None:
         super().__init__()
-        self.context, self.head_width = context, width // heads
-        self.rotary, self.recompute = rotary, recompute
-        block |= {"biases": biases, "rms_norm": rms_norm, "fused_norm": fused_norm}
+        self.context, self.head_width = context, head_width or width // heads
+        self.rotary, self.recomputed = rotary, layers if recompute is True else recompute
+        block |= {"head_width": head_width, "biases": biases, "rms_norm": rms_norm, "fused_norm": fused_norm}
         block |= {"dtype": dtype, "generator": generator}
         self.tokens = normal_matrix(vocabulary, width, width, dtype, generator)
         self.positions = normal_matrix(context, width, width, dtype, generator) if learned_positions else None
@@ -120,10 +131,10 @@ class Transformer(nn.Module):
         if self.positions is not None:
             x = x + self.positions[:s]
         turn = rotation(s, self.head_width, x) if self.rotary else None
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
             # Recomputing keeps a layer's input alone, and runs the layer once more on the way back. A layer draws
             # no numbers, so no generator has to be kept for it.
-            if self.recompute:
+            if number < self.recomputed:
                 x = checkpoint(block, x, turn, use_reentrant=False, preserve_rng_state=False)
             else:
                 x = block(x, turn)

@@ -9,7 +9,7 @@ from course_utils.datasheets import Machine, machine_named
 from course_utils.predict.operations import dtype_bytes
 from course_utils.predict.step import has_known_peak, held_bytes, peak_moment, state_bytes
 from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, recipe_named
-from course_utils.predict.transformer import Transformer
+from course_utils.predict.transformer import FusedLoss, Recompute, Transformer
 from course_utils.quantities import Ledger
 
 MOST = 2**20  # that a search tries, of machines and of a batch
@@ -34,8 +34,10 @@ class TrainingPlan:
     stage: int = 0
     fused: bool = False
     fused_norm: bool = False
-    recompute: bool = False
+    recompute: Recompute = False
     accumulate: bool = False
+    fused_loss: FusedLoss = False
+    gathered: bool = False
 
     @property
     def machine(self) -> Machine:
@@ -53,9 +55,9 @@ class TrainingPlan:
         return SHARDED_IN_STAGE[self.stage] if self.machines > 1 else ()
 
     @property
-    def ways(self) -> dict[str, bool]:
+    def ways(self) -> dict[str, Recompute]:
         """How the model computes, as the formulas' options."""
-        return {"fused": self.fused, "fused_norm": self.fused_norm, "recompute": self.recompute}
+        return {name: getattr(self, name) for name in ("fused", "fused_norm", "fused_loss", "recompute")}
 
     @property
     def step(self) -> tuple:
@@ -67,8 +69,8 @@ class TrainingPlan:
         return self.shape, self.recipe, self.batch, self.sequence
 
     @property
-    def _step_ways(self) -> dict[str, bool]:
-        return self.ways | {"accumulate": self.accumulate}
+    def _step_ways(self) -> dict[str, Recompute]:
+        return self.ways | {"accumulate": self.accumulate, "gathered": self.gathered}
 
     @property
     def state(self) -> Ledger:
