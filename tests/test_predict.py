@@ -173,6 +173,35 @@ def test_mfu_is_the_share_with_which_training_took_so_long(parameters, tokens, c
     assert math.isclose(predict.mfu(6 * parameters * tokens, seconds, H100, count), share)
 
 
+def summed_by_a_ring(numbers, machines):
+    """What all machines send: each passes a part on until all parts are summed, and again until all have the sums."""
+    return sum(numbers / machines for _ in range(2) for _ in range(machines - 1) for _ in range(machines))
+
+
+def test_a_runs_days_by_part_are_what_its_tokens_take_in_multiplications_in_tensors_and_in_sums():
+    name, h, kv, f, layers, s = "Llama 3 8B", 4096, 1024, 14336, 32, 8192
+    reached = {"products": (0.5, 0.8), "attention": (0.7, 0.35), "step_mfu": 0.2, "running": 0.9}
+    days = predict.days_by_part(predict.MODELS[name], 10 * 86_400e9, H100, 10, **reached)
+    least, most = (
+        {part: n / 1e9 for part, n in one.items()} for one in days
+    )  # seconds of a token on one machine
+    square, inner, pair = 2 * h * h + 2 * h * kv, 3 * h * f, 2 * s * h / 989.5e12  # of a product of all pairs
+    weights = 3 * 2 * (layers * (square + inner) + 128256 * h) / 989.5e12
+    assert most["FLOPs at the peak"] == pytest.approx(weights + layers * 3 * 2 * pair)
+    assert [one["products below the peak"] for one in (least, most)] == pytest.approx([weights / 4, weights])
+    kernel = layers * (2 + 5) * pair / 2  # forward, backward with the scores again; half of the pairs
+    beyond = [kernel / share - layers * 6 * pair for share in (0.7, 0.35)]
+    assert [one["attention's kernel"] for one in (least, most)] == pytest.approx(beyond)
+    normalised, rotated, gated = 2 * [h] * 4, [h, h, kv, kv], [f, f, f]  # tensors that are read or written
+    moved = 3 * layers * 2 * sum(normalised + rotated + gated)
+    assert least["passes over memory"] == most["passes over memory"] == pytest.approx(moved / 3.35e12)
+    assert most["sending"] == pytest.approx(4 * layers * 2 * summed_by_a_ring(h, 8) / 450e9)
+    step = sum(most.values()) - most["pauses"]
+    assert step == pytest.approx(most["FLOPs at the peak"] / 0.2)
+    assert most["pauses"] == pytest.approx(step / 9)
+    assert (least["sending"], least["pauses"]) == (0, 0)
+
+
 def product_intensity(b, d, k):
     return predict.intensity(predict.matmul_flops(b, d, k), predict.matmul_bytes(b, d, k, "bf16"))
 

@@ -6,7 +6,7 @@
 import importlib
 
 from course_utils.datasheets import MACHINES, Machine, machine_named
-from course_utils.machines.recorded import Recording, Workload, over_prediction_table, recordings
+from course_utils.machines.recorded import Recording, Workload, forecast_table, recordings
 from course_utils.machines.schema import Size
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "Size",
     "Workload",
     "device",
+    "forecast_table",
     "machine_named",
-    "over_prediction_table",
     "recordings",
     "this_machine",
 ]

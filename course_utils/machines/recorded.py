@@ -17,7 +17,6 @@ from course_utils.machines.schema import Size
 from course_utils.quantities import Comparison, Ledger, Number, Table, rate_text, seconds_text
 
 FOLDER = Path(__file__).parent.parent / "recorded"
-SMALL_S = 10e-6  # a product that is predicted to take less is small
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,12 @@ class Recording:
     def nearest(self, b: int, d: int, k: int, dtype: str) -> Size:
         """The recorded product that is nearest in size, by the ratio of each side."""
 
-        def distance(recorded: Size) -> Number:
-            return sum(abs(math.log(mine / theirs)) for mine, theirs in zip((b, d, k), recorded, strict=True))
+        def factor(recorded: Size) -> Number:
+            # A logarithm's last bit differs by machine, and would break ties there in other ways.
+            sides = zip((b, d, k), recorded, strict=True)
+            return math.prod(max(side) / min(side) for side in sides)
 
-        return min(self._seconds(dtype), key=distance)
+        return min(self._seconds(dtype), key=factor)
 
     def as_published(self, dtype: str) -> dict[Size, Number]:
         """Every product's time in the order of the sizes, those in doubt among them: to be judged, and not to be used."""
@@ -130,19 +131,6 @@ class Recording:
             flops = predict.matmul_flops(*size)
             points.append((predict.intensity(flops, predict.matmul_bytes(*size, dtype)), flops / seconds))
         return points
-
-    def over_prediction(self, dtype: str) -> dict[str, dict[Size, Number]]:
-        """Measured / predicted time of every product, apart by what limits it by the prediction.
-
-        The prediction is the roofline's, the larger of the two times. What it says takes less than 10 µs is small.
-        """
-        ratios: dict[str, dict[Size, Number]] = {"arithmetic": {}, "memory": {}, "small": {}}
-        for size, seconds in self._seconds(dtype).items():
-            predicted_s = predict.matmul_seconds(*size, self.machine, dtype)
-            arithmetic_s = predict.matmul_flops(*size) / self.machine.peak(dtype)
-            limit = "arithmetic" if arithmetic_s == predicted_s else "memory"
-            ratios["small" if predicted_s < SMALL_S else limit][size] = seconds / predicted_s
-        return ratios
 
     def workload(self, name: str) -> Workload:
         """The workload of that name, or a sentence on which there are."""
@@ -181,15 +169,27 @@ class Recording:
         )
 
 
-def over_prediction_table(dtypes: Mapping[str, str]) -> Table:
-    """How far off the roofline's times are: for recordings by name, in a dtype of each, by what limits a product."""
-    rows = [["measured / predicted", "limit", "products", "least ratio", "median ratio", "largest ratio"]]
+def forecast_table(dtypes: Mapping[str, str]) -> Table:
+    """How far off roof and forecast are: for recordings by name, in a dtype of each.
+
+    c, e and the roof's errors are of all products. A forecast's are of products that its fit has not seen: of a random
+    half, by a fit to the other; of ten such halves, the median.
+    """
+    rows = [["", "c", "e", "roof: median error", "worst factor", "forecast: median error", "worst factor"]]
     for name, dtype in dtypes.items():
-        for limit, by_size in recordings()[name].over_prediction(dtype).items():
-            ratios = by_size.values()
-            if ratios:
-                shown = (f"{ratio:.2f}" for ratio in (min(ratios), statistics.median(ratios), max(ratios)))
-                rows.append([f"{name}, {dtype}", limit, str(len(ratios)), *shown])
+        timed, of = recordings()[name].seconds_by_size[dtype], (recordings()[name].machine, dtype)
+        c, e = predict.fitted_forecast(timed, *of)
+        halves = (predict.random_halves(timed, seed) for seed in range(10))
+        tried = [
+            predict.forecast_errors(half, *of, *predict.fitted_forecast(other, *of)) for other, half in halves
+        ]
+        row = [f"{name}, {dtype}", seconds_text(c), f"{e:.2f}"]
+        for median, worst in (
+            predict.forecast_errors(timed, *of, 0, 1),
+            map(statistics.median, zip(*tried, strict=True)),
+        ):
+            row += [f"{median:.0%}", f"{worst:.1f}"]
+        rows.append(row)
     return Table(rows)
 
 

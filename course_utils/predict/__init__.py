@@ -6,8 +6,9 @@ K output width, L layers, S sequence length, H width of the model, A heads, V vo
 N tokens trained on.
 """
 
-from course_utils.predict.account import checkpoint_bytes, training_account
 from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedy
+from course_utils.predict.forecast import fitted_forecast, forecast_errors, product_seconds, random_halves
+from course_utils.predict.known import MODELS
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
 from course_utils.predict.operations import (
     DTYPE_BYTES,
@@ -27,17 +28,17 @@ from course_utils.predict.parabola import (
     parabola_loss,
     steps_to_grow,
 )
-from course_utils.predict.recompute import BlockStack, linear_stack, mlp_stack, transformer_stack
 from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges
 from course_utils.predict.saving import daly_seconds, lost_steps, wasted_share, young_seconds
 from course_utils.predict.step import has_known_peak, held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
     RECIPES,
     SECONDS_PER_DAY,
+    days_by_part,
     largest_model,
     mfu,
     training_bytes,
     training_days,
     training_flops,
 )
-from course_utils.predict.transformer import MODELS, Transformer
+from course_utils.predict.transformer import FUSED_LOSSES, RECOMPUTE, Transformer

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from course_utils.datasheets import Machine
 from course_utils.predict.operations import check_sizes, dtype_bytes
+from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger, Number
 
 SECONDS_PER_DAY = 86_400
+SPLIT, LINK_BYTES_PER_SEC = 8, 450e9  # GPUs that share each product, over NVLink 4, each way
 STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
 
@@ -33,8 +35,7 @@ def training_days(
     >>> round(training_days(70e9, 15e12, MACHINES["H100 SXM"], 1024, 0.5), 3)
     143.927
     """
-    if not 0 < mfu <= 1:
-        raise ValueError(f"MFU is a share, above 0 and at most 1; got {mfu!r}.")
+    _check_shares("MFU", mfu)
     check_count(count)
     return training_flops(parameters, tokens) / (count * machine.peak(dtype) * mfu) / SECONDS_PER_DAY
 
@@ -48,6 +49,60 @@ def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype:
     if not seconds > 0:
         raise ValueError(f"A rate needs a time above 0; got {seconds!r} seconds.")
     return flops / seconds / (count * machine.peak(dtype))
+
+
+def days_by_part(
+    model: Transformer,
+    tokens: Number,
+    machine: Machine,
+    count: int,
+    *,
+    products: tuple[Number, Number],
+    attention: tuple[Number, Number],
+    step_mfu: Number,
+    running: Number,
+) -> tuple[Ledger, Ledger]:
+    """Days of a run in bf16 at its whole context: all FLOPs at the peak, and what each part adds, at least and at most.
+
+    - products, attention: the shares of the peak that they reach, least and most. An attention kernel skips the pairs
+      that look ahead, and computes the scores again on the way back.
+    - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be, at the memory's
+      whole bandwidth, once forward and twice backward.
+    - sending: two sums a layer each way, over eight GPUs that share each product. At least, all of it runs beside the
+      products; at most, nothing does.
+    - the rest of a step whose MFU is known, and pauses, if the run goes on for a known share of its time.
+    """
+    check_count(count)
+    _check_shares("What is reached", *products, *attention, step_mfu, running)
+    step, peak = model.training_flops(1, model.context, fused=True), machine.peak("bf16")
+    pairs, again = 3 * model.forward_flops(1, model.context)["attention"], step["scores again"]
+    passed = 8 * model.width + 2 * (model.width + model.kv_width) * model.rotary  # numbers, in and out
+    passed += (3 if model.gated else 2) * model.inner_width
+    sent = 4 * 2 * (SPLIT - 1) * model.width  # numbers, by all that share a product
+    numbers_bytes = model.context * model.layers * dtype_bytes("bf16")
+    scale = tokens / model.context / count / SECONDS_PER_DAY
+
+    def ledger(of_products: Number, of_attention: Number, hidden: bool) -> dict[str, Number]:
+        seconds = {  # of one machine, for a sequence
+            "FLOPs at the peak": (step.total - again) / peak,
+            "products below the peak": (step.total - again - pairs) * (1 / of_products - 1) / peak,
+            "attention's kernel": ((pairs + again) / 2 / of_attention - pairs) / peak,
+            "passes over memory": 3 * passed * numbers_bytes / machine.bytes_per_sec,
+            "sending": 0 if hidden else sent * numbers_bytes / LINK_BYTES_PER_SEC,
+        }
+        return {part: scale * s for part, s in seconds.items()}
+
+    least, most = ledger(max(products), max(attention), True), ledger(min(products), min(attention), False)
+    in_steps = most["FLOPs at the peak"] / step_mfu
+    rest = {"the rest of a step": in_steps - sum(most.values())}
+    least, most = least | rest | {"pauses": 0}, most | rest | {"pauses": in_steps / running - in_steps}
+    return Ledger(least, unit="days"), Ledger(most, unit="days")
+
+
+def _check_shares(name: str, *shares: Number) -> None:
+    """Above 0 and at most 1, or a sentence on the first that is not."""
+    if wrong := [share for share in shares if not 0 < share <= 1]:
+        raise ValueError(f"{name} is a share, above 0 and at most 1; got {wrong[0]!r}.")
 
 
 def check_count(count: int) -> None:
