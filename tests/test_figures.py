@@ -16,7 +16,6 @@ from course_utils import figures, floats
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)
-SUMS = figures.running_sums({"bf16": [1, 256, 512]}, {"bf16": [1.0, 256.0, 256.0]}, {"bf16": 256.0})
 SIZES = figures.sizes_over_reach([2.0**-30, 1.5 * 2.0**-30, 2.0**-3], {"fp16": floats.FORMATS["fp16"]})
 HEADS = figures.split_into_heads(
     [[0, 1, 2, 3], [10, 11, 12, 13]],
@@ -24,7 +23,6 @@ HEADS = figures.split_into_heads(
 )
 FIELDS = figures.bit_fields({"e4m3": "00111000", "e5m2": "00111100"}, floats.FORMATS)
 AROUND = figures.numbers_around({"bf16": [255, 256, 258], "fp16": [255, 255.5, 256]}, 256, 1)
-BLIND = figures.blind_beside([1.0, 2.0, 0.5, 9.0], 0.4, [0.1, 0.4])
 GRIDS = figures.strip_and_grids([10, 11, 12, 13], {"t": [[10, 12], [11, 13]], "row": [[10, 11]]})
 WALKS = figures.walks({"even": [0, 2, 4], "back": [0, 3, 1]})
 ROOFLINE = figures.roofline(
@@ -34,11 +32,7 @@ ROOFLINE = figures.roofline(
     TITLE,
 )
 TIMES = figures.timing_samples([2e-6, 1e-6, 6e-6])
-STRIDED = figures.strided_reads([1, 2, 4], [1, 2, 4], [1, 3, 5])
-KEPT = figures.activations_by_length([128, 256], {"explicit": [1e9, 4e9]}, limit=8e10)
 SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
-SCALES = figures.scale_by_depth({"1 / inputs": [1.0, 0.5]}, {"1 / inputs": [1.1, 0.4]})
-STEPS = figures.steps_under_constant_gradient({"SGD": [1.0] * 4}, {"SGD": [1.0, 1.0]}, every=3)
 WAYS = {"SGD": [(-1, 1), (-0.5, -1)], "AdamW": [(-1, 1), (0, 0)]}
 RAVINE = figures.ravine(WAYS, [[(-1, 0), (1, 0)]], TITLE)
 BY_RATE = figures.loss_over_rate([0.01, 0.1, 1], {"SGD": [1.0, 0.1, 90.0], "AdamW": [9.0, 1e-30, 5.0]}, TITLE)
@@ -46,17 +40,22 @@ BILLS = figures.optimizer_bills(
     {"SGD": {"parameters": 4, "gradients": 4}, "AdamW": {"parameters": 4, "optimizer": 8}},
     {"SGD": "80 billion", "AdamW": "40 billion"},
 )
-LOSSES = figures.loss_curve([5.0, 4.0, 3.0], even_guess=4.5)
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
 OVER_A_STEP = figures.kept_over_a_step({"all": (2, [0, 10, 30, 5]), "s = 1": (1, [0, 10, 20, 10])})
-FRONTIER = figures.recompute_frontier({0: (1.0, 90), 1: (1.2, 20), 2: (1.25, 30)}, {1: (1.2, 21)})
 BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add")
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
 WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
 PARTS = figures.kept_by_part("A layer", {"norm": 1.0, "attention": 19, "gate": 2.375})
+WATERFALL = figures.waterfall(
+    {"at the peak": 10, "sending": 0},
+    {"at the peak": 10, "sending": 30},
+    ["exact", "assumed"],
+    100,
+    {"sending": 20, "at the peak": ...},
+)
 ALL = {name: figure for name, figure in globals().items() if isinstance(figure, Figure)}
 
 
@@ -88,15 +87,10 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
 @pytest.mark.parametrize(
     ("figure", "expected"),
     [  # of each line, its points
-        (SUMS, [None, [[1, 1], [256, 256], [512, 256]]]),
         (WALKS, [[[0, 0], [1, 2], [2, 4]], [[0, 0], [1, 3], [2, 1]]]),
         (ROOFLINE, [[[0.125, 3.125], [4, 100], [48, 100]], [[1, 20]], [[8, 90]]]),
         (TIMES, [[[0, 2], [1, 1], [2, 6]], None, None]),
-        (STRIDED, [[[1, 1], [2, 2], [4, 4]], [[1, 1], [2, 3], [4, 5]]]),
-        (KEPT, [None, [[128, 1e9], [256, 4e9]]]),
         (SHARES, [None, [[256, 0.1], [512, 0.2]], [[256, 0.1]]]),
-        (SCALES, [[[1, 1], [2, 0.5]], [[1, 1.1], [2, 0.4]]]),
-        (STEPS, [[[1, 1], [2, 1], [3, 1], [4, 1]], [[1, 1], [4, 1]]]),
         (RAVINE, [[[-1, 0], [1, 0]], [[-1, 1], [0, 0]], [[-1, 1], [-0.5, -1]], [[0, 0]]]),
         (
             BY_RATE,
@@ -107,13 +101,11 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
                 [[0.1, 1e-9]],
             ],
         ),
-        (LOSSES, [None, [[0, 5], [1, 4], [2, 3]]]),
         (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
         (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
         (FOUND, [[[0, 5], [1, 5]], *[[[0, 8], [1, 4]]] * 2]),
         (WASTED, [[[60, 0.5], [600, 0.2]], [[60, 0.51], [600, 0.19]], None]),
         (OVER_A_STEP, [None, [[-2, 0], [-1, 10], [0, 30], [1, 5]], [[-1, 0], [0, 10], [1, 20], [2, 10]]]),
-        (FRONTIER, [[[1, 90], [1.2, 20], [1.25, 30]], [[1.2, 21]]]),
     ],
 )
 def test_a_figure_draws_what_it_is_given(figure, expected):
@@ -123,8 +115,7 @@ def test_a_figure_draws_what_it_is_given(figure, expected):
 
 
 def test_dotted_lines_stand_at_what_they_name():
-    levels = [set(line[:, 1]) for figure in (SUMS, KEPT, SHARES, LOSSES) for line in drawn_lines(figure)[:1]]
-    assert levels == [{256}, {8e10}, {1}, {4.5}]
+    assert set(drawn_lines(SHARES)[0][:, 1]) == {1}
     assert [set(line[:, 1]) for line in drawn_lines(TIMES)[1:]] == [{1}, {3}]  # the best, the mean
     assert written(TIMES) == ["best: 1", "mean: 3"]
     assert set(drawn_lines(WASTED)[2][:, 0]) == {1160}
@@ -157,14 +148,6 @@ def test_numbers_around_a_sum_are_those_that_are_there():
     assert ticks[1::2][:2] == [[255, 256, 258], [255, 255.5, 256]]
     assert ticks[-1] == [257]
     assert AROUND.axes[0].get_title(loc="left") == "1 more is half a step: 256 + 1 falls back to 256"
-
-
-def test_a_scale_for_each_block_has_a_line_as_long_as_its_block():
-    sizes, together = drawn_lines(BLIND)
-    assert sizes.tolist() == [[0, 1], [1, 2], [2, 0.5], [3, 9]]
-    assert set(together[:, 1]) == {0.4}
-    lines = [segment.tolist() for lines in BLIND.axes[0].collections for segment in lines.get_segments()]
-    assert lines == [[[-0.5, 0.1], [1.5, 0.1]], [[1.5, 0.4], [3.5, 0.4]]]
 
 
 def test_a_strip_and_its_grids_give_each_number_the_colour_of_its_place():
@@ -216,13 +199,6 @@ def test_what_is_kept_over_a_step_is_named_at_its_most_and_turns_where_forward_e
     assert [text.xy for text in OVER_A_STEP.axes[0].texts[2:]] == [(0, 30), (1, 20)]
 
 
-def test_the_frontier_names_the_best():
-    assert FRONTIER.axes[0].get_title(loc="left") == "Segments of 1 keep least"
-    assert "everything kept" in written(FRONTIER)
-    none_helps = figures.recompute_frontier({0: (1.0, 20), 1: (1.2, 20)}, {0: (1.0, 20)})
-    assert none_helps.axes[0].get_title(loc="left") == "Recomputing does not help here"
-
-
 def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dashed():
     def boxes(figure):
         patches = {text.get_text().split()[0]: text.get_bbox_patch() for text in figure.axes[0].texts}
@@ -245,6 +221,16 @@ def test_what_each_part_keeps_begins_where_the_last_one_ends():
     assert written(PARTS) == ["+ 1", "+ 19", "+ 2.38"]
     assert PARTS.axes[0].get_title(loc="left") == "A layer keeps 22.4 numbers for each one that enters"
     assert [tick.get_text() for tick in PARTS.axes[0].get_yticklabels()] == ["norm", "attention", "gate"]
+
+
+def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_its_own():
+    bars = WATERFALL.axes[0].patches
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 10), (10, 30), (40, 60)]
+    assert written(WATERFALL)[:3] == ["10 days, exact", "0 to 30 days, assumed", "60 days, unknown"]
+    guess, reported = drawn_lines(WATERFALL)
+    assert (guess[0][0], reported[0][0]) == (30, 100)
+    looks = {(bar.get_hatch(), bar.get_linestyle(), sum(bar.get_facecolor()[:3]) > 1.5) for bar in bars}
+    assert len(looks) == 3  # whatever a projector makes of their colours
 
 
 def test_a_figure_says_in_words_what_it_shows_and_what_is_written_in_it():

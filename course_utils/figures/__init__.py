@@ -8,12 +8,10 @@ import importlib
 from course_utils.figures.colours import COLOURS
 
 _DRAWN_BY = {
-    "cost": "activations_by_length attention_shares kept_over_a_step gradient_chain kept_by_part optimizer_bills product_boxes"
-    " recompute_frontier",
-    "learning": "loss_curve loss_over_rate losses_by_mix ravine scale_by_depth scales_by_step steps_under_constant_gradient"
-    " wasted_shares weights_by_step",
-    "numbers": "bit_fields blind_beside numbers_around reach_and_step running_sums sizes_over_reach split_into_heads strip_and_grids walks",
-    "speed": "roofline strided_reads timing_samples",
+    "cost": "attention_shares kept_over_a_step gradient_chain kept_by_part optimizer_bills product_boxes waterfall",
+    "learning": "loss_over_rate losses_by_mix ravine scales_by_step wasted_shares weights_by_step",
+    "numbers": "bit_fields numbers_around reach_and_step sizes_over_reach split_into_heads strip_and_grids walks",
+    "speed": "roofline timing_samples",
 }
 _MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names.split()}
 

@@ -10,22 +10,6 @@ from course_utils.figures.style import COLOURS, axes_with, key, label, level, me
 from course_utils.quantities import Number, decimal_bytes_text, three_digits
 
 
-def activations_by_length(
-    sequences: Sequence[int], nbytes: Mapping[str, Sequence[Number]], limit: Number
-) -> Figure:
-    """Bytes that autograd keeps as sequences grow, each way a line, and the memory of one machine."""
-    title = "Scores grow with the square of the sequence, everything else in proportion"
-    ylabel = "activations of one sequence of GPT-3, bf16"
-    with axes_with(title, "sequence length S", ylabel, log_x=2, log_y=10) as axes:
-        level(axes, "an H100's memory", sequences[0], limit, (0, 5))
-        for name, line in nbytes.items():
-            predicted_line(axes, name, sequences, line)
-        axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 24)
-        axes.set_xticks(sequences, [f"{s:,}" for s in sequences])
-        axes.yaxis.set_major_formatter(lambda n, _: f"{n / 1e9:,.0f} GB")
-    return axes.figure
-
-
 def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[str, str]) -> Figure:
     """Bytes for each parameter, by optimizer and by part; beside each bar, what fits."""
     title = "What the optimizer remembers is up to half of the bill"
@@ -46,32 +30,12 @@ def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[st
     return axes.figure
 
 
-def recompute_frontier(
-    predicted: Mapping[int, tuple[Number, Number]], measured: Mapping[int, tuple[Number, Number]]
-) -> Figure:
-    """Each segment length's FLOPs of a step, over those without recomputing, and the most bytes kept at one time."""
-    best = min(predicted, key=lambda segment: predicted[segment][1])
-    title = f"Segments of {best} keep least" if best else "Recomputing does not help here"
-    blue = COLOURS["predicted"]
-    with axes_with(title, "FLOPs of a step, without recomputing = 1", "most bytes kept at one time") as axes:
-        costs, most_bytes = zip(*sorted(predicted.values()), strict=True)
-        axes.plot(costs, most_bytes, "o-", color=blue, linewidth=1, markersize=11)
-        measured_dots(axes, measured.values(), 5)
-        for segment, (x, y) in predicted.items():
-            words, offset = (f"s = {segment}", (9, -14)) if segment else ("everything kept", (9, 4))
-            label(axes, words, x, y, blue, offset)
-        axes.set(xlim=(0.98, 1.38), ylim=(0, 1.1 * max(most_bytes)))
-        axes.yaxis.set_major_formatter(lambda n, _: decimal_bytes_text(n))
-        key(axes, "predicted", "measured", left=True)
-    return axes.figure
-
-
 def kept_over_a_step(nbytes: Mapping[str, tuple[int, Sequence[Number]]]) -> Figure:
     """Bytes that autograd keeps while a step runs. Each way has the number of values of its forward pass, and all values.
 
     The first way is the one that the others are seen against.
     """
-    title = "A long segment keeps little on the way forward, and pays on the way back"
+    title = "On the way back, a recomputed layer is there whole, for a moment"
     xlabel = "each time something is kept or let go"
     highest = max(max(line) for _, line in nbytes.values())
     with axes_with(title, xlabel, "bytes kept", height=5.2) as axes:
@@ -183,6 +147,51 @@ def kept_by_part(layer: str, numbers: Mapping[str, Number]) -> Figure:
             label(axes, f"+ {three_digits(kept)}", done, row, "#1a1a1a", (7, -5))
         axes.set(xlim=(0, 1.12 * total), ylim=(len(numbers) - 0.4, -0.6))
         axes.set_yticks(range(len(numbers)), numbers)
+        axes.grid(visible=False, axis="y")
+    return axes.figure
+
+
+# How sure a number is: told apart without colours, from a pattern and an edge that fade with what is known.
+CERTAINTY = {
+    "exact": {"facecolor": "#1a1a1a"},
+    "recorded": {"facecolor": COLOURS["limit"]},
+    "calculated": {"facecolor": "white", "hatch": "////"},
+    "assumed": {"facecolor": "white", "hatch": ".."},
+    "unknown": {"facecolor": "white", "linestyle": "--"},
+}
+
+
+def waterfall(
+    least: Mapping[str, Number],
+    most: Mapping[str, Number],
+    certainty: Sequence[str],
+    reported: Number,
+    guesses: object,
+) -> Figure:
+    """Days of a run by part: each bar at most, from where the last one ends; how sure it is; and what is unexplained."""
+    parts = {**most, "unexplained": reported - sum(most.values())}
+    sure, ink = [*certainty, "unknown"], "#1a1a1a"
+    unknown = sum(days for days, how in zip(parts.values(), sure, strict=True) if how == "unknown")
+    title = f"{unknown:.0f} of {reported:.0f} days have no explanation"
+    with axes_with(title, "days", "the parts, from top to bottom", height=5.6) as axes:
+        done = 0
+        for row, (part, days) in enumerate(parts.items()):
+            axes.barh(row, days, left=done, height=0.7, edgecolor=ink, zorder=2, **CERTAINTY[sure[row]])
+            ends = [f"{n:.0f}".replace("-", "−") for n in (least.get(part, days), days)]
+            words = f"{' to '.join(dict.fromkeys(ends))} days, {sure[row]}"
+            late = done > reported / 2
+            offset, ha = ((-8, -5), "right") if late else ((8, -5), "left")
+            label(axes, words, done if late else done + days, row, ink, offset, ha)
+            guess = guesses.get(part) if isinstance(guesses, Mapping) else None
+            if isinstance(guess, int | float):
+                axes.plot(done + guess, row + 0.47, "^", color=ink, markersize=9)
+            done += days
+        if len(axes.lines):
+            label(axes, "▲ your guesses", 0, len(parts) - 1, ink, (4, -5))
+        axes.axvline(reported, color=ink, linestyle=":", zorder=1)
+        label(axes, f"reported: {reported:.0f}", reported, -0.75, ink, (-6, -5), ha="right")
+        axes.set(xlim=(0, 1.04 * reported), ylim=(len(parts) - 0.4, -1.2))
+        axes.set_yticks(range(len(parts)), parts)
         axes.grid(visible=False, axis="y")
     return axes.figure
 

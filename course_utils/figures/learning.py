@@ -6,26 +6,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
-from course_utils.figures.style import axes_with, ink, key, label, level, measured_dots, predicted_line
+from course_utils.figures.style import axes_with, ink, key, label, measured_dots
 from course_utils.quantities import Number, seconds_text
 
 Point = tuple[Number, Number]
-
-
-def scale_by_depth(
-    predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]]
-) -> Figure:
-    """The mean square of each layer's result, for each variance of the weights."""
-    title = "Behind ReLU, only a variance of 2 / inputs keeps the scale"
-    layers = range(1, 1 + len(next(iter(predicted.values()))))
-    with axes_with(title, "layer", "mean square behind ReLU", log_y=10) as axes:
-        for name, line in predicted.items():
-            predicted_line(axes, f"variance {name}", layers, line, (8, -4))
-            measured_dots(axes, zip(layers, measured[name], strict=True))
-        axes.set_xlim(0.5, len(layers) * 1.8)
-        axes.set_xticks(layers)
-        key(axes, "predicted", "measured")
-    return axes.figure
 
 
 def ravine(paths: Mapping[str, Sequence[Point]], contours: Sequence[Sequence[Point]], title: str) -> Figure:
@@ -70,36 +54,6 @@ def loss_over_rate(rates: Sequence[Number], losses: Mapping[str, Sequence[Number
         axes.spines["bottom"].set_bounds(rates[0], rates[-1])
         axes.set_ylim(LOWEST_LOSS / 3, HIGHEST_LOSS)
         axes.xaxis.set_major_formatter("{x:g}")
-    return axes.figure
-
-
-def steps_under_constant_gradient(
-    predicted: Mapping[str, Sequence[Number]], measured: Mapping[str, Sequence[Number]], every: int
-) -> Figure:
-    """The steps of each optimizer when every gradient is 1: predicted as lines, taken as dots."""
-    title = "The same gradient a hundred times: momentum adds up, AdaGrad tires"
-    with axes_with(title, "step", "its length, in learning rates", height=5.2, log_y=10) as axes:
-        names_by_end: dict[Number, list[str]] = {}
-        for name, line in predicted.items():
-            axes.plot(range(1, len(line) + 1), line, color=COLOURS["predicted"])
-            measured_dots(axes, ((1 + n * every, length) for n, length in enumerate(measured[name])), 6)
-            names_by_end.setdefault(round(line[-1], 6), []).append(name)
-        for end, names in names_by_end.items():
-            label(axes, " and ".join(names), len(line), end, COLOURS["predicted"], (8, -4))
-        axes.set_xlim(0, len(line) * 1.45)
-        axes.yaxis.set_major_formatter("{x:g}")
-        key(axes, "predicted", "taken")
-    return axes.figure
-
-
-def loss_curve(losses: Sequence[Number], even_guess: Number) -> Figure:
-    """Losses by step, and the loss of guessing evenly."""
-    title = "Training begins above the loss of an even guess, and falls"
-    with axes_with(title, "step", "loss") as axes:
-        words = f"an even guess: {even_guess:.2f}"
-        level(axes, words, len(losses) * 0.55, even_guess, (0, 6), "predicted")
-        axes.plot(losses, color=COLOURS["measured"])
-        axes.set_ylim(0, 1.15 * max(even_guess, *losses))
     return axes.figure
 
 

@@ -39,24 +39,6 @@ def reach_and_step(formats: Mapping[str, Format]) -> Figure:
     return axes.figure
 
 
-def running_sums(
-    counts: Mapping[str, Sequence[int]], sums: Mapping[str, Sequence[Number]], ceilings: Mapping[str, Number]
-) -> Figure:
-    """Sums of ones as they run, and the height at which each was predicted to stop."""
-    title = "A running sum of ones stops where 1 is half a step"
-    blue, orange = COLOURS["predicted"], COLOURS["measured"]
-    with axes_with(title, "ones added", "the sum as it is stored", log_x=2, log_y=2) as axes:
-        for name, ceiling in ceilings.items():
-            last_count, last_sum = counts[name][-1], sums[name][-1]
-            axes.axhline(ceiling, color=blue, linestyle=":", linewidth=2)
-            axes.plot(counts[name], sums[name], "o-", markevery=[-1], color=orange)
-            label(axes, f"predicted for {name}: {ceiling:,.0f}", 0.15, ceiling, blue, (0, 5))
-            label(axes, f"{name} measured: {last_sum:,.0f}", last_count, last_sum, orange, (-6, -17))
-        ticks = [2**k for k in range(0, 25, 4)]
-        axes.set(xlim=(2**-3, 2**36), ylim=(1, 2**27), xticks=ticks, yticks=ticks)
-    return axes.figure
-
-
 def sizes_over_reach(sizes: Sequence[Number], formats: Mapping[str, Format]) -> Figure:
     """A histogram of sizes, and above it a line for what each format can hold. Left of the line numbers become 0."""
     powers = Counter(math.floor(math.log2(size)) for size in sizes)
@@ -154,23 +136,6 @@ def numbers_around(numbers: Mapping[str, Sequence[Number]], total: Number, more:
         axes.grid(visible=False)
         axes.set(ylim=(-0.5, len(numbers) - 0.4))
         axes.set_yticks(range(len(numbers)), list(numbers))
-    return axes.figure
-
-
-def blind_beside(sizes: Sequence[Number], together: Number, by_block: Sequence[Number]) -> Figure:
-    """The sizes of neighbouring numbers, and up to which size they become 0: with one scale for all, and one per block."""
-    title = "A large number blinds its own block, and no other"
-    width = len(sizes) // len(by_block)
-    with axes_with(title, "place in the tensor", "size of the number", log_y=2) as axes:
-        axes.plot(range(len(sizes)), sizes, "o", color=COLOURS["measured"])
-        axes.axhline(together, color=COLOURS["limit"], linestyle=":")
-        label(axes, "one scale for all: 0 below this", 0, together, COLOURS["limit"], (0, 5))
-        for block, edge in enumerate(by_block):
-            begin = block * width - 0.5
-            axes.hlines(edge, begin, begin + width, color=COLOURS["predicted"])
-        words = f"a scale for each {width}: 0 below this"
-        label(axes, words, 0, by_block[0], COLOURS["predicted"], (0, -16))
-        axes.set_xticks(range(0, len(sizes) + 1, width))
     return axes.figure
 
 

@@ -1,4 +1,4 @@
-"""How fast a machine is: roofs, samples, strides."""
+"""How fast a machine is: roofs and samples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -49,19 +49,4 @@ def timing_samples(samples: Sequence[Number]) -> Figure:
         level(axes, f"best: {three_digits(best)}", len(microseconds), best, (4, -16))
         level(axes, f"mean: {three_digits(mean)}", len(microseconds), mean, (4, 6))
         axes.set(xlim=(-1, len(microseconds) * 1.2), ylim=(best * 0.9, max(mean * 1.2, best * 1.3)))
-    return axes.figure
-
-
-def strided_reads(strides: Sequence[int], predicted: Sequence[Number], measured: Sequence[Number]) -> Figure:
-    """Time to read one number at each stride, over that at stride 1: by cache lines, and as it was measured."""
-    title = "The further apart numbers lie, the more each costs to read"
-    xlabel, ylabel = "stride, in numbers of 4 bytes", "time for each number, stride 1 = 1"
-    with axes_with(title, xlabel, ylabel, log_x=2, log_y=2) as axes:
-        for name, values, style in (("predicted", predicted, "-"), ("measured", measured, "o-")):
-            axes.plot(strides, values, style, color=COLOURS[name], markersize=9)
-        key(axes, "cache lines fetched", "measured")
-        ticks = [2**k for k in range(1 + int(max(*predicted, *measured)).bit_length())]
-        axes.set_xticks(strides, [str(s) for s in strides])
-        axes.set_yticks(ticks, [str(t) for t in ticks])
-        axes.set_ylim(0.8, 2 * max(*predicted, *measured))
     return axes.figure

@@ -3,8 +3,6 @@
 from collections.abc import Collection
 from itertools import product
 
-from course_utils.labs.crash import example
-from course_utils.labs.crash.asked import PARTS
 from course_utils.labs.matmul.asked import A_GPU
 from course_utils.labs.precision import PrecisionLab
 from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Found, Scaling
@@ -14,17 +12,12 @@ from course_utils.site.host import Recorded
 FIRST = {"matmul": A_GPU}
 
 
-def _story(ticks: tuple[bool, ...]) -> object:
-    return example.uninterrupted(tuple(part for part, kept in zip(PARTS, ticks, strict=True) if not kept))
-
-
 def _gradients(asked: tuple[int, ...]) -> object:
     return PrecisionLab().known(Scaling("fp16", *asked), Found())
 
 
 # By lab: the fields that it depends on, all that they can say, and what is found then.
 ASKED = {
-    "crash": (PARTS, tuple(product((True, False), repeat=len(PARTS))), _story),
     "precision": (
         ("power", "after", "layer", "mean_over"),
         tuple(product(range(MOST + 1), AFTER, LAYERS.values(), BATCHES)),

@@ -7,12 +7,15 @@ from functools import cached_property
 
 from course_utils import machines, predict
 from course_utils.datasheets import Machine
-from course_utils.labs.fields import choice, size, typed
+from course_utils.labs.fields import among, choice, size, typed, whole
+from course_utils.machines import Size
 from course_utils.quantities import Number
 
 HERE = "this machine"
 ON_PAPER = ("A100 SXM", "H200 SXM")  # a T4, an H100, a B200 and an MI300X stand among the recorded
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # an MI300X was recorded in the last
+C_STEP_US, MOST_C_US = 0.25, 20.0  # of the forecast's slider
+C_US = [C_STEP_US * n for n in range(1 + round(MOST_C_US / C_STEP_US))]
 POWERS = [2**power for power in range(21)]
 A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 PRESETS = {
@@ -31,22 +34,24 @@ def recordings_by_label() -> dict[str, machines.Recording]:
 
 @dataclass(frozen=True)
 class Product:
-    """B × D times D × K in a dtype, on a machine; a guess of its time; the size that a sweep changes."""
+    """B × D times D × K in a dtype, on a machine; a guess of its time; the size that a sweep changes; the forecast's c and e."""
 
     b: int = size("B", 1024)
     d: int = size("D", 1024)
     k: int = size("K", 1024)
     dtype: str = choice("dtype", DTYPES, "fp32")
-    where: str = choice("machine", (HERE, *recordings_by_label(), *ON_PAPER), HERE)
+    where: str = choice("machine", (HERE, *recordings_by_label(), *ON_PAPER), HERE, menu=True)
     guess: str = typed("my guess", "", examples=("", "5 ms", "200 us"), placeholder="like 5 ms")
     sweep: str = choice("sweep over", ("B", "D", "K"), "K")
+    c_us: float = among("c, µs", C_US, 0.0, width_px=215)
+    e_percent: int = whole("e, %", 100, 1, 100, width_px=215)
 
     def __post_init__(self) -> None:
         """A sentence, if the guess is none."""
         typed_seconds(self.guess)
 
     @property
-    def size(self) -> tuple[int, int, int]:
+    def size(self) -> Size:
         """(B, D, K)."""
         return self.b, self.d, self.k
 
@@ -79,12 +84,17 @@ class Product:
         return predict.matmul_seconds(*self.size, machine, self.dtype)
 
     @property
+    def c_and_e(self) -> tuple[Number, Number]:
+        """A kernel's own price in seconds, and the share of the roof's speed that large products get."""
+        return self.c_us / 1e6, self.e_percent / 100
+
+    @property
     def recording(self) -> machines.Recording | None:
         """The recording of that machine, if it is a recorded one."""
         return recordings_by_label().get(self.where)
 
     @cached_property
-    def recorded(self) -> "dict[tuple[int, int, int], Run]":
+    def recorded(self) -> "dict[Size, Run]":
         """By their sizes, the products in the recording, if it has any of that dtype."""
         if self.recording is None:
             return {}
@@ -92,9 +102,19 @@ class Product:
         verb = f"Recorded by {source.by}" if source else "Recorded"
         products = self.recording.seconds_by_size.get(self.dtype, {})
         return {
-            (b, d, k): Run(replace(self, b=b, d=d, k=k), seconds, verb=verb)
-            for (b, d, k), seconds in sorted(products.items())
+            size: Run(Product(*size, self.dtype, self.where), seconds, verb=verb)
+            for size, seconds in sorted(products.items())
         }
+
+    def timed(self, runs: Sequence["Run"]) -> list["Run"]:
+        """What was recorded of its machine in its dtype, and those among the runs."""
+        here = self.where, self.dtype
+        mine = (run for run in runs if (run.product.where, run.product.dtype) == here)
+        return [*self.recorded.values(), *mine]
+
+    def seconds_by_size(self, runs: Sequence["Run"]) -> dict[Size, Number]:
+        """Of those, the latest time of each size."""
+        return {run.product.size: run.seconds for run in self.timed(runs)}
 
     def nearest_recorded(self) -> "Run":
         """The nearest product in the recording, or a sentence on the dtypes that it has."""

@@ -1,6 +1,6 @@
 """A product's prediction with its numbers filled in, the roofline, and the time along one size."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from course_utils import predict
 from course_utils.datasheets import Machine
@@ -10,8 +10,11 @@ from course_utils.labs.draw.lines import Point
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.lab import View
 from course_utils.labs.matmul.asked import HERE, POWERS, Found, Product, Run, typed_seconds
+from course_utils.machines import Size
 from course_utils.quantities import (
+    Number,
     bytes_text,
+    count_text,
     flops_text,
     number_text,
     rate_text,
@@ -20,25 +23,27 @@ from course_utils.quantities import (
     times_text,
 )
 
-WIDTH, HEIGHT = 1000, 370
+WIDTH, HEIGHT = 1000, 390
 ROW, WORDS_AT = 17, 100
-ROOF, TIMES = (90, 218, 370, 110), (590, 218, 370, 110)  # left, top, width, height
+ROOF, TIMES, ALL = ((left, 222, 240, 126) for left in (90, 410, 735))  # left, top, width, height
+Rows = Iterator[tuple[str, str, str]]
 FAR_OVER = 1.1  # a rate so far over the largest known one is no noise
 HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
 
 
 def view(product: Product, found: Found) -> View:
-    """The prediction in full, the roofline, and the time along the size that a sweep would change."""
+    """The prediction in full, the roofline, the time along the size that a sweep would change, and all that were timed."""
     machine = found.machine(product.where)
     machine.peak(product.dtype)  # or a sentence on what there is
-    here = product.where, product.dtype
-    runs = [run for run in found.runs if (run.product.where, run.product.dtype) == here]
+    timed = product.timed(found.runs)
+    runs = timed[len(product.recorded) :]
     now = [run for run in runs if run.product.size == product.size]
     run = now[-1] if now else product.nearest_recorded() if product.recorded else None
     drawn = [
-        *account(_account(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
-        *_roofline(product, machine, runs, run),
+        *account(_account(product, machine, run, found), WORDS_AT, 16, WIDTH, step=ROW),
+        *_roofline(product, machine, timed, run),
         *_along(product, machine, runs, run),
+        *_all(product, machine, timed, run),
     ]
     rows = [_row(one, found.machine(one.product.where)) for one in reversed(found.runs)]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows])
@@ -66,7 +71,7 @@ def sizes_text(product: Product, run: Run) -> str:
 # In numbers.
 
 
-def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tuple[str, str, str]]:
+def _account(product: Product, machine: Machine, run: Run | None, found: Found) -> Rows:
     """The formulas with the numbers filled in, prediction beside measurement, and whose peaks and times these are."""
     (b, d, k), flops, nbytes = product.size, product.flops, product.nbytes
     width, seconds = predict.dtype_bytes(product.dtype), product.predicted_s(machine)
@@ -79,6 +84,7 @@ def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tu
     moved = f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}"
     yield "memory", moved, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
+    yield "forecast", _forecast(product, machine, product.seconds_by_size(found.runs)), "formula"
     if run:
         peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
         rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
@@ -94,6 +100,21 @@ def _account(product: Product, machine: Machine, run: Run | None) -> Iterator[tu
     if product.recording and product.recording.source:
         source = product.recording.source
         yield "times", f"Recorded by {source.by}: {source.where}.", "faint small"
+
+
+def _forecast(product: Product, machine: Machine, timed: Mapping[Size, Number]) -> str:
+    """Filled in, and how far it is from all that was timed."""
+    (c, e), roof_s = product.c_and_e, product.predicted_s(machine)
+    errors = errors_text(timed, machine, product.dtype, c, e) if timed else "nothing was timed yet"
+    filled_in = f"{seconds_text(c)} + {seconds_text(roof_s)} / {e:g} = {seconds_text(c + roof_s / e)}"
+    return f"c + roof / e = {filled_in}; {errors}"
+
+
+def errors_text(timed: Mapping[Size, Number], machine: Machine, dtype: str, c: Number, e: Number) -> str:
+    """How far a forecast is from them: their number, the median error, the worst factor."""
+    median, worst = predict.forecast_errors(timed, machine, dtype, c, e)
+    products = count_text(len(timed), "product")
+    return f"{products}: median error {three_digits(100 * median)} %, worst factor {three_digits(worst)}"
 
 
 def _why_nothing(product: Product) -> str:
@@ -122,7 +143,6 @@ def _row(run: Run, machine: Machine) -> list[str]:
 def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
     """The roof, every run under it, and the product that is asked for on it."""
     peak, ridge = machine.peak(product.dtype), predict.ridge(machine, product.dtype)
-    runs = [*product.recorded.values(), *runs]
     lowest = min((run.rate for run in runs), default=peak)
     y_axis = Axis(min(peak / 10_000, lowest / 2), peak * 3, "FLOP/s", rate_text)
     ours = product.intensity
@@ -139,17 +159,35 @@ def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run 
 
 
 def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
-    """Predicted time along one size, and the runs that share the other two."""
+    """Predicted and forecast time along one size, and the runs that share the other two."""
     name, near = product.sweep, now.product if now else product
     seconds = [one.predicted_s(machine) for one in near.along(name)]
+    c, e = product.c_and_e
     same = [run for run in runs if run.product.others(name) == near.others(name)]
     shown = [run.seconds for run in same]
     y_axis = Axis(min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text)
     plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
     yield plot.frame(f"Time along {name}, at {near.others(name)}")
     yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")
+    yield plot.line(zip(POWERS, [c + roof / e for roof in seconds], strict=True), "line predicted dashed")
     yield from _dots(same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds))
     yield svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring")
+
+
+def _all(product: Product, machine: Machine, timed: Sequence[Run], now: Run | None) -> Iterator[str]:
+    """Every time beside what the roof promises, and the two lines: the roof itself, and c + roof / e."""
+    (c, e), asked_s = product.c_and_e, product.predicted_s(machine)
+    roofs = [asked_s, *(run.product.predicted_s(machine) for run in timed)]
+    low, high = min(roofs) / 4, max(roofs) * 4
+    longest_s = max([high, *(run.seconds for run in timed)])
+    y_axis = Axis(low, longest_s, "time; dashed: c + roof / e", seconds_text)
+    plot = Plot(*ALL, Axis(low, high, "time by the roof", seconds_text), y_axis)
+    along = [low * (high / low) ** (step / 40) for step in range(41)]
+    yield plot.frame("All that were timed")
+    yield plot.line([(low, low), (high, high)], "line predicted")
+    yield plot.line([(roof, c + roof / e) for roof in along], "line predicted dashed")
+    yield from _dots(timed, now, lambda run: plot.at(run.product.predicted_s(machine), run.seconds))
+    yield svg.dot(*plot.at(asked_s, c + asked_s / e), 8, class_="ring")
 
 
 def _dots(runs: Sequence[Run], now: Run | None, at: Callable[[Run], Point]) -> Iterator[str]:
