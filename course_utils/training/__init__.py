@@ -1,7 +1,6 @@
-"""Training: tokens from a file, a run that can stop and go on, bit for bit, and three runs of the course.
+"""Training: tokens from a file, a run that can stop and go on, bit for bit, and two runs of the course.
 
-`precision` trains in each mix of formats, `long_run` saves itself and can be killed, `sharded` runs over
-several processes; each is imported by itself.
+`precision` trains in each mix of formats, `long_run` needs each part of its state to go on; each is imported by itself.
 """
 
 from course_utils.training.randomness import generator_for, restore_shared_states, seed_all, shared_states

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tests import browser
 from tests.tools import bench_gpu
-from tests.tools.bench_timing import timing_methods
 from tests.tools.latency import HEAD, Slider, latency, row, sliders_of
 
 BASELINE = """
@@ -25,8 +24,8 @@ def plot(k):
 
 _ = interact(plot, k=IntSlider(0, -170, 140))
 """
-# Beside the first, the two whose pictures have most to draw: curves, and every segment.
-LABS = ("float", "optimizer", "recompute")
+# Beside the first, one with curves, and the one that computes most.
+LABS = ("float", "optimizer", "plan")
 
 
 def slider_to_picture() -> None:
@@ -52,5 +51,4 @@ if __name__ == "__main__":
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     slider_to_picture()
-    timing_methods()
     bench_gpu.report()

@@ -41,7 +41,7 @@ class MemoryLab(Lab):
         _check_that_it_can_be_counted(plan)
         shape = replace(plan.shape, context=max(plan.shape.context, plan.sequence))
         order = {"shape": shape, "recipe": plan.recipe, "batch": plan.batch, "sequence": plan.sequence}
-        order |= plan.ways | {"accumulate": plan.accumulate}
+        order |= {way: getattr(asked, way) for way in ("fused", "fused_norm", "recompute", "accumulate")}
         steps = process.steps_of(transformers.counted_bytes, order)
         counted = yield from as_progress(steps, at_most_s=LONGEST_S)
         predicted = plan.alone.held

@@ -15,7 +15,7 @@ MACHINES = {name.replace(" SXM", ""): name for name in NAMES}
 STAGES = {f"{stage}": stage for stage in range(4)}
 Found = Mapping[tuple, Ledger]  # the bytes of each step that was counted, by what they depend on
 SIZES = ("layers", "width", "heads", "vocabulary")
-CHOSEN = {one.name for one in fields(TrainingPlan)} - {"shape", "machine_name"}
+CHOSEN = {one.name for one in fields(TrainingPlan)} - {"shape", "machine_name", "fused_loss", "gathered"}
 SMALL, LARGE = predict.MODELS["GPT-2 small"], predict.MODELS["Llama 3 8B"]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from course_utils import predict
+from course_utils import predict, reported
 from course_utils.predict import TrainingPlan
 from course_utils.predict.training import STEP_COUNTER_BYTES
 from course_utils.quantities import Ledger, bytes_text, count_text
@@ -82,10 +82,22 @@ def _step_formula(plan: TrainingPlan) -> str:
 
 
 def table(plan: TrainingPlan, counted: Ledger | None) -> list[list[str]]:
-    """Every byte: on each machine, and on one machine alone predicted beside counted; and what autograd keeps."""
+    """Every byte: on each machine, and on one machine alone predicted beside counted; what autograd keeps; and a run of others."""
     here, alone = plan.held, plan.alone.held
     rows = [(part, n, alone[part], counted and counted[part]) for part, n in here.items()]
     rows.append(("total", here.total, alone.total, counted and counted.total))
     rows += [(f"kept by autograd: {item}", n, n, None) for item, n in plan.kept.items() if n]
+    run = reported.nearest(plan)
+    rows.append(
+        (f"{run.name}, nearest run that others reported: as predicted", reported.held_bytes(run), None, None)
+    )
+    rows.append(
+        (
+            f"{run.memory_kind} there, as reported",
+            round(run.reported["memory_gib"] * reported.GIB),
+            None,
+            None,
+        )
+    )
     head = ["bytes", "on each machine", "on one alone, predicted", "on one alone, counted"]
     return [head, *([part, *("" if n is None else f"{n:,}" for n in sides)] for part, *sides in rows)]
