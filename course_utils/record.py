@@ -33,6 +33,12 @@ class Done:
         return "right" if self.first_right else "tried" if self.tries else "not attempted"
 
 
+def desk() -> Path | None:
+    """The folder of the reader's copies, if this kernel's notebook is one of them."""
+    here = Path.cwd()
+    return here if (here / HIDDEN).is_dir() else None
+
+
 def note(folder: Path, check: str, said: str) -> None:
     """Add a line on that exercise."""
     _add(folder, f"{check} {said}")
@@ -80,6 +86,21 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
             if all(isinstance(one, int | float | str) for one in (guess.said, guess.measured)):
                 found.setdefault(notebook, {}).setdefault(str(guess.asked), guess)
     return {notebook: list(asked.values()) for notebook, asked in found.items()}
+
+
+def write_whole(path: Path, contents: bytes) -> None:
+    """All of the contents under that name, or what was there before."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():  # what nobody else may read stays so
+            beside.chmod(path.stat().st_mode & 0o777)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _add(folder: Path, words: str) -> None:

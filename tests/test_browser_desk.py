@@ -86,7 +86,9 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("right since")
         expect(turns).to_have_text("Your turns: 1 of 2 right on the main path, 0 of 0 beyond")
-        (check,) = (cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.days(" in cell.source)
+        (check,) = (
+            cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.gpt3_days(" in cell.source
+        )
         where = fourth.get_by_role("link", name="Go on where you were")
         expect(where).to_have_attribute("href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}")
 
@@ -96,7 +98,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         wait_until(lambda: "gpt3_days = 22.77" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
         lab.close()
         page.bring_to_front()
-        fourth.get_by_role("button", name="Begin anew: your turn 2, The days").click()
+        fourth.get_by_role("button", name="Begin anew: your turn 2, The gpt3_days").click()
         expect(page.get_by_role("status")).to_contain_text(
             "begins anew. As it was when last saved: my_notebooks/earlier/04_flops"
         )
@@ -111,7 +113,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         )
         assert not (mine / "record.txt").exists()
         (kept,) = (mine / "earlier").glob("record*.txt")
-        assert "flops.days right" in kept.read_text(encoding="utf-8")
+        assert "flops.gpt3_days right" in kept.read_text(encoding="utf-8")
 
         # What was done is said to the reader, though the page's script has looked meanwhile.
         page.evaluate("""async () => {
@@ -122,6 +124,11 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         }""")
         page.reload()
         expect(page.get_by_role("status")).to_contain_text("There is no record")
+
+        # The accountant, in an editor.
+        with context.expect_page() as opened:
+            page.get_by_role("link", name="accountant.py").click()
+        expect(opened.value.locator(".jp-FileEditor")).to_contain_text("An accountant of training")
         context.close()
 
 

@@ -115,6 +115,8 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
             links = page.locator(".notebooks > li > h2 > a")
             hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
             assert hrefs == [f"/user/{name}/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
+            accountant = page.get_by_role("link", name="accountant.py")
+            expect(accountant).to_have_attribute("href", f"/user/{name}/lab/tree/my_notebooks/accountant.py")
 
         labs = {name: open_notebook(pages[name]) for name in ("ada", "ben")}  # cleo only looks
         for lab in labs.values():
@@ -153,8 +155,8 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         assert contexts["ada"].request.post(f"{of_ada}/contents", form={"do": "forget"}).status == 403, (
             "no token"
         )
-        assert record.done(mine["ada"])["flops.days"].status == "right"
-        assert list(record.done(mine["ben"])) == ["flops.days"]
+        assert record.done(mine["ada"])["flops.gpt3_days"].status == "right"
+        assert list(record.done(mine["ben"])) == ["flops.gpt3_days"]
         assert record.done(mine["cleo"]) == {}
 
         # Anew, for one of them.
@@ -165,7 +167,7 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         wait_until(lambda: "gpt3_days = 11.4" in (mine["ben"] / FLOPS).read_text(), "ben's is saved")
         labs["ben"].close()
         pages["ben"].bring_to_front()
-        pages["ben"].get_by_role("button", name="Begin anew: your turn 2, The days").click()
+        pages["ben"].get_by_role("button", name="Begin anew: your turn 2, The gpt3_days").click()
         expect(pages["ben"].get_by_role("status")).to_contain_text("begins anew")
         assert "gpt3_days = 11.4" not in (mine["ben"] / FLOPS).read_text()
         assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()

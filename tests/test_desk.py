@@ -576,7 +576,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.cheaper_order", "right")
-    record.note(mine, "flops.days", "tried")
+    record.note(mine, "flops.gpt3_days", "tried")
     said = copies.begin_anew(
         course / FLOPS, "flops.cheaper_order", mine
     )  # its first turn, as the page asks for it
@@ -584,7 +584,7 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
     assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
     assert {name: each.status for name, each in record.done(mine).items()} == {
         "flops.cheaper_order": "not attempted",
-        "flops.days": "tried",
+        "flops.gpt3_days": "tried",
     }
     (earlier,) = (mine / "earlier").iterdir()
     assert ANSWER in sources(earlier)
@@ -653,14 +653,14 @@ def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
 
 
 def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
-    lines = b"\x00\xff{ 2026-01-02 flops.days tried\n2026-01-03 flops.days right\nnonsense\n\n"
-    lines += b"2026-01-04 flops.days tried\n2026-01-05 flops.days right\n2026-01-06 fl"
+    lines = b"\x00\xff{ 2026-01-02 flops.gpt3_days tried\n2026-01-03 flops.gpt3_days right\nnonsense\n\n"
+    lines += b"2026-01-04 flops.gpt3_days tried\n2026-01-05 flops.gpt3_days right\n2026-01-06 fl"
     (tmp_path / "record.txt").write_bytes(lines)
-    assert record.done(tmp_path) == {"flops.days": record.Done(tries=4, first_right="2026-01-03")}
+    assert record.done(tmp_path) == {"flops.gpt3_days": record.Done(tries=4, first_right="2026-01-03")}
     (tmp_path / "record.txt").unlink()
     assert record.done(tmp_path) == {}
     (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
-    record.note(tmp_path, "flops.days", "right")
+    record.note(tmp_path, "flops.gpt3_days", "right")
     assert record.done(tmp_path) == {}
 
 
@@ -727,9 +727,20 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     monkeypatch.chdir(mine if on_a_desk else course)
     after_cell.note_what_is_shown()
-    cells = ["from course_utils.checks import flops as check", "check.days(...)", "check.days(11.4)"]
-    cells += ["days = 22.77\ncheck.days(days)", "check.days(1);\n3", "ours = check.days(11.4).or_ours"]
-    cells += ["check.days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.days(1)", "none"]
+    cells = [
+        "from course_utils.checks import flops as check",
+        "check.gpt3_days(...)",
+        "check.gpt3_days(11.4)",
+    ]
+    cells += [
+        "days = 22.77\ncheck.gpt3_days(days)",
+        "check.gpt3_days(1);\n3",
+        "ours = check.gpt3_days(11.4).or_ours",
+    ]
+    cells += [
+        "check.gpt3_days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.gpt3_days(1)",
+        "none",
+    ]
     cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
     cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
     with redirect_stdout(io.StringIO()) as said:
@@ -739,7 +750,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     assert "Right. 6 × 174.6e9" in said.getvalue()
     is_noted = on_a_desk and cell_id
     today = date.today().isoformat()
-    noted = {"flops.days": record.Done(5, today), "flops.cheaper_order": record.Done(1, today)}
+    noted = {"flops.gpt3_days": record.Done(5, today), "flops.cheaper_order": record.Done(1, today)}
     assert record.done(mine) == (noted if is_noted else {})
     guessed = {
         "flops": [

@@ -34,7 +34,7 @@ def said(tmp_path_factory):
 @pytest.mark.parametrize(
     ("code", "name", "begins"),
     [
-        ("check.days(144)", "check", "import math"),
+        ("check.gpt3_days(144)", "check", "import math"),
         ("math.pi", "math", "import math"),
         ("1 + roof(3)", "roof", "def roof(intensity):"),
         ("two", "two", "one, two = 1, 2"),
@@ -59,15 +59,15 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
     cells = [
         "from course_utils.checks import flops as check",
         "gpt3_days = 22.77",
-        "check.days(gpt3_days)",
+        "check.gpt3_days(gpt3_days)",
         "gpt3_days = 11.4  # another answer",
-        "check.days(gpt3_days)",
+        "check.gpt3_days(gpt3_days)",
         "gpt3_days = = 3",
         "gpt3_days = 22.77",  # nothing is left to be taken back
-        "def my_roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)",
-        "roof = check.roof(my_roof).or_ours",
-        "3 == gpt3_days, my_roof(1, 2, 3)",  # used, and not changed
-        "def my_roof(intensity, peak, bandwidth)\n    return 3",
+        "def my_days(flops, gpus, peak, share):\n    return flops / (gpus * peak * share) / 86_400",
+        "days = check.days(my_days).kept",
+        "3 == gpt3_days, my_days(1, 2, 3, 4)",  # used, and not changed
+        "def my_days(flops, gpus, peak, share)\n    return 3",
     ]
     said = []
 
@@ -79,7 +79,7 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
         for cell in cells:
             client.execute_interactive(cell, timeout=60, output_hook=hear)
     kinds, words = zip(*said, strict=True)
-    right, again, wrong, broken, roof, _, last = words
+    right, again, wrong, broken, days, _, last = words
     assert kinds == ("display_data", "update_display_data") * 2 + (
         "display_data",
         "execute_result",
@@ -87,7 +87,7 @@ def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(
     )
     assert right.startswith("Right.")
     assert wrong.startswith("Not yet.")
-    assert roof.startswith("Right.")
+    assert days.startswith("Right.")
     assert again == "Not judged. The answer has changed: run this cell again."
     assert (
         broken

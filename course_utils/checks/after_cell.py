@@ -24,8 +24,7 @@ def note_what_is_shown() -> None:
     shell = IPython.get_ipython()
     if shell is None:
         return
-    desk = Path.cwd()
-    is_a_desk = (desk / record.HIDDEN).is_dir()
+    desk = record.desk()
     shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
 
     def note(result: object) -> None:
@@ -39,7 +38,7 @@ def note_what_is_shown() -> None:
         shown_by_name.update({names[one.exercise]: one for one in verdicts if one.exercise in names})
         # Only JupyterLab and its like name the cell. A notebook that is tested or exported is no reader's attempt.
         module = getattr(shell.user_ns.get("check"), "__name__", "")
-        if is_a_desk and result.info.cell_id and module.startswith("course_utils.checks."):
+        if desk and result.info.cell_id and module.startswith("course_utils.checks."):
             _note(desk, module.rpartition(".")[2], verdicts, result)
 
     SHOWN.clear()

@@ -17,6 +17,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from course_utils import record
+from course_utils.accountant.file import NAME, TERMS, program_text, theirs
 from course_utils.desk import copies, estimates
 from course_utils.desk.notebooks import Exercise, exercises, read
 from course_utils.desk.place import place
@@ -69,6 +70,7 @@ class Contents(JupyterHandler):
             _button(form, "forget", "", "Yes, delete the record"),
         )
         words = {"said": said, "notebooks": rows, "guesses": drawn, "forget": forget, "lab": lab}
+        words["accountant"] = _accountant(self._link(NAME), self.mine)
         return PAGE.substitute(words, folder=escape(self.mine.name), **asdict(place()))
 
     def _place(self, name: str) -> str:
@@ -102,6 +104,16 @@ def _do(mine: Path, what: str, on: str) -> str:
     if what != "anew":
         raise ValueError("There is no such button on this page.")
     return copies.begin_anew(copies.named(name), turn or None, mine)
+
+
+def _accountant(link: str, mine: Path) -> str:
+    """Which terms are the reader's, and a link that opens the file; or why it cannot be read."""
+    try:
+        names = ", ".join(theirs(program_text(mine / NAME))) or "none yet"
+    except ValueError as error:
+        return f"{NAME} is not used: {escape(str(error))}. Mend it, or delete it to begin it anew."
+    file = f'<a href="{escape(link)}" target="{NAME}">{NAME}</a>'
+    return f"{file}, of {len(TERMS)} terms. Yours are: {names}."
 
 
 def _name(notebook: str) -> str:

@@ -16,6 +16,8 @@ from itertools import count
 from pathlib import Path
 
 from course_utils import record
+from course_utils.accountant.file import NAME, OURS, ours, program_text
+from course_utils.desk.accountant import renewed
 from course_utils.desk.merge import CONFLICT, merged, restored
 from course_utils.desk.notebooks import (
     Notebook,
@@ -27,10 +29,9 @@ from course_utils.desk.notebooks import (
     with_results,
     without_views,
     write,
-    write_whole,
 )
 from course_utils.desk.stubs import with_room, without_room
-from course_utils.record import HIDDEN
+from course_utils.record import HIDDEN, write_whole
 
 ROOT = Path(__file__).parents[2]  # of a clone
 INSTALLED = Path(__file__).parents[1] / "course" / "notebooks"  # where a wheel has them
@@ -67,11 +68,12 @@ def bring_up_to_date(
     another text than what lies in the file.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
-    for path in (*notebooks(course), *course.glob(GLOSSARY)):
-        bring = _bring_glossary if path.name == GLOSSARY else _bring_notebook
+    for path in (*notebooks(course), *course.glob(GLOSSARY), OURS):
+        bring = _bring_text if path.name in (GLOSSARY, NAME) else _bring_notebook
         try:
             # Read once: a `git pull` may come between two readings.
-            new = path.read_bytes().replace(TO_README, f"({contents})".encode())
+            new = ours().encode() if path == OURS else path.read_bytes()
+            new = new.replace(TO_README, f"({contents})".encode())
             if bring is _bring_notebook:
                 parsed(new)
         except (OSError, ValueError) as error:
@@ -98,7 +100,7 @@ def as_handed_out(course: Notebook) -> Notebook:
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
     """Make a copy again that was renamed or deleted since the start, so that nobody edits the course's own."""
-    if not all(os.path.lexists(mine / path.name) for path in notebooks(course)):
+    if not all(os.path.lexists(mine / path.name) for path in (*notebooks(course), OURS)):
         with suppress(OSError):  # as was said at the start
             list(bring_up_to_date(course, mine, in_use=True, **options))
 
@@ -145,16 +147,20 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         )
 
 
-def _bring_glossary(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
+    """The glossary as the course has it, or the accountant with what is the reader's in it."""
     own, taken = mine / name, mine / HIDDEN / name
-    as_taken = taken.read_bytes() if taken.is_file() else None
+    as_taken = taken.read_bytes() if taken.is_file() else b""
     if os.path.lexists(own) and (in_use or as_taken == new):
         return
+    course, words = new, "is the course's new one"
+    if name == NAME and os.path.lexists(own):
+        new = renewed(new.decode(), as_taken.decode(), program_text(own)).encode()
+        words = "is brought up to date, and what is yours is in it"
     if own.is_file() and own.read_bytes() not in (as_taken, new):
-        kept = keep_earlier(own)
-        yield f"{name} is the course's new one. Yours, which you had changed: {mine.name}/{EARLIER}/{kept.name}"
+        yield f"{name} {words}. As it was, with your changes: {mine.name}/{EARLIER}/{keep_earlier(own).name}"
     write_whole(own, new)
-    write_whole(taken, new)
+    write_whole(taken, course)
 
 
 def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:

@@ -34,7 +34,7 @@ def merged(base: Notebook, course: Notebook, own: Notebook) -> tuple[Notebook, l
 def restored(base: Notebook, own: Notebook, ids: tuple[str, ...]) -> Notebook:
     """The reader's notebook with these cells as the course has them; those that were deleted are back."""
     again, mine = _by_id(base), _by_id(own)
-    order = _woven(list(mine), [id_ for id_ in again if id_ in mine or id_ in ids])
+    order = woven(list(mine), [id_ for id_ in again if id_ in mine or id_ in ids])
     return {**own, "cells": [again[id_] if id_ in ids else mine[id_] for id_ in order]}
 
 
@@ -99,10 +99,10 @@ def _order(before: dict[str, Cell], theirs: dict[str, Cell], mine: dict[str, Cel
     shared = [id_ for id_ in before if id_ in theirs]
     moved = shared != [id_ for id_ in theirs if id_ in before]
     first, second = (theirs, mine) if moved else (mine, theirs)
-    return _woven(list(first), list(second))
+    return woven(list(first), list(second))
 
 
-def _woven(first: list[str], second: list[str]) -> list[str]:
+def woven(first: list[str], second: list[str]) -> list[str]:
     """The first list, with the items that only the second has. Each stands after the item that it follows in the second."""
     order, place = list(first), 0
     for id_ in second:

@@ -1,11 +1,12 @@
 """A notebook as JSON: its cells by their ids, and the exercises among them."""
 
 import json
-import os
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from course_utils.record import write_whole
 
 BEYOND = "# Beyond"
 HEADING = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
@@ -18,7 +19,7 @@ Notebook = dict[str, object]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its number, its title, its check ("flops.days"), and its cells.
+    """One exercise: its number, its title, its check ("flops.gpt3_days"), and its cells.
 
     Those below the heading "Beyond" are not on the main path.
     """
@@ -56,21 +57,6 @@ def _is_sound(cell: Cell) -> bool:
 def write(path: Path, notebook: Notebook) -> None:
     """The notebook as JupyterLab writes it, whole or not at all."""
     write_whole(path, json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n")
-
-
-def write_whole(path: Path, contents: bytes) -> None:
-    """All of the contents under that name, or what was there before."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():  # what nobody else may read stays so
-            beside.chmod(path.stat().st_mode & 0o777)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def source(cell: Cell) -> str:

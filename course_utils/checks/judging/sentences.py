@@ -66,11 +66,16 @@ def off(answer: object, expected: object) -> str:
 
 
 def gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
-    """The sentence on what came and what was expected. In a tuple of tensors it names the part that differs."""
+    """The sentence on what came and what was expected. In a dict, or a tuple of tensors, it names the part that differs."""
     if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
         places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
         parts = zip(came, expected, places, strict=False)
         came, expected, part = next(p for p in parts if not agree(*p[:2], tolerance))
+    if isinstance(came, dict) and isinstance(expected, dict):
+        if came.keys() != expected.keys():
+            return f"gave {', '.join(map(str, came)) or 'nothing'}; expected {', '.join(map(str, expected))}."
+        key = next(key for key in expected if not agree(came[key], expected[key], tolerance))
+        came, expected, part = came[key], expected[key], f" as {key}"
     tensors = isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor)
     gave, wanted = f"gave{part} {shown(came)}", shown(expected)
     if not tensors and shown(came) == wanted:  # they differ beyond six digits

@@ -7,9 +7,10 @@ from html import escape
 
 from IPython.display import DisplayHandle, display
 
+from course_utils.accountant import keeping
 from course_utils.figures import COLOURS
 
-COLOUR = dict.fromkeys(("not attempted yet", "not judged"), COLOURS["limit"]) | {
+COLOUR = dict.fromkeys(("not attempted yet", "not judged", "not used"), COLOURS["limit"]) | {
     "right": "#00875f",
     "not yet": COLOURS["alarm"],
 }
@@ -33,6 +34,17 @@ class Verdict:
         told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
         told._ipython_display_()
         return self.answer if self.right else self.ours()
+
+    @property
+    def kept(self) -> object:
+        """The reader's, which becomes the term of this name in their accountant, if it is right; else our term.
+
+        Our term, and not what the check judges by: torch's count is slow, and what follows stands beside it.
+        """
+        if not self.right:
+            return replace(self, ours=lambda: getattr(keeping.course, self.exercise)).or_ours
+        said = keeping.keep(self.exercise, self.answer)
+        return replace(self, words=f"{self.words} {said}".strip()).or_ours
 
     @property
     def right(self) -> bool:

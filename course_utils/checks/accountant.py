@@ -1,0 +1,300 @@
+"""The terms of the reader's accountant: each is judged by what torch counts, or by a slow way to the same number."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+
+import torch
+from torch import Tensor
+
+from course_utils import measure, predict
+from course_utils.accountant import by_torch
+from course_utils.accountant.accountant import BYTES, LOGIT_BYTES, Model
+from course_utils.accountant.accountant import recipe as recipe_of
+from course_utils.accountant.shapes import transformer
+from course_utils.checks.judging import Answers, function
+from course_utils.checks.judging.sentences import shown
+from course_utils.quantities import Number
+
+# A GPT-2, a Llama with shared heads, and a Qwen whose heads are wider than its width over their number.
+ALL = ("query", "key", "value", "out", "up", "down")
+GPT = Model(2, 256, 4, 4, 64, 1024, 2100, 96, False, ALL, norm_vectors=2, learned_positions=True, tied=True)
+LLAMA = Model(layers=3, width=96, heads=6, kv_heads=2, head_width=16, inner=256, vocabulary=900, context=96)
+QWEN = Model(2, 80, 4, 1, 32, 200, 800, 96, biases=ALL[:3], tied=True)
+EACH = [(m,) for m in (GPT, LLAMA, QWEN)]
+TORCH_DTYPES = measure.DTYPES | {name: getattr(torch, name) for name in ("int64", "bool")}
+SHAPES = [((4, 8), "bf16"), ((3, 5, 7), "fp32"), ((), "fp64"), ((12288, 49152), "fp16"), ((6, 0), "int64")]
+
+
+@function([*SHAPES, ((5,), "bool")])
+def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
+    """A reader's tensor_bytes(shape, dtype): what a tensor of that shape takes."""
+    right, n = torch.empty(shape, dtype=TORCH_DTYPES[dtype], device="meta").nbytes, BYTES[dtype]
+    numbers = right // n
+    yield right, "As torch counts six tensors, one without dimensions and one without numbers among them."
+    yield numbers, "That is how many numbers there are. Each takes BYTES[dtype] bytes."
+    yield 4 * numbers, "Not every number takes 4 bytes: ask BYTES[dtype]."
+    yield sum(shape) * n, "The sizes are multiplied, not added."
+    yield right * 8, "That is in bits. BYTES says bytes."
+    yield math.prod(shape or (0,)) * n, "A tensor without dimensions holds one number."
+
+
+class _Given(list):
+    """A list that is handed on as it is: a copied view of a tensor without memory would no longer be one."""
+
+    def __deepcopy__(self, _: dict) -> "_Given":
+        return self
+
+    def __repr__(self) -> str:
+        return shown([*self])
+
+
+def _lists() -> list[tuple[list[Tensor]]]:
+    base, other = torch.arange(24.0).view(4, 6), torch.zeros(3, dtype=torch.float64)
+    meta, another = (torch.empty(size, 8, device="meta") for size in (1 << 20, 3))
+    lists = [base], [base, base.T], [base[1]], [base[:2], base[2:], other.expand(5, 3)], [base, base.clone()]
+    return [(tensors,) for tensors in (*lists, [], _Given([meta, meta[0], another]))]
+
+
+@function(_lists)
+def storage_bytes(tensors: Sequence[Tensor]) -> Answers:
+    """A reader's storage_bytes(tensors): what they hold together, each storage once, and whole."""
+    all_storages, storages = [tensor.untyped_storage() for tensor in tensors], []
+    for storage in all_storages:
+        if not any(storage._cdata == one._cdata for one in storages):
+            storages.append(storage)
+    yield (
+        sum(one.nbytes() for one in storages),
+        "Seven lists, with views, slices, and tensors without memory.",
+    )
+    once = "Two views of one storage are in memory once."
+    yield sum(one.nbytes() for one in all_storages), once
+    yield sum(t.nbytes for t in tensors), once
+    by_storage = {t.untyped_storage()._cdata: t.nbytes for t in tensors}
+    yield sum(by_storage.values()), "A slice keeps its whole storage: ask the storage for its nbytes()."
+    by_first = {t.data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    yield sum(by_first.values()), "Views may begin at different numbers: tell storages apart by _cdata."
+    by_address = {one.data_ptr(): one.nbytes() for one in all_storages}
+    yield sum(by_address.values()), "Without memory, all addresses are 0: tell storages apart by _cdata."
+    yield sum(t.numel() for t in tensors), "That is how many numbers there are. Bytes are wanted."
+    yield len(storages), "That is how many storages there are. Their bytes are wanted."
+
+
+@function(EACH)
+def matrices(m: Model) -> Answers:
+    """A reader's matrices(m): the name of each matrix of a layer, with (inputs, outputs)."""
+    weights = {name.split(".")[1]: p for name, p in by_torch.layer(m).named_parameters() if "weight" in name}
+    right = {name: tuple(weight.shape) for name, weight in weights.items() if weight.ndim == 2}
+    yield right, "As torch builds them: a GPT-2, a Llama and a Qwen."
+    turned = {name: shape[::-1] for name, shape in right.items()}
+    yield turned, "Inputs first, then outputs: x W has W of (D, K)."
+    all_heads = dict.fromkeys(("key", "value"), right["query"])
+    yield right | all_heads, "Keys and values have kv_heads heads, and not all."
+    square = dict.fromkeys(("query", "out"), (m.width, m.width))
+    yield right | square, "Queries are heads × head_width wide, which need not be the width."
+    yield right | {"out": right["query"]}, "out leads back, from heads × head_width to the width."
+    yield right | {"down": right["up"]}, "down leads back, from inner to the width."
+    yield right | {"gate": right["up"]}, "There is a gate only if m.gated."
+    ungated = {name: shape for name, shape in right.items() if name != "gate"}
+    yield ungated, "If m.gated, there is a gate, with the shape of up."
+
+
+@function(EACH)
+def parameters(m: Model) -> Answers:
+    """A reader's parameters(m): how many the whole model has."""
+    right = sum(p.numel() for p in by_torch.model(m).parameters())
+    parts, norm = transformer(m).parameters_by_part, m.norm_vectors * m.width
+    yield right, "As torch counts them, for a GPT-2, a Llama and a Qwen."
+    yield parts["matrices"], "Embeddings, biases and normalisations have parameters, too."
+    yield parts["matrices"] // m.layers, "That is one layer's matrices; there are m.layers layers."
+    yield right - norm, "After the last layer comes one more normalisation."
+    yield right - m.layers * norm, "A layer has two normalisations."
+    yield right - parts["normalisations"], "A normalisation has norm_vectors × width parameters."
+    yield right - parts["biases"], "A matrix that m.biases names has a bias: a number for each output."
+    of_biases = (2 * m.layers + 1) * (m.norm_vectors - 1) * m.width
+    yield right - of_biases, "LayerNorm has a weight and a bias: m.norm_vectors vectors."
+    table = m.vocabulary * m.width
+    yield right + table * m.tied, "If m.tied, the embedding serves as output, too: count it once."
+    yield right - table * (not m.tied), "If it is not tied, the output matrix comes on top."
+    yield right - parts["positions"], "Learned positions have a row for each place of the context."
+    yield right - table * (2 - m.tied), "The embedding has a row of the width for each token."
+
+
+@function([(GPT, 3, 32), (LLAMA, 1, 64), (QWEN, 3, 16)])
+def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
+    """A reader's forward_flops(m, batch, sequence): one forward pass, all S × S scores counted."""
+    right, tokens = by_torch.step(m, batch, sequence).flops["forward"], batch * sequence
+    parts = transformer(m).forward_flops(batch, sequence)
+    scores = parts["attention"]
+    yield right, "As torch counts three models, to the last FLOP."
+    yield right // 2, "A multiplication comes with an addition: 2 FLOPs."
+    yield right - scores, "Attention multiplies, too: queries by keys, and scores by values."
+    yield right - scores // 2, "Attention has two products: queries with keys, and scores with values."
+    yield right - parts["output"], "The last product compares with every token of the vocabulary."
+    yield 2 * tokens * transformer(m).parameters, "No product reads the embedding, and attention is missing."
+    yield right // batch, "That is for one sequence of the batch."
+    yield (right - parts["output"]) // m.layers + parts["output"], "There are m.layers layers."
+    of_width = 4 * tokens * sequence * m.width * m.layers
+    yield right - scores + of_width, "Scores go over heads × head_width numbers."
+    of_keys = scores * m.kv_heads // m.heads
+    yield right - scores + of_keys, "Each head of the queries has scores, also where keys are shared."
+
+
+@function(
+    [(6.3e24, 1024, 989.5e12, 0.5), (3.14e23, 1024, 312e12, 0.35), (8.64e4, 1, 1.0, 1.0)], tolerance=1e-9
+)
+def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
+    """A reader's days(flops, gpus, peak, share): how long so many FLOPs take."""
+    seconds = flops / gpus / peak / share
+    right = seconds / 3600 / 24
+    yield right, "All GPUs together reach gpus × peak × share, and a day has 86,400 seconds."
+    yield seconds, "That is in seconds. A day has 86,400."
+    yield seconds / 3600, "That is in hours. A day has 24."
+    yield right * share, "A run reaches a share of the peak: it takes longer, not shorter."
+    yield right * gpus, "That is for one GPU. They work at the same time."
+
+
+# LayerNorm keeps two numbers a token for its statistics: 0.09 % of a layer, at a width of 256.
+@function([(QWEN, 3, 32, "bf16"), (LLAMA, 1, 96, "bf16"), (GPT, 2, 64, "fp32")], tolerance=0.001)
+def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
+    """A reader's layer_bytes(m, batch, sequence, dtype): what autograd keeps of one layer, attention fused."""
+    right, n, tokens = by_torch.layer_bytes(m, batch, sequence, dtype), BYTES[dtype], batch * sequence
+    sizes = (m.heads * m.head_width, m.kv_heads * m.head_width, m.inner, m.width)
+    (queries, keys, inner, width), rows = (size * tokens * n for size in sizes), 4 * tokens * m.heads
+    yield right, "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out."
+    yield right - rows, "Attention keeps one fp32 number for each row of scores: batch × heads × sequence."
+    yield right - rows + rows * n // 4, "The row sums are in fp32 whatever the dtype: 4 bytes each."
+    yield (
+        right - 2 * width,
+        "A normalisation keeps its input, and the next product its result: 4 of the width.",
+    )
+    yield (
+        right - width,
+        "One of the model's width is missing: two normalisations, an input and a result each.",
+    )
+    yield right - queries, "Of attention are kept: queries, keys, values, and its result."
+    yield right + 2 * (queries - keys), "Keys and values have kv_heads heads, and not all."
+    yield right - 2 * keys, "Keys and values are kept, too: both are needed for the other's gradient."
+    gated = "A gated feed-forward keeps four tensors of its inner width, the other one two."
+    yield right - inner * m.gated, gated
+    yield right - 2 * inner * m.gated, gated
+    yield right // n, "That is how many numbers are kept. Their bytes are wanted."
+    scores = tokens * sequence * m.heads * n
+    yield right - rows + scores, "Fused attention does not keep the scores: one number a row alone."
+
+
+STATES = [*((1003, recipe_of("bf16+master adamw"), 8, stage) for stage in (3, 2, 1, 0))]
+STATES += [(1000, recipe_of("fp32 adamw"), 1, 0), (70_553_706_496, recipe_of("bf16 sgd"), 1024, 3)]
+
+
+@function(STATES)
+def state_bytes(numbers: int, recipe: Mapping[str, tuple[str, ...]], gpus: int, stage: int) -> Answers:
+    """A reader's state_bytes(numbers, recipe, gpus, stage): each part's bytes on each GPU."""
+    share, last = next(n for n in count(numbers // gpus) if n * gpus >= numbers), max(stage - 1, 0)
+    split, split_before = (predict.training.SHARDED_IN_STAGE[each] for each in (stage, last))
+
+    def held(share: Number, split: Iterable[str]) -> dict[str, Number]:
+        return {
+            part: (share if part in split else numbers) * sum(TORCH_DTYPES[d].itemsize for d in dtypes)
+            for part, dtypes in recipe.items()
+        }
+
+    right, exact = held(share, split), held(numbers / gpus, split)
+    yield right, "Four stages, three recipes, and a number of parameters that the GPUs do not divide."
+    yield held(share, ()), "What the stage shards is split over the GPUs."
+    yield held(share, recipe), "SHARDED_FROM says from which stage on a part is sharded."
+    yield held(share, split_before), "A part is sharded from its stage on, that stage included."
+    yield held(numbers // gpus, split), "Round up: the largest share has to fit."
+    yield exact, "Nobody holds a part of a number: round the share up."
+    yield {part: math.ceil(nbytes) for part, nbytes in exact.items()}, "Round up the numbers, not the bytes."
+    yield sum(right.values()), "The bytes of each part are wanted, by its name."
+    one_each = {part: nbytes // max(len(recipe[part]), 1) for part, nbytes in right.items()}
+    yield one_each, "The optimizer may keep several numbers: add up the bytes of all dtypes of a part."
+
+
+NAMES = ("fp32 adamw", "fp32 sgd", "fp32 momentum", "bf16 adamw", "bf16+master adamw")
+
+
+@function([(name,) for name in (*NAMES, "bf16+master adamw, fp32 gradients")])
+def recipe(name: str) -> Answers:
+    """A reader's recipe(name): the dtypes of each part."""
+    known = predict.RECIPES[name]
+    averages, master = tuple(known.optimizer.values()), (known.master,) if known.master else ()
+    dtype, wide, kept = known.parameters, known.master or known.parameters, len(averages)
+    right = {"parameters": (dtype,), "gradients": known.gradients, "optimizer": averages, "master": master}
+    yield right, "Six recipes, as predict.RECIPES has them."
+    yield right | {"optimizer": (dtype,) * kept}, "With a master, the optimizer's numbers are in fp32, too."
+    yield right | {"optimizer": ("fp32",) * kept}, "Without a master, the optimizer's are as the parameters."
+    yield right | {"gradients": (dtype,)}, 'Where the name ends in ", fp32 gradients", they are in fp32.'
+    yield right | {"gradients": (wide,)}, "Gradients have the dtype of the parameters."
+    yield right | {"parameters": (wide,)}, "The first dtype of the name is that of the parameters."
+    yield right | {"master": ()}, "With +master there is a copy in fp32."
+    yield right | {"master": ("fp32",)}, "There is a master only if the name says so."
+    yield right | {"optimizer": (wide, wide)}, "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS."
+
+
+STEPS = [
+    (GPT, 2, 64, "bf16", 0),
+    (LLAMA, 1, 96, "bf16", 1),
+    (LLAMA, 1, 96, "fp32", 3),
+    (QWEN, 2, 48, "bf16", 2),
+]
+
+
+@function(STEPS, tolerance=0.01)  # the angles of rotary positions, which all layers share, are left out, too
+def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
+    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): the most that a step adds to the state."""
+    right, logits = (
+        by_torch.step_bytes(m, batch, sequence, dtype, recomputed),
+        batch * sequence * m.vocabulary,
+    )
+    inputs, layer = batch * sequence * m.width * BYTES[dtype], by_torch.layer_bytes(m, batch, sequence, dtype)
+    without_loss = right - LOGIT_BYTES * logits
+    yield right, "As three models hold it at the loss, with none, some and all layers recomputed."
+    yield without_loss, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
+    yield without_loss + 4 * logits, "The loss holds three tensors of the logits' shape, and not one."
+    yield without_loss + BYTES[dtype] * logits, "The loss holds 12 bytes a logit: LOGIT_BYTES."
+    yield right + recomputed * (layer - inputs), "A recomputed layer keeps its input alone."
+    yield right - recomputed * inputs, "A recomputed layer still keeps its input."
+    yield right - 2 * inputs, "The last normalisation keeps its input and its result, too."
+    yield right - (m.layers - 1 - recomputed) * layer, "All layers keep theirs until the way back."
+
+
+@function([(GPT, 3, 32, 0), (GPT, 3, 32, 2), (LLAMA, 1, 64, 1), (QWEN, 3, 16, 2)])
+def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
+    """A reader's step_flops(m, batch, sequence, recomputed): forward, backward, some layers forward once more."""
+    plain, again = (by_torch.step(m, batch, sequence, layers).flops for layers in (0, recomputed))
+    right, forward, last = again.total, plain["forward"], 2 * batch * sequence * m.inner * m.width
+    yield right, "As torch counts three models, with none, some and all layers recomputed."
+    yield right + recomputed * last, "Recomputing stops early: a layer's last product is not needed again."
+    yield plain.total, "A recomputed layer runs forward once more."
+    yield 3 * forward + recomputed * forward, "One layer runs forward again, and not the whole model."
+    a_share = recomputed * (forward // m.layers - last)
+    yield 3 * forward + a_share, "The output's product is no part of a layer: it is not recomputed."
+    yield 2 * forward + right - plain.total, "The backward pass takes twice the forward pass: 3 in all."
+
+
+@function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3)
+def interval(save_s: Number, failure_s: Number) -> Answers:
+    """A reader's interval(save_s, failure_s): the time between two saves at which the lost share is least."""
+    tried = (10 * 1.0002**n for n in range(60_000))
+    right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
+    yield right, "There C / τ and τ / 2M are equal: τ = √(2CM)."
+    yield right / math.sqrt(2), "The loss of a failure is half of τ: C / τ = τ / 2M gives √(2CM)."
+    yield right**2, "Take the square root: τ² = 2CM."
+    yield right / 2, "From C / τ = τ / 2M follows τ² = 2CM, and not CM / 2."
+    yield right / 60, "That is in minutes. Seconds are wanted."
+
+
+@function(
+    [(1_155.0, 60.0, 11_128.0, 300.0), (600.0, 10.0, 86_400.0, 0.0), (1e3, 300.0, 3_600.0, 120.0)],
+    tolerance=1e-9,
+)
+def lost_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number) -> Answers:
+    """A reader's lost_share(interval_s, save_s, failure_s, restart_s): of the time, to saves, failures, restarts."""
+    saves, failures, restarts = save_s / interval_s, interval_s / 2 / failure_s, restart_s / failure_s
+    yield saves + failures + restarts, "A save of every τ, half of τ at each failure, and a restart each."
+    yield saves + failures, "Each failure also costs a restart: one in M seconds."
+    yield saves + 2 * failures + restarts, "On average a failure throws half of τ away."
+    yield saves + restarts, "What was done since the last save is lost, too."
+    yield failures + restarts, "Saving takes its time, too: C of every τ."
