@@ -7,7 +7,6 @@ import itertools
 import json
 import multiprocessing
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -108,20 +107,19 @@ def die_at(say, folder, step, event, naively=False):
     say(next(events) - 1)
 
 
-def train(say, *, limited=(0, 0), **order):
-    """A run, which in a range of its steps may write only small files, as on a disk that is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def hear(step):
-        say(step.numbers | ({} if "loss" in step.numbers else {"report": step.report}))
-        if "step" in step.numbers:
-            size = 100_000 if step.numbers["step"] in range(*limited) else soft
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        if "not_saved" in step.numbers:
-            newest = checkpoints.newest(order["folder"]).step
-            say({"newest": newest, "files": sorted(path.name for path in Path(order["folder"]).iterdir())})
-
-    long_run.train(hear, **order)
+def train(say, folder, until, every, without=()):
+    """Go on from the newest checkpoint, or begin; save every so many steps and at the end."""
+    run, step = long_run.new_run(), 0
+    if found := checkpoints.newest(folder, like=run.state()):
+        run.restore(found.state, without=without)
+        step = found.step  # counted even where the run itself forgot its own
+        say({"resumed": step})
+    while step < until:
+        loss, step = run.advance(), step + 1
+        say({"step": step, "loss": loss})
+        if step % every == 0 or step == until:
+            checkpoints.save_step(folder, step, run.state())
+            say({"saved": step})
 
 
 # In the warm process.

@@ -6,21 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils import blocks, checkpoints, floats, layout, measure, models, predict, training
+from course_utils import blocks, checkpoints, floats, layout, measure, models, predict, reported, training
 from course_utils.datasheets import MACHINES
 from course_utils.quantities import Choice, Comparison, Ledger
-from course_utils.training import long_run, precision, sharded
+from course_utils.training import long_run, precision
 from course_utils.training.precision import Training, fates, gradients, losses
 from course_utils.workers.products import matmul_call
 
 H100, T, LLAMA = MACHINES["H100 SXM"], torch.zeros(2, 3), predict.MODELS["Llama 3 8B"]
-STACK, SHAPE = predict.mlp_stack(4, 1, 1), predict.Transformer(2, 8, 2, 11, 4)
-AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)
-
-
-def account(**changes):
-    order = {"recipe": "bf16+master adamw", "tokens": 15e12, "machines": 1024, "hfu": 0.5, **changes}
-    return predict.training_account(LLAMA, H100, **order)
+SHAPE = predict.Transformer(2, 8, 2, 11, 4)
 
 
 OF_NUMBERS = [
@@ -75,11 +69,6 @@ OF_MODELS = [
     (lambda: predict.Transformer(1, 12, 4, 5, 4, rotary=True), "has to be even; 12 / 4 = 3 is not"),
     (lambda: SHAPE.activation_bytes(1, 2, dtype="e4m3"), "computes in fp64, fp32, fp16, bf16; got 'e4m3'"),
     (lambda: predict.step_peak_bytes(LLAMA, 1, 8, dtype="fp64"), "counted in fp32, fp16, bf16; got 'fp64'."),
-    (lambda: STACK.peak_bytes(5), "A segment has at most all 4 blocks, and 0 "),
-    (lambda: STACK.kept_bytes(-1), "segment is a size, a whole number from 0 up; got -1."),
-    (lambda: predict.linear_stack(0, 1, 1), "A stack has at least one block; got 0 layers."),
-    (lambda: predict.transformer_stack(SHAPE, 1, 4, fused=True, scores_again=True), "that is not fused"),
-    (lambda: AGAIN.peak_bytes(1), "the segment has to be 0"),
 ]
 OF_MACHINES = [
     (lambda: measure.time_call(print, at_most_s=0), "needs some time: at_most_s must be above 0, not 0"),
@@ -94,24 +83,39 @@ OF_MACHINES = [
     (lambda: predict.mfu(1, 0, H100), "A rate needs a time above 0; got 0 seconds"),
     (lambda: predict.mfu(1, 1, H100, True), "count is a size, a whole number"),
     (lambda: predict.ridge(H100, "fp4"), "No dense peak for 'fp4' on H100 SXM. There are: fp64"),
+    (lambda: predict.product_seconds(1, 1, 1, H100, "bf16", -1, 1), "price in seconds, 0 or more, such as"),
+    (lambda: predict.product_seconds(1, 1, 1, H100, "bf16", 5e-6, 78), "e is a share, above 0 and at most 1"),
     (lambda: predict.largest_model(H100, 0, "fp32 sgd"), "at least one machine; got count 0"),
     (lambda: predict.training_days(1, 1, H100, 1, 50), "MFU is a share, above 0 and at most 1; got 50"),
+    (
+        lambda: predict.days_by_part(
+            LLAMA, 1, H100, 1, products=(0.7, 79), attention=(0.3, 0.7), step_mfu=0.4, running=1
+        ),
+        "What is reached is a share, above 0 and at most 1; got 79.",
+    ),
     (lambda: predict.training_bytes(-1, "fp32 sgd"), "The number of parameters is 0 or more; got -1"),
     (lambda: predict.training_bytes(math.inf, "fp32 adamw"), "0 or more; got inf"),
     (lambda: predict.training_bytes(1, "fp8 sgd"), "no recipe 'fp8 sgd' here. There are: fp32 sgd; "),
     (lambda: predict.training_bytes(1, "fp32 sgd", stage=4), "stages 0 (nothing is split) to 3"),
     (lambda: predict.wasted_share(1, -1, 10), "A time is 0 s or more"),
-    (lambda: account(machines=0), "at least one machine"),
-    (lambda: account(tokens=0), "more than 0 tokens"),
-    (lambda: account(tokens=math.nan), "more than 0 tokens"),
-    (lambda: account(hfu=0), "HFU is a share"),
-    (lambda: account(save_s=0), "save_s is a time above 0 s"),
 ]
 OF_TRAINING = [
-    (lambda: long_run.train(print, "none", 0, 1), "1 step or more, and saves every 1 or more; got 0 and 1."),
-    (lambda: long_run.train(print, "none", 1, 0), "saves every 1 or more; got 1 and 0."),
-    (lambda: sharded.saved_and_loaded(print, "none", 0, [1]), "1 process or more"),
-    (lambda: sharded.saved_and_loaded(print, "none", 1, [0]), "1 process or more"),
+    (lambda: reported.run_named("GPT-9"), "Of the published runs 0 begin with 'GPT-9'"),
+    (lambda: reported.mfu(reported.run_named("Llama 3 8B, whole")), "reports no mfu_percent, but gpu_hours"),
+    (
+        lambda: reported.memory(reported.run_named("torchtitan 70B 256 × H100 2D, fp8")),
+        "the model is split",
+    ),
+    (lambda: reported.run_named("Megatron 2021 1.7B").mfu_by_convention, "does not say how many tokens"),
+    (
+        lambda: predict.step_peak_bytes(predict.MODELS["GPT-2 small"], 1, 8, recompute="most"),
+        "every other layer",
+    ),
+    (lambda: predict.step_peak_bytes(predict.MODELS["GPT-2 small"], 1, 8, fused_loss="no"), "with output"),
+    (
+        lambda: predict.MODELS["GPT-2 small"].training_flops(1, 8, "every other layer"),
+        "every layer is recomputed or none",
+    ),
     (lambda: checkpoints.save_step("none", -1, {}), "Steps count from 0, "),
     (lambda: checkpoints.save_step("none", 0, {}, keep=0), "got step 0 and keep 0."),
     (lambda: training.warmup_cosine(-3, 1, 4, 8), "Steps are counted from 0; got -3"),

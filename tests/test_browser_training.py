@@ -35,20 +35,18 @@ def test_the_transformer_is_counted_while_the_lab_stays_awake(labs_page):
     expect(lab.locator(".course-picture")).to_contain_text(re.compile(r"backward[\d,]+exactly"))
 
 
-def test_the_segment_follows_the_keyboard_and_stays_within_the_stack(labs_page):
-    lab = browser.lab_of(labs_page, "recompute")
-    browser.press(lab, "is √L best?")
+def test_the_recomputed_layers_follow_the_keyboard_and_the_best_plan_is_a_click_away(labs_page):
+    lab = browser.lab_of(labs_page, "plan")
+    browser.press(lab, "all layers again?")
     meaning = lab.locator(".course-meaning")
-    expect(meaning).to_contain_text("With segments of 4 blocks")
-    handle = lab.locator(".noUi-handle").nth(1)
-    handle.focus()
-    for _ in range(3):
-        labs_page.keyboard.press("ArrowLeft")
-    expect(meaning).to_contain_text("With segments of 1 block: at most 3.15 MB kept")
-    expect(meaning).to_contain_text("Nothing else here keeps less.")
+    expect(meaning).to_contain_text("The best plan takes 108")
+    lab.locator(".noUi-handle").nth(1).focus()
     for _ in range(20):
-        labs_page.keyboard.press("ArrowRight")
-    expect(meaning).to_contain_text("With segments of 16 blocks")
+        labs_page.keyboard.press("ArrowLeft")
+    labs_page.keyboard.press("ArrowLeft")
+    expect(meaning).to_contain_text("Does not fit")
+    browser.press(lab, "Show the best plan")
+    expect(meaning).to_contain_text("No plan takes fewer.")
     expect(lab.locator(".course-mistake")).to_be_empty()
 
 

@@ -32,11 +32,11 @@ STATES = 300
 # On a laptop's screen, 1366 × 768 with the file browser open; tests/test_browser_access.py measures all but the first.
 LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
-    "float": 153, "stride": 151, "einsum": 199, "matmul": 221, "gradient": 169,
-    "optimizer": 164, "memory": 217, "precision": 163, "crash": 106, "recompute": 168,
+    "float": 153, "stride": 151, "einsum": 199, "matmul": 169, "gradient": 169,
+    "optimizer": 164, "memory": 217, "precision": 163, "plan": 151,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
-ROLES = {"__init__", "asked", "picture", "words", "walks", "operations", "example", "jobs"}
+ROLES = {"__init__", "asked", "picture", "words", "walks", "operations", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),
@@ -132,8 +132,6 @@ def test_stop_ends_every_job_and_leaves_no_process(panel):
         panel.stop()
         with suppress(ValueError):  # what can't be done as it stands
             panel.wait(5)
-    # The crash lab's process is its own, and goes with it.
-    panel.close()
     assert not workers(ended_within_s=5)
 
 

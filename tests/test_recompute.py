@@ -1,16 +1,11 @@
 """Activation checkpointing: closed forms against torch's own hooks and counter, and dropout that agrees with itself."""
 
-import functools
-import itertools
-
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from course_utils import measure, models, predict
+from course_utils import measure, models
 from course_utils.measure import memory
 
 KINDS = ("linear", "MLP", "explicit", "fused")
@@ -31,84 +26,8 @@ def blocks_of(kind, layers, width=8, dtype=torch.float32):
     return nn.ModuleList(made[kind]() for _ in range(layers))
 
 
-def stack_of(kind, layers, batch, sequence, width=8, dtype="fp32", **options):
-    if kind == "linear":
-        return predict.linear_stack(layers, batch * sequence, width, dtype=dtype)
-    if kind == "MLP":
-        return predict.mlp_stack(layers, batch * sequence, width, dtype=dtype)
-    shape = predict.Transformer(layers, width, 2, 11, sequence)
-    return predict.transformer_stack(shape, batch, sequence, dtype=dtype, fused=kind == "fused", **options)
-
-
-def measured(blocks, x, segment, **options):
-    """Bytes kept after the forward pass, the most at one time, and FLOPs of a step."""
-
-    def forward():
-        return models.recomputed(blocks, x, segment, **options)
-
-    def step():
-        flops.append(measure.flops(lambda: forward().sum().backward()).total)
-
-    weights, flops = list(blocks.parameters()), []
-    kept = measure.saved_bytes(forward, exclude=weights)
-    return kept, measure.peak_saved_bytes(step, exclude=weights), *flops
-
-
-def predicted(stack, segment, **options):
-    flops = stack.step_flops(segment, **options)
-    return stack.kept_bytes(segment), stack.peak_bytes(segment).total, flops.total
-
-
 def step_of(blocks, x, segment):
     models.recomputed(blocks, x, segment).sum().backward()
-
-
-# The prediction is the measurement.
-
-
-@settings(max_examples=24)
-@given(
-    st.sampled_from(KINDS),
-    *(st.integers(1, 3), st.integers(1, 3), st.integers(1, 9)),
-    st.booleans(),
-    st.sampled_from(["fp32", "bf16"]),
-    st.data(),
-)
-def test_bytes_flops_and_parameters_of_every_segment_are_those_that_torch_counts(
-    kind, layers, batch, sequence, early_stop, dtype, data
-):
-    segment = data.draw(st.integers(0, layers))
-    blocks = blocks_of(kind, layers, dtype=measure.DTYPES[dtype])
-    stack = stack_of(kind, layers, batch, sequence, dtype=dtype)
-    x = torch.randn(batch, sequence, 8, dtype=measure.DTYPES[dtype], requires_grad=True)
-    found = measured(blocks, x, segment, early_stop=early_stop)
-    assert found == predicted(stack, segment, early_stop=early_stop)
-    assert layers * stack.parameters == sum(p.numel() for p in blocks.parameters())
-
-
-@pytest.mark.parametrize(
-    ("layers", "batch", "sequence", "heads", "above_what_is_kept"),
-    [
-        (2, 1, 1, 1, False),
-        (2, 2, 4, 2, False),
-        (1, 2, 4, 1, False),
-        (2, 1, 40, 2, False),
-        (1, 2, 40, 2, True),
-        (2, 1, 100, 1, True),
-    ],
-)
-@pytest.mark.parametrize("early_stop", [True, False])
-def test_recomputed_scores_are_exact_whether_or_not_they_set_the_peak(
-    layers, batch, sequence, heads, above_what_is_kept, early_stop
-):
-    blocks = nn.ModuleList(models.Block(8, heads, generator=seeded()) for _ in range(layers))
-    for block in blocks:
-        block.attention.mix = functools.partial(models.recomputed_attention, early_stop=early_stop)
-    shape = predict.Transformer(layers, 8, heads, 11, sequence)
-    stack = predict.transformer_stack(shape, batch, sequence, scores_again=True)
-    x = torch.randn(batch, sequence, 8, requires_grad=True)
-    assert measured(blocks, x, 0) == predicted(stack, 0, early_stop=early_stop)
-    assert (stack.again_bytes > 0) == above_what_is_kept
 
 
 def test_recomputed_attention_gives_the_same_gradients_to_the_last_bit():
@@ -118,29 +37,6 @@ def test_recomputed_attention_gives_the_same_gradients_to_the_last_bit():
         return [q.grad, k.grad, v.grad]
 
     assert all(map(torch.equal, gradients(models.attention), gradients(models.recomputed_attention)))
-
-
-# What follows from it.
-
-
-def test_a_stack_that_its_segments_do_not_divide_peaks_where_loops_say():
-    def slow(layers, segment, block):  # in numbers of an input
-        ends = [*range(segment, layers, segment), layers]
-        begins = [0, *ends[:-1]]
-        return max(n + block * (end - begin) for n, (begin, end) in enumerate(zip(begins, ends, strict=True)))
-
-    for layers, segment in itertools.product(range(1, 17), range(1, 17)):
-        if segment <= layers:
-            for make, block in ((predict.linear_stack, 1), (predict.mlp_stack, 9)):
-                assert make(layers, 1, 1).peak_bytes(segment).total == 4 * slow(layers, segment, block)
-
-
-@pytest.mark.parametrize("layers", [2, 5, 12])
-def test_among_equal_peaks_the_best_is_the_cheapest(layers):
-    stack = predict.linear_stack(layers, 1, 1)
-    costs = {s: (stack.peak_bytes(s).total, stack.step_flops(s).total) for s in range(layers + 1)}
-    assert costs[stack.best_segment] == min(costs.values())
-    assert predict.mlp_stack(1, 32, 64).best_segment == AGAIN.best_segment == 0  # it helps nothing
 
 
 # What runs.
@@ -257,10 +153,3 @@ def test_hooks_are_as_before_also_after_an_error():
     with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(1) or t, lambda t: t):
         torch.ones(2, requires_grad=True).exp()
     assert seen == [1]
-
-
-# Nonsense.
-
-
-STACK, SHAPE = predict.mlp_stack(4, 1, 1), predict.Transformer(2, 8, 2, 11, 4)
-AGAIN = predict.transformer_stack(SHAPE, 1, 4, scores_again=True)

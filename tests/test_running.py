@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -17,11 +18,12 @@ from jupyter_client.provisioning import KernelProvisionerFactory
 from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
+from course_utils.workers import process
 from tests import NOTEBOOKS, ROOT, warm
 from tests.browser import notebook_of
 from tests.kernels import kernel_in, printed
 from tests.tools import outputs, seconds
-from tests.waiting import has_ended, wait_until
+from tests.waiting import has_ended, wait_until, workers
 
 
 def compared(path: Path, session: pytest.Session) -> str:
@@ -150,3 +152,24 @@ def test_where_no_socket_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_p
     monkeypatch.setenv(warm.WHERE, "")
     warm.pytest_configure()
     assert (factory.default_provisioner_name, os.environ[warm.WHERE]) == ("local-provisioner", "")
+
+
+def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
+    heard, before = [], workers()
+    steps = process.steps_of("tests.worker_jobs.much_at_once", {"lines": 500}, at_most_s=1)
+    next(steps)
+    (child,) = (one for one in workers() if one not in before)
+    while len(heard) < 500:
+        step = next(steps)
+        heard += [step.numbers["number"]] if step.numbers else []
+    assert heard == list(range(500))
+    wait_until(partial(has_ended, child.pid), "it has ended")  # and nobody reads any more
+    steps.close()
+
+
+def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
+    heard = []
+    with pytest.raises(RuntimeError, match=r"^The process ended early\. Its status is -9\.$"):
+        heard.extend(process.steps_of("tests.worker_jobs.orphaned", {}, at_most_s=60))
+    (child,) = (step.numbers["child"] for step in heard if step.numbers)
+    wait_until(partial(has_ended, child), "what it started has ended")

@@ -24,17 +24,3 @@ def orphaned(on_step: OnStep) -> dict[str, object]:
     on_step(Step(0, "", {"child": child}))
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
-
-
-def where_they_meet(on_step: OnStep, **order: object) -> dict[str, object]:
-    """sharded.saved_and_loaded, with the address at which each process meets the others, and gloo's, in its report."""
-    from course_utils.training import sharded
-
-    report = sharded._report
-
-    def with_addresses(state: sharded.State) -> sharded.Report:
-        names = {"address": "MASTER_ADDR", "interface": "GLOO_SOCKET_IFNAME"}
-        return report(state) | {key: os.environ.get(name, "none") for key, name in names.items()}
-
-    sharded._report = with_addresses  # processes that are forked have it, too
-    return sharded.saved_and_loaded(on_step, **order)

@@ -31,7 +31,6 @@ gradient_lab = _factory("gradient")
 optimizer_lab = _factory("optimizer")
 memory_lab = _factory("memory")
 precision_lab = _factory("precision")
-crash_lab = _factory("crash")
-recompute_lab = _factory("recompute")
+plan_lab = _factory("plan")
 
 __all__ = sorted(name for name in globals() if name.endswith("_lab"))

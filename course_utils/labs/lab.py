@@ -73,9 +73,6 @@ class Lab:
         """The values that controls take when the part of the picture with that `data-key` is clicked."""
         return {}
 
-    def close(self) -> None:
-        """End its processes, and remove its files."""
-
     @cached_property
     def fields(self) -> dict[str, Field]:
         """What is asked, by name."""

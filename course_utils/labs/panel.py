@@ -61,7 +61,7 @@ class Panel(widgets.VBox):
         # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
         former = Panel._latest.get(lab.name)
         if former is not None:
-            former.session.close()
+            former.session.stop()
         Panel._latest[lab.name] = self
 
     def _rows(self) -> list[widgets.Widget]:
@@ -132,7 +132,7 @@ class Panel(widgets.VBox):
         """Take the panel off the page, and end its work."""
         super().close()
         if self.session is not None:
-            self.session.close()
+            self.session.stop()
 
     # How it is done.
 

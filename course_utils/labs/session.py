@@ -33,7 +33,7 @@ class Session:
         self._tell_report("")
         self._known, self._has_kernel = known or lab.known, known is None
         self._job: Iterator[Progress] | None = None
-        self._stopping = self._closing = self._closed = False
+        self._stopping = self._closing = False
         self._sliders = {name: one for name, one in lab.fields.items() if isinstance(one, Whole)}
         self._ends = {name: one.end(self.values) for name, one in self._sliders.items()}
         self._lay_out()
@@ -97,12 +97,6 @@ class Session:
         """Ask the job to end; it does at its next step."""
         self._stopping = True
 
-    def close(self) -> None:
-        """End the job, and then the lab: nobody moves it any more."""
-        self._stopping = self._closed = True
-        if not self.running:
-            self.lab.close()
-
     # A job: `next_step` may take long and shows nothing, `tell` shows what it said.
 
     def step(self) -> None:
@@ -144,8 +138,6 @@ class Session:
         self.shown["progress"] = -1
         if failure is not None:
             self._tell_report(sentence(failure), failed=True)
-        if self._closed:
-            self.lab.close()
 
     # How it is done.
 

@@ -4,7 +4,7 @@ A `Ledger` is one account: named items in one unit. A `Comparison` sets a predic
 a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
 """
 
-from course_utils.quantities.comparisons import Choice, Comparison, Ledger, Table
+from course_utils.quantities.comparisons import Choice, Comparison, Ledger, Table, side_by_side
 from course_utils.quantities.guesses import Guess
 from course_utils.quantities.wording import (
     Number,

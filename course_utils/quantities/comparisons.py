@@ -187,6 +187,23 @@ class Table(_Shown):
         return self.rows
 
 
+def side_by_side(columns: Mapping[str, Mapping[str, Number | str]]) -> Table:
+    """A column for each of them, and a row for each item of the first.
+
+    >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
+             one     two
+    bytes  8,192  16,384
+    fits     yes      no
+    """
+    items = next(iter(columns.values()))
+    rows = [[item, *(_cell(column[item]) for column in columns.values())] for item in items]
+    return Table([["", *columns], *rows])
+
+
+def _cell(value: Number | str) -> str:
+    return value if isinstance(value, str) else number_text(value)
+
+
 def _sentence(words: str) -> str:
     return words if words.endswith("?") else f"{words}."
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -33,31 +32,25 @@ def steps_of(
     work: Work,
     order: Mapping[str, object],
     *,
-    on_start: Callable[[subprocess.Popen], None] = lambda process: None,
     at_most_s: Number = math.inf,
-    slow_disk_s: Number = 0.0,
 ) -> Steps[object]:
     """work(**order) in a process of its own: its steps as they come, and in the end what it returns.
 
     `work` is a function of some module, or its name with the module's, if that is not to be imported here. It is a
     generator of steps, or has a parameter `on_step` to be called with each. Order and result are what can be pickled.
     Whoever drops this generator kills the process. The work's ValueError or RuntimeError comes out as a
-    ValueError here. `on_start` is given the process, to kill it for instance; after `at_most_s` it ends by itself,
-    whatever its parent does. With `slow_disk_s` each flush to the disk takes so much longer: long enough to be
-    killed in the middle of one.
+    ValueError here. After `at_most_s` it ends by itself, whatever its parent does.
     """
     with tempfile.TemporaryFile("w+") as errors:
         name = work if isinstance(work, str) else f"{work.__module__}.{work.__name__}"
-        limits = f"{at_most_s}", f"{slow_disk_s}"
         child = subprocess.Popen(
-            [sys.executable, "-m", "course_utils.workers.process", name, _line(dict(order)), *limits],
+            [sys.executable, "-m", "course_utils.workers.process", name, _line(dict(order)), str(at_most_s)],
             stdin=subprocess.PIPE,  # closed when we end, however that comes
             stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,  # so that all that it starts can be ended with it
         )
         try:
-            on_start(child)
             return (yield from _steps_from(child, errors))
         finally:
             with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
@@ -138,20 +131,9 @@ def _end_all() -> None:
     os._exit(1)
 
 
-def _slow_the_disk(seconds: Number) -> None:
-    flush = os.fsync
-
-    def slowly(file: int) -> None:
-        time.sleep(seconds)
-        flush(file)
-
-    os.fsync = slowly
-
-
-def _main(name: str, order: str, at_most_s: str, slow_disk_s: str) -> None:
+def _main(name: str, order: str, at_most_s: str) -> None:
     _end_with_the_parent()
     _end_after(min(float(at_most_s), threading.TIMEOUT_MAX))
-    _slow_the_disk(float(slow_disk_s))
 
     ours = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed, by libraries too, must not come between

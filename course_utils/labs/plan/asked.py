@@ -1,0 +1,71 @@
+"""A level, and a plan for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+
+from course_utils.accountant.plans import BATCHES, MINUTES, RECIPES, Outcome, Plan, Planner, Task
+from course_utils.accountant.shapes import known
+from course_utils.labs.fields import Said, among, choice, whole
+
+LEVELS = {
+    "8B · 32 A100s": Task("Llama 3 8B", known("llama-3-8b"), 8192, 1e12, 8, 32, "A100 SXM", 50),
+    "13B · 16 H100s": Task("Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 16, 16, "H100 SXM", 200),
+    "13B · 64 A100s": Task("Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 32, 64, "A100 SXM", 100),
+    "70B · 512 H100s": Task("Llama 3 70B", known("llama-3-70b"), 8192, 1e12, 8, 512, "H100 SXM", 400),
+}
+FIRST, FP32_GRADIENTS = "13B · 64 A100s", "bf16+master adamw, fp32 gradients"
+OVER = {"all GPUs": False, "a node of 8": True}
+
+_PLAN = {
+    "level": FIRST,
+    "recipe": FP32_GRADIENTS,
+    "stage": 3,
+    "over_node": False,
+    "batch": 1,
+    "recomputed": 0,
+    "minutes": 60,
+}
+PRESETS = {
+    "one at a time?": _PLAN,
+    "all layers again?": _PLAN | {"batch": 8, "recomputed": 40},
+    "a node has it all?": _PLAN | {"over_node": True, "batch": 2, "recomputed": 40},
+    "no sharding?": _PLAN | {"stage": 0},
+    "one micro-batch?": _PLAN | {"level": "13B · 16 H100s", "recipe": "bf16+master adamw", "batch": 16}
+    | {"recomputed": 40},
+}  # fmt: skip
+
+
+def _layers(said: Said) -> int:
+    return LEVELS[said["level"]].model.layers
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The level, then the plan."""
+
+    level: str = choice("level", tuple(LEVELS), FIRST)
+    recipe: str = choice("recipe", RECIPES, FP32_GRADIENTS, menu=True)
+    stage: int = choice("sharding stage", {f"{stage}": stage for stage in range(4)}, 3)
+    over_node: bool = choice("over", OVER, False, when=lambda said: said["stage"] > 0)
+    batch: int = among("micro-batch", BATCHES, 1, width_px=220)
+    recomputed: int = whole("layers recomputed", 40, 0, _layers, width_px=320)
+    minutes: int = among("minutes between saves", MINUTES, 60, width_px=290)
+
+    def __post_init__(self) -> None:
+        """A sentence, if the plan is none."""
+        planner(self.level).check(self.plan)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Without the level."""
+        return Plan(**{one.name: getattr(self, one.name) for one in fields(Plan)})
+
+
+Found = Mapping[Asked, Outcome]
+
+
+@cache
+def planner(level: str) -> Planner:
+    """The level, seen by the course's accountant."""
+    return Planner(LEVELS[level])
