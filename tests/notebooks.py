@@ -46,7 +46,7 @@ class Exercise:
     @property
     def call(self) -> str:
         """The check's call alone, without what is made of its verdict."""
-        return self.check.partition(" = ")[2].removesuffix(".or_ours") or self.check
+        return self.check.partition(" = ")[2].removesuffix(".or_ours").removesuffix(".kept") or self.check
 
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
@@ -124,7 +124,9 @@ def short() -> nbformat.NotebookNode:
         new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
     ]
-    for number, (answer, check) in enumerate((("cheaper_flops", "cheaper_order"), ("gpt3_days", "days")), 1):
+    for number, (answer, check) in enumerate(
+        (("cheaper_flops", "cheaper_order"), ("gpt3_days", "gpt3_days")), 1
+    ):
         cells += [
             new.new_markdown_cell(f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"),
             new.new_code_cell(f"{answer} = ..."),

@@ -12,6 +12,8 @@ from course_utils import predict
 from course_utils.checks import optimizers as check
 from course_utils.predict import descents
 from course_utils.predict.descents import RULES, SURFACES, Settings
+from tests import NOTEBOOKS
+from tests.notebooks import code
 
 STEPS = 300
 
@@ -80,8 +82,15 @@ def test_each_rule_is_torchs_over_hundreds_of_steps(name, s, seed, scale):
 
 
 def as_the_reader_writes_it(name, s):
-    """Notebook 6's exercises: what their checks call right, from (t, p, g, what was kept) to (p, what is kept)."""
-    ours = {"momentum": check.momentum, "RMSProp": check.rmsprop, "AdamW": check.adamw_step}[name](...).ours()
+    """As notebook 6 has them, its exercises and its RMSProp: from (t, p, g, what was kept) to (p, what is kept)."""
+    written: dict[str, object] = {}
+    exec(next(cell.source for cell in code(NOTEBOOKS[5]) if cell.source.startswith("def rmsprop(")), written)
+    rules = {
+        "momentum": check.momentum(...).ours(),
+        "RMSProp": written["rmsprop"],
+        "AdamW": check.adamw_step(...).ours(),
+    }
+    ours = rules[name]
     return {
         "momentum": lambda t, p, g, b: ours(p, g, b, s.lr, s.momentum),
         "RMSProp": lambda t, p, g, v: ours(p, g, v, s.lr, s.beta2),

@@ -6,12 +6,15 @@ from tests.tools import where
 
 
 def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
-    for asked, written in (("figures.ravine", "figures.ravine("), ("checks.flops.days", "check.days(")):
+    for asked, written in (
+        ("figures.ravine", "figures.ravine("),
+        ("checks.flops.gpt3_days", "check.gpt3_days("),
+    ):
         assert where.main(asked) == 0
         found = {line.split("  ")[1] for line in capsys.readouterr().out.splitlines()}
         paths = [path for path in NOTEBOOKS if asked[:6] != "checks" or "flops" in path.stem]
         assert found == {cell.id for path in paths for cell in code(path) if written in cell.source} != set()
-    where.main("days")
+    where.main("gpt3_days")
     assert "04_flops  " in capsys.readouterr().out
     assert where.main("figures.ravin") == 1
     assert "No cell uses 'figures.ravin'. Cells use: figures.ravine" in capsys.readouterr().out

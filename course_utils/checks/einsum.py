@@ -1,41 +1,15 @@
 """The exercises of notebook 03."""
 
 import math
-from collections.abc import Callable
 
-import jaxtyping
 import torch
-from beartype import beartype
 from einops import rearrange
 
 from course_utils import predict
+from course_utils.checks.accountant import matrices  # noqa: F401  a term of the accountant
 from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome, value
-from course_utils.checks.judging.agreement import near
-from course_utils.checks.judging.sentences import advice_on_kind, name_of, shown, stopped
+from course_utils.checks.judging.sentences import shown
 from course_utils.checks.six_patterns import patterns  # noqa: F401  exercises, too
-
-
-@objection(
-    "It agrees with the heads laid side by side, one after the other.",
-    pattern="b s (h d) -> b h s d",
-    ours="batch head token place -> batch token (head place)",
-)
-def merged(answer: str) -> None:
-    """A rearrange pattern that lays a batch's heads side by side again."""
-    heads = torch.arange(2 * 3 * 4 * 5).view(2, 3, 4, 5)
-    came = _rearranged(heads, answer)
-    expected = torch.cat([heads[:, head] for head in range(3)], dim=-1)
-    if came.shape != expected.shape:
-        said = f"From {tuple(heads.shape)} it makes {tuple(came.shape)}, expected {tuple(expected.shape)}."
-        advice = "Left of the arrow: batch, head, token, place, in this order. Right of it: batch, token, and the width in brackets."
-        if came.ndim == expected.ndim and came.shape[-1] == 5:
-            advice = "Your last dimension has the places alone. The width has heads and places together."
-        raise NotYetError(f"{said} {advice}")
-    if not torch.equal(came, expected):
-        advice = "The heads stand side by side in the width: first all places of head 0. The last name in brackets is the one that runs fastest."
-        if torch.equal(came, rearrange(heads, "b h s d -> b s (d h)")):
-            advice = f"It is the second picture, undone. {advice}"
-        raise NotYetError(f"The shape is right, the numbers are not. {advice}")
 
 
 def _rearranged(tensor: torch.Tensor, pattern: str, **sizes: int) -> torch.Tensor:
@@ -141,55 +115,3 @@ def grouped_attention(q: torch.Tensor, k: torch.Tensor) -> Answers:
     yield right.softmax(-1), "The scores themselves, before any softmax."
     yield right.mT, "Queries come first, then keys: a row for each query."
     yield rearrange(right, "b (kv g) i j -> b kv g i j", kv=kv), "Merge the groups back into heads."
-
-
-@objection("It takes what is right and refuses six things that are not.")
-def guarded(answer: Callable[..., object]) -> None:
-    """A function whose annotations refuse what a bare product lets pass."""
-    q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
-    for good_q, good_k in ((q, k), (torch.randn(3, 2, 6), torch.randn(3, 7, 6))):
-        came, error = call(answer, good_q, good_k)
-        shapes = f"Shapes {tuple(good_q.shape)} and {tuple(good_k.shape)}"
-        if isinstance(error, jaxtyping.TypeCheckError):
-            words = "they were refused. Queries and keys may differ in number, and every size may change: name each."
-            if "return value" in str(error):
-                words = "it refused its own result, which has a row for each query and a column for each key."
-            raise NotYetError(f"{shapes} are fine, but {words}")
-        if error:
-            raise NotYetError(f"{shapes}: {name_of(answer)} {stopped(answer, error)}")
-        if not near(came, good_q @ good_k.mT, 1e-5):
-            raise NotYetError(f"{shapes}: the result should be q @ k.mT. {advice_on_kind(came, q)}".rstrip())
-    if not hasattr(answer, "__wrapped__"):
-        raise NotYetError(
-            "Nothing reads the annotations: keep the line @jaxtyped(typechecker=beartype) above it."
-        )
-    if not answer.__annotations__:
-        raise NotYetError(
-            "Nothing is annotated yet. Name the dimensions, as in x: Float[Tensor, 'rows width']."
-        )
-    both = "keys for one sequence, which a product would give to both"
-    for what, wrong_q, wrong_k, advice in (
-        ("a batch of batches", q[None], k[None], "Name the dimensions one by one; ... lets any number pass."),
-        (both, q, k[:1], "Both begin with the same batch."),
-        ("keys of another width", q, k[..., :3], "The width has the same name in both."),
-        ("no batch at all", q[0], k[0], "Name all three dimensions."),
-        ("integers", q.long(), k.long(), "Float[...] says that the numbers are floats."),
-    ):
-        if not _refused(answer, wrong_q, wrong_k):
-            raise NotYetError(f"It should refuse {what}, by its annotations. {advice}")
-
-    given = {**answer.__annotations__}
-    result = given.pop("return", None)
-    annotations = dict(zip("qk", given.values(), strict=False)) | {"return": result}
-    if result is None or not _refused(_annotated(lambda q, k: k @ q.mT, annotations), q, k):
-        raise NotYetError("Annotate the result too, with three names that stand in q and k.")
-
-
-def _refused(function: Callable[..., object], q: torch.Tensor, k: torch.Tensor) -> bool:
-    """Whether the annotations refuse the call. An error of torch's own does not count: by then, they have let it pass."""
-    return isinstance(call(function, q, k)[1], jaxtyping.TypeCheckError)
-
-
-def _annotated(product: Callable[..., object], annotations: dict[str, object]) -> Callable[..., object]:
-    product.__name__, product.__annotations__ = "scores", annotations  # jaxtyping cannot wrap <lambda>
-    return jaxtyping.jaxtyped(typechecker=beartype)(product)

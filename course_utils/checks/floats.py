@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from course_utils import floats
+from course_utils.checks.accountant import tensor_bytes  # noqa: F401  a term of the accountant
 from course_utils.checks.judging import Answers, NotYetError, function, value
 from course_utils.checks.judging.agreement import plain
 from course_utils.checks.judging.sentences import shown
@@ -98,22 +99,6 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
-
-
-@function([("bf16",), ("fp16",), ("e5m2",), ("e4m3",)])
-def edge(fmt: str) -> Answers:
-    """A reader's edge(fmt): where a running sum of ones stops in that format."""
-    total = 0
-    while floats.stored(total + 1, fmt) > total:
-        total += 1
-    yield float(total), "From there on, adding 1 changes nothing."
-    yield total + 1.0, "That is the sum before it is stored. Return the stored one."
-    yield total - 1.0, "One step short: this sum still grows to the next number."
-    f = floats.FORMATS[fmt]
-    earlier = 2.0**f.fraction_bits
-    yield earlier, "There the numbers are 1 apart, and the sum still grows. Let the loop find where it stops."
-    yield f.max, "That is the format's largest number. The sum stops long before."
-    yield 4096.0, "Stop when the stored sum no longer changes, however many ones are left."
 
 
 @function([(5, 10), (8, 7), (8, 23), (5, 2)])

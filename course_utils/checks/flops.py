@@ -1,28 +1,13 @@
 """The exercises of notebook 04."""
 
 import math
-import random
-from collections.abc import Iterator, Mapping
-from statistics import fmean
+from collections.abc import Iterator
 
-from course_utils import machines, predict
+from course_utils import predict
+from course_utils.checks.accountant import days, forward_flops, parameters  # noqa: F401  terms of the accountant
 from course_utils.checks.judging import Answers, function, value
 from course_utils.datasheets import MACHINES
-from course_utils.machines import Size
 from course_utils.quantities import Number
-
-
-@function([(4, 8, 5), (1024, 256, 64), (1, 4096, 4096), (3, 1, 7)])
-def product_flops(b: int, d: int, k: int) -> Answers:
-    """FLOPs of (B, D) @ (D, K)."""
-    right = sum(2 * d for _ in range(b)) * k  # for each of B × K results: D products, each added to the sum
-    yield right, "2BDK: each of B × D × K cubes is one multiplication and one addition."
-    yield b * d * k, "That is how many multiplications there are. Each is followed by an addition."
-    yield b * k * (2 * d - 1), "That is the exact count. Hardware starts from zero, so 2D for each result."
-    yield 2 * (b * d + d * k), "That counts the numbers of both matrices. Count the cubes in the box."
-    yield b * d + d * k + b * k, "Those are the numbers that are moved. Count the cubes in the box."
-    yield 2 * b * d * d * k, "D counts once: it is the same D in both matrices."
-    yield 2 * b * k, "Each result is a sum of D products, and not of one."
 
 
 @value(wanted="the FLOPs of the cheaper order")
@@ -38,7 +23,7 @@ def cheaper_order() -> Answers:
 
 
 @value(wanted="days, within 1 %", tolerance=0.01)
-def days() -> Answers:
+def gpt3_days() -> Answers:
     """GPT-3's 300 billion tokens on 1,024 A100s at half their peak, in days."""
     right = predict.training_days(174.6e9, 300e9, MACHINES["A100 SXM"], 1024, 0.5)
     yield right, "6 × 174.6e9 × 300e9 / (1024 × 312e12 × 0.5) seconds, and 86,400 of them a day."
@@ -51,81 +36,31 @@ def days() -> Answers:
     yield right * 1024, "That is on one A100."
 
 
-OF_TRAINING = [  # parameters, tokens, GPUs, FLOP/s of one, the share that is reached
-    *((70e9, 15e12, 1024, 989.5e12, 0.5), (174.6e9, 300e9, 1024, 312e12, 0.25)),
-    (8e9, 1e12, 64, 989.5e12, 0.4),
+FORECASTS = [  # c in seconds, e, FLOP/s of the peak
+    *((5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)),
 ]
 
 
-@function(OF_TRAINING, tolerance=1e-6)
-def training_days(
-    parameters: Number, tokens: Number, gpus: int, peak_flop_per_sec: Number, share: Number
-) -> Answers:
-    """Days of a training run: its FLOPs over what all GPUs do in a day."""
-    seconds = 6 * parameters * tokens / (gpus * peak_flop_per_sec * share)
-    right = seconds / predict.SECONDS_PER_DAY
-    yield right, "6PN FLOPs, over GPUs × peak × share, and 86,400 seconds a day."
-    yield seconds, "That is in seconds. A day has 86,400."
-    yield right * 24, "That is in hours. A day has 24."
-    yield right / 3, "That is the forward pass alone: training takes 6 FLOPs for each parameter and token."
-    yield right * 2 / 3, "That is the backward pass alone, 4PN. The forward pass adds 2PN."
-    yield right * share, "That is at full peak. Only the share of it is reached, so it takes longer."
-    yield right * share**2, "A smaller share takes longer: divide by it, as by the peak."
-    yield right * gpus, "That is on one GPU."
-
-
-ROOFS = [  # FLOPs per byte, FLOP/s, bytes/s: on both sides of the ridge
-    *((1.0, 989.5e12, 3.35e12), (1365.0, 989.5e12, 3.35e12)),
-    *((0.25, 1e11, 2.5e10), (40.0, 1e11, 2.5e10)),
-]
-
-
-@function(ROOFS, tolerance=1e-9)
-def roof(intensity: Number, peak_flop_per_sec: Number, bytes_per_sec: Number) -> Answers:
-    """The most FLOP/s that a machine can reach at that many FLOPs per byte."""
-    byte_s = 1 / bytes_per_sec
-    seconds_of_a_byte = max(intensity / peak_flop_per_sec, byte_s)  # its FLOPs, and fetching it
-    right = intensity / seconds_of_a_byte
-    yield right, "The smaller of the peak and of intensity × bytes/s."
-    fetched = intensity * bytes_per_sec
-    larger, divided = max(peak_flop_per_sec, fetched), min(peak_flop_per_sec, bytes_per_sec / intensity)
-    yield larger, "At 1 FLOP per byte, memory is slower than the peak. The smaller limit counts."
-    yield fetched, "That is the slope alone, which rises for ever. The peak limits it."
-    added = intensity / (intensity / peak_flop_per_sec + byte_s)
-    yield added, "That adds the two times. A machine fetches while it multiplies: only the longer one counts."
-    yield divided, "FLOPs per byte times bytes/s are FLOP/s: multiply."
-    share = right / peak_flop_per_sec
-    yield share, "That is the share of the peak. Return it in FLOP/s."
-    unmultiplied = peak_flop_per_sec if right == peak_flop_per_sec else bytes_per_sec
-    yield unmultiplied, "Below the ridge it is intensity × bytes/s: each byte brings that many FLOPs."
-
-
-MODELS = [(12, 768, 50257, 1024), (96, 12288, 50257, 2048), (80, 8192, 128256, 8192)]
-
-
-@function(MODELS)
-def transformer_flops(layers: int, width: int, vocabulary: int, sequence: int) -> Answers:
-    """FLOPs of training GPT-2's kind of model on one sequence, attention unmasked."""
-    square, up = (sequence, width, width), (sequence, width, 4 * width)
-    products = 4 * [square] + 2 * [up] + 2 * [(sequence, width, sequence)]  # of one layer
-    layer = sum(predict.matmul_flops(*product) for product in products)
-    output = predict.matmul_flops(sequence, width, vocabulary)
-    right = 3 * (layers * layer + output)
-    yield right, "3 · (24LH²S + 4S²HL + 2VHS): six matrices and two products of activations in each layer."
-    yield right // 3, "That is the forward pass alone. The backward pass takes twice as much again."
-    attention = layers * 4 * sequence**2 * width
-    yield right - 3 * attention, "That leaves attention out: 4SH for each token and layer."
-    yield right - 2 * attention, "Attention has a backward pass, too: the 3 belongs before all of it."
-    yield right - 3 * output, "That leaves out the output: V rows of H numbers for each token."
-    yield right - 2 * output, "The output has a backward pass, too: the 3 belongs before all of it."
-    yield right - 3 * attention // 2, "Attention has two products: scores, and scores times values."
-    yield right // sequence, "That is for one token. A sequence has S of them."
-    yield right // 2, "Each weight is multiplied and added: 24H², and not 12H², for each token."
-    yield 3 * (layer + output), "That is one layer. There are L of them."
-    yield 3 * layers * (layer + output), "The output comes once, after all layers."
-    yield right - 3 * output + 3 * output // sequence, "Every token goes through the output: times S."
-    yield right - 3 * attention + 3 * attention // sequence, "Attention is 4SH for each of S tokens."
-    yield 2 * right // 3, "That is the backward pass alone; the forward pass counts, too."
+@function(FORECASTS, tolerance=2e-3)
+def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers:
+    """The n from which on a square of n gets half of the peak, by c + roof / e; arithmetic is its limit."""
+    right = 1
+    while 2 * right**3 / (c + 2 * right**3 / peak_flop_per_sec / e) < peak_flop_per_sec / 2:
+        right += 1
+    yield (
+        right,
+        "Twice the roof is c + roof / e, so the roof is c / (2 - 1/e). Times the peak, that is 2n³.",
+    )
+    priced = c * peak_flop_per_sec  # what could be done in the time of c
+    only_c = (priced / 2) ** (1 / 3)
+    yield only_c, "There the roof is as long as c. The forecast divides the roof by e, too."
+    of_large = (priced * e / 2) ** (1 / 3)
+    yield of_large, "That is half of what large products get. Half of the peak takes a larger n."
+    yield (priced / 2 / (2 - e)) ** (1 / 3), "Large products get a share of the speed: divide the roof by e."
+    cubed = priced / (2 - 1 / e)
+    yield cubed ** (1 / 3), "The square of n has 2n³ FLOPs: each multiplication comes with an addition."
+    yield cubed / 2, "That is n³. Take the cube root."
+    yield (cubed / 2) ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
 
 
 def _layers() -> Iterator[tuple[int, int, Number, Number]]:
@@ -156,102 +91,26 @@ def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) 
     yield ridge, "That is the ridge. Input and result are read and written too; and a batch is whole."
 
 
-RUNS = [
-    *((3_500.0, 8e9, 32, 4096, 8192, 989.5e12), (1_000.0, 70e9, 80, 8192, 8192, 989.5e12)),
-    (200_000.0, 124e6, 12, 768, 1024, 312e12),
-]
+# Seconds, each of half a product and its transposition: as OpenXLA has them, and made up.
+HALVES = [(56.705e-6, 17.872e-6, 11.056e-6), (56e-6, 16e-6, 9e-6), (45e-6, 24e-6, 6.5e-6)]
 
 
-@function(RUNS, tolerance=1e-6)
-def utilisation(
-    tokens_per_sec: Number, parameters: Number, layers: int, width: int, sequence: int, peak: Number
-) -> Answers:
-    """MFU of a training run with attention counted, from tokens per second."""
-
-    def share(attention_products: int) -> Number:
-        attention = attention_products * layers * width * sequence
-        return (6 * parameters + attention) * tokens_per_sec / peak
-
-    right = share(12)
-    yield right, "Three runs: (6P + 12·L·H·S) FLOPs for each token, over the dense peak."
-    yield share(0), "That leaves attention out. Add 12 · L · H · S for each token."
-    yield share(4), "Attention has a backward pass too: 3 × 4 = 12, not 4."
-    yield right / 3, "That is the forward pass alone; training takes three times that."
-    yield peak * right, "That is what it does in FLOP/s. As a share of the peak, please."
-    yield 100 * right, "As a share, not in per cent."
-    yield share(6), "That is masked attention. Count it unmasked here."
-    squared = share(12 * sequence)
-    yield squared, "S² is for a whole sequence. Here everything is per token, so one S remains."
-    by_ratio = 6 * parameters * (1 + sequence / (6 * width)) * tokens_per_sec / peak
-    yield by_ratio, "S/(6H) assumes 12H² in a layer. These models differ: add 12 · L · H · S."
-
-
-class Cloud(list):
-    """Points under a roof. They are shown briefly in a verdict."""
-
-    def __repr__(self) -> str:
-        return f"[{len(self)} points]"
-
-
-def _clouds() -> Iterator[tuple[Cloud]]:
-    """Points (FLOPs per byte, FLOP/s): a few lie on a roof, most lie below it."""
-    draw = random.Random(4)
-    for peak, bandwidth in ((1e11, 2.5e10), (9.895e14, 3.35e12), (2e12, 1e11)):
-        ridge = peak / bandwidth
-        intensities = [ridge * 2 ** draw.uniform(-6, 6) for _ in range(60)]
-        points = Cloud((x, min(peak, x * bandwidth) * draw.uniform(0.3, 1)) for x in intensities)
-        points[7], points[23] = (ridge / 5, bandwidth * ridge / 5), (ridge * 4, peak)
-        yield (points,)
-
-
-@function(_clouds, tolerance=0.01)
-def fitted_roofline(points: list[tuple[Number, Number]]) -> Answers:
-    """A reader's (peak, bandwidth) from measured points, which lie on the roof or below it."""
-    rates, bandwidths = zip(*((rate, rate / x) for x, rate in sorted(points)), strict=True)
-    right = peak, bandwidth = max(rates), max(bandwidths)
-    yield right, "Three invented roofs. On a real machine, products that fit into the cache show its roof."
-    outermost = rates[-1], bandwidths[0]
-    yield outermost, "The outermost points need not lie on the roof. Every point says: the roof is no lower."
-    half = len(points) // 2
-    for means in ((fmean(rates[half:]), fmean(bandwidths[:half])), (fmean(rates), fmean(bandwidths))):
-        yield means, "A mean lies below the roof, as no measurement lies above it. Take the highest."
-    lowest = peak, min(bandwidths)
-    yield lowest, "The lowest one is of a point far to the right, or below the roof. Take the highest."
-    yield (bandwidth, peak), "That is (bandwidth, peak). The peak comes first."
-
-
-class Published(dict):
-    """Seconds by size. They are shown briefly in a verdict."""
-
-    def __repr__(self) -> str:
-        return f"{{{len(self)} products}}"
-
-
-HELD_AGAINST_A_PEAK = [  # a recording's products, and whose peak
-    *(("H100 SXM, by OpenXLA", dtype, "H100 SXM") for dtype in ("fp8", "bf16")),
-    ("V100 SXM2, by DeepBench", "fp16", "V100 PCIe"),
-]
-
-
-def _published() -> Iterator[tuple[Published, Number]]:
-    for recording, dtype, machine in HELD_AGAINST_A_PEAK:
-        seconds_by_size = machines.recordings()[recording].as_published(dtype)
-        yield Published(seconds_by_size), MACHINES[machine].peak(dtype)
-
-
-@function(_published)
-def impossible_products(seconds_by_size: Mapping[Size, Number], peak: Number) -> Answers:
-    """The products among published ones that are faster than a dense peak allows, in the order of the table."""
-    rates = {size: 2 * math.prod(size) / seconds for size, seconds in seconds_by_size.items()}
-    right = [size for size, rate in rates.items() if rate > peak]
-    yield right, "Six of OpenXLA's in fp8, none in bf16; one of DeepBench's, if its V100 were a PCIe card."
-    without_additions = [size for size, rate in rates.items() if rate > 2 * peak]
-    yield without_additions, "A product has 2BDK FLOPs: each multiplication comes with an addition."
-    of_half = [size for size, rate in rates.items() if rate > peak / 2]
-    yield of_half, "The peak that is passed is dense already. Do not halve it."
-    yield [size for size in rates if size not in right], "Those are possible. Return the others."
-    yield len(right), "That is their number. Return their sizes."
-    yield [rates[size] for size in right], "Those are their rates. Return their sizes, as (B, D, K)."
+@function(HALVES, tolerance=1e-4)
+def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
+    """The square's product alone, from times that are each half of a product and a transposition."""
+    least, most = 0.0, 2 * wide
+    while most - least > 1e-12:  # seconds; the wide and the narrow product alone take the same time
+        transposition = (least + most) / 2
+        is_too_short = 2 * wide - transposition > 2 * narrow - transposition / 8
+        least, most = (transposition, most) if is_too_short else (least, transposition)
+    right = 2 * square - transposition
+    yield right, "Twice the time, less a transposition, which is 16/7 of the difference of the other two."
+    yield 2 * square, "That is the product and the transposition. Take the transposition off."
+    yield square, "That is what the table says: half of a product and a transposition."
+    yield square - transposition, "A time of the table is half of the two. Double it first."
+    yield 2 * (square - wide + narrow), "The narrow factor is transposed, too: that takes off 7/8 of it."
+    yield right + transposition / 2, "The two times differ by half of their transpositions' difference."
+    yield transposition, "That is the transposition. Return the time of the product."
 
 
 @value(

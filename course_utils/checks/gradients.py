@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import torch
 from einops import einsum
-from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from course_utils import predict
+from course_utils.checks.accountant import layer_bytes  # noqa: F401  a term of the accountant
 from course_utils.checks.in_parts import accumulated  # noqa: F401  an exercise, too
 from course_utils.checks.judging import Answers, function, outcome, value
 
@@ -129,98 +129,6 @@ def kept_bytes(batch: int, widths: Sequence[int], nonlinearity: str) -> Answers:
     mask = batch * sum(widths[1:-1])
     yield inputs + mask, "ReLU keeps no mask: its result, the next layer's input, says where it was open."
     yield right - 4 * batch * widths[0], "The first layer's input is kept, too."
-
-
-class _Network(torch.nn.Sequential):
-    """A network that equals its own copy, and is shown briefly in a verdict."""
-
-    def __repr__(self) -> str:
-        return " → ".join(type(part).__name__ for part in self)
-
-    def __eq__(self, other: object) -> bool:
-        pairs = zip(self.parameters(), other.parameters(), strict=True)
-        return all(torch.equal(mine, theirs) for mine, theirs in pairs)
-
-    __hash__ = torch.nn.Sequential.__hash__
-
-
-class Gate(torch.nn.Module):
-    """The first half of the numbers times the second: two views of one storage, one of which begins in the middle."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        one, other = x.chunk(2, dim=-1)
-        return one * other
-
-
-def _networks_and_data() -> list[tuple[torch.nn.Module, torch.Tensor]]:
-    rows, nn = torch.arange(96.0).view(12, 8), torch.nn
-    cases = [(nn.ReLU(), False, rows), (nn.GELU(), False, rows), (nn.ReLU(), True, rows[:4])]
-    networks = [
-        (_Network(nn.Linear(8, 6, bias=biases), between, nn.Linear(6, 2, bias=biases)), data)
-        for between, biases, data in cases
-    ]
-    return [*networks, (_Network(nn.Linear(8, 12, bias=False), Gate(), nn.Linear(6, 2, bias=False)), rows)]
-
-
-@function(_networks_and_data)
-def counted_bytes(model: torch.nn.Module, data: torch.Tensor) -> Answers:
-    """Bytes that autograd keeps of model(data): of distinct storages, whole, without the parameters."""
-    seen: list[torch.Tensor] = []
-    with saved_tensors_hooks(lambda tensor: seen.append(tensor) or tensor, lambda tensor: tensor):
-        model(data)
-    own = {_address(p): 0 for p in model.parameters()}
-    others = [tensor for tensor in seen if _address(tensor) not in own]
-    once = {_address(tensor): tensor for tensor in others}.values()
-    right = sum(map(_whole, once))
-    yield right, "Four networks, with tensors that are kept twice, views, and a slice of a larger storage."
-    yield sum(map(_whole, seen)), "Count each storage once, and leave out those of model.parameters()."
-    twice = "A tensor that two operations keep is in memory once: count each storage once."
-    yield sum(map(_whole, others)), twice
-    by_first_number = {tensor.data_ptr(): tensor for tensor in others}.values()
-    begin = "Two views of one storage may begin at different numbers: ask the storage for its address."
-    yield sum(map(_whole, by_first_number)), begin
-    with_own = {_address(tensor): _whole(tensor) for tensor in seen}
-    theirs = "The parameters are in memory anyway. Leave out their storages; here views of them are kept."
-    yield sum(with_own.values()), theirs
-    yield sum(t.nbytes for t in once), "A slice keeps its whole storage: ask untyped_storage().nbytes()."
-    yield right // 4, "That is the number of numbers; fp32 takes 4 bytes each."
-    yield len(once), "That is how many storages there are; their bytes are wanted."
-    needed = "The first layer's input is kept, too, whether or not it requires a gradient."
-    yield right - _whole(data), needed
-    yield 0, "Nothing was seen: run model(data) inside the with."
-
-
-def _address(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
-
-
-def _whole(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().nbytes()
-
-
-@value(wanted="the numbers that a layer of Llama 3 8B keeps for each token and unit of width")
-def llama_layer() -> Answers:
-    """Numbers that a layer of Llama 3 8B keeps, per token and unit of width; one number per row of scores is left out."""
-    norms, projections, keys_and_values, result, inner = 2, 1, 1 / 4 + 1 / 4, 1, 3.5
-    attention = projections + 1 + keys_and_values + result
-    right = norms + attention + 1 + 4 * inner
-    yield right, "2 for the norms, 3.5 for attention, 15 for the gated feed-forward."
-    yield (
-        right - inner,
-        "Four of width F are kept: silu's input and result, the other factor, the third input.",
-    )
-    yield right - 2 * inner, "The multiplication keeps both its factors, and the third product its input."
-    yield right + 1.5, "Keys and values are a quarter as wide as queries: 1/4 each, and not 1."
-    yield right + 2, "F is 3.5 times the width here, not 4 times."
-    one_less = right - 1
-    yield one_less, "One of width H is missing: two norms, two inputs, the queries, attention's result."
-    yield right + 1, "Queries, keys and values read one tensor, and so do gate and up: each is kept once."
-    yield (
-        right + 3,
-        "Each norm's result is kept once: queries, keys and values share it, and so do gate and up.",
-    )
-    yield 16, "That is GPT-2's layer. Go through Llama's part by part."
-    yield 2 * right, "Numbers are wanted, not the bytes that bf16 takes for them."
 
 
 @value(wanted="the FLOPs for one token, forward and backward, of the frozen matrix and the narrow pair")

@@ -1,15 +1,12 @@
 """The exercises of notebook 07."""
 
-import functools
 import math
-from collections.abc import Callable
 
 import torch
 
 from course_utils import floats
-from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome, value
-from course_utils.checks.judging.agreement import same
-from course_utils.checks.judging.sentences import NO_NUMBER, advice_on_kind, name_of, shown, stopped
+from course_utils.checks.accountant import recipe  # noqa: F401  a term of the accountant
+from course_utils.checks.judging import Answers, function
 from course_utils.quantities import Number
 
 WEIGHTS_AND_UPDATES = [
@@ -88,19 +85,6 @@ def loss_scale(largest: Number) -> Answers:
     yield towards_0, "int() rounds towards 0, and so a negative exponent up: take math.floor."
 
 
-@value(wanted="the bytes of all that is kept for one parameter")
-def recipe_bytes() -> Answers:
-    """Master and gradients in fp32, two averages in bf16, an fp8 copy for the products."""
-    yield 4 + 4 + 2 + 2 + 1, "4 for the master, 4 for the gradient, 2 + 2 for the averages, 1 for the copy."
-    yield 12, "The fp8 copy takes a byte as well."
-    yield 17, "The averages are bf16 here, 2 bytes each."
-    yield 11, "There are two averages, and the gradients are in fp32."
-    yield 8 * 13, "That is in bits, 8 a byte."
-    yield 9, "The gradients are kept as well."
-    yield 14, "The copy for the products is fp8: one byte, not two."
-    yield 16, "That is the usual recipe. Add up what this one keeps."
-
-
 SCALED = ((65_536.0, 3, 5), (1024.0, 4, 5), (1.0, 0, 1))
 
 
@@ -126,51 +110,3 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
     each_time = after(doubles=True)
     yield each_time, "One good step is not enough: it takes `interval` of them, one after the other."
     yield right if finite else (scale, 0), "An infinity halves the scale."
-
-
-DRAWS = 20_000
-
-
-@objection(f"Seven numbers, {DRAWS:,} times each: two neighbours, and the right average.")
-def rounded_by_chance(answer: Callable[[torch.Tensor, torch.Generator], object]) -> None:
-    """Stochastic rounding to bf16: up with a chance equal to the number's share of the way to the upper neighbour."""
-
-    def drawn(x: torch.Tensor, seed: int = 1) -> object:
-        return answer(x, torch.Generator().manual_seed(seed))
-
-    for number in (1.001, 1.25, -1.001, 3.14159, 0.0123, -1e-20, 255.5):
-        x = torch.full((DRAWS,), number)
-        came, error = call(drawn, x)
-        said = f" {stopped(answer, error)}" if error else _wrongly_rounded(came, x)
-        if said:
-            raise NotYetError(f"{name_of(answer)} of {DRAWS:,} times {number:g}{said}")
-    one, again, other = (outcome(functools.partial(drawn, x, seed)) for seed in (2, 2, 3))
-    if not same(one, again) or same(one, other):
-        raise NotYetError("Draw from the generator that is given, and from no other.")
-
-
-def _wrongly_rounded(came: object, x: torch.Tensor) -> str:
-    """What is wrong with many roundings of one number, or an empty string."""
-    if not isinstance(came, torch.Tensor) or came.dtype != torch.bfloat16 or came.shape != x.shape:
-        kind = f"{came.dtype}, shape {tuple(came.shape)}" if isinstance(came, torch.Tensor) else shown(came)
-        wider = isinstance(came, torch.Tensor) and came.numel() > x.numel()
-        advice = "An int32 and an int64 make an int64." if wider else advice_on_kind(came, x)
-        return f": a tensor in bf16 is wanted, of shape {tuple(x.shape)}; it gave {kind}. {advice}".strip()
-    if came.isnan().any():
-        return f": NaN is among the results. {NO_NUMBER}"
-    exact, values = x[0].item(), came.double().unique().tolist()
-    if values == [exact]:  # a bf16 number already
-        return ""
-    nearest, (below, above) = floats.stored(exact, "bf16"), floats.neighbours(exact, "bf16")
-    lower, upper = (nearest, above) if nearest <= exact else (below, nearest)
-    strange = [value for value in values if value not in (lower, upper)]
-    if strange:
-        return f": {strange[0]:g} is neither of its two neighbours, {lower:g} and {upper:g}."
-    if len(values) == 1:
-        return f": all became {values[0]:g}. Draw for each number: now and then it should be the other neighbour."
-    chance, share = (exact - lower) / (upper - lower), (came == upper).double().mean().item()
-    if abs(share - chance) > 5 * math.sqrt(chance * (1 - chance) / len(x)):
-        return (
-            f": {share:.1%} went up to {upper:g}; {exact:g} has come {chance:.1%} of the way from {lower:g}."
-        )
-    return ""

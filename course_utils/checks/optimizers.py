@@ -5,26 +5,11 @@ from collections.abc import Callable
 
 import torch
 
-from course_utils import predict
-from course_utils.checks.judging import Answers, function, outcome, value
+from course_utils.checks.accountant import state_bytes  # noqa: F401  a term of the accountant
+from course_utils.checks.judging import Answers, function, outcome
 from course_utils.quantities import Number
 
 Brake = Callable[[torch.Tensor], torch.Tensor]
-
-
-@value(wanted="the bytes that each of the 64 machines holds", tolerance=1e-6)
-def state_bytes() -> Answers:
-    """Bytes that each of 64 H100s holds of a 70-billion-parameter model, everything sharded, with a master copy."""
-    whole = predict.training_bytes(70e9, "bf16+master adamw").total
-    right = predict.training_bytes(70e9, "bf16+master adamw", machines=64).total
-    yield right, "(2 + 2 + 4 + 4 + 4) × 70e9 / 64: 17.5 GB on each."
-    yield whole, "That is all of it. Sharded, each of the 64 holds an equal part."
-    of_12 = right * 12 / 16
-    yield of_12, "4 bytes are left out: the fp32 master copy, or parameters and gradients, 2 each in bf16."
-    yield right * 14 / 16, "That leaves 2 bytes out: parameters and gradients both count."
-    yield right * 8 / 16, "That is without the fp32 master copy and with averages in bf16."
-    yield right * 20 / 16, "Parameters and gradients are bf16 here, 2 bytes each."
-    yield right / 1e9, "That is in GB. In bytes, please."
 
 
 @function([(256, 1.0), (256, 0.5), (1024, 0.5), (100, 0.1), (4096, 0.9)], tolerance=1e-6)
@@ -94,41 +79,6 @@ def momentum(p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number,
     yield (p - within, within), "The buffer adds up gradients without lr; lr multiplies the whole step."
     yield (p + lr * b, b), "That goes up the slope: subtract the step."
     yield (b, p - lr * b), "The order is (p, buffer)."
-
-
-@function(
-    lambda: [
-        (*_tensors(1, 1, seed=4), *(v.square() for v in _tensors(1, seed=5)), 0.1, 0.99),
-        (*_tensors(1, 100, 0, seed=6), 0.1, 0.9),
-        (*_tensors(1, 1e-7, 0, seed=7), 0.1, 0.99),
-        (*_tensors(1, 0, 0, seed=8), 0.1, 0.9),
-    ],
-    tolerance=1e-6,
-)
-def rmsprop(p: torch.Tensor, g: torch.Tensor, v: torch.Tensor, lr: Number, alpha: Number) -> Answers:
-    """(parameter, average of squares) after one step of RMSProp."""
-
-    def step(new: torch.Tensor) -> State:
-        return p - lr * g / (new.sqrt() + 1e-8), new
-
-    v_new = alpha * v + (1 - alpha) * g * g
-    right, _ = step(v_new)
-    yield (right, v_new), "lr·g/(√v + ε): a middle step, a first one, a tiny gradient, and none at all."
-    yield step(v + g * g), "That sums: nothing fades, and it is AdaGrad."
-    yield step(alpha * v + g * g), "The new square has the weight 1 - alpha, so that v is an average."
-    exchanged = step((1 - alpha) * v + alpha * g * g)
-    yield exchanged, "alpha is the weight of the old average, 1 - alpha that of the new square."
-    yield (p - lr * g / (v_new + 1e-8), v_new), "Divide by the root of v: v is made of squares."
-    yield (p - lr * g / (v.sqrt() + 1e-8), v_new), "That divides by the old v: add the new square first."
-    yield (p - lr * g / (v_new + 1e-8).sqrt(), v_new), "Epsilon stands outside the root."
-    without_epsilon = (p - lr * g / v_new.sqrt(), v_new)
-    yield without_epsilon, "Epsilon is missing in the divisor: a gradient of 0 gives 0/0."
-    unsquared = step(alpha * v + (1 - alpha) * g)
-    yield unsquared, "v averages squares of gradients. In an average of gradients, signs cancel."
-    without_gradient = (p - lr / (v_new.sqrt() + 1e-8), v_new)
-    yield without_gradient, "The gradient is missing in the numerator: it gives the direction."
-    yield (2 * p - right, v_new), "That goes up the slope: subtract the step."
-    yield (v_new, right), "The order is (p, v)."
 
 
 def _brake(second: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from course_utils import layout
+from course_utils.checks.accountant import storage_bytes  # noqa: F401  a term of the accountant
 from course_utils.checks.judging import Answers, NotYetError, function, outcome, value
 from course_utils.checks.judging.sentences import shown
 
@@ -121,28 +122,6 @@ SHAPES_AND_STRIDES = [
     *(((4, 1, 6), (6, 99, 1)), ((1, 5), (7, 3)), ((6, 1), (2, 1))),  # sizes of 1
     *(((3, 4), (0, 1)), ((3, 4), (0, 0)), ((5,), (9,)), ((), ())),
 ]
-
-
-@function(SHAPES_AND_STRIDES)
-def flattens(shape: tuple[int, ...], stride: tuple[int, ...]) -> Answers:
-    """Whether view(-1) is possible, from shape and stride."""
-    right = _views_flat(shape, stride)
-    yield right, "Sixteen shapes and strides, with sizes of 1 and strides of 0 among them, as torch answers."
-    contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
-    yield contiguous, "That asks whether it is contiguous. (4, 3) with strides (6, 2) is not, and flattens."
-    pairs = [stride[n] == shape[n + 1] * stride[n + 1] for n in range(len(shape) - 1)]
-    merge = all(pairs)
-    yield merge, "Nobody steps along a dimension of size 1: leave it out before you compare neighbours."
-    falling = list(stride) == sorted(stride, reverse=True)
-    yield falling, "Falling strides are not enough: a stride has to be the next one times its size."
-    yield all(pairs[:1]), "Every pair of neighbours has to merge, not the first one alone."
-    last_pair = _views_flat(shape[-2:], stride[-2:])
-    yield last_pair, "Every pair of neighbours has to merge, not the last one alone."
-    no_zero = right and all(stride)
-    yield no_zero, "A stride of 0 is compared like any other: (3, 4) with (0, 0) flattens, as 0 = 4 × 0."
-    yield True, "That is what reshape does, by copying."
-    own_size = all(stride[n] == shape[n] * stride[n + 1] for n in range(len(shape) - 1))
-    yield own_size, "Compare with the next dimension's size times its stride."
 
 
 NEW_SHAPES = [

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from os import fsync, replace
 from pathlib import Path
 from unittest import mock
@@ -12,6 +13,10 @@ from course_utils.checks.judging.sentences import name_of, stopped
 
 OLD, PIECES = b"the old contents", [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
+TORN = "for a while, the file holds neither all of the old nor all of the new contents."
+ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
+HIDDEN = "raise the error again: the caller must not believe that all is saved. Let no second error hide it: use unlink(missing_ok=True)."
+IN_PLACE = "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
 NOT_FLUSHED = (
     "the new file takes the old one's place before all of it is on the disk. After the last piece, call "
     "file.flush() and then os.fsync(file.fileno()), with `os.` in front."
@@ -40,76 +45,65 @@ def write_whole(answer: Callable[[Path, Iterator[bytes]], object]) -> None:
     """Write the pieces by way of another file; after an error the old contents stay, and no other file."""
     for old, fails_at in ((OLD, None), (None, None), (OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):
         with tempfile.TemporaryDirectory() as folder:
-            watch = _Watch(Path(folder) / "run.bin", old, fails_at)
-            words = watch.complaint(answer)
-            if words:
+            if words := next(_complaints(answer, Path(folder) / "run.bin", old, fails_at), ""):
                 raise NotYetError(f"{name_of(answer)}: {words}")
 
 
-class _FullDiskError(OSError):
-    pass
+def _complaints(
+    answer: Callable[[Path, Iterator[bytes]], object], path: Path, old: bytes | None, fails_at: int | None
+) -> Iterator[str]:
+    """What is wrong, by what the folder shows before, while and after the reader's function writes."""
+    if old is not None:
+        path.write_bytes(old)
+    place = old and path.stat().st_ino
+    full = None if fails_at is None else OSError(28, "No space left on device")
+    seen: list[str] = []
+    flushed_bytes: list[int] = []  # while the old contents stood
 
-
-class _Watch:
-    """Watches a file's folder while the reader's function writes."""
-
-    def __init__(self, path: Path, old: bytes | None, fails_at: int | None) -> None:
-        self.path, self.old, self.fails_at = path, old, fails_at
-        self.seen: list[str] = []
-        self.flushed_bytes: list[int] = []
-        if old is not None:
-            path.write_bytes(old)
-        self.place = path.stat().st_ino if old is not None else None
-
-    def complaint(self, answer: Callable[[Path, Iterator[bytes]], object]) -> str:
-        """What is wrong with the reader's function, or an empty string."""
-        watched = {"fsync": self._flushed, "fdatasync": self._flushed}
-        watched |= {"replace": self._renamed, "rename": self._renamed}
-        with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync
-            _, error = call(lambda: answer(self.path, self._pieces()))
-        fails, contents = self.fails_at is not None, self._contents()
-        if error and not fails:
-            return f"it {stopped(answer, error)}"
-        if self.seen:
-            return self.seen[0]
-        when = "after an error " if fails else ""
-        if contents != (self.old if fails else NEW):
-            wanted = f"what it held before: {self.old!r}" if fails else repr(NEW)
-            return f"{when}the file holds {contents!r}, and should hold {wanted}."
-        if fails and isinstance(error, FileNotFoundError):
-            return "a second error hid the first: there may be no new file yet. Use unlink(missing_ok=True)."
-        if fails and not isinstance(error, _FullDiskError):
-            return "raise the error again: the caller must not believe that all is saved."
-        if not fails and self.path.stat().st_ino == self.place:
-            return "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
-        if not fails and len(NEW) not in self.flushed_bytes:
-            return NOT_FLUSHED
-        beside = [other.name for other in self.path.parent.iterdir() if other != self.path]
-        return f"{when}{beside[0]} is left beside the file." if beside else ""
-
-    def _contents(self) -> bytes | None:
-        return self.path.read_bytes() if self.path.exists() else None
-
-    def _pieces(self) -> Iterator[bytes]:
+    def pieces() -> Iterator[bytes]:
         for number, piece in enumerate([*PIECES, b""]):
-            if self._contents() != self.old:
-                self.seen.append(
-                    "while it writes, the file holds neither all of the old nor all of the new contents."
-                )
-            if number == self.fails_at:
-                raise _FullDiskError(28, "No space left on device")
+            seen.extend([TORN] * (_contents(path) != old))
+            if number == fails_at:
+                raise full
             yield piece
 
-    def _renamed(self, source: Path, *arguments: object, **options: object) -> None:
-        if self._contents() != self.old:
-            self.seen.append("the old file is gone before the new one is there. os.replace does both in one.")
-        if Path(source).resolve().parent != self.path.parent.resolve():
-            self.seen.append("write in the same folder: from one disk to another, a rename is a copy.")
-        if len(NEW) not in self.flushed_bytes:
-            self.seen.append(NOT_FLUSHED)
+    with _watched(path, old, seen, flushed_bytes):
+        _, error = call(lambda: answer(path, pieces()))
+    if error and not full:
+        yield f"it {stopped(answer, error)}"
+    yield from seen
+    when, wanted = ("after an error ", old) if full else ("", NEW)
+    if _contents(path) != wanted:
+        yield f"{when}the file holds {_contents(path)!r}, and should hold {wanted!r}."
+    if error is not full:
+        yield HIDDEN
+    if not full and path.stat().st_ino == place:
+        yield IN_PLACE
+    if not full and len(NEW) not in flushed_bytes:
+        yield NOT_FLUSHED
+    yield from (
+        f"{when}{other.name} is left beside the file." for other in path.parent.iterdir() if other != path
+    )
+
+
+@contextmanager
+def _watched(path: Path, old: bytes | None, seen: list[str], flushed_bytes: list[int]) -> Iterator[None]:
+    """Note how each rename and each flush goes."""
+
+    def renamed(source: Path, *arguments: object, **options: object) -> None:
+        seen.extend([TORN] * (_contents(path) != old))
+        seen.extend([ELSEWHERE] * (Path(source).resolve().parent != path.parent.resolve()))
         replace(source, *arguments, **options)
 
-    def _flushed(self, handle: object) -> None:
-        number = handle if isinstance(handle, int) else handle.fileno()
-        self.flushed_bytes.append(os.fstat(number).st_size)
-        fsync(number)
+    def flushed(handle: object) -> None:
+        if _contents(path) == old:
+            flushed_bytes.append(os.stat(handle if isinstance(handle, int) else handle.fileno()).st_size)
+        fsync(handle)
+
+    watched = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
+    with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync
+        yield
+
+
+def _contents(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None

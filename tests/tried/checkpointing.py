@@ -1,14 +1,10 @@
 """Answers to the exercises of notebook 08."""
 
-import math
 import os
 import uuid
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from course_utils import predict
 from course_utils.checks import checkpointing as check
 from course_utils.checks import whole_file
 from tests.tried import Check, Tried
@@ -79,35 +75,22 @@ def with_path_methods(path, pieces):
         raise
 
 
-def peak(layers, inputs, block, segment):
-    lengths = [min(segment, layers - begin) for begin in range(0, layers, segment)]
-    return max(number * inputs + length * block for number, length in enumerate(lengths))
-
-
 TRIED: dict[Check, Tried] = {
-    check.interval: Tried(right=(lambda c, n, days: math.sqrt(172_800 * c * days / n),)),
+    check.interval: Tried(right=(lambda save_s, failure_s: (2 * failure_s * save_s) ** 0.5,)),
     check.write_whole: Tried(
         right=(with_path_methods, partial(write, sync="fdatasync"), whole_file.ours),
         wrong=(
             (overwrite, "neither all of the old"),
-            (partial(write, rename=gone_before_it_is_there), "the old file is gone before"),
+            (partial(write, rename=gone_before_it_is_there), "neither all of the old"),
             (partial(write, beside=f"../{uuid.uuid4()}"), "write in the same folder"),
             (partial(write, flush=False), "call file.flush() and then os.fsync"),
             (in_memory_first, "it writes into the file itself"),
             (partial(write, sync=None), "os.fsync(file.fileno()), with `os.` in front"),
             (partial(write, clear=False), "is left beside"),
             (partial(write, swallow=True), "raise the error again"),
-            (joined_first, "Use unlink(missing_ok=True)"),
+            (joined_first, "use unlink(missing_ok=True)"),
             (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
             (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
         ),
-    ),
-    check.flops_ratio: Tried(right=(lambda products, segment: 4 / 3 - 1 / (3 * products * segment),)),
-    check.best_segment: Tried(
-        right=(
-            lambda *stack: predict.BlockStack(*stack, 0, 0, 0).best_segment or stack[0],
-            lambda n, i, b: np.argmin([peak(n, i, b, s) for s in range(1, n + 1)]) + 1,
-        ),
-        wrong=((lambda *stack: [][1], "IndexError"),),
     ),
 }

@@ -1,8 +1,6 @@
 """Answers to the exercises of notebook 03."""
 
 import torch
-from beartype import beartype
-from jaxtyping import Float, Shaped, jaxtyped
 
 from course_utils.checks import einsum as check
 from tests.tried import Check, Tried
@@ -10,22 +8,6 @@ from tests.tried import Check, Tried
 
 def grouped(q, k):
     return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
-
-
-def annotated(first, second, result=None, *, kind=Float, product=lambda q, k: q @ k.mT, decorated=True):
-    """Such a product behind such annotations."""
-
-    def scores(q, k):
-        return product(q, k)
-
-    scores.__annotations__ = {"q": kind[torch.Tensor, first], "k": kind[torch.Tensor, second]}
-    if result:
-        scores.__annotations__["return"] = kind[torch.Tensor, result]
-    return jaxtyped(typechecker=beartype)(scores) if decorated else scores
-
-
-def transposed(q, k):
-    return k @ q.mT
 
 
 PATTERNS = {
@@ -37,20 +19,6 @@ PATTERNS = {
     "mix": "x y i j, x y j k -> x y i k",
 }
 TRIED: dict[Check, Tried] = {
-    check.merged: Tried(
-        right=("b h t p -> b t (h p)", "b h ... p->b ... (h p)"),
-        wrong=(
-            ("b h t p -> b t (p h)", "the second picture, undone"),
-            ("b h t p -> b (h t) p", "Your last dimension has the places alone"),
-            ("b h t p -> (b h) t p", "Your last dimension has the places alone"),
-            ("b t h p -> b t (h p)", "batch, head, token, place, in this order"),
-            ("b h t p -> b t h p", "the width in brackets"),
-            ("b t p -> b t p", "einops says"),
-            ("b h t p -> b t (h p", "einops says"),
-            ("b h t p", "has no arrow"),
-            ("", "has no arrow"),
-        ),
-    ),
     check.columns_of_head: Tried(
         right=(
             lambda x, head, heads: x.chunk(heads, dim=-1)[head],
@@ -124,23 +92,6 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (lambda q, k: grouped(q, k) * torch.nan, "NaN among its numbers"),
             (lambda q, k: grouped(q, k) > 0, "torch.bool; expected torch.float32"),
-        ),
-    ),
-    check.guarded: Tried(
-        right=(annotated("b i d", "b j d", "b i j"), annotated("b q w", "b k w", "b q k")),
-        wrong=(
-            (annotated("b i d", "b j d", "b i j", decorated=False), "@jaxtyped"),
-            (annotated("... i d", "... j d", "... i j"), "one by one"),
-            (annotated("b i d", "c j d", "b i j"), "the same batch"),
-            (annotated("b i d", "b j e", "b i j"), "The width has the same name"),
-            (annotated("2 3 4", "2 5 4", "2 3 5"), "every size may change"),
-            (annotated("b i d", "b j d", "b i j", kind=Shaped), "the numbers are floats"),
-            (annotated("b i d", "b i d", "b i i"), "may differ in number"),
-            (annotated("b i d", "b j d", "b j i"), "refused its own result"),
-            (annotated("b i d", "b j d", "b j i", product=transposed), "should be q @ k.mT"),
-            (annotated("b i d", "b j d"), "Annotate the result"),
-            (annotated("b i d", "b j d", "x y z"), "Annotate the result"),
-            (lambda q, k: q @ k, "RuntimeError"),
         ),
     ),
 }

@@ -53,10 +53,6 @@ TRIED: dict[Check, Tried] = {
             (lambda bits, e, m: 1.0, "expected -5.0"),
         ),
     ),
-    check.edge: Tried(
-        right=(edge_by_spacing, lambda fmt: 2 ** (floats.FORMATS[fmt].fraction_bits + 1)),
-        wrong=((lambda fmt: 256, "expected 2048"), (lambda fmt: 257.5, "expected 256")),
-    ),
     check.ends: Tried(
         right=(ends_in_one_line, lambda e, m: list(ends_in_one_line(e, m))),
         wrong=(

@@ -45,10 +45,6 @@ TRIED: dict[Check, Tried] = {
         right=(momentum_from_lists,),
         wrong=((lambda p, g, b, lr, mu: (p - lr * g + mu * b, b), "and should be"),),
     ),
-    check.rmsprop: Tried(
-        right=(rmsprop_with_lerp,),
-        wrong=((lambda p, g, v, lr, alpha: (p - lr * g / v.sqrt(), v), "and should be"),),
-    ),
     check.adamw_step: Tried(right=(with_lerp,)),
     check.clipped: Tried(right=(clipped,)),
 }

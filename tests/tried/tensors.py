@@ -46,13 +46,6 @@ TRIED: dict[Check, Tried] = {
     check.windows: Tried(
         right=(lambda n, width, step: (torch.Size([len(range(0, n - width + 1, step)), width]), (step, 1)),),
     ),
-    check.flattens: Tried(
-        right=(merge,),
-        wrong=(
-            (lambda n, s: len(n) < 2 or s[-2] == n[-1] * s[-1], "not the last one alone"),
-            (lambda *case: "yes" if merge(*case) else "no", "True or False is wanted"),
-        ),
-    ),
     check.can_view: Tried(
         right=(keeps_what_cannot_merge, lambda *case: layout.why_not_view(*case) == ""),
         wrong=(
