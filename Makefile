@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions record recording recordings gpu picture constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -54,8 +54,9 @@ help:
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
 	@echo 'make recordings   build the recordings of GPUs by others from what they published'
+	@echo 'make reported     set every number that others reported of a training run beside its prediction;'
+	@echo '                  make reported FILE=path/to/runs.json says whether an added run is complete'
 	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
-	@echo 'make picture      take the picture in the README anew'
 	@echo 'make constraints  pin again what the dependencies bring along'
 	@echo 'make clean        remove .venv, .versions, slides/, site/ and caches; notebooks and answers stay'
 	@echo
@@ -139,11 +140,11 @@ recording: $(READY)
 recordings: $(READY)
 	@$(RUN) -m tests.tools.recordings
 
+reported: $(READY)
+	@$(RUN) -m tests.tools.reported "$$FILE"
+
 gpu: $(READY)
 	@$(RUN) -m tests.tools.on_gpu $(ARGS)
-
-picture: $(READY)
-	$(RUN) -m tests.tools.picture
 
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv

@@ -20,10 +20,6 @@ BOUNDS = {
     ("optimizer", "Check against torch"): ["optimizer.asked.MOST_STEPS"],
     ("memory", "Count it"): ["memory.LONGEST_S"],
     ("precision", "Train"): ["precision.asked.STEPS"],
-    ("crash", "Train"): ["crash.LONGEST_S"],
-    ("crash", "Resume"): ["crash.LONGEST_S"],
-    ("recompute", "Measure"): ["recompute.jobs.PATIENCE_S", "recompute.jobs.LONGEST_S"],
-    ("recompute", "Measure all segments"): ["recompute.jobs.PATIENCE_S", "recompute.jobs.LONGEST_S"],
 }
 
 

@@ -166,7 +166,7 @@ def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path)
 def test_what_follows_a_turn_on_the_main_path_uses_what_the_reader_wrote(path):
     on_the_path = [cell.source for cell in main_path(path) if cell.cell_type == "code"]
     for exercise in (each for each in EXERCISES if each.notebook == path and each.check in on_the_path):
-        used = re.fullmatch(r"(\w+) = check\.\w+\((\w+)\)\.or_ours", exercise.check)
+        used = re.fullmatch(r"(\w+) = check\.\w+\((\w+)\)\.(?:or_ours|kept)", exercise.check)
         assert used, exercise.check
         assert used[1] != used[2], "run twice, it would judge ours"
         below = on_the_path[on_the_path.index(exercise.check) + 1 :]

@@ -59,15 +59,20 @@ MAY_IMPORT = {
     | {"workers", "checkpoints"},
     "checkpoints": {"torch", "quantities"},
     "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"},
+    "reported": {"quantities", "datasheets", "predict"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
     "record": {"quantities"},
+    "accountant": {"IPython", "torch", "record", "checks", "quantities", "datasheets"}
+    | {"predict", "measure", "models"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "IPython", "record", "machines"}
-    | {"measure", "models", "einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"},
+    | {"measure", "models", "einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"}
+    | {"accountant"},
     "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains"},
+    | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains", "reported"}
+    | {"accountant"},
     "kernel": {"IPython"},
-    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "quantities", "record"},
+    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "quantities", "record", "accountant"},
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
     | {"jupyterhub", "traitlets"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
@@ -111,7 +116,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "blocks", "datasheets", "einsums", "chains", "predict")
+    names = ("quantities", "floats", "blocks", "datasheets", "einsums", "chains", "predict", "reported")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
@@ -127,7 +132,7 @@ def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
     loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
     assert {"torch", "course_utils.labs", "course_utils.figures"} <= loaded
     compiler = {"torch._dynamo", "torch._inductor", "sympy"}  # as long again as torch itself
-    processes = {"torch.distributed.checkpoint", "course_utils.training.sharded"}
+    processes = {"torch.distributed.checkpoint"}
     desk = {name for name in loaded if name.startswith("course_utils.desk")}  # which is a server's
     assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes | desk) & loaded == set()
 
@@ -326,8 +331,10 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
     strange = tmp_path / "Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
     shutil.copytree(ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*"))
     code = (
-        "import sys; from course_utils.workers import process; order = {'folder': sys.argv[1], 'until': 1, 'every': 1};"
-        "print(process.result_of('course_utils.training.long_run.train', order)['saved'], process.__file__)"
+        "import sys; from course_utils import checkpoints; from course_utils.workers import process;"
+        "order = {'b': 1, 'd': 1, 'k': 1, 'dtype': 'fp32', 'at_most_s': 0.01};"
+        "found = process.result_of('course_utils.workers.products.timing_steps', order);"
+        "checkpoints.save_step(sys.argv[1], 1, {}); print(found.seconds > 0, process.__file__)"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(strange)}
     command = [sys.executable, "-c", code, str(strange / "läufe 1")]
@@ -339,7 +346,7 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
         encoding="utf-8",
         check=True,
     ).stdout
-    assert said.strip() == f"1 {strange / 'course_utils' / 'workers' / 'process.py'}"
+    assert said.strip() == f"True {strange / 'course_utils' / 'workers' / 'process.py'}"
     assert [path.name for path in (strange / "läufe 1").iterdir()] == ["step-00000001.ckpt"]
 
 

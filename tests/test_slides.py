@@ -95,7 +95,12 @@ def test_a_definition_is_shown_where_the_text_has_just_introduced_it():
 
 def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     new = nbformat.v4.new_code_cell
-    cells = [new("my_bytes = ...  # bytes"), new("8 * 4"), new("my_days = ..."), new("check.days(my_days)")]
+    cells = [
+        new("my_bytes = ...  # bytes"),
+        new("8 * 4"),
+        new("my_days = ..."),
+        new("check.gpt3_days(my_days)"),
+    ]
     answer = nbformat.v4.new_markdown_cell("<details><summary>Solution</summary>\n\n3\n\n</details>")
     shown = [("guess", "bytes"), ("turn", ""), ("folded", "### Solution\n\n3")]
     assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown

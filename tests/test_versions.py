@@ -9,7 +9,7 @@ from tests.notebooks import code
 from tests.tools import versions
 
 PATH = NOTEBOOKS[4]
-CELL = next(number for number, cell in enumerate(code(PATH)) if cell.id == "bcb28929")
+CELL = next(number for number, cell in enumerate(code(PATH)) if cell.id == "9902353a")
 SAID = "Notebook cell execution failed\nCell 7: {}\nInput:\npredicted = 1\n\nTraceback:\n{}\n"
 
 
@@ -27,6 +27,6 @@ def test_a_cell_is_named_with_what_came_of_it_and_the_texts_that_take_a_number_f
         nodeid=f"notebooks/{PATH.name}::Cell {CELL}", longreprtext=SAID.format(why, traceback)
     )
     first, *rest = versions.lines_on(report)
-    assert first == f"{PATH.name} bcb28929 {word}: {code(PATH)[CELL].source.splitlines()[0]}"
+    assert first == f"{PATH.name} 9902353a {word}: {code(PATH)[CELL].source.splitlines()[0]}"
     assert [line.strip() for line in rest[: len(told)]] == told
-    assert "    05_gradients 43157535: 20.5 is taken from it" in rest
+    assert "    05_gradients 048e4f63: 335,544,320 is taken from it" in rest

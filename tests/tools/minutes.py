@@ -18,7 +18,7 @@ from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 
 BEYOND = "# Beyond"
-PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes\.\*")
+PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes?\.\*")
 LAB = re.compile(r"labs\.\w+_lab\(\)")
 MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
