@@ -55,7 +55,7 @@ def theirs(text: str) -> list[str]:
 
 
 def with_term(text: str, name: str, function: str) -> str:
-    """The file with that function in the place of the one of its name."""
+    """The file's text, with this function in place of the one of the same name."""
     there_are = statements(text)
     above, found, _ = there_are.get(name, "").partition(f"def {name}(")
     if not found:

@@ -35,7 +35,7 @@ class Task:
     gbit_per_sec: Number  # that a node sends and receives
 
     def micro_batches(self, batch: int) -> int:
-        """Of a step, on each GPU."""
+        """How many a step has on each GPU."""
         return self.sequences // batch
 
     @property
@@ -105,7 +105,7 @@ class Planner:
     terms: object = ours
 
     def check(self, plan: Plan) -> None:
-        """A sentence, if the task has no such plan, or if it would lose gradients."""
+        """Raise a sentence if the task has no such plan, or if the plan would lose gradients."""
         if plan.recomputed > self.task.model.layers:
             raise ValueError(
                 f"{self.task.name} has {self.task.model.layers} layers: recompute at most that many."
@@ -121,7 +121,7 @@ class Planner:
             )
 
     def cost(self, plan: Plan) -> Cost:
-        """What the plan takes; a sentence, if it is none."""
+        """What the plan takes; raises a sentence if the task has no such plan."""
         self.check(plan)
         held, passes, lost = self._held(plan), self._passes(plan), self._lost(plan.minutes)
         steps = self.task.tokens / self.task.step_tokens
@@ -152,7 +152,7 @@ class Planner:
         return min(filter(None, fewest), key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
-        """All that is allowed, with everything kept, and saved every few minutes."""
+        """Every plan that is allowed, with all activations kept and a save every few minutes."""
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
             plan = Plan(recipe, stage, over_node, batch, 0, MINUTES[0])
             if batch <= self.task.sequences and not (over_node and stage == 0) and not self._lossy(plan):

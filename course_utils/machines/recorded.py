@@ -198,7 +198,7 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording there is, by its name. A file that is none costs a sentence, and no other recording."""
+    """Every recording, by its name. A file that holds none gets a sentence; the others are read all the same."""
     found: dict[str, Recording] = {}
     for path in sorted(FOLDER.glob("*.json")):
         try:

@@ -39,7 +39,7 @@ class Ravine(Surface):
     """½(x² + s·y²): curvature 1 along x, s along y."""
 
     def distance(self, x: Number, y: Number) -> Number:
-        """To the minimum, which without steepness is a whole line."""
+        """The distance to the minimum. Without steepness the minimum is a whole line."""
         across, along = self.along(x, y)
         return math.hypot(across, along if self.steepness else 0.0)
 

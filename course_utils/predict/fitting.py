@@ -46,12 +46,12 @@ class TrainingPlan:
 
     @property
     def dtype(self) -> str:
-        """Of the activations: that of the parameters which the products read."""
+        """The activations' dtype: that of the parameters which products read."""
         return recipe_named(self.recipe).parameters
 
     @property
     def split(self) -> tuple[str, ...]:
-        """What each machine holds a part of."""
+        """The parts that are split over the machines."""
         return SHARDED_IN_STAGE[self.stage] if self.machines > 1 else ()
 
     @property

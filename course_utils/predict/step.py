@@ -165,7 +165,7 @@ class _Step:
 
     @property
     def tied(self) -> int:
-        """Where one matrix is input and output, its first gradient waits for the second."""
+        """Bytes of the first gradient of a matrix that is input and output: it waits for the second."""
         return dtype_bytes(self.gradients or self.dtype) * self.embedding * self.shape.tied_output
 
     def new_gradient(self, numbers: int, beside: int, beside_cast: int = 0) -> int:
@@ -226,7 +226,7 @@ class _Step:
 
     @property
     def layer(self) -> int:
-        """Bytes that a layer keeps of which nothing is recomputed."""
+        """Bytes that a layer keeps if nothing of it is recomputed."""
         one, none = (
             replace(self.shape, layers=layers).activation_bytes(self.batch, self.sequence, **self.ways)
             for layers in (1, 0)

@@ -130,7 +130,7 @@ class Transformer:
 
     @property
     def _parameters_of_norms(self) -> int:
-        """Of one layer's."""
+        """Of the normalisations of one layer."""
         heads = 2 * self.query_width // self.heads if self.head_norms else 0
         return self._tensors_of_a_norm * (2 * self.width + heads)
 

@@ -88,7 +88,7 @@ class Row:
 
     @property
     def apart(self) -> float:
-        """How many times one is the other, and at least 1."""
+        """How many times as large the larger of the two is."""
         return max(self.ratio, 1 / self.ratio)
 
     @property

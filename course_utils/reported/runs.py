@@ -58,7 +58,7 @@ class Run:
 
     @property
     def peak_flop_per_sec(self) -> Number:
-        """By which its MFU divides."""
+        """The peak that its MFU is a share of."""
         return MACHINES[self.machine].peak(self.peak)
 
     @property
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def tokens_per_sec(self) -> Number | None:
-        """Of one GPU: as reported, or from the run's GPU hours or FLOP/s."""
+        """Tokens a second on one GPU: as reported, or from the run's GPU hours or FLOP/s."""
         if "gpu_hours" in self.reported:
             return self.reported["tokens"] / (self.reported["gpu_hours"] * 3600)
         if "tflop_per_sec" in self.reported and self.counts in self.flops_per_token:
@@ -110,7 +110,7 @@ class Run:
 
 
 def read(path: Path) -> dict[str, Run]:
-    """The runs of a file by name. What "each" says holds for those that do not say it themselves."""
+    """The runs of a file, by name. What "each" says holds for every run that does not say it itself."""
     data = json.loads(path.read_text(encoding="utf-8"))
     return {run.name: run for run in (_run(data, data.get("each", {}) | one) for one in data["runs"])}
 

@@ -23,7 +23,7 @@ class MatmulLab(Lab):
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
-        """With this machine, which is measured once."""
+        """What is known, with this machine in it, which is measured once."""
         return found if found.here else replace(found, here=machines.this_machine())
 
     def time_it(self, product: Product, found: Found) -> Iterator[Progress]:
@@ -70,7 +70,7 @@ class MatmulLab(Lab):
         yield Progress(1, f"{there} The other {others}.", Change(moved))
 
     def measure_again(self, product: Product, found: Found) -> Iterator[Progress]:
-        """What this machine reaches, once more: at the first time something else may have kept it busy."""
+        """Measure again what this machine reaches. Something else may have kept it busy the first time."""
         yield Progress(0, "Measuring what this machine reaches, for a few seconds.")
         machines.this_machine.cache_clear()
         here = machines.this_machine()

@@ -47,7 +47,7 @@ class Product:
     e_percent: int = whole("e, %", 100, 1, 100, width_px=215)
 
     def __post_init__(self) -> None:
-        """A sentence, if the guess is none."""
+        """Raise a sentence if the guess is no time."""
         typed_seconds(self.guess)
 
     @property
@@ -61,7 +61,7 @@ class Product:
         return " × ".join("·" if other == name else f"{size:,}" for other, size in sizes)
 
     def along(self, name: str) -> list["Product"]:
-        """The same with each power of two that a size can be in the place of that one."""
+        """The sizes once for each power of two that this one can be."""
         return [replace(self, **{name.lower(): size}) for size in POWERS]
 
     @property
@@ -71,7 +71,7 @@ class Product:
 
     @property
     def nbytes(self) -> int:
-        """Of the two operands and the result."""
+        """Bytes of the two operands and the result."""
         return predict.matmul_bytes(*self.size, self.dtype)
 
     @property
@@ -95,7 +95,7 @@ class Product:
 
     @cached_property
     def recorded(self) -> "dict[Size, Run]":
-        """By their sizes, the products in the recording, if it has any of that dtype."""
+        """The products of that dtype in the recording, by their sizes."""
         if self.recording is None:
             return {}
         source = self.recording.source
@@ -107,13 +107,13 @@ class Product:
         }
 
     def timed(self, runs: Sequence["Run"]) -> list["Run"]:
-        """What was recorded of its machine in its dtype, and those among the runs."""
+        """The products that were timed on this machine in this dtype: those recorded, and those among the runs."""
         here = self.where, self.dtype
         mine = (run for run in runs if (run.product.where, run.product.dtype) == here)
         return [*self.recorded.values(), *mine]
 
     def seconds_by_size(self, runs: Sequence["Run"]) -> dict[Size, Number]:
-        """Of those, the latest time of each size."""
+        """The latest time of each size among them."""
         return {run.product.size: run.seconds for run in self.timed(runs)}
 
     def nearest_recorded(self) -> "Run":

@@ -50,7 +50,7 @@ def _fits(product: Product) -> bool:
 
 
 def _check_that_it_can_run(product: Product, machine: Machine) -> None:
-    """A sentence on why it can't, if it can't."""
+    """Raise a sentence on why the product cannot run here."""
     if not _fits(product):
         needed, free = bytes_text(product.nbytes), bytes_text(measure.free_bytes(machines.device()))
         raise ValueError(f"Not run: it needs {needed}, and {free} are free. Make it smaller.")

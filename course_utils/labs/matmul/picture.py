@@ -63,7 +63,7 @@ def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
 
 
 def sizes_text(product: Product, run: Run) -> str:
-    """The sizes of a run, where they are others than was asked."""
+    """The sizes of a run, if they are not those that are asked for."""
     near = run.product.size
     return "" if near == product.size else " at the nearest size ({:,} × {:,} × {:,})".format(*near)
 
@@ -103,7 +103,7 @@ def _account(product: Product, machine: Machine, run: Run | None, found: Found) 
 
 
 def _forecast(product: Product, machine: Machine, timed: Mapping[Size, Number]) -> str:
-    """Filled in, and how far it is from all that was timed."""
+    """The forecast's formula, filled in, and how far it is from all that was timed."""
     (c, e), roof_s = product.c_and_e, product.predicted_s(machine)
     errors = errors_text(timed, machine, product.dtype, c, e) if timed else "nothing was timed yet"
     filled_in = f"{seconds_text(c)} + {seconds_text(roof_s)} / {e:g} = {seconds_text(c + roof_s / e)}"
@@ -111,14 +111,14 @@ def _forecast(product: Product, machine: Machine, timed: Mapping[Size, Number]) 
 
 
 def errors_text(timed: Mapping[Size, Number], machine: Machine, dtype: str, c: Number, e: Number) -> str:
-    """How far a forecast is from them: their number, the median error, the worst factor."""
+    """How far a forecast is from what was timed: how many products, the median error, the worst factor."""
     median, worst = predict.forecast_errors(timed, machine, dtype, c, e)
     products = count_text(len(timed), "product")
     return f"{products}: median error {three_digits(100 * median)} %, worst factor {three_digits(worst)}"
 
 
 def _why_nothing(product: Product) -> str:
-    """Instead of a measurement: why there is none."""
+    """Why there is no measurement; it stands in its place."""
     if product.where == HERE:
         return "not timed yet"
     if product.recording:

@@ -53,12 +53,12 @@ class Asked:
     minutes: int = among("minutes between saves", MINUTES, 60, width_px=290)
 
     def __post_init__(self) -> None:
-        """A sentence, if the plan is none."""
+        """Raise a sentence if there is no such plan."""
         planner(self.level).check(self.plan)
 
     @cached_property
     def plan(self) -> Plan:
-        """Without the level."""
+        """What is asked, without the level."""
         return Plan(**{one.name: getattr(self, one.name) for one in fields(Plan)})
 
 

@@ -58,7 +58,7 @@ def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Numb
 
 
 def _passes(passes: tuple[Pass, ...]) -> Iterator[str]:
-    """Of each the seconds of its products above those of what it sends; the longer one counts."""
+    """For each pass, the seconds of its products above those of its sending; the longer one counts."""
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
     yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
     yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")

@@ -43,7 +43,7 @@ def a_step(task: Task) -> str:
 
 
 def a_pass(one: Pass) -> str:
-    """How often, and its seconds."""
+    """How often a pass comes, and its seconds."""
     if not one.count:
         return "none"
     return f"{one.count} × max({one.compute_s:.3g} s, {one.sent_s:.3g} s)"
