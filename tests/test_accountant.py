@@ -21,6 +21,7 @@ KNOWN = {
     "mistral-7b": 7_241_732_096,
     "llama-3-8b": 8_030_261_248,
 }
+KNOWN |= {"llama-3-70b": 70_553_706_496, "llama-2-13b": 13_015_864_320}
 KNOWN |= {"qwen2.5-0.5b": 494_032_768, "qwen3-4b": 4_022_468_096, "smollm2-135m": 134_515_008}
 ON_A_GPU = {"dtype": "bf16", "fused": True, "fused_norm": True, "accumulate": True}
 SIZES = st.integers(1, 6)

@@ -248,6 +248,15 @@ def test_without_a_desk_nothing_is_written_and_all_is_ours(desk, monkeypatch):
     assert list(desk.course.iterdir()) == []
 
 
+def test_a_comment_that_looks_like_the_term_does_not_swallow_it(desk):
+    edit(desk.file, ("def days(", "# def days(flops): return 0\ndef days("))
+    assert KEPT in desk.keep(DAYS, "days")
+    text = desk.file.read_text(encoding="utf-8")
+    assert theirs(text) == ["days"]
+    assert "# def days(flops): return 0\ndef days(flops, gpus, peak, share):\n" in text
+    assert "124,439,808" in printed(desk.file)
+
+
 def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(desk, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))

@@ -2,8 +2,7 @@
 
     python accountant.py config.json --gpus 1024 --tokens 15e12
 
-It needs nothing but Python. A multiply-add is 2 FLOPs, and only products count. Attention is one kernel, and so is
-each normalisation. All S × S scores count, also those that the mask hides.
+A multiply-add is 2 FLOPs. Products alone count, all S × S scores among them. Attention and each norm are one kernel.
 """
 
 import argparse
@@ -35,8 +34,6 @@ OPTIONS = {  # what can be asked: a default, and what it is
 
 @dataclass(frozen=True)
 class Model:
-    """The shape of a transformer."""
-
     layers: int
     width: int
     heads: int
@@ -96,7 +93,7 @@ def days(flops, gpus, peak, share):
 def layer_bytes(m, batch, sequence, dtype):
     """What autograd keeps of one layer between the forward and the backward pass."""
     normalisations = 2 * 2 * m.width  # the input and the result of each
-    attention = 2 * (m.heads + m.kv_heads) * m.head_width  # queries and result, keys and values
+    attention = (2 + m.head_norms) * (m.heads + m.kv_heads) * m.head_width  # queries to result
     feed_forward = (4 if m.gated else 2) * m.inner
     numbers = batch * sequence * (normalisations + attention + feed_forward)
     row_sums = batch * sequence * m.heads  # of the scores, in fp32
@@ -124,7 +121,7 @@ def recipe(name):
 
 
 def step_bytes(m, batch, sequence, dtype, recomputed):
-    """The most that a step adds: at the loss, what the layers and the last normalisation keep, and the logits."""
+    """The most that a step adds. It is at the loss if V is 8 widths or more, and the tokens half a width or more."""
     inputs = tensor_bytes((batch, sequence, m.width), dtype)
     kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * inputs
     return kept + 2 * inputs + LOGIT_BYTES * batch * sequence * m.vocabulary
@@ -170,6 +167,9 @@ def model_from(config):
 
 def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
     """All lines of the account. Gradients of an earlier batch are there at the loss, to be added to."""
+    possible = min(gpus, tokens, batch, peak, share) > 0 and stage in range(4) and share <= 1
+    if not possible or min(sequence, recomputed, m.layers - recomputed) < 0:
+        raise ValueError("Sizes are above 0, the stage is 0 to 3, the share at most 1, recomputed at most L.")
     numbers, sequence, parts = parameters(m), sequence or m.context, recipe(recipe_name)
     state = state_bytes(numbers, parts, gpus, stage)
     step = step_bytes(m, batch, sequence, *parts["parameters"], recomputed)

@@ -27,7 +27,7 @@ def program_text(path: Path) -> str:
     """The file's text; ValueError if Python cannot read it."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        ast.parse(text)
+        statements(text)
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # a folder, or no text
@@ -57,7 +57,10 @@ def theirs(text: str) -> list[str]:
 def with_term(text: str, name: str, function: str) -> str:
     """The file's text, with this function in place of the one of the same name."""
     there_are = statements(text)
-    above, found, _ = there_are.get(name, "").partition(f"def {name}(")
-    if not found:
+    begins = re.search(rf"^def {name}\b", there_are.get(name, ""), re.MULTILINE)
+    if not begins:
         raise ValueError(f"it has no function {name} any more. Delete the file to begin it anew")
-    return "\n".join((there_are | {name: above + function}).values())
+    result = "\n".join((there_are | {name: there_are[name][: begins.start()] + function}).values())
+    if name not in theirs(result):
+        raise ValueError(f"write it as def {name}(...)")
+    return result

@@ -62,7 +62,7 @@ def _text_of(answer: object, name: str) -> str:
         raise ValueError(f"write it in a cell as one function, def {name}(...), without a decorator")
     text = "\n".join(source.split("\n")[: node.end_lineno])
     text = re.sub(f" *{files.MARK}", "", text)
-    return re.sub(rf"(?<![.\w]){node.name}\s*(?=\()", name, text)  # where it calls itself, too
+    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # where it calls itself, too
 
 
 def _run(text: str, path: Path) -> Space:

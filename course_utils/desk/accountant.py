@@ -10,7 +10,11 @@ def renewed(course: str, taken: str, own: str) -> str:
     `taken` is what the course had before: what it has dropped since goes.
     """
     new, mine = statements(course), statements(own)
-    stay = {*theirs(own), *mine.keys() - new.keys() - statements(taken).keys()}
+    try:
+        former = statements(taken).keys()
+    except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
+        former = set()
+    stay = {*theirs(own), *mine.keys() - new.keys() - former}
     known = {*course.split("\n"), *taken.split("\n")}
 
     def text(name: str) -> str:
