@@ -20,7 +20,7 @@ from course_utils.quantities import Number
 ALL = ("query", "key", "value", "out", "up", "down")
 GPT = Model(2, 256, 4, 4, 64, 1024, 2100, 96, False, ALL, norm_vectors=2, learned_positions=True, tied=True)
 LLAMA = Model(layers=3, width=96, heads=6, kv_heads=2, head_width=16, inner=256, vocabulary=900, context=96)
-QWEN = Model(2, 80, 4, 1, 32, 200, 800, 96, biases=ALL[:3], tied=True)
+QWEN = Model(2, 96, 4, 1, 32, 200, 800, 96, biases=ALL[:3], head_norms=True, tied=True)
 EACH = [(m,) for m in (GPT, LLAMA, QWEN)]
 TORCH_DTYPES = measure.DTYPES | {name: getattr(torch, name) for name in ("int64", "bool")}
 SHAPES = [((4, 8), "bf16"), ((3, 5, 7), "fp32"), ((), "fp64"), ((12288, 49152), "fp16"), ((6, 0), "int64")]
@@ -173,10 +173,10 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
     yield right - queries, "Of attention are kept: queries, keys, values, and its result."
-    yield right + 2 * (queries - keys), "Keys and values have kv_heads heads, and not all."
+    yield right + (2 + m.head_norms) * (queries - keys), "Keys and values have kv_heads heads, and not all."
+    yield right - (queries + keys) * m.head_norms, "If m.head_norms, their inputs are kept, too."
     yield right - 2 * keys, "Keys and values are kept, too: both are needed for the other's gradient."
     gated = "A gated feed-forward keeps four tensors of its inner width, the other one two."
-    yield right - inner * m.gated, gated
     yield right - 2 * inner * m.gated, gated
     yield right // n, "That is how many numbers are kept. Their bytes are wanted."
     scores = tokens * sequence * m.heads * n

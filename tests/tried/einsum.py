@@ -2,6 +2,7 @@
 
 import torch
 
+from course_utils.accountant.accountant import matrices
 from course_utils.checks import einsum as check
 from tests.tried import Check, Tried
 
@@ -19,6 +20,7 @@ PATTERNS = {
     "mix": "x y i j, x y j k -> x y i k",
 }
 TRIED: dict[Check, Tried] = {
+    check.matrices: Tried(right=(lambda m: {name: list(shape) for name, shape in matrices(m).items()},)),
     check.columns_of_head: Tried(
         right=(
             lambda x, head, heads: x.chunk(heads, dim=-1)[head],

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course_utils import blocks, floats
+from course_utils import blocks
 from course_utils.checks import floats as check
 from tests.tried import Check, Tried
 
@@ -31,13 +31,6 @@ def bit_by_bit(bits, exponent_bits, fraction_bits):
     significand = 1 + sum(int(bit) / 2**n for n, bit in enumerate(digits[1 + exponent_bits :], 1))
     exponent = int(digits[1 : 1 + exponent_bits], 2) - 2 ** (exponent_bits - 1) + 1
     return (-1) ** int(digits[0]) * significand * 2.0**exponent
-
-
-def edge_by_spacing(fmt):
-    total = 1.0
-    while floats.spacing(total, fmt) < 2:
-        total *= 2
-    return total
 
 
 def ends_in_one_line(exponent_bits, fraction_bits):

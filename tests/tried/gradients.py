@@ -5,7 +5,6 @@ from functools import partial
 
 import torch
 
-from course_utils import measure
 from course_utils.checks import gradients as check
 from tests.tried import Check, Tried
 
@@ -72,15 +71,6 @@ def keep(kept, tensor):
     storage = tensor.untyped_storage()
     kept.setdefault(storage.data_ptr(), storage.nbytes())
     return tensor
-
-
-def keep_by_size(kept, tensor):
-    kept.setdefault(tensor.nbytes, tensor.nbytes)
-    return tensor
-
-
-def kept_by_measure(model, data):
-    return measure.saved_bytes(lambda: model(data), exclude=model.parameters())
 
 
 def in_parts(model, loss_of, batch, parts, *, by=None, anew=False, whole=False, step=False):

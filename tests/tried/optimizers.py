@@ -25,11 +25,6 @@ def momentum_from_lists(p, g, buffer, lr, mu):
     return [p.sub(b, alpha=lr), b]
 
 
-def rmsprop_with_lerp(p, g, v, lr, alpha):
-    v = v.lerp(g.square(), 1 - alpha)
-    return [torch.addcdiv(p, g, v.sqrt().add(1e-8), value=-lr), v]
-
-
 def clipped(gradients, limit):
     norm = math.sqrt(sum(x * x for one in gradients for x in one))
     return [torch.tensor(one) * (limit / max(limit, norm)) for one in gradients]

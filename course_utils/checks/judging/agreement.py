@@ -21,6 +21,8 @@ def agree(a: object, b: object, tolerance: Number) -> bool:
         a = list(a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(agree(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(agree(a[key], b[key], tolerance) for key in b)
     if isinstance(b, bool) and isinstance(plain(a), int):  # 1 says True, too
         return plain(a) == b
     return same(a, b) or near(a, b, tolerance)
