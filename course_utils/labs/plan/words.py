@@ -83,7 +83,7 @@ def meaning(task: Task, outcome: Outcome) -> str:
     held, memory = short(sum(cost.held.values())), short(task.memory)
     if not cost.fits:
         return f"Does not fit: each GPU would hold {held}, and has {memory}."
-    said = f"Fits, and takes {_days(cost)} days or more."
+    said = f"Fits, and takes {_days(cost)} days with products at half of the peak."
     if outcome.score > 0.9999:
         return f"{said} No plan takes fewer."
     return f"{said} The best plan takes {three_digits(outcome.least.days)}: your score is {100 * outcome.score:.3g} %."
