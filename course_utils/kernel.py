@@ -25,7 +25,7 @@ def _explain(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """In place of the error, show which cell to run; if no cell makes that name, show the error."""
+    """Show which cell to run in place of the error. If no cell makes that name, show the error."""
     if begins := next(_cells_that_make(error.name or ""), ""):
         words = (
             f"The kernel does not know {error.name}. The cell that begins “{begins}” makes it, and has not run since the "

@@ -13,7 +13,7 @@ ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalis
 
 
 def model(m: Model) -> models.Transformer:
-    """Its tensors have shapes and no numbers."""
+    """The model as torch builds it. Its tensors have shapes and no numbers."""
     with torch.device("meta"):
         return models.Transformer(**vars(transformer(m)))
 
@@ -38,7 +38,7 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> measure.Ac
 
 @cache
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
-    """What autograd keeps of one layer, as storages: two layers less one."""
+    """What autograd keeps of one layer: what it keeps of two layers, less what it keeps of one."""
     ids, ways = (batch, sequence), ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:

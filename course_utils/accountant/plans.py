@@ -217,13 +217,13 @@ class Planner:
         return NODE if plan.over_node else self.task.gpus
 
     def _collective_s(self, nbytes: int, plan: Plan) -> Number:
-        """To gather so many bytes, or to reduce and scatter them: in a ring, all but one share pass each link."""
+        """Seconds to gather so many bytes, or to reduce and scatter them. In a ring, all but one share pass each link."""
         n, nvlink = self._sharers(plan), NVLINK_BYTES_PER_SEC[self.task.machine]
         speed = nvlink if n <= NODE else min(nvlink, self._node_bytes_per_sec)
         return nbytes * (n - 1) / n / speed
 
     def _between_nodes_s(self, nbytes: int) -> Number:
-        """To add up the gradients of all nodes, each of which sends them once and gets their sum."""
+        """Seconds to add up the gradients of all nodes. Each node sends them once, and gets their sum."""
         nodes = self.task.gpus // NODE
         return 2 * nbytes * (nodes - 1) / nodes / self._node_bytes_per_sec
 

@@ -35,7 +35,7 @@ class Contents(JupyterHandler):
 
     @web.authenticated
     def get(self) -> None:
-        """Show the page. What was done is reported once: to a reader, not to the script that asks for news."""
+        """Show the page. What a button did is said once: to the reader, and not to the script that looks for changes."""
         copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
         looks = self.get_query_argument("look", "")

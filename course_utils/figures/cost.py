@@ -129,7 +129,7 @@ def _box(
 def _arrow(
     axes: Axes, begin: tuple[Number, Number], tip: tuple[Number, Number], after: int = 44, before: int = 44
 ) -> None:
-    """It starts `after` points behind the one place, and ends `before` points in front of the other."""
+    """An arrow between two places. It starts `after` points behind the first, and ends `before` points in front of the second."""
     look = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "#1a1a1a", "linewidth": 1.5, "zorder": 1}
     axes.add_patch(FancyArrowPatch(begin, tip, shrinkA=after, shrinkB=before, **look))
 

@@ -37,7 +37,7 @@ class DescribedFigure(Figure):
 
     @property
     def words(self) -> str:
-        """Its message, its axes, and what is written in it."""
+        """The figure in words: its message, its axes, and what is written in it."""
         (axes,) = self.axes
         labels = "; ".join(" ".join(text.get_text().split()) for text in axes.texts)
         said = f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. Upwards: {axes.get_ylabel()}."
@@ -131,7 +131,7 @@ def level(
 
 
 def ink(colour: str) -> str:
-    """The same colour, dark enough for words on white."""
+    """The colour, made dark enough for words on white."""
     return to_hex([0.7 * part for part in to_rgb(colour)])
 
 

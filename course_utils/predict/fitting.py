@@ -110,7 +110,7 @@ class TrainingPlan:
 
     @property
     def alone(self) -> "TrainingPlan":
-        """The same on one machine, where nothing can be split."""
+        """The plan on one machine, where nothing can be split."""
         return replace(self, machines=1)
 
 
@@ -170,7 +170,7 @@ def _mildest(plan: TrainingPlan, changes: Changes, name: str) -> object:
 
 
 def _lighter_recipes(recipe: str) -> list[str]:
-    """Those of the same optimizer first, and of these the heaviest first: each step down gives something up."""
+    """Recipes that hold less: those of the same optimizer first, the heaviest of them first. Each next one gives something up."""
     lighter = [name for name in RECIPES if name != recipe and _weight(name)[0] <= _weight(recipe)[0]]
     return sorted(lighter, key=lambda name: (_optimizer(name) != _optimizer(recipe), -_weight(name)[0]))
 

@@ -70,12 +70,12 @@ class Transformer:
 
     @property
     def query_width(self) -> int:
-        """Of all queries of one position: the width, if heads divide it."""
+        """Numbers in all queries of one position: the model's width, unless heads have a width of their own."""
         return self.width if self.head_width is None else self.heads * self.head_width
 
     @property
     def kv_width(self) -> int:
-        """Of all keys, or all values, of one position."""
+        """Numbers in all keys of one position, and as many in all values."""
         return self.query_width // self.heads * (self.heads if self.kv_heads is None else self.kv_heads)
 
     # Parameters.
@@ -114,7 +114,7 @@ class Transformer:
 
     @property
     def parameters_of_a_layer(self) -> int:
-        """Its matrices, biases and normalisations."""
+        """The matrices, biases and normalisations of one layer."""
         parts = replace(self, layers=1).parameters_by_part
         return parts["matrices"] + parts["biases"] + self._parameters_of_norms
 
@@ -130,7 +130,7 @@ class Transformer:
 
     @property
     def _parameters_of_norms(self) -> int:
-        """Of the normalisations of one layer."""
+        """Parameters in the normalisations of one layer."""
         heads = 2 * self.query_width // self.heads if self.head_norms else 0
         return self._tensors_of_a_norm * (2 * self.width + heads)
 
@@ -259,7 +259,7 @@ class Transformer:
         return attention + self.inner_width + self.gated * self.width
 
     def norm_bytes(self, dtype: str, fused: bool) -> int:
-        """Of one token: the normalisation's input and statistics, and its result, which the next product reads."""
+        """Bytes kept for one token: the normalisation's input and statistics, and its result, which the next product reads."""
         return self._kept_by_norm(self.width, dtype, fused) + dtype_bytes(dtype) * self.width
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
@@ -272,7 +272,7 @@ class Transformer:
 
 
 def _check_ways(dtype: str, recompute: Recompute, fused_loss: FusedLoss) -> None:
-    """A sentence on the one that does not exist."""
+    """Raise a sentence if one of the three does not exist."""
     if dtype not in ACTIVATION_DTYPES:
         raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
     for name, way, ways in (("recompute", recompute, RECOMPUTE), ("fused_loss", fused_loss, FUSED_LOSSES)):

@@ -94,7 +94,7 @@ class Run:
 
     @property
     def share_of_peak(self) -> Number | None:
-        """Its reported rate, in the FLOPs that it counts itself."""
+        """The reported rate as a share of the peak, in the FLOPs that the run counts itself."""
         if "tflop_per_sec" in self.reported:
             return self.reported["tflop_per_sec"] * 1e12 / self.peak_flop_per_sec
         return self.mfu_by_convention[self.counts] if self.counts and self.tokens_per_sec else None

@@ -58,12 +58,12 @@ class Plot:
 
     @property
     def right(self) -> Number:
-        """Its right edge."""
+        """The plot's right edge."""
         return self.left + self.width
 
     @property
     def bottom(self) -> Number:
-        """Its lower edge."""
+        """The plot's lower edge."""
         return self.top + self.height
 
     def x(self, value: Number) -> Number:

@@ -53,7 +53,7 @@ class Asked:
     sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names)
 
     def __post_init__(self) -> None:
-        """A sentence on what cannot be read, or is too much for a panel."""
+        """Raise a sentence if something cannot be read, or is too much for a panel."""
         for count, most, too_many in (
             (len(self.einsum.operands), MOST_OPERANDS, "operands have more orders than fit in here"),
             (len(self.einsum.names), MOST_NAMES, "names are more than this lab has sliders for"),

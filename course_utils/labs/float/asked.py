@@ -32,7 +32,7 @@ class Cast:
     saturate: bool = tick("saturating casts", False)
 
     def __post_init__(self) -> None:
-        """A sentence, if what was typed is no number."""
+        """Raise a sentence if what was typed is no number."""
         typed_number(self.number)
 
     @cached_property

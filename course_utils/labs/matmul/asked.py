@@ -80,7 +80,7 @@ class Product:
         return predict.intensity(self.flops, self.nbytes)
 
     def predicted_s(self, machine: Machine) -> Number:
-        """By what the machine is known to reach."""
+        """The time that follows from what the machine is known to reach."""
         return predict.matmul_seconds(*self.size, machine, self.dtype)
 
     @property

@@ -39,7 +39,7 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
 
 
 def runs_in_process(product: Product, machine: Machine) -> bool:
-    """Whether it could take longer than a moment, in running or in filling its operands with numbers."""
+    """Whether the product could take longer than a moment, to run or to fill its operands with numbers."""
     at_worst_s = AT_WORST * product.predicted_s(machine)
     return at_worst_s > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES
 

@@ -68,7 +68,7 @@ class Asked:
     accumulate: bool = tick("accumulate", False)
 
     def __post_init__(self) -> None:
-        """A sentence, if the sizes do not go together."""
+        """Raise a sentence if the sizes do not go together."""
         if self.kind == "GPT" and self.sequence > self.positions:
             raise ValueError(
                 f"A GPT learns a vector for each position. This one has {self.positions:,}, so it cannot read a sequence of "
@@ -78,7 +78,7 @@ class Asked:
 
     @cached_property
     def plan(self) -> TrainingPlan:
-        """The same, as `predict` takes it."""
+        """What is asked, as `predict` takes it."""
         sizes = {name: getattr(self, name) for name in SIZES}
         if self.kind == "GPT":
             shape = replace(SMALL, context=self.positions, **sizes)
