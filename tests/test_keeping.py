@@ -293,7 +293,7 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     edit(desk.file, *own, ("    main()\n", "    main()\n# The end.\n"))
     assert desk.start() == []
     changes = [
-        ("RESTART_S = 60", "RESTART_S = 90"),
+        ("RESTART_S = 60, 300", "RESTART_S = 60, 900"),
         ("import argparse\n", "import argparse\nimport bisect\n"),
     ]
     changes += [("    return math.sqrt(2", "    return 1.0 * math.sqrt(2")]
@@ -310,16 +310,17 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
         expected = expected.replace(old, new)
     assert "accountant.py is brought up to date, and what is yours is in it. As it was" in said
     assert desk.file.read_text(encoding="utf-8") == expected
-    edit(desk.file, ("RESTART_S = 90", "RESTART_S = 30"), ("def main():", "def principal():"))
+    edit(desk.file, ("RESTART_S = 60, 900", "RESTART_S = 60, 31"), ("def main():", "def principal():"))
     edit(newer, ("import bisect\n", ""))
     desk.start()
     kept = {
-        path.read_text(encoding="utf-8").count("RESTART_S = 30") for path in (desk.mine / "earlier").iterdir()
+        path.read_text(encoding="utf-8").count("RESTART_S = 60, 31")
+        for path in (desk.mine / "earlier").iterdir()
     }
     assert kept == {0, 1}
     text = desk.file.read_text(encoding="utf-8")
     assert "import bisect" not in text
-    assert "RESTART_S = 90" in text
+    assert "RESTART_S = 60, 900" in text
     assert theirs(text) == ["days"]
     assert "124,439,808" in printed(desk.file)
 
