@@ -29,7 +29,7 @@ from course_utils.predict.parabola import (
     steps_to_grow,
 )
 from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges
-from course_utils.predict.saving import daly_seconds, lost_steps, wasted_share, young_seconds
+from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds
 from course_utils.predict.step import has_known_peak, held_bytes, step_moments, step_peak_bytes
 from course_utils.predict.training import (
     RECIPES,

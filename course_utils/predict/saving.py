@@ -49,20 +49,6 @@ def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_
     return 1 - interval_s / (math.exp(restarts) * work_s * slowdown)
 
 
-def lost_steps(every: int, steps: int = 0) -> Number:
-    """(N - 1) / 2: what a run that saves every N steps loses on average, if each step is as likely to be its last.
-
-    If N does not divide `steps`, the last stretch is shorter.
-
-    >>> lost_steps(10), lost_steps(1), lost_steps(40, 50)
-    (4.5, 0.0, 16.5)
-    """
-    if every < 1:
-        raise ValueError(f"A run saves every 1 step or more; got {every}.")
-    whole, rest = divmod(steps or every, every)
-    return (whole * every * (every - 1) + rest * (rest - 1)) / 2 / (steps or every)
-
-
 def _check_times(**seconds: Number) -> None:
     for name, value in seconds.items():
         if not 0 < value < math.inf:

@@ -22,7 +22,7 @@ class NotYetError(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    status: str  # "not attempted yet", "right", "not yet"
+    status: str  # one of those in COLOUR
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
