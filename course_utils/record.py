@@ -6,6 +6,7 @@ Lines are only added, each in one piece, so several kernels can write at once. O
 import json
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -19,6 +20,8 @@ PLACES = f"{HIDDEN}/places"
 SAID = ("tried", "right", "anew")
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
+
+notebook = ""  # of this kernel, as its checks are called; known after its first cell
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
     """Add a line with the question, the guess and the measured value. Numbers of any type become Python's."""
     said = {name: value for name, value in vars(guess).items() if value is not None}
     _add(folder, f"{notebook} guessed {json.dumps(said, ensure_ascii=False, default=float)}")
+
+
+def note_drawn(guesses: Sequence[Guess]) -> None:
+    """Add a line on the guess in a picture that was farthest off, if this kernel's notebook is a reader's copy."""
+    if (folder := desk()) and notebook and guesses:
+        note_guess(folder, notebook, max(guesses, key=lambda one: one.off))
 
 
 def note_place(folder: Path, notebook: str, cell: str) -> None:

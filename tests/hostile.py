@@ -41,6 +41,8 @@ def legal(field: Field, draw: random.Random, so_far: Said) -> object:
             return draw.randrange(field.least, field.end(so_far) + 1, field.step)
         case fields.Tick():
             return draw.random() < 0.5
+        case fields.Drawn():
+            return tuple(draw.choice((None, draw.randrange(field.levels))) for _ in field.marks)
         case fields.Typed():
             return draw.choice(list(field.examples))
     raise TypeError(f"No answer is known to a {type(field).__name__}.")

@@ -7,6 +7,9 @@ import ipywidgets as widgets
 
 from course_utils.labs.parts import LETTER_PX, Part
 
+PLAY_MS = 150  # between two steps of a slider that moves by itself
+BESIDE = {"typed", "play"}  # what stays beside the slider before it
+
 
 def widget_of(part: Part) -> widgets.Widget:
     """The widget that shows it."""
@@ -28,6 +31,14 @@ def widget_of(part: Part) -> widgets.Widget:
             return widgets.Text(part.value, placeholder=part.placeholder, **look)
         case "tick":
             return widgets.Checkbox(part.value, indent=False, **look)
+        case "toggle":
+            return widgets.ToggleButton(
+                part.value, description=part.label, layout=widgets.Layout(width="auto")
+            )
+        case "play":
+            ends = {"min": part.least, "max": part.most, "step": part.step}
+            layout = widgets.Layout(width="92px")
+            return widgets.Play(value=part.value, interval=PLAY_MS, show_repeat=False, layout=layout, **ends)
         case "menu":
             return widgets.Dropdown(options=part.options, value=part.value, **look)
         case "buttons":
@@ -54,18 +65,22 @@ def show(widget: widgets.Widget, part: Part) -> None:
         widget.tooltip = f"{part.label}, typed"
     else:
         widget.description = part.label
-    if part.kind == "slider" and not part.options:
+    if part.kind in ("slider", "play") and not part.options:
         widget.max = part.most
+    if part.kind == "play":
+        return  # the page itself keeps it and its slider at one value
     value = 2.0**part.value if part.kind == "powers" and part.value is not None else part.value
     if value is not None:
         widget.value = value
 
 
 def box_of(heading: str, parts: Sequence[Part], made: Sequence[widgets.Widget]) -> widgets.Widget:
-    """All widgets of a control in one box. A slider and the text field beside it stay together."""
+    """All widgets of a control in one box. A slider and what is beside it stay together."""
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
-        groups = [*groups[:-1], [*groups[-1], widget]] if part.kind == "typed" else [*groups, [widget]]
+        groups = [*groups[:-1], [*groups[-1], widget]] if part.kind in BESIDE else [*groups, [widget]]
+        if part.kind == "play":
+            widgets.jslink((widget, "value"), (groups[-1][0], "value"))
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]
     if len(boxes) == 1:
         return boxes[0]

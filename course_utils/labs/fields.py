@@ -24,7 +24,7 @@ Said = Mapping[str, object]  # what the controls say, by name
 class Field:
     """One question. `when` says whether it is asked; if not, its default is the answer."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
     types: ClassVar[tuple[type, ...]]
     means: ClassVar[str]  # what an answer is, in words
     label: str
@@ -48,7 +48,8 @@ class Field:
 
     def parts(self, held: object, said: Said) -> list[Part]:
         """The parts that a reader moves to answer it; they may depend on other answers."""
-        return [Part(self.kind, self.label, held, not self.asked(said), **self._look(said))]
+        look = self._look(said)
+        return [Part(self.kind, self.label, held, not self.asked(said), **look)] if self.kind else []
 
     def _look(self, said: Said) -> dict[str, object]:
         return {}
@@ -162,13 +163,17 @@ class Several(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Field):
-    """A whole number on a slider. Its largest value may depend on other answers; a number that is the largest stays so."""
+    """A whole number on a slider. Its largest value may depend on other answers; a number that is the largest stays so.
+
+    With `play`, a button beside it moves it to its end, step by step.
+    """
 
     kind, types, means = "slider", (int,), "a whole number"
     least: int
     most: int | Callable[[Said], int]
     step: int = 1
     width_px: int = 300
+    play: bool = False
 
     def end(self, said: Said) -> int:
         """The largest that can be chosen."""
@@ -178,15 +183,43 @@ class Whole(Field):
         """The number, raised to `least` if it is smaller. The session takes care of the other end."""
         return max(self.least, super().held(said))
 
+    def parts(self, held: object, said: Said) -> list[Part]:
+        """The slider, and perhaps the button beside it."""
+        (slider,) = super().parts(held, said)
+        return [slider, slider._replace(kind="play")] if self.play else [slider]
+
     def _look(self, said: Said) -> dict[str, object]:
         return {"least": self.least, "most": self.end(said), "step": self.step, "width_px": self.width_px}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tick(Field):
-    """A tick box: True or False."""
+    """A tick box, or a button that stays pressed: True or False."""
 
-    kind, types, means = "tick", (bool,), "True or False"
+    types, means = (bool,), "True or False"
+    kind: str = "tick"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn(Field):
+    """A guess that is set in the picture: for each mark a level, 0 to `levels - 1`, or None while it is not set.
+
+    Its marks are moved in the picture. `says(mark, level)` is the level of mark number `mark` in words.
+    """
+
+    types, means = (list, tuple), "a level for each mark"
+    marks: Sequence[str]
+    levels: int
+    says: Callable[[int, int], str]
+
+    def held(self, said: object) -> tuple[int | None, ...]:
+        """The levels; ValueError if one is none, or if there are not as many as marks."""
+        held = tuple(super().held(said))
+        legal = (one is None or (type(one) is int and 0 <= one < self.levels) for one in held)
+        if len(held) != len(self.marks) or not all(legal):
+            what = f"{len(self.marks)} marks, each None or a whole number from 0 to {self.levels - 1:,}"
+            raise ValueError(f"{self.label} has {what}; {reprlib.repr(said)} is not that.")
+        return held
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +263,9 @@ def choice(label: str, options: Sequence[str] | Mapping[str, object], default: o
     return _asks(Choice(label=label, options=named, default=default, **more))
 
 
-def among(label: str, options: Sequence[Number], default: Number, *, width_px: int) -> Any:
+def among(label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object) -> Any:
     """A choice of numbers, on a slider."""
-    return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px)
+    return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px, **more)
 
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
@@ -249,6 +282,17 @@ def whole(label: str, default: int, least: int, most: int | Callable[[Said], int
 def tick(label: str, default: bool, **more: object) -> Any:
     """A tick box."""
     return _asks(Tick(label=label, default=default, **more))
+
+
+def reveal(**more: object) -> Any:
+    """The button *Show*, of a field named `shown`: before it is pressed, nothing measured is in the view."""
+    return _asks(Tick(label="Show", default=False, kind="toggle", **more))
+
+
+def drawn(label: str, *, marks: Sequence[str], levels: int, says: Callable[[int, int], str]) -> Any:
+    """A guess that is set in the picture. At first no mark is set."""
+    nothing = (None,) * len(marks)
+    return _asks(Drawn(label=label, default=nothing, marks=tuple(marks), levels=levels, says=says))
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from course_utils.labs.fields import Field
-from course_utils.quantities import Number
+from course_utils.quantities import Guess, Number
 
 MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote what was typed
 
@@ -68,6 +68,10 @@ class Lab:
     def known(self, asked: object, found: object) -> object:
         """`found`, with what a kernel computes in milliseconds. It runs before every view, job and action."""
         return found
+
+    def guesses(self, asked: object, found: object) -> Sequence[Guess]:
+        """Each mark that the reader has set in the picture, beside what was measured there."""
+        return ()
 
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
         """The values that controls take when the part of the picture with that `data-key` is clicked."""

@@ -17,7 +17,8 @@ class Part(NamedTuple):
 
     A "slider" goes from `least` to `most`, or has a place for each of the `options`. "powers" is a slider whose value
     is a power of two's exponent; None leaves it where it is. Beside it stands "typed", a text field without a name of
-    its own. The others are "text", "tick", "menu" and "buttons". A choice is told by the option's name.
+    its own. Beside a slider may stand "play", a button that moves it. The others are "text", "tick", "toggle", "menu"
+    and "buttons". A choice is told by the option's name.
     """
 
     kind: str

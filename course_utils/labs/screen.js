@@ -2,7 +2,22 @@
 // Words arrive as text and are set as text. Only the picture is markup, and Python escaped its words.
 
 const PAUSE_MS = 700; // of somebody who types
+const REACH = 26, SLIP = 4; // of a track, in the picture's units
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+// Sends one message at a time, and always the last: while the kernel answers, only the latest is remembered.
+function latestOf(model) {
+  let waits = false, latest = null;
+  const next = () => {
+    waits = latest !== null;
+    if (!waits) return;
+    const [content, then] = latest;
+    latest = null;
+    const status = ({ content: { execution_state: state } }) => { if (state === "idle") { if (!latest) then(); next(); } };
+    model.send(content, { iopub: { status } });
+  };
+  return (content, then = () => {}) => { latest = [content, then]; if (!waits) next(); };
+}
 
 function render({ model, el }) {
   el.classList.add("course-screen");
@@ -23,7 +38,7 @@ function render({ model, el }) {
   const fold = el.appendChild(document.createElement("details"));
   fold.className = "course-numbers";
   fold.appendChild(document.createElement("summary")).textContent = "All numbers";
-  const frame = fold.appendChild(part("table", "region"));
+  const frame = fold.appendChild(part("table", "group"));
   frame.tabIndex = 0; // so that the keyboard can scroll it
   const table = frame.appendChild(document.createElement("table"));
 
@@ -34,7 +49,14 @@ function render({ model, el }) {
     picture.setAttribute("aria-label", `${model.get("name")}, picture`);
     frame.setAttribute("aria-label", `${model.get("name")}, table`);
     const hadFocus = picture.contains(document.activeElement);
+    const held = hadFocus && document.activeElement.dataset.mark;
     picture.innerHTML = model.get("svg");
+    for (const mark of marks()) {
+      mark.setAttribute("tabindex", "0");
+      mark.setAttribute("data-lm-suppress-shortcuts", "true");
+      if (mark.dataset.mark === held) mark.focus({ preventScroll: true });
+    }
+    for (const [field, levels] of Object.entries(ahead)) marks(field).forEach((mark, n) => levels[n] === null || put(mark, levels[n]));
     const all = buttons();
     for (const button of all) {
       button.setAttribute("tabindex", "-1");
@@ -44,7 +66,7 @@ function render({ model, el }) {
     if (again) {
       current = again.dataset.key;
       again.setAttribute("tabindex", "0");
-      if (hadFocus) again.focus();
+      if (hadFocus && !held) again.focus();
     }
     nameTheControls(el, model.get("name"));
   }
@@ -65,7 +87,7 @@ function render({ model, el }) {
   function press(button) {
     if (!button) return;
     goTo(button);
-    if (!("point" in button.dataset)) model.send({ pick: button.dataset.key }); // what points has been picked by now
+    model.send({ pick: button.dataset.key });
   }
 
   function goTo(button) {
@@ -73,24 +95,6 @@ function render({ model, el }) {
     button.setAttribute("tabindex", "0");
     button.focus();
     current = button.dataset.key;
-    point(button);
-  }
-
-  // Some parts answer when they are pointed at, by the mouse or by the arrow keys. A picture that is drawn anew
-  // under a resting pointer is no new pointing, so it is the movement that counts: pointerover comes then, too.
-  // And who sweeps over many asks for one at a time: while the kernel answers, only the latest is remembered.
-  let pointed = null, asking = false, latest = null;
-  function point(button) {
-    if (!button || !("point" in button.dataset) || button.dataset.key === pointed) return;
-    pointed = latest = button.dataset.key;
-    if (!asking) ask();
-  }
-  function ask() {
-    asking = latest !== null;
-    if (!asking) return;
-    const status = ({ content }) => content.execution_state === "idle" && ask();
-    model.send({ pick: latest }, { iopub: { status } });
-    latest = null;
   }
 
   // Left and right stay in the row; up and down go to the nearest part of the next one.
@@ -108,8 +112,6 @@ function render({ model, el }) {
   picture.addEventListener("pointerdown", (event) => event.button === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
   picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
-  picture.addEventListener("pointermove", (event) => event.pointerType === "mouse" && point(event.target.closest("[data-key]")));
-  picture.addEventListener("pointerleave", () => { pointed = null; asking = false; }); // back on the same part, it is pointed at anew
   picture.addEventListener("keydown", (event) => {
     const from = event.target.closest("[data-key]");
     if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell
@@ -121,6 +123,114 @@ function render({ model, el }) {
     event.preventDefault();
     event.stopPropagation();
   });
+
+  // A guess that is drawn: marks on tracks, which Python has put there. A mark moves at once, and Python is told;
+  // until it has answered, what the reader said is `ahead` of the pictures that come.
+  const ahead = {}, tellDrawn = latestOf(model);
+  let stroke = null; // of a pointer that is down: the field that it draws in, and where it was last
+
+  const isFree = (mark) => mark.getAttribute("aria-disabled") !== "true";
+  const fieldOf = (mark) => mark.dataset.mark.split(" ")[0];
+  function marks(field) {
+    const all = [...picture.querySelectorAll("[data-mark]")];
+    return field ? all.filter((mark) => fieldOf(mark) === field) : all;
+  }
+  const value = (mark, which) => Number(mark.getAttribute(`aria-value${which}`));
+  const track = (mark) => mark.dataset.track.split(" ").map(Number);
+
+  function put(mark, level) {
+    const [x, y, toX, toY] = track(mark), share = level / value(mark, "max"), handle = mark.querySelector(".mark");
+    handle.setAttribute("cx", x + share * (toX - x));
+    handle.setAttribute("cy", y + share * (toY - y));
+    if (value(mark, "now") !== level || mark.classList.contains("unset")) mark.removeAttribute("aria-valuetext"); // Python says it
+    mark.setAttribute("aria-valuenow", level);
+    mark.classList.replace("unset", "set");
+    const line = picture.querySelector(`[data-through="${fieldOf(mark)}"]`);
+    const places = marks(fieldOf(mark)).filter((one) => one.classList.contains("set")).map((one) => one.querySelector(".mark"));
+    line?.setAttribute("points", places.map((one) => `${one.getAttribute("cx")},${one.getAttribute("cy")}`).join(" "));
+  }
+
+  function set(mark, level) {
+    const whole = Math.max(0, Math.min(value(mark, "max"), Math.round(level)));
+    if (mark.classList.contains("set") && value(mark, "now") === whole) return;
+    put(mark, whole);
+    const field = fieldOf(mark);
+    ahead[field] = marks(field).map((one) => (one.classList.contains("set") ? value(one, "now") : null));
+    tellDrawn({ set: { [field]: ahead[field] } }, () => { delete ahead[field]; });
+  }
+
+  // Where the pointer is in the picture's own units; and how near a mark's track is to that, and at which level.
+  function inPicture({ clientX, clientY }) {
+    const svg = picture.querySelector("svg");
+    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return [x, y];
+  }
+  function near(mark, [px, py]) {
+    const [x, y, toX, toY] = track(mark), [dx, dy] = [toX - x, toY - y];
+    const share = Math.max(0, Math.min(1, ((px - x) * dx + (py - y) * dy) / (dx * dx + dy * dy)));
+    return { mark, level: share * value(mark, "max"), away: Math.hypot(px - x - share * dx, py - y - share * dy) };
+  }
+  const nearest = (place, field) => marks(field).filter(isFree).map((mark) => near(mark, place)).sort((a, b) => a.away - b.away)[0];
+  // Half of the way to the next track: there, a stroke passes from one to the other.
+  function reach(field) {
+    const starts = marks(field).map(track);
+    return Math.min(REACH, ...starts.slice(1).map(([x, y], n) => Math.hypot(x - starts[n][0], y - starts[n][1]) / 2));
+  }
+
+  function grab(event) {
+    if (!picture.querySelector("[data-mark]") || event.target.closest("[data-key]")) return null;
+    const found = nearest(inPicture(event));
+    return found && found.away <= reach(fieldOf(found.mark)) ? found : null;
+  }
+  function begin(event) {
+    const found = event.button === 0 && grab(event);
+    if (!found) return;
+    stroke = { field: fieldOf(found.mark), last: inPicture(event), passed: new Map() };
+    picture.setPointerCapture(event.pointerId);
+    found.mark.focus({ preventScroll: true });
+    pass(found);
+    event.preventDefault();
+  }
+  function drag(event) {
+    if (!stroke) return;
+    const [from, to] = [stroke.last, inPicture(event)], one = marks(stroke.field).length === 1;
+    const steps = Math.max(1, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / 3));
+    for (let n = 1; n <= steps; n += 1) { // a quick stroke is seen at few places
+      const found = nearest(from.map((at, axis) => at + (n / steps) * (to[axis] - at)), stroke.field);
+      if (found && (one || found.away <= reach(stroke.field))) pass(found);
+    }
+    stroke.last = to;
+  }
+  // One mark follows the pointer. When the stroke goes on to others, each stays where the stroke came nearest to its track.
+  function pass({ mark, level, away }) {
+    const { passed } = stroke, number = mark.dataset.mark, nearestYet = passed.get(number);
+    if (!nearestYet && passed.size === 1) {
+      const [[first, { level: there }]] = passed;
+      set(picture.querySelector(`[data-mark="${first}"]`), there);
+    }
+    const nearer = !nearestYet || away <= nearestYet.away + SLIP;
+    if (nearer) passed.set(number, { level, away: Math.min(away, nearestYet?.away ?? away) });
+    if (nearer || passed.size === 1) set(mark, level);
+  }
+  function type(event) {
+    const mark = event.target.closest("[data-mark]");
+    if (!mark || !isFree(mark) || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    const all = marks(fieldOf(mark)), now = value(mark, "now"), page = Math.max(1, Math.round(value(mark, "max") / 10));
+    const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const to = { ArrowUp: now + 1, ArrowDown: now - 1, PageUp: now + page, PageDown: now - page, Home: 0, End: value(mark, "max"), Enter: now, " ": now }[event.key];
+    if (beside && all.length > 1) all[all.indexOf(mark) + beside]?.focus();
+    else if (beside || to !== undefined) set(mark, to ?? now + beside);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  picture.addEventListener("pointerdown", begin);
+  picture.addEventListener("pointermove", drag);
+  for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => { stroke = null; });
+  picture.addEventListener("keydown", type);
+  // A finger that draws neither scrolls nor goes back in the history.
+  const draws = ({ target, touches: [{ clientX, clientY }, second] }) => !second && (stroke || grab({ target, clientX, clientY }));
+  for (const touch of ["touchstart", "touchmove"]) picture.addEventListener(touch, (event) => draws(event) && event.preventDefault(), { passive: false });
 
   // Half of a number is no mistake yet: while somebody types, a sentence waits until they pause.
   let late;
@@ -193,7 +303,7 @@ if (!window.courseDescriptions) {
   describe();
 }
 
-// ipywidgets leaves slider handles without a name, whose label stands beside them, and fields that have a title alone.
+// ipywidgets leaves slider handles without a name, whose label stands beside them, Play's buttons without one, and fields that have a title alone.
 function nameTheControls(el, name, tries = 40) {
   const lab = el.closest(".course-lab");
   if (lab) {
@@ -210,6 +320,7 @@ function nameTheControls(el, name, tries = 40) {
         readout.setAttribute("aria-label", `${label.textContent}, typed`);
       }
     }
+    for (const icon of lab.querySelectorAll(".widget-play button i")) icon.parentNode.setAttribute("aria-label", icon.matches(".fa-stop") ? "Back to the start" : "Play");
     for (const field of lab.querySelectorAll("input[title]")) field.setAttribute("aria-label", field.title);
   }
   const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;

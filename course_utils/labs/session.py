@@ -4,13 +4,14 @@ Nothing here knows of threads, widgets or pages. A host plays the reader's moves
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
 
 from course_utils.labs.fields import Whole
 from course_utils.labs.lab import Change, Lab, Progress, View, sentence
 from course_utils.labs.parts import Part
+from course_utils.quantities import Guess
 
 LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
 NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
@@ -72,9 +73,8 @@ class Session:
     def pick(self, key: str) -> None:
         """Click on that part of the picture, or point at it."""
         with self._mistakes_are_shown():
-            there = (
-                f'data-key="{escape(key)}"' in self.shown["svg"]
-            )  # a late click may mean one that has gone
+            # A late click may mean a part that has gone.
+            there = f'data-key="{escape(key)}"' in self.shown["svg"]
             self._apply(Change(self.lab.pick(key, self.lab.read(self.values)) if there else {}))
 
     def act(self, label: str) -> None:
@@ -140,6 +140,15 @@ class Session:
             self._tell_report(sentence(failure), failed=True)
 
     # How it is done.
+
+    @property
+    def revealed(self) -> bool:
+        """Whether what was measured is shown beside a guess in the picture."""
+        return bool(self.values.get("shown"))
+
+    def guesses(self) -> Sequence[Guess]:
+        """What the reader has set in the picture, beside what was measured."""
+        return self.lab.guesses(*self._asked_and_known())
 
     def view(self) -> View:
         """What the lab shows for the present answers."""

@@ -41,7 +41,7 @@ def rect(x: Number, y: Number, width: Number, height: Number, **attributes: obje
 
 
 def button(*children: str, key: str, row: str, label: str, **attributes: object) -> str:
-    """A part of the picture for the mouse and the arrow keys. With `data_point`, it answers when it is only pointed at."""
+    """A part of the picture for the mouse and the arrow keys."""
     names = {"role": "button", "aria_label": label, "data_key": key, "data_row": row}
     return element("g", *children, **names | attributes)
 
