@@ -23,7 +23,7 @@ KNOWN = {
 }
 KNOWN |= {"llama-3-70b": 70_553_706_496, "llama-2-13b": 13_015_864_320}
 KNOWN |= {"qwen2.5-0.5b": 494_032_768, "qwen3-4b": 4_022_468_096, "smollm2-135m": 134_515_008}
-ON_A_GPU = {"dtype": "bf16", "fused": True, "fused_norm": True, "accumulate": True}
+IN_BF16 = {"recipe": "bf16 adamw", "accumulate": True}
 SIZES = st.integers(1, 6)
 
 
@@ -82,10 +82,10 @@ def test_a_drawn_models_parameters_flops_and_step_are_those_that_predict_counts(
     assert accountant.parameters(m) == shape.parameters
     assert accountant.forward_flops(m, 2, sequence) == shape.forward_flops(2, sequence).total
     for again in (False, True):
-        peak = predict.step_peak_bytes(shape, 2, sequence, recompute=again, **ON_A_GPU)
+        step = predict.timeline(shape, 2, sequence, recompute=again, **IN_BF16)
         ours = accountant.step_bytes(m, 2, sequence, "bf16", layers * again)
         assert ours == pytest.approx(
-            peak.total - peak["gradients"], rel=0.01
+            step.peak - step.state.total, rel=0.01
         )  # LayerNorm's statistics, rotary angles
         stopped_early = (
             layers * again * 2 * 2 * sequence * 3 * width * width

@@ -191,3 +191,21 @@ def test_outputs_begin_near_the_size_that_inputs_have(options):
     sizes = {"layers": 1, "width": 256, "heads": 4, "vocabulary": 500, "context": 8}
     network = models.Transformer(**sizes, **options, generator=seeded())
     assert network(torch.arange(8)[None]).std().item() == pytest.approx(1, rel=0.1)
+
+
+# A master copy.
+
+
+def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_from_it():
+    begin = torch.randn(4, 3).bfloat16()
+    p, reference = begin.clone().requires_grad_(), begin.float().requires_grad_()
+    ours = models.WithMaster([p], torch.optim.AdamW, keep_gradients=False)
+    theirs = torch.optim.AdamW([reference])
+    for _ in range(5):
+        p.grad = torch.randn(4, 3).bfloat16()
+        reference.grad = p.grad.float()
+        ours.step()
+        theirs.step()
+    assert torch.equal(ours.master[0], reference.detach())
+    assert torch.equal(p.detach(), reference.detach().bfloat16())
+    assert not torch.equal(p.detach(), begin)

@@ -121,7 +121,7 @@ def recipe(name):
 
 
 def step_bytes(m, batch, sequence, dtype, recomputed):
-    """The most that a step adds. It is at the loss if V is 8 widths or more, and the tokens half a width or more."""
+    """What a step adds at the loss: the most of it if V is 8 widths or more, and the tokens half a width or more."""
     inputs = tensor_bytes((batch, sequence, m.width), dtype)
     kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * inputs
     return kept + 2 * inputs + LOGIT_BYTES * batch * sequence * m.vocabulary
@@ -166,7 +166,7 @@ def model_from(config):
 
 
 def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
-    """All lines of the account. Gradients of an earlier batch are there at the loss, to be added to."""
+    """All lines. As in accumulation, an earlier batch's gradients are there at the loss; else it holds less by them."""
     possible = min(gpus, tokens, batch, peak, share) > 0 and stage in range(4) and share <= 1
     if not possible or min(sequence, recomputed, m.layers - recomputed) < 0:
         raise ValueError("Sizes are above 0, the stage is 0 to 3, the share at most 1, recomputed at most L.")

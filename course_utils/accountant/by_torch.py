@@ -60,7 +60,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
         lambda: torch.zeros(batch, sequence, dtype=torch.int64),
         loss=lambda logits: -logits.float().log_softmax(-1)[..., 0].mean(),
         accumulate=True,
-    )["activations"]
+    )
 
 
 def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:

@@ -184,7 +184,10 @@ class Planner:
         step = terms.step_bytes(m, plan.batch, self.task.sequence, dtype, plan.recomputed)
         if plan.stage == 3:  # one layer is whole while it computes, and the next one while it comes
             step += 2 * sum(terms.tensor_bytes(shape, dtype) for shape in terms.matrices(m).values())
-        return held | {"activations": step}
+        if self.task.micro_batches(plan.batch) > 1:  # gradients of earlier ones are there at the loss
+            return held | {"activations": step}
+        at_the_loss = {"gradients": 0, "activations": step}
+        return held | (at_the_loss if step > held["gradients"] else {"activations": 0})
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
         m, terms, several = self.task.model, self.terms, self.task.micro_batches(plan.batch)

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from course_utils.measure.counting import flops
 from course_utils.measure.internals import DataDependentOutputException, FakeTensor, FakeTensorMode
-from course_utils.measure.memory import backward_peak_bytes, optimizer_bytes, saved_bytes, storage_bytes
+from course_utils.measure.memory import optimizer_bytes, saved_bytes, storage_bytes
+from course_utils.measure.moments import peak_bytes
 from course_utils.quantities import Ledger, number_text
 
 Inputs = Tensor | Sequence[Tensor]
@@ -57,7 +58,7 @@ def account(
     activations   4,000,000,000,000
     total        20,000,016,000,008
     """
-    with _faked(model_factory, inputs) as (model, given):
+    with faked(model_factory, inputs) as (model, given):
         parameters, passes, result = list(model.parameters()), {}, []
 
         def forward() -> None:
@@ -83,27 +84,24 @@ def step_peak_bytes(
     *,
     loss: Callable[[Tensor], Tensor] = torch.sum,
     accumulate: bool = False,
-) -> Ledger:
+) -> int:
     """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
 
     Parameters and inputs are not counted. Before the step there are no gradients, as after `zero_grad()`; with
-    `accumulate`, there are those of an earlier batch. Scratch space inside an operation is not seen.
+    `accumulate`, those of an earlier batch are there, and are not counted either. Scratch space inside an operation is
+    not seen.
 
     >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
-                             bytes
-    gradients                    0
-    activations  4,000,000,000,008
-    total        4,000,000,000,008
+    4000000000008
     """
-    with _faked(model_factory, inputs) as (model, given):
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        for p in parameters * accumulate:
+    with faked(model_factory, inputs) as (model, given):
+        for p in model.parameters() if accumulate else ():
             p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
-        return backward_peak_bytes(lambda: loss(model(*given)).backward(), parameters)
+        return peak_bytes(lambda: loss(model(*given)).backward())
 
 
 @contextmanager
-def _faked(
+def faked(
     model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
 ) -> Iterator[tuple[nn.Module, list[Tensor]]]:
     """The model and its inputs as fake tensors. What needs real numbers raises a sentence."""

@@ -44,6 +44,11 @@ class Mode(TorchDispatchMode):
         return False
 
 
+def changes(func: Callable[..., object]) -> bool:
+    """Whether the operation writes into what it is given. torch.library.opcheck asks the same; no public name says it."""
+    return func._schema.is_mutable
+
+
 # What computes fused attention: on a CPU, for which torch's counter of FLOPs has no formula before 2.15, and on a GPU,
 # for which 2.11 has one that refuses heads that share a key. Each begins with the query, the key and the value,
 # after the result's gradient on the way back. `flops` refuses a kernel of another name until it stands here.

@@ -1,4 +1,4 @@
-"""Bytes: what autograd keeps, what an optimizer keeps, what a call allocates."""
+"""Bytes: what autograd keeps, and what an optimizer keeps."""
 
 import threading
 import weakref
@@ -35,7 +35,7 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
     with saved_tensors_hooks(pack, _unchanged):
         result = fn()
     del result
-    return sum(storage.nbytes() for storage in kept - _storages(exclude))
+    return sum(storage.nbytes() for storage in kept - storages(exclude))
 
 
 def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
@@ -47,7 +47,7 @@ def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
     1         16
     total     48
     """
-    known = _storages(module.parameters())
+    known = storages(module.parameters())
     by_part: Counter[str] = Counter()
     running = ["itself"]
 
@@ -93,8 +93,8 @@ def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.T
     >>> saved_bytes_over_time(lambda: x.exp().exp().sum().backward())
     [0, 128, 256, 128, 0]
     """
-    kept = _Held(exclude)
-    with _watched(kept.add):
+    kept = Held(exclude)
+    with _watched(lambda tensor: kept.add({tensor.untyped_storage()})):
         fn()
     return list(kept.over_time)  # what is freed later is no part of the call
 
@@ -121,7 +121,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         try:
             kept = inner(tensor)  # recomputing ends early by an exception, after it has kept the tensor
         finally:
-            for each in _tensors_in(kept):
+            for each in tensors_in(kept):
                 see(each)
         return kept
 
@@ -141,53 +141,55 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
         yield
 
 
-class _Held:
+class Held:
     """Adds up storages from when they are seen first until they are freed, without those that were there before.
 
-    `ever` is the bytes of all of them, `over_time` those that are held, each time that one comes or goes.
+    `over_time` is the bytes that are held, each time that a storage comes or goes.
     """
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
-        self.ever, self.over_time = 0, [0]
-        self._known = weakref.WeakSet(_storages(before))
+        self.over_time = [0]
+        self.known = weakref.WeakSet(storages(before))
 
-    def add(self, tensor: torch.Tensor, *, was_there: bool = False) -> None:
-        """Count the tensor's storage, if it has not been seen."""
-        storage = tensor.untyped_storage()
-        if storage in self._known:
-            return
-        self._known.add(storage)
-        if not was_there:
-            self.ever += storage.nbytes()
+    @property
+    def now(self) -> int:
+        return self.over_time[-1]
+
+    def add(self, made: set[Storage]) -> None:
+        """Count the storages that have not been seen."""
+        for storage in made:
+            if storage in self.known:
+                continue
+            self.known.add(storage)
             self._change(storage.nbytes())
             weakref.finalize(storage, self._change, -storage.nbytes())
 
     def _change(self, nbytes: int) -> None:
-        self.over_time.append(self.over_time[-1] + nbytes)
+        self.over_time.append(self.now + nbytes)
 
 
 def _unchanged(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
+def storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
     return {tensor.untyped_storage() for tensor in tensors}
 
 
-def _tensors_in(*trees: object) -> Iterator[torch.Tensor]:
+def tensors_in(*trees: object) -> Iterator[torch.Tensor]:
     """The tensors in nested lists, tuples and dictionaries."""
     for tree in trees:
         if isinstance(tree, torch.Tensor):
             yield tree
         elif isinstance(tree, list | tuple):
-            yield from _tensors_in(*tree)
+            yield from tensors_in(*tree)
         elif isinstance(tree, Mapping):
-            yield from _tensors_in(*tree.values())
+            yield from tensors_in(*tree.values())
 
 
 def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
     """Bytes of everything that an optimizer keeps from step to step; most keep nothing before their first."""
-    return storage_bytes(_tensors_in(optimizer.state))
+    return storage_bytes(tensors_in(optimizer.state))
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
@@ -197,85 +199,4 @@ def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
     >>> storage_bytes([x, x[:1]])
     4000
     """
-    return sum(storage.nbytes() for storage in _storages(tensors))
-
-
-def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
-    """Bytes of everything that a call allocates, kept or not.
-
-    On a GPU by the caching allocator's own count: multiples of 512 bytes; above 1 MiB a block may be up to 1 MiB
-    larger than what was asked for, and the first product also takes its library's workspace. On a CPU
-    by watching the tensors that operations hand out: scratch space inside a kernel is not seen, nor the tensor
-    that torch makes of a list between square brackets.
-
-    >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
-    8192
-    """
-    if torch.device(device).type == "cuda":
-        torch.cuda.init()  # before that there are no statistics
-        before = torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"]
-        fn()
-        return torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"] - before
-    with _Allocations() as allocations:
-        fn()
-    return allocations.held.ever
-
-
-def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
-    """The most bytes, beyond those held before, that a call holds at one time; seen as allocated_bytes sees them.
-
-    >>> peak_bytes(lambda: torch.ones(32, 32).exp().sum().item())
-    8192
-    """
-    if torch.device(device).type == "cuda":
-        torch.cuda.init()
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
-        fn()
-        return torch.cuda.max_memory_allocated(device) - before
-    with _Allocations() as allocations:
-        fn()
-    return max(allocations.held.over_time)
-
-
-def backward_peak_bytes(fn: Callable[[], object], parameters: Iterable[torch.Tensor]) -> Ledger:
-    """What a call with a backward pass holds when it holds most: gradients that parameters have by then, and the rest.
-
-    On a CPU, and as peak_bytes counts; gradients that were there before are held, too.
-
-    >>> w = torch.ones(4, 8, requires_grad=True)
-    >>> backward_peak_bytes(lambda: w.exp().sum().backward(), [w])
-                 bytes
-    gradients        0
-    activations    264
-    total          264
-    """
-    parameters = list(parameters)
-    before = storage_bytes(p.grad for p in parameters if p.grad is not None)
-    with _Allocations() as allocations, ExitStack() as hooks:
-        over_time, made = allocations.held.over_time, []  # when each gradient is there, and its bytes
-
-        def note(p: torch.Tensor) -> None:
-            made.append((len(over_time), storage_bytes([p.grad])))
-
-        for p in parameters:
-            if p.grad is None:
-                hooks.callback(p.register_post_accumulate_grad_hook(note).remove)
-        fn()
-    most = max(over_time)
-    by_then = sum(nbytes for when, nbytes in made if when <= over_time.index(most))
-    return Ledger({"gradients": before + by_then, "activations": most - by_then}, unit="bytes")
-
-
-class _Allocations(internals.Mode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.held = _Held()
-
-    def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        for tensor in _tensors_in(args, kwargs):
-            self.held.add(tensor, was_there=True)
-        result = func(*args, **kwargs)
-        for tensor in _tensors_in(result):
-            self.held.add(tensor)
-        return result
+    return sum(storage.nbytes() for storage in storages(tensors))

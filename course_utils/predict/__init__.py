@@ -6,7 +6,7 @@ K output width, L layers, S sequence length, H width of the model, A heads, V vo
 N tokens trained on.
 """
 
-from course_utils.predict.fitting import TrainingPlan, largest_batch, longest_sequence, remedy
+from course_utils.predict.fitting import TrainingPlan, longest_sequence, remedy
 from course_utils.predict.forecast import fitted_forecast, forecast_errors, product_seconds, random_halves
 from course_utils.predict.known import MODELS
 from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
@@ -21,16 +21,12 @@ from course_utils.predict.operations import (
     ridge,
     tensor_bytes,
 )
-from course_utils.predict.parabola import (
-    convergence_rate,
-    largest_lr,
-    noise_floor,
-    parabola_loss,
-    steps_to_grow,
-)
-from course_utils.predict.rounding import FATES, fate_of, lognormal_fates, lossless_powers, rounding_edges
+from course_utils.predict.parabola import convergence_rate, largest_lr
+from course_utils.predict.rounding import lossless_powers, rounding_edges
+from course_utils.predict.run import FUSED_LOSSES, RECOMPUTE
 from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds
-from course_utils.predict.step import has_known_peak, held_bytes, step_moments, step_peak_bytes
+from course_utils.predict.storages import Operation
+from course_utils.predict.timeline import Timeline, timeline
 from course_utils.predict.training import (
     RECIPES,
     SECONDS_PER_DAY,
@@ -41,4 +37,4 @@ from course_utils.predict.training import (
     training_days,
     training_flops,
 )
-from course_utils.predict.transformer import FUSED_LOSSES, RECOMPUTE, Transformer
+from course_utils.predict.transformer import Transformer

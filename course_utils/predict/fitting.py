@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from course_utils.datasheets import Machine, machine_named
 from course_utils.predict.operations import dtype_bytes
-from course_utils.predict.step import has_known_peak, held_bytes, peak_moment, state_bytes
-from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, recipe_named
-from course_utils.predict.transformer import FusedLoss, Recompute, Transformer
+from course_utils.predict.run import FusedLoss, Recompute
+from course_utils.predict.timeline import Timeline, timeline
+from course_utils.predict.training import RECIPES, SHARDED_IN_STAGE, optimizer_of, recipe_named
+from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger
 
 MOST = 2**20  # that a search tries, of machines and of a batch
@@ -33,11 +34,12 @@ class TrainingPlan:
     machines: int
     stage: int = 0
     fused: bool = False
-    fused_norm: bool = False
     recompute: Recompute = False
     accumulate: bool = False
     fused_loss: FusedLoss = False
     gathered: bool = False
+    segment: int = 1
+    pieces: int = 1
 
     @property
     def machine(self) -> Machine:
@@ -50,68 +52,30 @@ class TrainingPlan:
         return recipe_named(self.recipe).parameters
 
     @property
-    def split(self) -> tuple[str, ...]:
-        """The parts that are split over the machines."""
-        return SHARDED_IN_STAGE[self.stage] if self.machines > 1 else ()
-
-    @property
-    def ways(self) -> dict[str, Recompute]:
-        """How the model computes, as the formulas' options."""
-        return {name: getattr(self, name) for name in ("fused", "fused_norm", "fused_loss", "recompute")}
-
-    @property
-    def step(self) -> tuple:
-        """What a step's bytes on one machine depend on."""
-        return *self._sizes, *self._step_ways.values()
-
-    @property
-    def _sizes(self) -> tuple:
-        return self.shape, self.recipe, self.batch, self.sequence
-
-    @property
-    def _step_ways(self) -> dict[str, Recompute]:
-        return self.ways | {"accumulate": self.accumulate, "gathered": self.gathered}
-
-    @property
-    def state(self) -> Ledger:
-        """What a machine holds when the optimizer takes its step."""
-        return state_bytes(self.shape, self.recipe, self.machines, self.stage)
-
-    @property
-    def kept(self) -> Ledger:
-        """What autograd keeps between forward and backward, a cross-entropy among it."""
-        options = self.ways | {"dtype": self.dtype, "loss": True}
-        return self.shape.activation_bytes(self.batch, self.sequence, **options)
-
-    @property
-    def peak(self) -> tuple[str, Ledger]:
-        """The moment of a step at which most is held, and what that is beside parameters and optimizer, gradients first."""
-        return peak_moment(*self._sizes, self.machines, self.stage, **self._step_ways)
-
-    @property
-    def has_known_peak(self) -> bool:
-        """Whether a step cannot hold more than `held` says."""
-        return has_known_peak(self.shape, **self._step_ways)
+    def timeline(self) -> Timeline:
+        """A step on one machine, operation by operation."""
+        named = {name: value for name, value in vars(self).items() if name not in ("shape", "machine_name")}
+        return timeline(self.shape, **named)
 
     @property
     def held(self) -> Ledger:
-        """What a machine holds at that moment."""
-        return held_bytes(*self._sizes, machines=self.machines, stage=self.stage, **self._step_ways)
+        """What a machine holds at the moment of a step at which it holds most.
+
+        Before the backward pass there are no gradients, unless they `accumulate`.
+        """
+        most = self.timeline.fullest.during
+        state = {part: getattr(most, part) for part in ("parameters", "gradients", "optimizer", "master")}
+        return Ledger(state | {"activations": most.total - sum(state.values())}, unit="bytes")
 
     @property
     def left(self) -> int:
         """Bytes of the machine's memory that remain; below 0, bytes that are missing."""
-        return self.machine.bytes - self.held.total
+        return self.machine.bytes - self.timeline.peak
 
     @property
     def fits(self) -> bool:
         """Whether a machine holds it, to the last byte."""
         return self.left >= 0
-
-    @property
-    def alone(self) -> "TrainingPlan":
-        """The plan on one machine, where nothing can be split."""
-        return replace(self, machines=1)
 
 
 def _weight(recipe: str) -> tuple[int, int]:
@@ -123,7 +87,6 @@ def _weight(recipe: str) -> tuple[int, int]:
 FURTHEST: Changes = {
     "stage": len(SHARDED_IN_STAGE) - 1,
     "fused": True,
-    "fused_norm": True,
     "recompute": True,
     "batch": 1,
     "machines": MOST,
@@ -172,17 +135,7 @@ def _mildest(plan: TrainingPlan, changes: Changes, name: str) -> object:
 def _lighter_recipes(recipe: str) -> list[str]:
     """Recipes that hold less: those of the same optimizer first, the heaviest of them first. Each next one gives something up."""
     lighter = [name for name in RECIPES if name != recipe and _weight(name)[0] <= _weight(recipe)[0]]
-    return sorted(lighter, key=lambda name: (_optimizer(name) != _optimizer(recipe), -_weight(name)[0]))
-
-
-def _optimizer(recipe: str) -> str:
-    return recipe.split(",")[0].split()[-1]
-
-
-def largest_batch(plan: TrainingPlan) -> int:
-    """The largest batch with which a plan that fits still does; all else stays as it is."""
-    larger = range(plan.batch + 1, MOST + 1)
-    return plan.batch + bisect.bisect_left(larger, True, key=lambda n: not replace(plan, batch=n).fits)
+    return sorted(lighter, key=lambda name: (optimizer_of(name) != optimizer_of(recipe), -_weight(name)[0]))
 
 
 def longest_sequence(plan: TrainingPlan) -> int:

@@ -5,9 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from course_utils import floats
-from course_utils.quantities import Ledger, Number
-
-FATES = ("to zero", "subnormal", "normal", "beyond the largest")
+from course_utils.quantities import Number
 
 
 class Edges(NamedTuple):
@@ -36,34 +34,6 @@ def rounding_edges(fmt: str) -> Edges:
     return Edges(half, f.smallest_normal - half, beyond)
 
 
-def fate_of(size: Number, fmt: str) -> str:
-    """What the format makes of one size: the name of its fate.
-
-    >>> [fate_of(size, "fp16") for size in (2**-25, 2**-20, 1, 65520)]
-    ['to zero', 'subnormal', 'normal', 'beyond the largest']
-    """
-    edges = rounding_edges(fmt)
-    if size >= edges.beyond_from:
-        return FATES[3]
-    return FATES[(size > edges.zero_to) + (size >= edges.normal_from)]
-
-
-def lognormal_fates(mu: Number, sigma: Number, fmt: str, scale: Number = 1) -> Ledger:
-    """Shares of gradients with ln |g| ~ N(mu, sigma): below an edge lie Phi((ln(edge / scale) - mu) / sigma).
-
-    >>> round(lognormal_fates(math.log(1e-7), 2, "fp16")["to zero"], 6)
-    0.272493
-    """
-    if not (sigma > 0 and math.isfinite(sigma) and math.isfinite(mu)):
-        raise ValueError(f"mu is a finite number and sigma a finite one above 0; got {mu} and {sigma}.")
-    checked_scale(scale)
-    below = [_phi((math.log(edge) - math.log(scale) - mu) / sigma) for edge in rounding_edges(fmt)]
-    # From the upper end down, so that what lies beyond stays exact where it is small.
-    beyond = _phi((mu + math.log(scale) - math.log(rounding_edges(fmt).beyond_from)) / sigma)
-    shares = below[0], below[1] - below[0], below[2] - below[1], beyond
-    return Ledger(dict(zip(FATES, shares, strict=True)), "share")
-
-
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
     """The powers of two that scale sizes from 2^smallest to 2^largest so that none becomes zero or too large.
 
@@ -80,7 +50,3 @@ def checked_scale(scale: Number) -> Number:
     if not (scale > 0 and math.isfinite(scale)):
         raise ValueError(f"A loss scale is a finite number above 0; got {scale}.")
     return scale
-
-
-def _phi(z: Number) -> float:
-    return math.erfc(-z / math.sqrt(2)) / 2

@@ -181,7 +181,8 @@ SHARDED_IN_STAGE = (
 )
 
 
-def _split_in(stage: int) -> tuple[str, ...]:
+def split_in(stage: int) -> tuple[str, ...]:
+    """The parts that the stage splits, or a sentence if there is none such."""
     if stage not in range(len(SHARDED_IN_STAGE)):
         raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
     return SHARDED_IN_STAGE[stage]
@@ -192,6 +193,11 @@ def recipe_named(name: str) -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
     return RECIPES[name]
+
+
+def optimizer_of(recipe: str) -> str:
+    """The last word of a recipe's name, up to a comma."""
+    return recipe.split(",")[0].split()[-1]
 
 
 def training_bytes(
@@ -215,7 +221,7 @@ def training_bytes(
         raise ValueError(f"The number of parameters is 0 or more; got {parameters!r}.")
     check_sizes(tensors=tensors)
     check_count(machines)
-    kind, split = recipe_named(recipe), _split_in(stage)
+    kind, split = recipe_named(recipe), split_in(stage)
     share = -(-parameters // machines)  # rounded up
     here = {part: share if part in split else parameters for part in kind.bytes_by_part}
     ledger = {part: nbytes * here[part] for part, nbytes in kind.bytes_by_part.items()}
@@ -240,5 +246,5 @@ def largest_model(
     """
     check_count(count)
     each = recipe_named(recipe).bytes_by_part
-    split = sum(each[part] for part in _split_in(3 * sharded if stage is None else stage))
+    split = sum(each[part] for part in split_in(3 * sharded if stage is None else stage))
     return machine.bytes * count // ((each.total - split) * count + split)

@@ -8,12 +8,6 @@ from course_utils.quantities import Ledger
 FP32_BYTES = 4
 INT64_BYTES = 8
 ACTIVATION_DTYPES = ("fp64", "fp32", "fp16", "bf16")
-# What a step computes once more: nothing, each layer, every second one, or in each layer what `kept_products` leaves.
-Recompute = bool | str
-RECOMPUTE: tuple[Recompute, ...] = (False, True, "every other layer", "every other product")
-# A loss in one kernel of its own, or in one with the output's product, a few tokens at a time.
-FusedLoss = bool | str
-FUSED_LOSSES: tuple[FusedLoss, ...] = (False, True, "with output")
 
 
 @dataclass(frozen=True)
@@ -119,12 +113,6 @@ class Transformer:
         return parts["matrices"] + parts["biases"] + self._parameters_of_norms
 
     @property
-    def looked_up(self) -> int:
-        """Parameters that no product reads: positions, and a token embedding that the output does not share."""
-        parts = self.parameters_by_part
-        return parts["positions"] + (0 if self.tied_output else parts["token embedding"])
-
-    @property
     def _tensors_of_a_norm(self) -> int:
         return 2 if self.biases and not self.rms_norm else 1
 
@@ -161,15 +149,6 @@ class Transformer:
         forward = self.forward_flops(1, sequence)
         return forward["attention"] / forward["matrices"]
 
-    @property
-    def even_sequence(self) -> int:
-        """At which attention costs as much as the layers' matrices: block weights / 2H, and 6H by default.
-
-        >>> Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024).even_sequence / 768
-        6.0
-        """
-        return self.block_weights // (2 * self.query_width)
-
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
     ) -> Ledger:
@@ -199,68 +178,38 @@ class Transformer:
         dtype: str = "fp32",
         fused: bool = False,
         fused_norm: bool = False,
-        recompute: Recompute = False,
+        recompute: bool = False,
         loss: bool = False,
-        fused_loss: FusedLoss = False,
     ) -> Ledger:
         """What autograd keeps of one forward pass, parameters aside: every input that a gradient needs, once.
 
         `fused` attention keeps one number for each row of scores in place of the row. Of an RMSNorm that is made of
         single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, done in one, its
-        input. (LayerNorm is one kernel everywhere.) With `recompute` a layer keeps its input alone; "every other
-        layer" does so for the second, the fourth and so on, and "every other product" keeps `kept_products`, too.
-        `loss` is a cross-entropy in fp32. A `fused_loss` keeps the logits as the output gave them, and a number in fp32
-        for each token. One "with output" never has all logits: it keeps the gradients of the output and its input. Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
+        input. (LayerNorm is one kernel everywhere.) With `recompute` a layer keeps its input alone. `loss` is a
+        cross-entropy in fp32. Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
         """
         check_sizes(batch=batch, sequence=sequence)
-        _check_ways(dtype, recompute, fused_loss)
-        n, tokens = dtype_bytes(dtype), batch * sequence
-        again = self.recomputed_layers(recompute)
-        kept_layers = self.layers - again
+        if dtype not in ACTIVATION_DTYPES:
+            raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
+        n, tokens, kept_layers = dtype_bytes(dtype), batch * sequence, 0 if recompute else self.layers
         rows = batch * self.heads * sequence
         rows_of_heads = (self.heads + (self.kv_heads or self.heads)) * self.head_norms
         of_heads = rows_of_heads * self._kept_by_norm(self.query_width // self.heads, dtype, fused_norm)
-        products = self.kept_products(fused) if recompute == "every other product" else 0
+        of_a_norm = self._kept_by_norm(self.width, dtype, fused_norm) + n * self.width  # its result is read
         kept = {
             "tokens": INT64_BYTES * tokens,
             "rotation": n * sequence * self.query_width // self.heads if self.rotary and self.layers else 0,
-            "normalisations": tokens
-            * ((2 * kept_layers + 1) * self.norm_bytes(dtype, fused_norm) + kept_layers * of_heads),
+            "normalisations": tokens * ((2 * kept_layers + 1) * of_a_norm + kept_layers * of_heads),
             "attention": kept_layers * tokens * (2 * self.query_width + 2 * self.kv_width) * n,
             "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
             "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner_width * n,
-            "layers' inputs": again * tokens * self.width * n,
-            "products": again
-            * (tokens * products * n + (rows * max(n, FP32_BYTES) if products and fused else 0)),
-            "loss": loss * self._loss_bytes(tokens, n, fused_loss),
+            "layers' inputs": (self.layers - kept_layers) * tokens * self.width * n,
+            "loss": loss * (tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES),
         }
-        return Ledger({part: b for part, b in kept.items() if part != "products" or b}, unit="bytes")
-
-    def _loss_bytes(self, tokens: int, n: int, fused: FusedLoss) -> int:
-        if fused == "with output":
-            return n * self.width * (self.vocabulary + tokens)
-        of_a_logit, of_a_row = (n, FP32_BYTES) if fused else (FP32_BYTES, 0)
-        return tokens * (of_a_logit * self.vocabulary + of_a_row + INT64_BYTES) + (0 if fused else FP32_BYTES)
-
-    def recomputed_layers(self, recompute: Recompute) -> int:
-        """How many layers run once more on the way back."""
-        return self.layers // 2 if recompute == "every other layer" else self.layers * bool(recompute)
-
-    def kept_products(self, fused: bool) -> int:
-        """Numbers that a layer keeps of a token, beside its input, where every other product is computed again.
-
-        Kept are the first, third, fifth and seventh: queries, values, the first of the feed-forward, and what a gated
-        one ends in. A fused attention's result is kept, too. That is what torchtitan calls selective, by operation.
-        """
-        attention = self.query_width * (1 + fused) + self.kv_width
-        return attention + self.inner_width + self.gated * self.width
-
-    def norm_bytes(self, dtype: str, fused: bool) -> int:
-        """Bytes kept for one token: the normalisation's input and statistics, and its result, which the next product reads."""
-        return self._kept_by_norm(self.width, dtype, fused) + dtype_bytes(dtype) * self.width
+        return Ledger(kept, unit="bytes")
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
         """Bytes that the normalisation of so many numbers keeps, its result aside."""
@@ -269,12 +218,3 @@ class Transformer:
         if not self.rms_norm:
             return n * width + 2 * n
         return n * width if fused else 2 * wide * width + wide  # the input, and what it is before its weight
-
-
-def _check_ways(dtype: str, recompute: Recompute, fused_loss: FusedLoss) -> None:
-    """Raise a sentence if one of the three does not exist."""
-    if dtype not in ACTIVATION_DTYPES:
-        raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
-    for name, way, ways in (("recompute", recompute, RECOMPUTE), ("fused_loss", fused_loss, FUSED_LOSSES)):
-        if way not in ways:
-            raise ValueError(f"For {name} there are {', '.join(map(str, ways))}; got {way!r}.")

@@ -40,7 +40,7 @@ def memory(run: Run) -> Comparison:
     if run.plan is None:
         raise ValueError(f"No memory of {run.name} is predicted: the model is split, or a size not stated.")
     if isinstance(said, dict):
-        parts = {**run.plan.state, "activations": run.plan.kept.total - run.plan.kept["tokens"]}
+        parts = {**run.plan.timeline.state, "activations": run.plan.timeline.kept}
     else:
         parts, said = {run.memory_kind: held_bytes(run)}, {run.memory_kind: said}
     ours = {part: parts[part] / GIB for part in said}

@@ -104,7 +104,7 @@ class Run:
         """The run as `predict` takes it; None where something is not stated, or the model itself is split."""
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
-        ways = {"fused": True, "fused_norm": True, "gathered": True, "fused_loss": self.fused_loss}
+        ways = {"fused": True, "gathered": True, "fused_loss": self.fused_loss}
         sizes = (self.batch, self.sequence, self.machine, self.gpus, self.stage)
         return TrainingPlan(self.shape, RECIPE, *sizes, recompute=self.recompute, **ways)
 

@@ -3,13 +3,11 @@
 The process ends with its parent, or when nobody listens any more, and so do the processes that it has started.
 """
 
-import base64
 import importlib
 import inspect
 import math
 import os
 import pickle
-import selectors
 import signal
 import subprocess
 import sys
@@ -17,7 +15,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import TextIO
 
 from course_utils.measure import Step, memory_ran_out, results
@@ -41,23 +40,26 @@ def steps_of(
     Whoever drops this generator kills the process. The work's ValueError or RuntimeError comes out as a
     ValueError here. After `at_most_s` it ends by itself, whatever its parent does.
     """
-    with tempfile.TemporaryFile("w+") as errors:
+    ear, mouth = Pipe(duplex=False)
+    with tempfile.TemporaryFile("w+") as errors, ear:
         name = work if isinstance(work, str) else f"{work.__module__}.{work.__name__}"
-        child = subprocess.Popen(
-            [sys.executable, "-m", "course_utils.workers.process", name, _line(dict(order)), str(at_most_s)],
-            stdin=subprocess.PIPE,  # closed when we end, however that comes
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,  # so that all that it starts can be ended with it
-        )
+        said = name, pickle.dumps(dict(order)).hex(), str(at_most_s), str(mouth.fileno())
+        with mouth:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "course_utils.workers.process", *said],
+                stdin=subprocess.PIPE,  # closed when we end, however that comes
+                stdout=errors,  # whatever libraries print
+                stderr=errors,
+                pass_fds=[mouth.fileno()],
+                start_new_session=True,  # so that all that it starts can be ended with it
+            )
         try:
-            return (yield from _steps_from(child, errors))
+            return (yield from _steps_from(child, ear, errors))
         finally:
             with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             child.stdin.close()
-            child.stdout.close()
 
 
 def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = math.inf) -> object:
@@ -65,39 +67,28 @@ def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = ma
     return results.result_of(steps_of(work, order, at_most_s=at_most_s))
 
 
-def _line(message: object) -> str:
-    return base64.b64encode(pickle.dumps(message)).decode()
-
-
-def _message(line: str | bytes) -> object:
-    return pickle.loads(base64.b64decode(line))
-
-
-def _steps_from(child: subprocess.Popen, errors: TextIO) -> Steps[object]:
+def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Steps[object]:
     yield (latest := Step(0, "Starting a process of its own, which can be killed."))
-    unfinished = b""
-    with selectors.DefaultSelector() as pipe:
-        pipe.register(child.stdout, selectors.EVENT_READ)
-        while True:
-            ended = child.poll() is not None  # looked at first: what it wrote at last is still read
-            if pipe.select(_WAIT_S):
-                read = os.read(child.stdout.fileno(), 2**16)  # readline would hide further lines from select
-            elif ended:
-                read = b""  # what it has started may live on, and hold the pipe
+    kind, content = "", None
+    while kind != "result":
+        has_ended = child.poll() is not None  # looked at first: what it said at last is still heard
+        try:
+            if ear.poll(_WAIT_S):
+                kind, content = ear.recv()
+            elif has_ended:  # what it has started may live on, and hold the pipe
+                raise EOFError
             else:
                 yield Step(latest.fraction, latest.report)  # its numbers come once
                 continue
-            if not read:
-                errors.seek(0)
-                last_words = "".join(errors.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
-                raise RuntimeError(f"The process ended early. {last_words}")
-            *lines, unfinished = (unfinished + read).split(b"\n")
-            for kind, content in map(_message, lines):
-                if kind == "error":
-                    raise ValueError(content)
-                if kind == "result":
-                    return content
-                yield (latest := content)
+        except EOFError:
+            errors.seek(0)
+            last_words = "".join(errors.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
+            raise RuntimeError(f"The process ended early. {last_words}") from None
+        if kind == "error":
+            raise ValueError(content)
+        if kind == "step":
+            yield (latest := content)
+    return content
 
 
 # What runs in the process.
@@ -131,22 +122,16 @@ def _end_all() -> None:
     os._exit(1)
 
 
-def _main(name: str, order: str, at_most_s: str) -> None:
+def _main(name: str, order: str, at_most_s: str, mouth: str) -> None:
     _end_with_the_parent()
     _end_after(min(float(at_most_s), threading.TIMEOUT_MAX))
-
-    ours = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed, by libraries too, must not come between
-
-    def write(kind: str, content: object) -> None:
-        print(_line((kind, content)), file=ours, flush=True)
-
+    say = Connection(int(mouth), readable=False).send
     try:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
-        write("result", done_here(work, _message(order), partial(write, "step")))
+        say(("result", done_here(work, pickle.loads(bytes.fromhex(order)), lambda step: say(("step", step)))))
     except (ValueError, RuntimeError, MemoryError) as error:
-        write("error", memory_ran_out(error) or str(error))
+        say(("error", memory_ran_out(error) or str(error)))
 
 
 def done_here(work: Callable[..., object], order: Mapping[str, object], on_step: OnStep) -> object:
