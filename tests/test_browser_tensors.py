@@ -1,6 +1,4 @@
-"""The stride lab and the einsum lab as a reader meets them: pointed at, typed into, dragged, timed, given nonsense."""
-
-import re
+"""The einsum lab as a reader meets it: typed into, dragged, timed, given nonsense."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -9,17 +7,6 @@ from tests import browser
 from tests.waiting import wait_until
 
 browser.skip_without_browser()
-
-
-@pytest.fixture
-def stride(labs_page: Page) -> Locator:
-    """The stride lab with a matrix of 4 by 6, and the mouse elsewhere."""
-    lab = browser.lab_of(labs_page, "stride")
-    labs_page.mouse.move(0, 0)
-    lab.get_by_role("button", name="where does a matrix lie?", exact=True).click()
-    expect(field(lab, "operations")).to_have_value("")
-    expect(lab.locator(".course-picture")).to_contain_text("torch's own pointer: 23")
-    return lab
 
 
 @pytest.fixture
@@ -33,112 +20,6 @@ def einsum(labs_page: Page) -> Locator:
 
 def field(lab: Locator, name: str) -> Locator:
     return lab.get_by_role("textbox", name=name, exact=True)
-
-
-def pointed_at(lab: Locator, key: str, formula: str) -> None:
-    """The lab shows that element, in every place where it does."""
-    expect(lab.locator(".formula")).to_have_text(f"[{key}] lies at {formula}")
-    expect(field(lab, "element")).to_have_value(key)
-    expect(lab.locator(f"[data-key='{key}'] .pointed")).to_have_count(1)
-    expect(lab.locator(".pointed")).to_have_count(2)  # and in the storage
-    expect(lab.locator(".measured-words")).to_have_text(f"torch's own pointer: {formula.split(' = ')[1]}")
-
-
-# The stride lab.
-
-
-def test_hovering_an_element_shows_its_address(stride):
-    stride.locator("[data-key='1, 2']").hover()
-    pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
-    stride.locator("[data-key='2, 0']").hover()
-    pointed_at(stride, "2, 0", "0 + 2 × 6 + 0 × 1 = 12")
-
-
-def test_a_sweep_asks_for_one_element_at_a_time_and_ends_at_the_last(labs_page, stride):
-    """Eighteen elements, with no answer of the kernel between them, make two questions."""
-    sent = """() => {
-      window.coursePicks = 0;
-      const send = WebSocket.prototype.send;
-      WebSocket.prototype.send = function (data) {
-        const words = typeof data === "string" ? data : new TextDecoder().decode(data);
-        if (words.includes('"pick"')) window.coursePicks += 1;
-        return send.call(this, data);
-      };
-    }"""
-    labs_page.evaluate(sent)
-    sweep = """(lab) => {
-      for (const part of [...lab.querySelectorAll(".course-picture [data-key]")].slice(-18))
-        part.dispatchEvent(new PointerEvent("pointermove", { pointerType: "mouse", bubbles: true }));
-    }"""
-    stride.evaluate(sweep)  # in one go: no answer comes between
-    pointed_at(stride, "3, 5", "0 + 3 × 6 + 5 × 1 = 23")
-    expect(stride.locator(".course-mistake")).to_be_empty()
-    assert labs_page.evaluate("window.coursePicks") == 2
-
-
-def test_coming_back_to_an_element_points_at_it_anew(labs_page, stride):
-    stride.locator("[data-key='1, 2']").hover()
-    pointed_at(stride, "1, 2", "0 + 1 × 6 + 2 × 1 = 8")
-    stride.get_by_role("button", name="what does t() move?", exact=True).click()
-    expect(stride.locator(".formula")).to_have_text("[5, 3] lies at 0 + 5 × 1 + 3 × 6 = 23")
-    box = stride.locator("[data-key='1, 2']").bounding_box()
-    labs_page.mouse.move(box["x"] + 5, box["y"] + 5)  # at once, over nothing else
-    pointed_at(stride, "1, 2", "0 + 1 × 1 + 2 × 6 = 13")
-
-
-def test_arrow_keys_move_the_element_keep_the_focus_and_a_resting_mouse_takes_nothing_back(labs_page, stride):
-    stride.locator("[data-key='1, 1']").click()  # where the mouse stays
-    pointed_at(stride, "1, 1", "0 + 1 × 6 + 1 × 1 = 7")
-    for key, to, formula in [
-        ("ArrowRight", "1, 2", "0 + 1 × 6 + 2 × 1 = 8"),
-        ("ArrowDown", "2, 2", "0 + 2 × 6 + 2 × 1 = 14"),
-        ("ArrowLeft", "2, 1", "0 + 2 × 6 + 1 × 1 = 13"),
-        ("ArrowUp", "1, 1", "0 + 1 × 6 + 1 × 1 = 7"),
-        ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),
-        ("ArrowUp", "0, 1", "0 + 0 × 6 + 1 × 1 = 1"),  # there is no row above
-    ]:
-        labs_page.keyboard.press(key)
-        pointed_at(stride, to, formula)
-        expect(labs_page.locator(":focus")).to_have_attribute("data-key", to)
-    for event in (
-        "pointerover",
-        "mouseover",
-    ):  # as the browser tells a picture that is new under a resting mouse
-        stride.locator("[data-key='1, 1']").dispatch_event(event, {"bubbles": True})
-    browser.wait_for_kernel(labs_page)
-    pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")
-
-
-def test_a_quick_run_of_arrow_keys_ends_where_it_should(labs_page, stride):
-    stride.locator("[data-key='0, 0']").click()
-    for key in ["ArrowRight"] * 4 + ["ArrowDown"] * 2 + ["ArrowLeft"]:
-        labs_page.keyboard.press(key)
-    pointed_at(stride, "2, 3", "0 + 2 × 6 + 3 × 1 = 15")
-    expect(labs_page.locator(":focus")).to_have_attribute("data-key", "2, 3")
-
-
-def test_jupyterlab_takes_no_key_that_is_typed_into_the_picture(labs_page, stride):
-    cells = labs_page.locator(".jp-Cell").count()
-    stride.locator("[data-key='0, 0']").click()
-    for key in ["d", "d", "b", "a", "x", "0", "0", "Space", "Enter"]:
-        labs_page.keyboard.press(key)
-    pointed_at(stride, "0, 0", "0 + 0 × 6 + 0 × 1 = 0")
-    labs_page.keyboard.press("ArrowRight")
-    pointed_at(stride, "0, 1", "0 + 0 × 6 + 1 × 1 = 1")  # so the keys before it have been heard
-    assert labs_page.locator(".jp-Cell").count() == cells
-    expect(labs_page.locator(".jp-Dialog")).to_have_count(0)
-
-
-def test_the_tab_key_reaches_one_element_of_the_grid(labs_page, stride):
-    stride.get_by_role("button", name="undo").focus()
-    labs_page.keyboard.press("Tab")
-    expect(labs_page.locator(":focus")).to_have_attribute("data-row", re.compile(r"\(\) \d"))
-    labs_page.keyboard.press("Tab")
-    expect(labs_page.locator(":focus")).to_have_text("All numbers")
-    assert stride.locator("[data-key][tabindex='0']").count() == 1
-
-
-# The einsum lab.
 
 
 def sliders(lab: Locator) -> list[str]:

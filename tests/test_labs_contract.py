@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -20,20 +21,23 @@ from course_utils.labs.draw.plot import Axis
 from course_utils.labs.draw.svg import picture
 from course_utils.labs.lab import View
 from course_utils.labs.panel import STILL, Panel
-from tests import ROOT
+from tests import NOTEBOOKS, ROOT
 from tests.hostile import buttons, legal
 from tests.labs import opened
+from tests.notebooks import read
 from tests.tools import font_widths
 from tests.waiting import wait_until, workers
 from tests.words import assert_all_can_be_read, boxes
 
 NAMES = sorted(name.removesuffix("_lab") for name in labs.__all__)
 STATES = 300
+FIGURE_PX, ROW_PX = 450, 40
 # On a laptop's screen, 1366 × 768 with the file browser open; tests/test_browser_access.py measures all but the first.
 LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
-    "float": 153, "stride": 151, "einsum": 199, "matmul": 169, "gradient": 169,
-    "optimizer": 164, "memory": 217, "precision": 163, "plan": 151,
+    "float": 153, "sum": 117, "heads": 117, "einsum": 199, "matmul": 169,
+    "optimizer": 164, "precision": 163, "updates": 120, "plan": 151,
+    "timeline": 217, "walk": 200, "roof": 160,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
 ROLES = {"__init__", "asked", "picture", "words", "walks", "operations", "jobs"}
@@ -45,6 +49,7 @@ NONSENSE = {
     fields.Tick: ("perhaps", None),
     fields.Several: (("nobody",), 7),
     fields.Sizes: (7, None),
+    fields.Drawn: ((), None, "7", (-1,) * 9, (1.5,) * 9),
 }
 
 
@@ -61,6 +66,11 @@ def states(name: str, count: int = STATES) -> list[dict[str, object]]:
                 state[one] = legal(field, draw, state)
         drawn.append(state)
     return presets + drawn
+
+
+def figures_of(path: Path) -> list[str]:
+    """The cells of a notebook that show a lab at the place of a figure."""
+    return [cell.source for cell in read(path).cells if "labs.figure(" in cell.source]
 
 
 @pytest.fixture
@@ -161,6 +171,41 @@ def test_everything_that_can_be_pressed_or_moved_has_a_name(panel):
             assert node.get("data-row") is not None
 
 
+def test_what_was_measured_is_nowhere_before_it_is_shown_and_then_it_stays_beside_the_marks_in_words(shown):
+    name, cases = shown
+    lab = labs.lab_named(name)
+    for said, found, view in cases:
+        if "shown" not in said or isinstance(view, str):
+            continue
+        asked = lab.read(said)
+        hidden = lab.view(lab.read(said | {"shown": False}), found)
+        picture = ElementTree.fromstring(hidden.picture)
+        assert not [one for one in picture.iter() if "measured" in (one.get("class") or "")]
+        marks = {one.get("data-mark"): one for one in picture.iter() if one.get("data-mark")}
+        for field_name, field in lab.fields.items():
+            if isinstance(field, fields.Drawn) and f"{field_name} 0" in marks:
+                levels = said[field_name]
+                for number, (level, label) in enumerate(zip(levels, field.marks, strict=True)):
+                    mark = marks[f"{field_name} {number}"]
+                    assert mark.get("aria-label") == label
+                    says = "not set" if level is None else field.says(number, level)
+                    assert mark.get("aria-valuetext") == says
+        if said["shown"] and lab.guesses(asked, found):
+            assert view.meaning != hidden.meaning
+            assert view.picture != hidden.picture
+
+
+@pytest.mark.parametrize(("path", "source"), [(path, one) for path in NOTEBOOKS for one in figures_of(path)])
+def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measured_at_first(path, source):
+    name, controls, answers = labs.made_by(source)
+    with opened(name) as any_lab:
+        assert set(controls) <= {*any_lab.session.lab.fields, *any_lab.session.lab.jobs}, source
+    panel = labs.figure(name, *controls, **answers)
+    assert 0 < len(controls) <= 5
+    assert ROW_PX + picture_and_meaning_px(panel.session.view()) <= FIGURE_PX, source
+    assert not panel.session.revealed
+
+
 # What a lab is made of.
 
 
@@ -207,7 +252,7 @@ def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte
 ENFORCED = """
 from beartype.claw import beartype_packages
 from beartype.roar import BeartypeCallHintViolation
-beartype_packages([f"course_utils.{name}" for name in ("quantities", "einsums", "chains", "predict", "labs")])
+beartype_packages([f"course_utils.{name}" for name in ("quantities", "einsums", "predict", "labs")])
 from course_utils import labs
 from tests.labs import opened
 from tests.test_labs_contract import NAMES

@@ -7,14 +7,12 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from course_utils import labs, machines, predict
+from course_utils import labs, machines
 from course_utils.datasheets import MACHINES, Machine
 from course_utils.labs.matmul import jobs
-from course_utils.labs.matmul.asked import Found, Product, typed_seconds
-from course_utils.labs.matmul.picture import ALL, ROOF, TIMES, view
+from course_utils.labs.matmul.asked import Found, Product
+from course_utils.labs.matmul.picture import ROOF, TIMES, view
 from course_utils.quantities import rate_text, seconds_text
 from course_utils.workers import products
 from tests.labs import centres, lines, nodes, opened, run, text_of
@@ -62,7 +60,6 @@ SHOWN = [
     (SIZES, "24.4 FLOPs per byte, above the ridge of 4: arithmetic is the limit, and predicts 336 µs, by measured peaks."),
     (SIZES | {"b": 1}, "0.49 FLOPs per byte, below the ridge of 4: memory is the limit"),
     (SIZES, "measured not timed yet"),
-    (SIZES | {"guess": "1 ms"}, "my guess 1 ms, 2.98 times what is predicted"),
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
     ({"where": "MI355X, by AMD", "dtype": "fp32"}, "not recorded in fp32; there are: bf16, fp8"),
@@ -86,12 +83,12 @@ def done(job, asked, found):
 def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
     recording, size = machines.recordings()[CORE], (256, 1024, 1024)
     seconds, flops = recording.seconds_by_size["fp32"][size], 2 * math.prod(size)
-    values = {"b": 250, "d": 1000, "k": 1100, "where": RECORDED, "guess": "3 ms"}
+    values = {"b": 250, "d": 1000, "k": 1100, "where": RECORDED}
     asked, text = Product(**values), shown(**values)
     nearest = f"Recorded at the nearest size (256 × 1,024 × 1,024): {seconds_text(seconds)}"
     assert f"{nearest}." in text
     assert f"{rate_text(flops / seconds)}, " in text
-    _, under_the_roof, along_k, _ = centres(view(asked, Found()).picture, "measured")
+    _, under_the_roof, along_k = centres(view(asked, Found()).picture, "measured")
     x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
     assert under_the_roof[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
     assert along_k[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
@@ -128,56 +125,34 @@ def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(na
     recording = machines.recordings()[name]
     recorded = recording.seconds_by_size[dtype]
     size = max(recorded, key=math.prod)
-    asked = Product(*size, dtype, name, "1 ms", "D")
-    text = shown(b=size[0], d=size[1], k=size[2], dtype=dtype, where=name, guess="1 ms", sweep="D")
+    asked = Product(*size, dtype, name, "D")
+    text = shown(b=size[0], d=size[1], k=size[2], dtype=dtype, where=name, sweep="D")
     whose = f"Recorded by {recording.source.by}"
-    assert len(nodes(view(asked, Found()).picture, "circle", "measured past")) == 2 * len(recorded)
+    assert len(nodes(view(asked, Found()).picture, "circle", "measured past")) == len(recorded)
     assert f"{whose}: {recording.source.where}." in text
     assert f"{whose}: {seconds_text(recorded[size])}." in text
-    assert f"{1e-3 / recorded[size]:.3g} times what is measured" in text
     _, found = done(LAB.sweep, asked, Found())
     _, *rows = view(asked, found).table
     along_d = [(f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])]
     assert sorted(tuple(row[:5]) for row in rows) == sorted((name, *sizes, dtype) for sizes in along_d)
 
 
-def test_c_and_e_lay_a_second_line_over_all_products_and_a_fit_says_what_the_others_are_missed_by():
-    asked = Product(where=BY_OPENXLA, dtype="bf16", c_us=5.0, e_percent=50)
-    (c, e), machine, timed = (5e-6, 0.5), MACHINES["H100 SXM"], asked.seconds_by_size(())
-    drawn = view(asked, Found())
-    *_, forecast = lines(drawn.picture, "line predicted dashed")
-    roofs = [predict.matmul_seconds(*size, machine, "bf16") for size in timed]
-    low, high = min(roofs) / 4, max(roofs) * 4
-    for (_, y), promised_s in ((forecast[0], low), (forecast[20], math.sqrt(low * high))):
-        share = math.log((c + promised_s / e) / low) / math.log(high / low)
-        assert y == pytest.approx(ALL[1] + ALL[3] * (1 - share), abs=0.1)
-    fitted, others = predict.random_halves(timed)
-    for some, by in ((timed, (c, e)), (others, predict.fitted_forecast(fitted, machine, "bf16"))):
-        error, worst = predict.forecast_errors(some, machine, "bf16", *by)
-        missed = f"{len(some)} products: median error {100 * error:.3g} %, worst factor {worst:.3g}"
-        assert missed in text_of(drawn) + done(LAB.fit, asked, Found())[0]
-    assert next(LAB.fit(asked, Found())).change.values == {"c_us": 5.5, "e_percent": 80}
-    with pytest.raises(ValueError, match=r"at least 8 products that were timed; there are 0\. Time more\."):
-        next(LAB.fit(Product(), Found(A_CORE)))
-
-
 # What is timed here.
 
 
 def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
-    matmul.set(b=32, d=32, k=32, guess="1 ms")
+    matmul.set(b=32, d=32, k=32)
     for _ in range(2):
         assert run(matmul, "Time it").startswith("Measured: ")
-    assert re.search(r"1 ms, [\d.,]+ times what is measured", words(matmul))
     head, *rows = matmul.screen.table
     assert [row[:5] for row in rows] == [["this machine", "32", "32", "32", "fp32"]] * 2  # each time is kept
     assert f"{rows[0][head.index('of the peak')]} of the largest rate of a few" in words(matmul)
     assert "Measured: " in matmul.screen.meaning
-    assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 3  # by its words, and in each plot
-    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 3
+    assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2  # by its words, and in each plot
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2
     matmul.set(b=64)
     assert "Measured" not in matmul.screen.meaning
-    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2  # none along 64 × 32 × ·
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2  # none along 64 × 32 × ·
     a_gpu = Found(dataclasses.replace(A_CORE, has_data_sheet=True), matmul.session.found.runs)
     assert "% of the data sheet's peak (MFU)" in shown(a_gpu, b=32, d=32, k=32)
     matmul.act("Clear history")
@@ -188,7 +163,7 @@ def test_a_sweep_draws_every_product_that_takes_less_than_a_moment(matmul):
     matmul.set(b=64, d=64, k=64, dtype="fp16", sweep="K")  # at 1 GFLOP/s and worse, up to K = 2^12
     assert run(matmul, "Sweep") == "13 products along K."
     assert [row[3] for row in reversed(matmul.screen.table[1:])] == [f"{2**n:,}" for n in range(13)]
-    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 13 * 3  # in each plot
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 13 * 2  # in each plot
 
 
 WAITS = "This lab waits 60 s at most"
@@ -263,22 +238,3 @@ def test_a_size_can_be_dragged_or_typed_as_people_write_it(matmul, typed, size):
     slider.value = 512
     assert field.value == "512"
     assert "2 · 512 ·" in words(matmul)
-
-
-NO_TIMES = ("5", "fast", "5 apples", "-1 ms", "0 s", "ms", "1e999 s", "9" * 41 + " s")
-
-
-def test_what_is_no_time_gets_a_sentence():
-    for typed in NO_TIMES:
-        with pytest.raises(ValueError, match=rf"like 5 ms or 200 us; “{re.escape(typed[:40])}” is none\."):
-            typed_seconds(typed)
-
-
-@given(
-    st.floats(1e-3, 1e3),
-    st.sampled_from([("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1), ("h", 3600)]),
-)
-def test_a_time_is_read_with_its_unit(number, unit):
-    name, seconds = unit
-    for typed in (f"{number:.6f} {name}", f" {number:.6f}{name.upper()} "):
-        assert typed_seconds(typed) == pytest.approx(float(f"{number:.6f}") * seconds)

@@ -238,6 +238,18 @@ def test_where_a_front_end_shows_nothing_from_threads_a_job_runs_in_the_click(mo
     assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == ("all steps done", False)
 
 
+def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypatch):
+    def job(n):
+        yield Progress(0.5, "half")
+        assert button(lab, "To stop: Runtime → Interrupt execution").disabled
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    lab = small_lab(jobs={"work": job})
+    button(lab, "work").click()
+    assert (lab.screen.report, lab.screen.progress, button(lab, "work").disabled) == ("Stopped.", -1, False)
+
+
 def test_a_drawing_is_never_overtaken_by_another():
     inside, overlaps = threading.Semaphore(1), []
 

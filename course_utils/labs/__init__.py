@@ -3,34 +3,53 @@
 To read one from slider to picture: `lab`, then `matmul/__init__`, `matmul/asked`, `matmul/picture`.
 """
 
+import ast
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+
+NAMES = (
+    *("einsum", "float", "heads", "matmul", "optimizer", "plan"),
+    *("precision", "roof", "sum", "timeline", "updates", "walk"),
+)
+__all__ = [f"{name}_lab" for name in NAMES]
 
 
 def lab_named(name: str) -> object:
     """A new lab, which needs no Jupyter: in the folder of that name, the class of that name."""
+    if name not in NAMES:
+        raise ValueError(f"There is no lab {name!s:.40}. There are: {', '.join(NAMES)}.")
     return getattr(import_module(f"course_utils.labs.{name}"), f"{name.capitalize()}Lab")()
 
 
-def _factory(name: str) -> Callable[[], object]:
-    def panel() -> object:
-        from course_utils.labs.panel import Panel  # torch and Jupyter, which a lab alone does not need
+def figure(name: str, *controls: str, **answers: object) -> object:
+    """The lab of that name with those controls alone, at the place of a figure; it begins with these answers.
 
-        return Panel(lab_named(name))
+    Controls are named as in the lab's class: its fields, presets, jobs and actions.
+    """
+    from course_utils.labs.panel import Panel
 
-    panel.__name__ = panel.__qualname__ = f"{name}_lab"
-    panel.__doc__ = f"The {name} lab, live."
-    return panel
+    return Panel(lab_named(name), *controls, **answers)
 
 
-float_lab = _factory("float")
-stride_lab = _factory("stride")
-einsum_lab = _factory("einsum")
-matmul_lab = _factory("matmul")
-gradient_lab = _factory("gradient")
-optimizer_lab = _factory("optimizer")
-memory_lab = _factory("memory")
-precision_lab = _factory("precision")
-plan_lab = _factory("plan")
+def made_by(source: str) -> tuple[str, tuple[str, ...], dict[str, object]]:
+    """What a cell makes with this module: the lab's name, and of a figure its controls and answers.
 
-__all__ = sorted(name for name in globals() if name.endswith("_lab"))
+    >>> made_by('labs.figure("float", "fmt", typed="0.1")'), made_by("lab = labs.float_lab()")
+    (('float', ('fmt',), {'typed': '0.1'}), ('float', (), {}))
+    """
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="labs"), attr="figure")):
+                name, *controls = map(ast.literal_eval, node.args)
+                return name, tuple(controls), {one.arg: ast.literal_eval(one.value) for one in node.keywords}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="labs"), attr=attr)):
+                return attr.removesuffix("_lab"), (), {}
+    return "", (), {}
+
+
+def __getattr__(name: str) -> Callable[[], object]:
+    """`float_lab` and its like: makes the whole lab, live."""
+    if name not in __all__:
+        raise AttributeError(f"There is no {name!r} here. There are: {', '.join(__all__)}.")
+    return partial(figure, name.removesuffix("_lab"))

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import ipywidgets as widgets
 
-from course_utils import measure
+from course_utils import measure, record
 from course_utils.labs import controls
 from course_utils.labs.draw import still
 from course_utils.labs.lab import Lab, Progress
@@ -21,6 +21,7 @@ from course_utils.labs.session import Session
 from course_utils.quantities import Number
 
 REPORT_S = 0.1  # between two reports of a job: Jupyter's server drops messages that come too thickly
+WIDGET = "application/vnd.jupyter.widget-view+json"
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
 
@@ -31,18 +32,25 @@ def shows_from_threads() -> bool:
 
 
 class Panel(widgets.VBox):
-    """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it."""
+    """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it.
+
+    If some controls are named, it has only those. It begins with the answers.
+    """
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
     session: Session | None = None  # a panel that failed has none
 
-    def __init__(self, lab: Lab) -> None:
-        self.session = Session(lab)
-        self.session.draw()  # a lab that cannot show its first state fails its cell
+    def __init__(self, lab: Lab, *only: str, **answers: object) -> None:
+        self.session, self._only = Session(lab), only
+        _check_that_it_has(lab, only)
+        self.session.set(answers)
+        if self.session.error is not None:
+            raise self.session.error  # a lab that cannot show its first state fails its cell
         self.screen = Screen(name=lab.name)
         self._lock = threading.RLock()  # callbacks, the job and cells may all move it
         self._thread: threading.Thread | None = None
         self._showing = False
+        self._revealed: set[str] = set()  # what was asked: whoever guesses it again has seen the answer
         self._widgets = {
             name: [controls.widget_of(part) for part in parts] for name, parts in self.session.parts.items()
         }
@@ -51,33 +59,38 @@ class Panel(widgets.VBox):
             for name, field in lab.fields.items()
         }
         for name, made in self._widgets.items():
-            for place, widget in enumerate(made):
-                widget.observe(partial(self._moved, name, place), names="value")
+            for place, (widget, part) in enumerate(zip(made, self.session.parts[name], strict=True)):
+                if part.kind != "play":  # it moves its slider
+                    widget.observe(partial(self._moved, name, place), names="value")
         self.screen.on_msg(self._on_message)
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
         self._show()
 
         # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
-        former = Panel._latest.get(lab.name)
+        former = Panel._latest.get((lab.name, *only))
         if former is not None:
             former.session.stop()
-        Panel._latest[lab.name] = self
+        Panel._latest[lab.name, *only] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """The rows of controls, and a row with the presets and the buttons."""
-        lab = self.session.lab
-        asked = [
-            _row("course-controls", [self.controls[name] for name in row]) for row in lab.rows or [lab.fields]
-        ]
-        tried = [_button(label, partial(self.preset, label)) for label in lab.presets]
-        self._jobs = [_button(label, partial(self.start, label)) for label in lab.jobs]
-        self._stop = _button("Stop", self.stop)
-        actions = [_button(label, partial(self.act, label)) for label in lab.actions]
+        """The rows of controls, and a row with the presets and the buttons; of a figure, those that it is to have."""
+        lab, only = self.session.lab, self._only
+        rows = [[name for name in only if name in lab.fields]] if only else lab.rows or [lab.fields]
+        asked = [_row("course-controls", [self.controls[name] for name in row]) for row in rows]
+
+        def buttons(labels: Mapping[str, object], press: Callable[[str], None]) -> list[widgets.Button]:
+            return [_button(label, partial(press, label)) for label in labels if label in only or not only]
+
+        tried, self._jobs = buttons(lab.presets, self.preset), buttons(lab.jobs, self.start)
+        stop = "Stop" if shows_from_threads() else "To stop: Runtime → Interrupt execution"
+        self._stop = _button(stop, self.stop)
+        actions = buttons(lab.actions, self.act)
         done = [*self._jobs, self._stop, *actions] if self._jobs else actions
         if self._jobs:
             self._jobs[0].button_style = "primary"  # what is mainly done
-        return [*asked, _row("course-below", [_row("course-presets", tried), _row("course-work", done)])]
+        below = [_row("course-presets", tried), _row("course-work", done)]
+        return [*asked, _row("course-below", below)] if tried or done else asked
 
     # What a reader does with the mouse, a cell or a test does with these.
 
@@ -137,10 +150,15 @@ class Panel(widgets.VBox):
     # How it is done.
 
     def _do(self, move: Callable[..., None], *of: object) -> None:
-        """Make a move under the lock, and show what came of it."""
+        """Make a move under the lock, and show what came of it. The guess that a move reveals goes into the record."""
         with self._lock:
+            revealed = self.session.revealed
             try:
                 move(*of)
+                if self.session.revealed and not revealed:
+                    guesses = self.session.guesses()
+                    record.note_drawn([one for one in guesses if one.asked not in self._revealed])
+                    self._revealed |= {one.asked for one in guesses}
             finally:
                 self._show()
 
@@ -150,8 +168,12 @@ class Panel(widgets.VBox):
                 self._do(self.session.move, name, place, controls.said_by(change["owner"]))
 
     def _on_message(self, _: object, content: object, __: object) -> None:
-        if isinstance(content, Mapping) and "pick" in content:
+        if not isinstance(content, Mapping):
+            return
+        if "pick" in content:
             self.pick(str(content["pick"]))
+        if isinstance(content.get("set"), Mapping):
+            self.set(**{str(name): levels for name, levels in content["set"].items()})
 
     def _show(self) -> None:
         """Show controls first, then the screen: its script names the sliders' handles."""
@@ -168,13 +190,19 @@ class Panel(widgets.VBox):
                 setattr(self.screen, name, value)
         for button in self._jobs:
             button.disabled = self.session.running
-        self._stop.disabled = not self.session.running
+        # A click that comes while a callback runs is heard after it.
+        self._stop.disabled = not (self.session.running and shows_from_threads())
+        waits = "shown" in self._only and not self.session.revealed
+        (self.add_class if waits else self.remove_class)("course-waits")
 
     def _work(self) -> None:
         """Run the job step by step. The lock is held only while a step is shown."""
         due_s = 0.0
         while self.session.running:
-            step = self.session.next_step()
+            try:
+                step = self.session.next_step()
+            except KeyboardInterrupt:  # of a job in a callback
+                step = ValueError("Stopped.")
             if isinstance(step, Exception):
                 step = _without_its_tensors(step)
             with self._lock:
@@ -186,13 +214,24 @@ class Panel(widgets.VBox):
 
     # What stays on the page where no kernel runs.
 
+    _ipython_display_ = None  # by which ipywidgets 7 shows a widget alone
+
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        bundle = super()._repr_mimebundle_(**kwargs)
+        _, colabs = self.screen._repr_mimebundle_(**kwargs)  # where Colab finds the code of such a screen
         words = f"{self.screen.name}. {self.screen.meaning}"
-        bundle["text/plain"] = f"{words} (A live lab: run this cell to move its controls.)"
         png = still.still_png(still.captioned(self.screen.svg, STILL), words)
-        bundle["image/png"] = base64.b64encode(png).decode()
-        return bundle, {"image/png": {"alt": words}}
+        bundle = {
+            WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
+            "text/plain": f"{words} (A live lab: run this cell to move its controls.)",
+            "image/png": base64.b64encode(png).decode(),
+        }
+        return bundle, colabs | {"image/png": {"alt": words}}
+
+
+def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
+    named = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
+    if strangers := [name for name in only if name not in named]:
+        raise ValueError(f"{lab.name} has no control {strangers[0]!s:.40}. It has: {', '.join(named)}.")
 
 
 def _button(label: str, action: Callable[[], None]) -> widgets.Button:

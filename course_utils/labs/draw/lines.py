@@ -1,4 +1,4 @@
-"""Lines made fit for a picture: cut at a frame, thinned, and their names set apart."""
+"""Lines made fit for a picture: cut at a frame, and without points that nobody sees."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,7 +6,6 @@ from itertools import pairwise
 from course_utils.quantities import Number
 
 Point = tuple[Number, Number]
-CROWDED, BINS = 120, 50  # from so many values on, each of so many stretches keeps its least and its most
 
 
 def pieces_inside(places: Sequence[Point], left: Number, top: Number, side: Number) -> list[list[Point]]:
@@ -50,32 +49,3 @@ def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
         if abs(place[0] - kept[-1][0]) + abs(place[1] - kept[-1][1]) >= least:
             kept.append(place)
     return [*kept, *places[1:][-1:]]
-
-
-def thinned(values: Sequence[Number]) -> list[int]:
-    """The indices of all values; of many values only the smallest and the largest of each stretch."""
-    count = len(values)
-    if count <= CROWDED:
-        return list(range(count))
-    kept = {0, count - 1}
-    for n in range(BINS):
-        stretch = range(n * count // BINS, (n + 1) * count // BINS)
-        kept |= {min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)}
-    return sorted(kept)
-
-
-def spread(heights: Sequence[Number], low: Number, high: Number, gap: Number) -> list[Number]:
-    """The heights moved as little as possible: at least `gap` apart, and from `low` to `high`.
-
-    >>> spread([5, 5, 90], 0, 100, gap=10)
-    [5, 15, 90]
-    """
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    found, least, most = list(heights), low, high
-    for n in order:
-        found[n] = max(found[n], least)
-        least = found[n] + gap
-    for n in reversed(order):
-        found[n] = min(found[n], most)
-        most = found[n] - gap
-    return found

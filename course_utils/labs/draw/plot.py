@@ -1,15 +1,14 @@
 """A plot: its two axes, even in the value or in its logarithm, and names that keep apart."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from course_utils.labs.draw.lettering import fitted, width_of
-from course_utils.labs.draw.lines import Point, spread
-from course_utils.labs.draw.svg import dot, polyline, text
+from course_utils.labs.draw.lines import Point
+from course_utils.labs.draw.svg import polyline, text
 from course_utils.quantities import Number
 
-NAMES_GAP = 17  # between two names, one below the other
 _ROUND = [n * 10**power for power in range(7) for n in (1, 2, 5)]
 
 
@@ -105,24 +104,3 @@ class Plot:
             parts.append(polyline([(self.left, y), (self.right, y)], class_="grid"))
             parts.append(text(self.left - 6, y + 4, self.y_axis.words(value), class_="end small"))
         return "".join(parts)
-
-
-@dataclass(frozen=True)
-class EndName:
-    """The name of a curve that ends at a place: a dot of its class, and words."""
-
-    place: Point
-    words: str
-    dot_class: str
-    class_: str = "small"
-
-
-def names_beside(
-    names: Sequence[EndName], x: Number, right: Number, top: Number, bottom: Number
-) -> Iterator[str]:
-    """Names from x to right, each at nearly the height of its place, with a thin line to it."""
-    heights = spread([name.place[1] + 4 for name in names], top, bottom, NAMES_GAP)
-    for name, height in zip(names, heights, strict=True):
-        yield polyline([name.place, (x - 2, height - 4)], class_="leader")
-        yield dot(x + 3, height - 4, 5, class_=name.dot_class)
-        yield fitted(x + 13, height, name.words, right, name.class_)

@@ -20,6 +20,7 @@ class FloatLab(Lab):
 
     name = "Float lab"
     asks, presets = Cast, PRESETS
+    rows = (("number", "times_two_to_the", "saturate"),)  # a figure may have fewer formats
     view, pick = staticmethod(view), staticmethod(flipped)
 
     def check_every_pattern(self, cast: Cast, found: object) -> Iterator[Progress]:

@@ -1,4 +1,4 @@
-"""A number as it is typed, exactly, and what each of the eight formats keeps of it."""
+"""A number as it is typed, exactly, and what each format keeps of it."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from course_utils import floats
-from course_utils.labs.fields import tick, typed, whole
+from course_utils.labs.fields import choice, tick, typed, whole
 
 Exact = float | Fraction
 QUESTIONS = (
@@ -30,6 +30,7 @@ class Cast:
     number: str = typed("number", "0.1", examples=EXAMPLES, width_px=260)
     times_two_to_the: int = whole("times 2^k", 0, -170, 140, width_px=560)
     saturate: bool = tick("saturating casts", False)
+    formats: str = choice("formats", ("all eight", "fp32, bf16, fp16"), "all eight")
 
     def __post_init__(self) -> None:
         """Raise a sentence if what was typed is no number."""
@@ -41,10 +42,15 @@ class Cast:
         x = typed_number(self.number)
         return x * Fraction(2) ** self.times_two_to_the if isinstance(x, Fraction) else x
 
+    @property
+    def named(self) -> list[str]:
+        """The formats that are asked for."""
+        return [*floats.FORMATS] if self.formats == "all eight" else self.formats.split(", ")
+
     @cached_property
     def stored(self) -> dict[str, "Stored"]:
         """What each format keeps of it; E2M1 has no NaN, and is left out there."""
-        names = [fmt for fmt, f in floats.FORMATS.items() if f.has_nan or self.x == self.x]
+        names = [fmt for fmt in self.named if floats.FORMATS[fmt].has_nan or self.x == self.x]
         return {fmt: Stored(fmt, self._bits(fmt), self.x) for fmt in names}
 
     def _bits(self, fmt: str) -> int:

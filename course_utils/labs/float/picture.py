@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from course_utils import blocks, floats
+from course_utils import floats
 from course_utils.labs.draw.lettering import fitted, key, width_of
 from course_utils.labs.draw.svg import picture, rect, switch, text
 from course_utils.labs.float.asked import Cast, Stored
@@ -19,17 +19,17 @@ EVENT_X = 755
 
 
 def view(cast: Cast, found: object) -> View:
-    """The number in all eight formats."""
+    """The number in the formats that are asked for."""
     drawn = [key([(field, field) for field in ("sign", "exponent", "fraction")], LEFT, 14)]
-    for number, (fmt, name) in enumerate(NAMES.items()):
-        y = TOP + ROW * number
+    for number, fmt in enumerate(cast.named):
+        y, name = TOP + ROW * number, NAMES[fmt]
         drawn.append(text(0, y + 15, name, class_="strong large"))
         if fmt in cast.stored:
             drawn += _row(cast.stored[fmt], y)
         else:
             words = f"{name} has no NaN: all {2 ** floats.FORMATS[fmt].bits} patterns are numbers"
             drawn.append(text(LEFT, y + 15, words, class_="alarm"))
-    return View(picture(WIDTH, TOP + ROW * len(NAMES), *drawn), _meaning(cast), _in_a_block(cast))
+    return View(picture(WIDTH, TOP + ROW * len(cast.named), *drawn), _meaning(cast))
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
@@ -63,33 +63,6 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 
 # In words.
 
-COLUMNS = (
-    "if it is its block's largest",
-    "a block",
-    "the block's scale",
-    "this number becomes",
-    "up to this becomes 0",
-    "bits a number",
-)
-
-
-def _in_a_block(cast: Cast) -> list[tuple[str, ...]]:
-    """What block formats keep of the number, as the largest of its block, and of smaller ones beside it; empty for 0."""
-    x = cast.stored["fp32"].value  # which a block's numbers come in
-    if not math.isfinite(x) or not x:
-        return []
-    rows = []
-    for fmt, f in blocks.BLOCK_FORMATS.items():
-        whole = blocks.tensor_scale([x], fmt)
-        scale, (kept,) = blocks.block_scale([x], fmt, whole), blocks.stored([x], fmt)
-        lost = floats.FORMATS[f.element].smallest_subnormal / 2 * scale * whole
-        said = (
-            f"2^{math.frexp(scale)[1] - 1}" if f.scale == "e8m0" else f"{scale:g} × {whole:.3g} of the tensor"
-        )
-        size = f"{f.numbers} of {NAMES[f.element]}"
-        rows.append((f.label, size, said, f"{kept:.7g}", f"{lost:.3g}", f"{f.bits_per_number:g}"))
-    return [COLUMNS, *rows]
-
 
 def _meaning(cast: Cast) -> str:
     """One sentence on all formats."""
@@ -103,7 +76,7 @@ def _meaning(cast: Cast) -> str:
     named = {fate: "all eight" if len(some) == len(NAMES) else listed(some) for fate, some in by_fate.items()}
     said = [f"{fate} for {named[fate]}" for fate in ("too large", "too small") if fate in named]
     said += [f"rounded in {named['rounded']}"] if "exact" in named and "rounded" in named else []
-    said += [f"exact in {named.get('exact', 'none of the eight')}"]
+    said += [f"exact in {named.get('exact', 'none of them')}"]
     return f"The number {number} is {'; '.join(said)}."
 
 

@@ -1,16 +1,16 @@
-"""A product's time can be predicted: the slower of its arithmetic and its memory is a bound, and two numbers make it a forecast.
+"""A product's time has a bound: the slower of its arithmetic and its memory.
 
 After two minutes the reader has seen a thin product hit the memory's limit and a square one the arithmetic's, and
-how near measurements come to c + roof / e.
+where measurements stand below the roof.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from course_utils import machines, predict
+from course_utils import machines
 from course_utils.labs.lab import Change, Lab, Progress
-from course_utils.labs.matmul.asked import C_STEP_US, HERE, MOST_C_US, PRESETS, Found, Product, Run
-from course_utils.labs.matmul.picture import errors_text, sizes_text, view
+from course_utils.labs.matmul.asked import HERE, PRESETS, Found, Product, Run
+from course_utils.labs.matmul.picture import sizes_text, view
 from course_utils.quantities import count_text, rate_text, seconds_text
 
 
@@ -19,7 +19,7 @@ class MatmulLab(Lab):
 
     name = "Matmul lab"
     asks, presets, found = Product, PRESETS, Found()
-    rows = (("b", "d", "k"), ("dtype", "guess", "sweep"), ("where", "c_us", "e_percent"))
+    rows = (("b", "d", "k"), ("dtype", "sweep"), ("where",))
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
@@ -58,17 +58,6 @@ class MatmulLab(Lab):
             yield Progress(begun, f"{' × '.join(map(str, one.size))} is done.", _kept(run))
         yield Progress(1, f"{len(along)} products along {name}.")
 
-    def fit(self, product: Product, found: Found) -> Iterator[Progress]:
-        """Find c and e on a random half of what was timed, and try them on the other half."""
-        machine, timed = found.machine(product.where), product.seconds_by_size(found.runs)
-        fitted, others = predict.random_halves(timed)
-        c, e = predict.fitted_forecast(fitted, machine, product.dtype)
-        steps, percent = round(c * 1e6 / C_STEP_US), round(100 * e)
-        there = f"Fitted to {len(fitted)} products, drawn by chance: c = {seconds_text(c)}, e = {percent} %."
-        others = errors_text(others, machine, product.dtype, c, e)
-        moved = {"c_us": min(C_STEP_US * steps, MOST_C_US), "e_percent": percent}
-        yield Progress(1, f"{there} The other {others}.", Change(moved))
-
     def measure_again(self, product: Product, found: Found) -> Iterator[Progress]:
         """Measure again what this machine reaches. Something else may have kept it busy the first time."""
         yield Progress(0, "Measuring what this machine reaches, for a few seconds.")
@@ -81,7 +70,7 @@ class MatmulLab(Lab):
         """Forget every run."""
         return Change(found=lambda known: replace(known, runs=()))
 
-    jobs = {"Time it": time_it, "Sweep": sweep, "Fit": fit, "Measure the roof again": measure_again}
+    jobs = {"Time it": time_it, "Sweep": sweep, "Measure the roof again": measure_again}
     actions = {"Clear history": clear}
     needs_kernel = {"Measure the roof again"}
 

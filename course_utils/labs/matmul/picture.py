@@ -1,6 +1,6 @@
 """A product's prediction with its numbers filled in, the roofline, and the time along one size."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from course_utils import predict
 from course_utils.datasheets import Machine
@@ -9,30 +9,26 @@ from course_utils.labs.draw.lettering import account
 from course_utils.labs.draw.lines import Point
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.lab import View
-from course_utils.labs.matmul.asked import HERE, POWERS, Found, Product, Run, typed_seconds
-from course_utils.machines import Size
+from course_utils.labs.matmul.asked import HERE, POWERS, Found, Product, Run
 from course_utils.quantities import (
-    Number,
     bytes_text,
-    count_text,
     flops_text,
     number_text,
     rate_text,
     seconds_text,
     three_digits,
-    times_text,
 )
 
-WIDTH, HEIGHT = 1000, 390
+WIDTH, HEIGHT = 1000, 356
 ROW, WORDS_AT = 17, 100
-ROOF, TIMES, ALL = ((left, 222, 240, 126) for left in (90, 410, 735))  # left, top, width, height
+ROOF, TIMES = ((left, 188, 370, 126) for left in (90, 590))  # left, top, width, height
 Rows = Iterator[tuple[str, str, str]]
 FAR_OVER = 1.1  # a rate so far over the largest known one is no noise
 HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
 
 
 def view(product: Product, found: Found) -> View:
-    """The prediction in full, the roofline, the time along the size that a sweep would change, and all that were timed."""
+    """The prediction in full, the roofline, and the time along the size that a sweep would change."""
     machine = found.machine(product.where)
     machine.peak(product.dtype)  # or a sentence on what there is
     timed = product.timed(found.runs)
@@ -40,10 +36,9 @@ def view(product: Product, found: Found) -> View:
     now = [run for run in runs if run.product.size == product.size]
     run = now[-1] if now else product.nearest_recorded() if product.recorded else None
     drawn = [
-        *account(_account(product, machine, run, found), WORDS_AT, 16, WIDTH, step=ROW),
+        *account(_account(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
         *_roofline(product, machine, timed, run),
         *_along(product, machine, runs, run),
-        *_all(product, machine, timed, run),
     ]
     rows = [_row(one, found.machine(one.product.where)) for one in reversed(found.runs)]
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows])
@@ -71,20 +66,18 @@ def sizes_text(product: Product, run: Run) -> str:
 # In numbers.
 
 
-def _account(product: Product, machine: Machine, run: Run | None, found: Found) -> Rows:
+def _account(product: Product, machine: Machine, run: Run | None) -> Rows:
     """The formulas with the numbers filled in, prediction beside measurement, and whose peaks and times these are."""
     (b, d, k), flops, nbytes = product.size, product.flops, product.nbytes
     width, seconds = predict.dtype_bytes(product.dtype), product.predicted_s(machine)
     bytes_of = f"(B·D + D·K + B·K) · {width}" if product.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
     peak, per_sec = machine.peak(product.dtype), machine.bytes_per_sec
-    guess_s = typed_seconds(product.guess)
     yield "FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}", ""
     yield "bytes", f"{bytes_of} = {bytes_text(nbytes)}", ""
     yield "arithmetic", f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}", ""
     moved = f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}"
     yield "memory", moved, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
-    yield "forecast", _forecast(product, machine, product.seconds_by_size(found.runs)), "formula"
     if run:
         peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
         rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
@@ -92,29 +85,10 @@ def _account(product: Product, machine: Machine, run: Run | None, found: Found) 
         yield run.verb.split()[0].lower(), words, "measured-words"
     else:
         yield "measured", _why_nothing(product), "faint"
-    if guess_s:
-        same = run is not None and run.product.size == product.size
-        beside, what = (run.seconds, "measured") if same else (seconds, "predicted")
-        yield "my guess", f"{seconds_text(guess_s)}, {times_text(guess_s / beside)} what is {what}", ""
     yield "peaks", f"{machine.name}: {machine.source}.", "faint small"
     if product.recording and product.recording.source:
         source = product.recording.source
         yield "times", f"Recorded by {source.by}: {source.where}.", "faint small"
-
-
-def _forecast(product: Product, machine: Machine, timed: Mapping[Size, Number]) -> str:
-    """The forecast's formula, filled in, and how far it is from all that was timed."""
-    (c, e), roof_s = product.c_and_e, product.predicted_s(machine)
-    errors = errors_text(timed, machine, product.dtype, c, e) if timed else "nothing was timed yet"
-    filled_in = f"{seconds_text(c)} + {seconds_text(roof_s)} / {e:g} = {seconds_text(c + roof_s / e)}"
-    return f"c + roof / e = {filled_in}; {errors}"
-
-
-def errors_text(timed: Mapping[Size, Number], machine: Machine, dtype: str, c: Number, e: Number) -> str:
-    """How far a forecast is from what was timed: how many products, the median error, the worst factor."""
-    median, worst = predict.forecast_errors(timed, machine, dtype, c, e)
-    products = count_text(len(timed), "product")
-    return f"{products}: median error {three_digits(100 * median)} %, worst factor {three_digits(worst)}"
 
 
 def _why_nothing(product: Product) -> str:
@@ -159,35 +133,17 @@ def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run 
 
 
 def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
-    """Predicted and forecast time along one size, and the runs that share the other two."""
+    """Predicted time along one size, and the runs that share the other two."""
     name, near = product.sweep, now.product if now else product
     seconds = [one.predicted_s(machine) for one in near.along(name)]
-    c, e = product.c_and_e
     same = [run for run in runs if run.product.others(name) == near.others(name)]
     shown = [run.seconds for run in same]
     y_axis = Axis(min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text)
     plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
     yield plot.frame(f"Time along {name}, at {near.others(name)}")
     yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")
-    yield plot.line(zip(POWERS, [c + roof / e for roof in seconds], strict=True), "line predicted dashed")
     yield from _dots(same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds))
     yield svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring")
-
-
-def _all(product: Product, machine: Machine, timed: Sequence[Run], now: Run | None) -> Iterator[str]:
-    """Every time beside what the roof promises, and the two lines: the roof itself, and c + roof / e."""
-    (c, e), asked_s = product.c_and_e, product.predicted_s(machine)
-    roofs = [asked_s, *(run.product.predicted_s(machine) for run in timed)]
-    low, high = min(roofs) / 4, max(roofs) * 4
-    longest_s = max([high, *(run.seconds for run in timed)])
-    y_axis = Axis(low, longest_s, "time; dashed: c + roof / e", seconds_text)
-    plot = Plot(*ALL, Axis(low, high, "time by the roof", seconds_text), y_axis)
-    along = [low * (high / low) ** (step / 40) for step in range(41)]
-    yield plot.frame("All that were timed")
-    yield plot.line([(low, low), (high, high)], "line predicted")
-    yield plot.line([(roof, c + roof / e) for roof in along], "line predicted dashed")
-    yield from _dots(timed, now, lambda run: plot.at(run.product.predicted_s(machine), run.seconds))
-    yield svg.dot(*plot.at(asked_s, c + asked_s / e), 8, class_="ring")
 
 
 def _dots(runs: Sequence[Run], now: Run | None, at: Callable[[Run], Point]) -> Iterator[str]:

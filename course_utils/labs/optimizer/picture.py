@@ -1,128 +1,155 @@
-"""The paths over lines of equal loss, and beside them the loss and the length of each step."""
+"""The ways over lines of equal loss, and beside them the loss that each optimizer ends with, by its learning rate."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from course_utils import predict
+from course_utils.labs.draw import marks
 from course_utils.labs.draw.lettering import columns, fitted
-from course_utils.labs.draw.lines import pieces_inside, simplified, thinned
-from course_utils.labs.draw.plot import Axis, EndName, Plot, names_beside
+from course_utils.labs.draw.lines import pieces_inside, simplified
+from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
-from course_utils.labs.optimizer import words
-from course_utils.labs.optimizer.asked import EDGE, LEAST, Race
-from course_utils.predict.descents import Point, Surface
-from course_utils.quantities import Number
+from course_utils.labs.optimizer.asked import DRAWN_RATES, LINEAR, NOBODY, RATES, STEPS, Race
+from course_utils.predict.descents import Point, Ravine
+from course_utils.quantities import Number, listed
 
-WIDTH, HEIGHT, TOP, SIDE = 1000, 394, 114, 276
-PLOT_LEFT, PLOT_SIZE, SECOND_TOP = 466, (402, 112), 258
-MOST = 1e6  # that is drawn
-RINGS = 8
-Curves = Mapping[str, Mapping[int, Number]]
+WIDTH, HEIGHT, TOP, SIDE = 1000, 342, 26, 312
+EDGE = 2.0  # the ways are drawn from -2 to 2 in both parameters
+LOWEST, HIGHEST = 1e-9, 100.0  # losses that are drawn; one beyond is drawn at the edge
 ACROSS = Axis(-EDGE, EDGE, linear=True)
-PATHS = Plot(2, TOP, SIDE, SIDE, ACROSS, ACROSS)
+WAYS = Plot(2, TOP, SIDE, SIDE, ACROSS, ACROSS)
+RATE, LOSS = Axis(RATES[0], RATES[-1], "learning rate lr"), Axis(LOWEST, HIGHEST)
+BY_RATE = Plot(386, TOP, 320, 272, RATE, LOSS)
+TABLE_AT, TABLE_STEP = 728, 24
+TRACK = marks.Track((BY_RATE.left, BY_RATE.bottom - 14), (BY_RATE.right, BY_RATE.bottom - 14))
 
 
 def view(race: Race, found: object) -> View:
-    """The table, the paths, and both plots."""
-    return View(picture(WIDTH, HEIGHT, *_table(race), *_paths(race), *_plots(race)), words.meaning(race))
+    """Both plots, the table of the lowest losses, and perhaps a mark for a guess."""
+    parts = [*_ways(race), *_losses(race), *_table(race)]
+    if race.guessed != NOBODY:
+        parts += [marks.drawn("guess", race, [TRACK])]
+        parts += marks.offs(race.guesses, race, "guess", [TRACK]) if race.shown else _question(race)
+    return View(picture(WIDTH, HEIGHT, *parts), _meaning(race))
 
 
-def _table(race: Race) -> Iterator[str]:
-    """The predictions beside the measurements, and a line on the optimizers that cannot be predicted."""
-    if race.linear:
-        classes = ("strong", "formula", "formula", "", "formula", "measured-words")
-        yield columns(words.rows(race), 0, 14, WIDTH, classes, step=20, gap=24)
-    if race.dividing:
-        below = 38 + 20 * len(race.linear) if race.linear else 14
-        yield fitted(0, below, words.of_those_who_divide(race), WIDTH)
-
-
-# The paths.
+# The ways.
 
 
 def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterator[str]:
     places = [
-        (PATHS.left + SIDE * (x + EDGE) / (2 * EDGE), TOP + SIDE * (EDGE - y) / (2 * EDGE)) for x, y in points
+        (WAYS.left + SIDE * (x + EDGE) / (2 * EDGE), TOP + SIDE * (EDGE - y) / (2 * EDGE)) for x, y in points
     ]
-    for piece in pieces_inside(places, PATHS.left, TOP, SIDE):
+    for piece in pieces_inside(places, WAYS.left, TOP, SIDE):
         yield polyline(simplified(piece, least), class_=class_)
 
 
 @lru_cache(maxsize=64)
-def _ground(surface: Surface) -> str:
-    levels = [surface.loss(*surface.start) * 4.0**power for power in range(-6, 3)]
-    contours = [points for level in levels for points in surface.contour(level)]
-    drawn = [line for points in contours for line in _lines(points, "contour", least=4)]
-    minima = [cross(*PATHS.at(*minimum), class_="start") for minimum in surface.minima]
-    return "".join([rect(PATHS.left, TOP, SIDE, SIDE, class_="contour"), *drawn, *minima])
+def _ground(ravine: Ravine) -> str:
+    levels = [ravine.loss(*ravine.start) * 4.0**power for power in range(-6, 3)]
+    drawn = [line for level in levels for line in _lines(ravine.contour(level), "contour", least=4)]
+    return "".join([rect(WAYS.left, TOP, SIDE, SIDE, class_="contour"), *drawn])
 
 
-def _paths(race: Race) -> Iterator[str]:
-    title = f"Paths to step {race.step}, x and y from -2 to 2"
-    yield text(PATHS.left, TOP - 8, title, class_="strong")
+def _ways(race: Race) -> Iterator[str]:
+    yield text(WAYS.left, TOP - 8, f"{race.step} steps at lr = {race.lr:g}", class_="strong")
     yield _ground(race.ground)
-    names = []
-    for name, run in race.descents.items():
-        points = run.points[: race.step + 1]
+    yield cross(*WAYS.at(0, 0), 7, class_="start")
+    for name in race.racing:
+        points = race.descent(name)[: race.step + 1]
         yield from _lines(points, f"line {name.lower()}")
-        place, inside = PATHS.at(*points[-1]), max(map(abs, points[-1])) <= EDGE
+        place, inside = WAYS.at(*points[-1]), max(map(abs, points[-1])) <= EDGE
         yield dot(*place, 5, class_=name.lower()) if inside else cross(*place, class_="pointed")
-        names.append(EndName(place, name, name.lower()))
-    x, y = PATHS.at(*race.ground.start)
+    x, y = WAYS.at(*race.ground.start)
     yield dot(x, y, 6, class_="start")
     yield text(x + 10, y - 8, "start", class_="small")
-    yield from names_beside(names, PATHS.right + 12, PLOT_LEFT - 48, TOP + 8, PATHS.bottom - 2)
 
 
-# The plots: of each that races, values by step.
+# How low they come.
 
 
-def _plots(race: Race) -> Iterator[str]:
-    runs = race.descents.items()
-    losses = {name: dict(enumerate(run.losses)) for name, run in runs}
-    lengths = {name: dict(enumerate(run.lengths, start=1)) for name, run in runs if run.lengths}
-    steps = Axis(0, race.steps, words="step {}".format, linear=True)
-    upper = Plot(PLOT_LEFT, TOP, *PLOT_SIZE, replace(steps, words="".format), _reach(losses))
-    lower = Plot(PLOT_LEFT, SECOND_TOP, *PLOT_SIZE, steps, _reach(lengths))
-    yield from _curves(race, upper, "Loss", losses)
-    yield from _predictions(race, upper)
-    yield from _curves(race, lower, "Length of each step", lengths)
+def _losses(race: Race) -> Iterator[str]:
+    """Each optimizer's curve, with a dot at the learning rate of the ways, and the limits that the formula gives."""
+    yield BY_RATE.frame(f"Loss after {STEPS} steps")
+    for name in race.racing:
+        if name == race.hidden:
+            continue
+        limit, rates = race.limit(name), DRAWN_RATES
+        if limit < math.inf:
+            yield BY_RATE.line([(limit, LOWEST), (limit, HIGHEST)], "line predicted dashed")
+            rates = sorted([*[lr for lr in rates if lr < limit], 0.99 * limit, 1.05 * limit])
+        yield BY_RATE.line([(lr, race.end_loss(name, lr)) for lr in rates], f"line {name.lower()}")
+        yield dot(*BY_RATE.at(race.lr, race.end_loss(name, race.lr)), 5, class_=name.lower())
+    yield BY_RATE.line([(race.lr, LOWEST), (race.lr, HIGHEST)], "leader")
 
 
-def _reach(curves: Curves) -> Axis:
-    """The powers of ten around the values, within the plots' limits."""
-    found = [min(max(value, LEAST), MOST) for values in curves.values() for value in values.values()] or [1.0]
-    low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
-    return Axis(10.0**low, 10.0 ** max(high, low + 1))
+def _table(race: Race) -> Iterator[str]:
+    """Who races, in which colour; and once its curve is drawn, the limit of its lr, its lowest loss, and where."""
+    rows = [("", "limit", "lowest", "at lr")]
+    for row, name in enumerate(race.racing, 1):
+        yield dot(TABLE_AT + 5, TOP + 9 + TABLE_STEP * row, class_=name.lower())
+        if name == race.hidden:
+            rows.append((name, "?", "?", "?"))
+            continue
+        limit = f"{race.limit(name):.2g}" if name in LINEAR else "none"
+        loss, lr = race.lowest(name)
+        rows.append((name, limit, _loss_text(loss), f"{lr:g}"))
+    yield columns(
+        rows, TABLE_AT + 18, TOP + 14, WIDTH, ("strong", "formula", "", ""), step=TABLE_STEP, gap=10
+    )
 
 
-def _curves(race: Race, plot: Plot, title: str, curves: Curves) -> Iterator[str]:
-    """The curves, with a dot at the step that is looked at, and a cross where one has diverged."""
-    yield plot.frame(title)
-    yield polyline([(plot.x(race.step), plot.top), (plot.x(race.step), plot.bottom)], class_="leader")
-    names = []
-    for name, values in curves.items():
-        points = list(values.items())
-        points = [points[n] for n in thinned(list(values.values()))]
-        yield plot.line([point for point in points if point[1] >= plot.y_axis.low], f"line {name.lower()}")
-        if plot.y_axis.low <= values.get(race.step, 0) <= plot.y_axis.high:
-            yield dot(*plot.at(race.step, values[race.step]), 4, class_=name.lower())
-        last, gone = max(values), max(values) < race.steps
-        yield cross(*plot.at(last, values[last]), class_="pointed") if gone else ""
-        said = (f"{name} at {last}", "small alarm") if gone else (name, "small")
-        names.append(EndName(plot.at(race.steps, values[last]), said[0], name.lower(), said[1]))
-    yield from names_beside(names, plot.right + 12, WIDTH, plot.top + 6, plot.bottom + 4)
+# What there is to say.
 
 
-def _predictions(race: Race, plot: Plot) -> Iterator[str]:
-    """Rings at the predicted losses, on a parabola without noise."""
-    if race.noise or not race.linear or not race.ground.quadratic:
-        return
-    yield text(plot.right, plot.top - 8, "rings: predicted", class_="faint small end")
-    for name in race.linear:
-        for step in (n * race.steps // RINGS for n in range(1, RINGS + 1)):
-            loss = race.predicted_loss(name, step)
-            inside = plot.y_axis.low < loss < plot.y_axis.high
-            yield dot(*plot.at(step, loss), 5, class_="ring") if inside else ""
+def _question(race: Race) -> Iterator[str]:
+    for row, line in enumerate(
+        ("Drag the mark to", "the largest lr with which", f"{race.guessed} still comes down")
+    ):
+        yield fitted(TABLE_AT, BY_RATE.bottom - 46 + 21 * row, line, WIDTH, "strong")
+
+
+def _meaning(race: Race) -> str:
+    diverging = [why for name in race.racing if name != race.hidden and (why := why_it_diverges(race, name))]
+    if race.shown and race.guessed != NOBODY:
+        said = [_found(race, race.guessed), marks.farthest(race.guesses), *diverging]
+    else:
+        said = [*diverging, _leading(race)]
+    return " ".join(one for one in said if one)
+
+
+def _found(race: Race, name: str) -> str:
+    subject, measured = f"{name[0].upper()}{name[1:]}", race.measured_limit(name)
+    if name not in LINEAR:
+        return f"{subject} comes down up to lr = {measured:g}, where this axis ends."
+    side = f"2(1 + {race.momentum:g})" if name == "momentum" else "2"
+    formula = f"{side}/{race.steepness} = {race.limit(name):.4g}"
+    return f"{subject} comes down up to lr = {formula}; measured: {measured:#.3g}."
+
+
+def why_it_diverges(race: Race, name: str) -> str:
+    """The reason in numbers, or an empty string."""
+    if race.lr <= race.limit(name) * (1 + 1e-9):  # at the limit itself the error neither grows nor shrinks
+        return ""
+    mu = race.momentum if name == "momentum" else 0.0
+    a, subject = race.lr * race.steepness, f"{name[0].upper()}{name[1:]}"
+    grows = f"its error grows {predict.convergence_rate(a, mu):.3g}-fold a step"
+    return f"{subject} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so {grows}."
+
+
+def _leading(race: Race) -> str:
+    ways = {name: race.descent(name) for name in race.racing}
+    losses = {name: race.ground.loss(*way[race.step]) for name, way in ways.items() if race.step < len(way)}
+    if not losses:
+        return "Nobody is left."
+    least = min(losses.values())
+    best = [name for name, loss in losses.items() if loss == least]
+    who = f"{listed(best)} {'has' if len(best) == 1 else 'have'}"
+    what = "the least loss" if len(race.racing) > 1 else "this loss"
+    return f"At lr = {race.lr:g}, after {race.step} steps, {who} {what}: {_loss_text(least)}."
+
+
+def _loss_text(loss: Number) -> str:
+    return f"{loss:.2g}" if loss >= LOWEST else f"< {LOWEST:.0e}"

@@ -1,36 +1,37 @@
-"""A format loses the gradients beyond its reach, and a loss scale moves them back into it.
+"""A loss scale lives between two cliffs: below it gradients become zero, and above it they become infinite.
 
-After two minutes the reader has seen fp16 lose half of real gradients, as predicted from its edges and as counted by
-torch's cast, has found the scales at which it loses none, and has seen in the losses beside them what that is worth.
+After two minutes the reader has set both cliffs in the picture of real gradients, has seen the share that is lost at
+each scale, as torch's cast counts it, and has moved the gradients through a format's reach.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
-from course_utils.labs.lab import Lab, Progress
-from course_utils.labs.precision.asked import PRESETS, Found, Scaling
-from course_utils.labs.precision.picture import view
+from course_utils.labs.lab import Lab, View
+from course_utils.labs.precision import picture
+from course_utils.labs.precision.asked import CLIFFS, PRESETS, Found, Scaling
+from course_utils.quantities import Guess
 
 
 class PrecisionLab(Lab):
-    """Gradients in a format, and what they train."""
+    """Gradients under a format's reach, and the scales that bring them into it."""
 
     name = "Precision lab"
     asks, presets, found = Scaling, PRESETS, Found()
-    rows = (("fmt", "power"), ("after", "layer", "mean_over"), ("mixes",))
-    view = staticmethod(view)
+    rows = (("shown", "power"), ("fmt", "after", "mean_over"))
+
+    def view(self, asked: Scaling, found: Found) -> View:
+        """The gradients, the marks, and when it is asked for, the share that is lost at each scale."""
+        return picture.view(asked, found, self.guesses(asked, found))
 
     def known(self, asked: Scaling, found: Found) -> Found:
-        """`found` with the gradients that are asked for, and with example losses if nothing was trained yet."""
+        """`found` with the gradients that are asked for."""
         from course_utils.labs.precision import jobs
 
-        return replace(found, gradients=jobs.gradients(asked), losses=found.losses or jobs.first_losses())
+        return replace(found, gradients=jobs.gradients(asked.after))
 
-    def train(self, asked: Scaling, found: Found) -> Iterator[Progress]:
-        """Train all ticked mixes side by side, step by step."""
-        from course_utils.labs.precision import jobs
-
-        return jobs.train(asked)
-
-    jobs = {"Train": train}
-    needs_kernel = {*jobs}
+    def guesses(self, asked: Scaling, found: Found) -> Sequence[Guess]:
+        """Each cliff that the reader has set, beside the one that torch's cast was found to have."""
+        cliffs = found.gradients.over(asked.mean_over).cliffs(asked.fmt)
+        pairs = zip(CLIFFS, asked.guess, cliffs, strict=True)
+        return [Guess(name, 2.0**said, 2.0**cliff) for name, said, cliff in pairs if said is not None]

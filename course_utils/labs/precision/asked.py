@@ -1,76 +1,79 @@
-"""What the precision lab is asked for: a format, a loss scale, gradients of a batch; and the mixes to be trained."""
+"""What the precision lab is asked for: a format, a loss scale, gradients of a batch; and where the cliffs are."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from course_utils import floats
-from course_utils.labs.fields import choice, several, whole
-from course_utils.quantities import Comparison, Number
+from course_utils.labs.fields import choice, drawn, reveal, said_is, whole
+from course_utils.quantities import Number
 
 FORMATS = ("fp32", "bf16", "fp16", "e5m2", "e4m3")
 AFTER = (0, 50, 100, 200)
 BATCHES = (100, 102_400, 1_638_400, 6_553_600)  # pairs of digits, which come in micro-batches of 100
-LAYERS = {"all": 0, "1": 1, "2": 2, "3": 3}
-MOST = 40  # the largest power of two
-CONSTANT, SCALER = "fp16 × the scale", "fp16, GradScaler"
-# Those that the slider's scale is for, and their names in `training`.
-SCALED = {CONSTANT: "fp16 autocast", SCALER: "fp16 autocast, scaled"}
-MIXES = ("fp32", "bf16 autocast", CONSTANT, SCALER, "bf16 alone", "bf16 + fp32 master")
-TICKED = ("fp32", CONSTANT, "bf16 alone")
-STEPS = 200  # of a training
+MOST = 56  # the largest power of two that a gradient is multiplied by
+LEAST = -16  # and the smallest: a micro-batch's share of the largest batch
 BIN = 1 / 4  # of a histogram of gradients, in powers of two
-_LARGE = {"after": 0, "layer": 0, "mean_over": 1_638_400}
+CLIFFS = ("lowest scale with no zero", "highest scale with none too large")
+_LARGE = {"fmt": "fp16", "power": 0, "after": 0, "mean_over": 1_638_400, "shown": True}
 PRESETS: Mapping[str, Mapping[str, object]] = {
-    "what does fp16 lose?": _LARGE | {"fmt": "fp16", "power": 0},
-    "a small batch?": _LARGE | {"fmt": "fp16", "power": 0, "mean_over": 100},
-    "does 2^10 help?": _LARGE | {"fmt": "fp16", "power": 10},
-    "what is too far?": _LARGE | {"fmt": "fp16", "power": 40},
-    "200 steps later?": _LARGE | {"fmt": "fp16", "power": 0, "after": 200},
-    "bf16?": _LARGE | {"fmt": "bf16", "power": 0},
+    "where are the cliffs?": _LARGE | {"shown": False, "guess": (None, None)},
+    "a small batch?": _LARGE | {"mean_over": 100},
+    "does 2^10 help?": _LARGE | {"power": 10},
+    "what is too far?": _LARGE | {"power": 40},
+    "200 steps later?": _LARGE | {"after": 200},
+    "bf16?": _LARGE | {"fmt": "bf16"},
     "fp8?": _LARGE | {"fmt": "e4m3", "power": 29},
 }
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """The format in focus, a loss scale 2^power, and which gradients: after how many steps, and of which layer."""
+    """The format in focus, a loss scale 2^power, and which gradients: after how many steps, of which batch."""
 
+    guess: Sequence[int | None] = drawn(
+        "cliffs", marks=CLIFFS, levels=MOST + 1, says=lambda mark, level: f"2^{level}"
+    )
+    power: int = whole("loss scale 2^", 0, 0, MOST, play=True, when=said_is("shown", True))
+    shown: bool = reveal()
     fmt: str = choice("format", {floats.FORMATS[name].label: name for name in FORMATS}, "fp16")
-    power: int = whole("loss scale 2^", 0, 0, MOST)
     after: int = choice("gradients after steps", {f"{n}": n for n in AFTER}, 0)
-    layer: int = choice("of layer", LAYERS, 0)  # 0 is all of them
     mean_over: int = choice("loss is a mean over", {f"{n:,}": n for n in BATCHES}, 1_638_400)
-    mixes: Sequence[str] = several("train", MIXES, TICKED)
 
 
 @dataclass(frozen=True)
 class Gradients:
-    """The unscaled gradients of a batch of 100 as a histogram, and what each format makes of the scaled ones."""
+    """The unscaled gradients of a batch of 100 as a histogram, and how many of the scaled ones a cast loses."""
 
     bins: Sequence[tuple[Number, int]]  # the power of two at which one begins, and how many are in it
-    fit: tuple[Number, Number]  # mean and standard deviation of ln |g|
     ends: tuple[Number, Number]  # log2 of the smallest and of the largest; zeros are left out
-    fates: Mapping[str, Comparison]  # by format: by its edges, and by torch's cast
+    lost: Mapping[str, Sequence[tuple[int, int]]]  # by format, from scale 2^LEAST on: to zero, to infinity
 
     def over(self, mean_over: int) -> "Gradients":
         """The same gradients for a loss that is a mean over `mean_over` pairs. Each is smaller by that factor."""
-        halved, (mu, sigma) = halvings(mean_over), self.fit
-        bins = tuple((begin - halved, count) for begin, count in self.bins)
-        ends = tuple(end - halved for end in self.ends)
-        return replace(self, bins=bins, fit=(mu - halved * math.log(2), sigma), ends=ends)
+        halved = round(math.log2(mean_over / BATCHES[0]))
+        first, last = -halved - LEAST, MOST + 1 - halved - LEAST
+        return replace(
+            self,
+            bins=tuple((begin - halved, count) for begin, count in self.bins),
+            ends=tuple(end - halved for end in self.ends),
+            lost={fmt: counts[first:last] for fmt, counts in self.lost.items()},
+        )
 
+    def shares(self, fmt: str) -> list[tuple[Number, Number]]:
+        """The shares that become zero and infinite, at each scale from 2^0 on; for gradients that `over` returned."""
+        total = sum(count for _, count in self.bins)
+        return [(zero / total, beyond / total) for zero, beyond in self.lost[fmt]]
 
-def halvings(mean_over: int) -> int:
-    """How many doublings of a batch of 100 give that batch."""
-    return round(math.log2(mean_over / 100))
+    def cliffs(self, fmt: str) -> tuple[int, int]:
+        """The smallest power of two without a zero, and the largest without an infinity, from 0 to MOST."""
+        counts = self.lost[fmt]
+        zeros, beyond = (sum(one[fate] > 0 for one in counts) for fate in (0, 1))
+        return min(zeros, MOST), max(MOST - beyond, 0)
 
 
 @dataclass(frozen=True)
 class Found:
-    """The losses of each mix that was trained, with which loss scale 2^power and batch; and the gradients."""
+    """The gradients of a micro-batch of 100 pairs."""
 
-    losses: Mapping[str, Sequence[Number]] = field(default_factory=dict)
-    power: int = 0
-    mean_over: int = 1_638_400
     gradients: Gradients | None = None

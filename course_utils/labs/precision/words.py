@@ -3,20 +3,17 @@
 import math
 
 from course_utils import floats, predict
-from course_utils.floats import Format
-from course_utils.labs.precision.asked import Gradients, Scaling
-from course_utils.quantities import Ledger, Number, listed
-
-ZERO, SUBNORMAL, NORMAL, BEYOND = predict.FATES
+from course_utils.labs.precision.asked import MOST, Gradients, Scaling
+from course_utils.quantities import Number, listed
 
 
 def share_text(share: Number) -> str:
     """A share in percent. Two decimals tell one gradient of a few thousand from none, and all but one from all.
 
     >>> [share_text(share) for share in (0, 0.4706, 0.0002, 0.9997, 1)]
-    ['0.00 %', '47.06 %', '0.02 %', '99.97 %', '100.00 %']
+    ['0 %', '47.06 %', '0.02 %', '99.97 %', '100 %']
     """
-    return f"{100 * share:.2f} %"
+    return f"{100 * share:.0f} %" if share in (0, 1) else f"{100 * share:.2f} %"
 
 
 def size_text(size: Number) -> str:
@@ -28,65 +25,50 @@ def size_text(size: Number) -> str:
     return f"2^{math.log2(size):.0f}" if size < 1 else f"{size:,.5g}"
 
 
-def rows(asked: Scaling, gradients: Gradients) -> list[list[str]]:
-    """A row for each fate: where it is, its share by the edges and by a log-normal, and its count by torch's cast."""
-    f, edges, fates = floats.FORMATS[asked.fmt], predict.rounding_edges(asked.fmt), gradients.fates[asked.fmt]
-    zero, normal = size_text(edges.zero_to), size_text(f.smallest_normal)
-    beyond = f"{'from' if f.has_infinity else 'above'} {size_text(edges.beyond_from)}"
-    shares = predict.lognormal_fates(*gradients.fit, asked.fmt, 2.0**asked.power)
-    columns = [
-        (f"in {f.label}", *(_name(fate, f) for fate in predict.FATES)),
-        (f"|g| × 2^{asked.power} is", f"up to {zero}", f"{zero} to {normal}", f"from {normal}", beyond),
-        ("predicted: edges", *_counted(fates.predicted)),
-        ("log-normal", *map(share_text, shares.values())),
-        ("counted: torch's cast", *_counted(fates.measured)),
+def zones(fmt: str) -> list[tuple[str, Number, Number]]:
+    """What becomes of a size: each fate in words, with the powers of two from which and up to which it is that."""
+    f, edges = floats.FORMATS[fmt], predict.rounding_edges(fmt)
+    zero, normal, beyond = map(math.log2, edges)
+    too_large = "infinite" if f.has_infinity else f"cut to {f.max:g}"
+    return [
+        (f"becomes 0, up to {size_text(edges.zero_to)}", -math.inf, zero),
+        ("loses digits", zero, normal),
+        (f"normal in {f.label}", normal, beyond),
+        (
+            f"{too_large}, {'from' if f.has_infinity else 'above'} {size_text(edges.beyond_from)}",
+            beyond,
+            math.inf,
+        ),
     ]
-    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _name(fate: str, f: Format) -> str:
-    if fate != BEYOND:
-        return fate
-    return "to infinity" if f.has_infinity else f"to {f.max:g}"
-
-
-def _counted(counts: Ledger) -> list[str]:
-    return [f"{count:,} = {share_text(count / counts.total)}" if count else "0" for count in counts.values()]
-
-
-def formula(asked: Scaling, gradients: Gradients) -> str:
-    """The log-normal's share lost to zero, with the numbers filled in."""
-    (mu, sigma), edge = gradients.fit, math.log2(predict.rounding_edges(asked.fmt).zero_to)
-    share = predict.lognormal_fates(mu, sigma, asked.fmt, 2.0**asked.power)[ZERO]
+def question(asked: Scaling, gradients: Gradients) -> str:
+    """What is to be guessed, without a measured number."""
+    label = floats.FORMATS[asked.fmt].label
     return (
-        f"to zero, if ln |g| ~ N({mu:.2f}, {sigma:.2f}):  "
-        f"Φ((ln 2^{edge:.0f} − ln 2^{asked.power} − ({mu:.2f})) / {sigma:.2f}) = {share_text(share)}"
+        f"A loss scale moves all gradients to the right. From which scale on does none become 0 in {label}, "
+        "and up to which is none too large? Set both marks, then Show."
     )
 
 
 def meaning(asked: Scaling, gradients: Gradients) -> str:
-    """What the format loses, and the scales at which it loses nothing."""
+    """What the format loses at this scale, and the scales at which it loses nothing."""
     f = floats.FORMATS[asked.fmt]
-    counted = gradients.fates[asked.fmt].measured
-    lost = [
-        f"{share_text(counted[fate] / counted.total)} of these gradients {_name(fate, f)}"
-        for fate in (ZERO, BEYOND)
-        if counted[fate]
-    ]
+    beyond = "to infinity" if f.has_infinity else f"to {f.max:g}"
+    shares = zip(gradients.shares(asked.fmt)[asked.power], ("to zero", beyond), strict=True)
+    lost = [f"{share_text(share)} of these gradients {way}" for share, way in shares if share]
     said = f"turns {listed(lost)}" if lost else "loses none of these gradients"
-    if counted[BEYOND] and f.has_infinity:
-        said += ". One infinity spoils a step: GradScaler skips it, and without that the weights end in NaN"
     at = f"At scale 2^{asked.power}" if asked.power else "Without a scale"
-    return f"{at} {f.label} {said}. {_lossless(asked.fmt, *gradients.ends)}"
+    return f"{at} {f.label} {said}. {_lossless(asked.fmt, gradients)}"
 
 
-def _lossless(fmt: str, smallest: Number, largest: Number) -> str:
-    powers, edges = predict.lossless_powers(smallest, largest, fmt), predict.rounding_edges(fmt)
-    if 0 in powers:
+def _lossless(fmt: str, gradients: Gradients) -> str:
+    least, most = gradients.cliffs(fmt)
+    if least == 0 and most == MOST:
         return "It needs no scale."
-    if powers:
-        range_ = f"from scale 2^{powers[0]} to scale 2^{powers[-1]}"
-        return f"Of the weights' gradients none is lost {range_}; activations' can overflow before."
-    span, room = largest - smallest, math.log2(edges.beyond_from / edges.zero_to)
-    but = ", but a scale between two loses none" if span < room else ""
-    return f"Every power of two loses some{but}: the gradients span {span:.1f} powers of two, {floats.FORMATS[fmt].label} {room:.1f}."
+    if least <= most:
+        return f"None is lost from scale 2^{least} to scale 2^{most}."
+    span = gradients.ends[1] - gradients.ends[0]
+    room = math.log2(predict.rounding_edges(fmt).beyond_from / predict.rounding_edges(fmt).zero_to)
+    label = floats.FORMATS[fmt].label
+    return f"Every power of two loses some: the gradients span {span:.1f} powers of two, {label} {room:.1f}."

@@ -1,0 +1,156 @@
+"""A step's operations on an axis of time, in as many columns as a picture has room for."""
+
+import gc
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from operator import add
+
+from course_utils.datasheets import Machine, machine_named
+from course_utils.predict import Operation, Timeline
+from course_utils.predict.storages import ACTIVATIONS, Held
+from course_utils.predict.stretches import Stretch
+from course_utils.quantities import Number
+
+COLUMNS = 200
+ByLayer = Mapping[int | None, int]  # bytes of activations
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An operation, when it begins as a share of the step's time, and what is held while it runs."""
+
+    where: str
+    phase: str
+    layer: int | None
+    share: Number
+    held: Held
+    by_layer: ByLayer
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step on a machine. Of each column's time, the fullest moment; of each phase, when it begins."""
+
+    seconds: Number
+    columns: Sequence[Moment]
+    phases: Mapping[str, Number]
+
+    @cached_property
+    def fullest(self) -> Moment:
+        """The moment at which most is held."""
+        return max(self.columns, key=lambda moment: moment.held.total)
+
+    def at(self, share: Number) -> Moment:
+        """The fullest moment of the column in which this share of the step is over."""
+        return self.columns[min(COLUMNS - 1, int(COLUMNS * share))]
+
+
+@lru_cache(8)
+def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
+    """The step on a machine, by the rates of its data sheet."""
+    collects = gc.isenabled()
+    gc.disable()  # thousands of tuples come and go: looking for garbage among all of torch's takes longer than a frame
+    try:
+        return _step_on(machine_named(machine_name), dtype, timeline)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
+    parts = timeline.stretches
+    seconds = [seconds_of(part.rows, machine, dtype) for part in parts]
+    whole_s = sum(part.times * sum(each) for part, each in zip(parts, seconds, strict=True))
+    columns: list[Moment | None] = [None] * COLUMNS
+    phases: dict[str, Number] = {}
+    for place, moment in _moments(timeline, parts, seconds, whole_s):
+        phases.setdefault(moment.phase, moment.share)
+        if columns[place] is None or columns[place].held.total < moment.held.total:
+            columns[place] = moment
+    return Step(whole_s, columns, phases)
+
+
+def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[float]:
+    """Each operation takes as long as its FLOPs or its bytes, whichever takes longer. Without a rate, fp32's counts."""
+    peak = machine.peak_flop_per_sec.get(dtype) or machine.peak("fp32")
+    return [max(row.flops / peak, row.moved / machine.bytes_per_sec) for row in rows]
+
+
+def highest(measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline) -> list[int]:
+    """Of each column, the most of what was measured at each operation; at other operations than predicted, evenly."""
+    seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
+    begins = [0, *accumulate(seconds if len(seconds) == len(measured) else [1] * len(measured))]
+    columns = [0] * COLUMNS
+    for begin, nbytes in zip(begins, measured, strict=False):
+        place = min(COLUMNS - 1, int(COLUMNS * begin / begins[-1]))
+        columns[place] = max(columns[place], nbytes)
+    return [*accumulate(columns, lambda before, now: now or before)]
+
+
+def _moments(
+    timeline: Timeline, parts: Sequence[Stretch], seconds: Sequence[Sequence[float]], whole_s: float
+) -> Iterator[tuple[int, Moment]]:
+    """The fullest operation of each column, of each layer that reaches into it. Alike layers are looked at once."""
+    kept, begin = _Kept(timeline), 0.0
+    totals = [
+        [timeline.held_by(row.phase, row.layer, row.during).total for row in part.rows] for part in parts
+    ]
+    ends = [[end / whole_s for end in accumulate(each)] for each in seconds]
+    turns = [(n, turn) for n, part in enumerate(parts) for turn in range(part.times)]
+    layers = [_layers(parts[n], turn) for n, turn in turns]
+    for (n, turn), of, then in zip(turns, layers, [*layers[1:], [None]], strict=True):
+        rows, shift, starts = parts[n].rows, parts[n].shift(turn), [0.0, *ends[n][:-1]]
+        kept.begin(rows, shift[ACTIVATIONS], [*of, then[0]])
+        for place in range(int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * (begin + ends[n][-1])))):
+            first = bisect_right(ends[n], place / COLUMNS - begin)
+            last = bisect_left(starts, (place + 1) / COLUMNS - begin)
+            if first < last:
+                fullest = max(range(first, last), key=totals[n].__getitem__)
+                row, layer = rows[fullest], of[fullest]
+                now = timeline.held_by(row.phase, layer, Held(*map(add, row.during, shift)))
+                share = begin + starts[fullest]
+                yield place, Moment(row.where, row.phase, layer, share, now, kept.until(fullest))
+        kept.until(len(rows) - 1)
+        begin += ends[n][-1]
+
+
+def _layers(stretch: Stretch, turn: int) -> list[int | None]:
+    """The layer of each operation, where the stretch comes for that turn."""
+    up = stretch.layer + turn * stretch.layers
+    return [None if row.layer is None else row.layer + up for row in stretch.rows]
+
+
+class _Kept:
+    """What each layer keeps, followed operation by operation."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        run = timeline.run
+        self.by_layer: Counter[int | None] = Counter()
+        self.before, self.segment = 0, run.segment if run.recompute else 0
+        self.input = run.n * run.batch * run.sequence * run.model.width
+
+    def begin(self, rows: Sequence[Operation], more: int, layers: Sequence[int | None]) -> None:
+        """These operations come next, with so much more kept. They are of these layers, and so is the one after them."""
+        self.rows, self.more, self.layers, self.done = rows, more, layers, 0
+
+    def until(self, place: int) -> ByLayer:
+        """What is kept after the operation of that number. What comes to it is the next one's, what goes its own."""
+        for n in range(self.done, place + 1):
+            now = self.rows[n].after[ACTIVATIONS] + self.more
+            come = max(0, now - self.before, self._input_of_the_next(n))
+            self.by_layer[self.layers[n + 1]] += come
+            self.by_layer[self.layers[n]] += now - self.before - come
+            self.before = now
+        self.done = max(self.done, place + 1)
+        return dict(self.by_layer)
+
+    def _input_of_the_next(self, n: int) -> int:
+        """Bytes that are kept of the segment that begins after that operation, if it will be computed once more."""
+        here, then = self.layers[n : n + 2]
+        begins = self.rows[n].phase == "forward" and None not in (here, then) and here != then
+        return self.input if self.segment and begins and then % self.segment == 0 else 0
