@@ -346,4 +346,4 @@ def test_a_value_is_shown_briefly_and_without_an_address():
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():
-    assert "&lt;script&gt;" in CHECKS["spelled"]("<script>")._repr_html_()
+    assert "&lt;script&gt;" in CHECKS["patches"]("<script>")._repr_html_()

@@ -24,7 +24,6 @@ def note_what_is_shown() -> None:
     shell = IPython.get_ipython()
     if shell is None:
         return
-    desk = record.desk()
     shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
 
     def note(result: object) -> None:
@@ -36,10 +35,15 @@ def note_what_is_shown() -> None:
             shown_by_name.pop(name).take_back(CHANGED if result.success else STOPPED)
         names = dict(CHECKED.findall(cell))
         shown_by_name.update({names[one.exercise]: one for one in verdicts if one.exercise in names})
-        # Only JupyterLab and its like name the cell. A notebook that is tested or exported is no reader's attempt.
+        # JupyterLab and its like name the cell, and Colab in a place of its own. A notebook that is tested or exported
+        # is no reader's attempt.
+        asked = getattr(shell, "parent_header", {}).get("metadata", {})
+        named = result.info.cell_id or asked.get("colab", {}).get("cell_id")
         module = getattr(shell.user_ns.get("check"), "__name__", "")
-        if desk and result.info.cell_id and module.startswith("course_utils.checks."):
-            _note(desk, module.rpartition(".")[2], verdicts, result)
+        if (desk := record.desk()) and named and module.startswith("course_utils.checks."):
+            record.notebook = module.rpartition(".")[2]
+            _note(desk, record.notebook, verdicts, result)
+            record.note_place(desk, record.notebook, named)
 
     SHOWN.clear()
     shell.events.register("post_run_cell", note)
@@ -52,4 +56,3 @@ def _note(desk: Path, notebook: str, verdicts: list[Verdict], result: object) ->
     if isinstance(result.result, Comparison | Choice):
         for guess in result.result.guesses:
             record.note_guess(desk, notebook, guess)
-    record.note_place(desk, notebook, result.info.cell_id)

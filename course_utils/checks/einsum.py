@@ -35,7 +35,7 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     mine = [column for column in range(x.shape[-1]) if column // places == head]
     right = torch.stack([x[..., column] for column in mine], dim=-1)
     yield right, "Column by column, it is the head's own part of the width."
-    every = "Those columns are not neighbours, as in the second picture. A head's columns are."
+    every = "Those columns are not neighbours, as by (place head). A head's columns are."
     yield x[..., head::heads], every
     heads_wide = x[..., head * heads : (head + 1) * heads]
     yield heads_wide, "A head has width // heads columns, and not as many as there are heads."
@@ -45,7 +45,7 @@ def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     yield of_second, "That cuts the second dimension. The width is the last one: x[..., begin:end]."
     one_less = x[..., head * places : (head + 1) * places - 1]
     yield one_less, "A slice leaves its end out: do not subtract 1."
-    yield x.reshape(heads, -1, places)[head], "That is the third picture: tokens, cut in pieces."
+    yield x.reshape(heads, -1, places)[head], "That cuts between tokens, as x.view(2, 4, 3) does."
     divided = outcome(lambda: x[..., int(head) * x.shape[-1] / heads :])
     yield divided, "Whole numbers are wanted: // instead of /."
 

@@ -9,48 +9,9 @@ import torch
 
 from course_utils import floats
 from course_utils.checks.accountant import tensor_bytes  # noqa: F401  a term of the accountant
-from course_utils.checks.judging import Answers, NotYetError, function, value
+from course_utils.checks.judging import Answers, function
 from course_utils.checks.judging.agreement import plain
-from course_utils.checks.judging.sentences import shown
 from course_utils.checks.scales import scale_for_e4m3, shared_scale  # noqa: F401  exercises, too
-
-
-def _bits(answer: object) -> str:
-    """The bits without separators."""
-    if not isinstance(answer, str):
-        raise NotYetError(f'Write the 16 bits as a string, in quotes: "0 00000 ...", not {shown(answer)}.')
-    bits = "".join(answer.replace("_", "").split()).removeprefix("0b")
-    if len(bits) != 16 and set(bits) <= {"0", "1"}:
-        raise NotYetError(f"fp16 has 16 bits: 1 + 5 + 10. {len(bits)} came.")
-    return bits
-
-
-@value(wanted="16 bits, each a 0 or a 1: the sign, 5 of the exponent, 10 of the fraction", read=_bits)
-def spelled() -> Answers:
-    """-6.5 in fp16, as a string of 16 bits."""
-    fp16, bf16 = (f"{floats.encode(-6.5, dtype):016b}" for dtype in ("fp16", "bf16"))
-    yield fp16, "-6.5 = -1.101 (binary) × 2^2: sign 1, exponent 2 + 15 = 10001, fraction 1010000000."
-    yield f"0{fp16[1:]}", "That is +6.5. The first bit is the sign: 1 says minus."
-    yield bf16, "That is bf16, with 8 exponent bits and bias 127. fp16 has 5 and 15."
-    yield "1000101010000000", "The exponent field holds the exponent plus the bias: 2 + 15."
-    yield "1100101010000000", "The bias is 15, not 16: it is 2^4 - 1."
-    yield "1100010000000101", "The fraction begins right behind the point: 101 first, then the zeros."
-    yield "1100011101000000", "The leading 1 of 1.101 is not stored; the fraction begins after the point."
-
-
-@value(wanted="the GiB of two matrices in bf16")
-def block_gib() -> Answers:
-    """GiB of the two weight matrices of GPT-3's feed-forward block, in bf16."""
-    size = 2 * torch.empty(4 * 12288, 12288, dtype=torch.bfloat16, device="meta").nbytes
-    yield size / 2**30, "2 matrices × 4 × 12288 × 12288 numbers × 2 bytes = 2^30 × 2.25 bytes."
-    yield size / 2e9, "That is one matrix, and in GB. The block has two, and a GiB is 2^30 bytes."
-    yield size / 1e9, "That is in GB, 10^9 bytes. A GiB is 2^30 bytes."
-    yield size / 2**31, "That is one matrix; the block has two, up and down."
-    yield size / 2**29, "That is 4 bytes a number, which is fp32; bf16 takes 2."
-    yield size / 2**20, "That is in MiB."
-    yield size, "That is in bytes. A GiB is 2^30 of them."
-    yield size / 2**27, "That is in bits, 8 a byte; divide by 8."
-    yield size / 2**32, "The block is four times as wide inside: each matrix has 4 × 12288 × 12288 numbers."
 
 
 def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
@@ -161,28 +122,6 @@ def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     as_fp16 = _read_by_torch(5)[bits]
     yield as_fp16, "That is fp16 again. The widths of the fields are given: use them for the bias too."
     yield right or 0.0, "Zero has a sign too."
-
-
-@function([(m, step) for step in (1.0, 0.5, 2.0**-9, 3.0, 5.0, 0.75, 1.25, 1000.0) for m in (7, 10, 2)])
-def stall(fraction_bits: int, step: float) -> Answers:
-    """Where a running sum of equal positive steps stops, for any number of fraction bits."""
-    total, after = 0.0, step
-    while after != total:
-        total, after = after, _rounded(after + step, fraction_bits)
-    yield total, "The sum stops at the first power of two whose spacing is at least twice the step."
-    ulps = 2.0 ** (fraction_bits + 1)
-    yield ulps, "That is right for steps of 1. Compare the step with the spacing."
-    rounded_down = ulps * 2.0 ** math.floor(math.log2(step))
-    yield rounded_down, "Round the exponent up: there the step is still more than half a spacing."
-    yield total / 2, "There a step is still more than half a spacing: the sum goes on, to twice that."
-    yield total * 2, "It stops earlier. Half a spacing is a tie, and this tie goes back to the sum."
-    yield step * ulps, "That holds only for powers of two. Find where the step is at most half a spacing."
-
-
-def _rounded(x: float, fraction_bits: int) -> float:
-    """x rounded to `fraction_bits`, ties to even; the exponent has no limit."""
-    spacing = 2.0 ** (math.frexp(x)[1] - 1 - fraction_bits)
-    return round(x / spacing) * spacing
 
 
 class Pattern(int):

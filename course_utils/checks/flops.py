@@ -1,40 +1,8 @@
 """The exercises of notebook 04."""
 
-import math
-from collections.abc import Iterator
-
-from course_utils import predict
 from course_utils.checks.accountant import days, forward_flops, parameters  # noqa: F401  terms of the accountant
 from course_utils.checks.judging import Answers, function, value
-from course_utils.datasheets import MACHINES
 from course_utils.quantities import Number
-
-
-@value(wanted="the FLOPs of the cheaper order")
-def cheaper_order() -> Answers:
-    """FLOPs of A @ B @ v in the cheaper order, for two 1,000 × 1,000 matrices and a column."""
-    square, column = predict.matmul_flops(1000, 1000, 1000), predict.matmul_flops(1000, 1000, 1)
-    right = 2 * column
-    yield right, "A @ (B @ v): two products of 2 × 1000 × 1000. The other order costs 500.5 times that."
-    yield square + column, "That is (A @ B) @ v, with a product of two matrices. Start from the other end."
-    yield 2 * 1000 * 1999, "That is the exact count. By the convention, a product is 2BDK."
-    yield square, "That is A @ B, which the cheaper order never computes."
-    yield column, "That is one of two products, or multiplications alone. Each comes with an addition."
-
-
-@value(wanted="days, within 1 %", tolerance=0.01)
-def gpt3_days() -> Answers:
-    """GPT-3's 300 billion tokens on 1,024 A100s at half their peak, in days."""
-    right = predict.training_days(174.6e9, 300e9, MACHINES["A100 SXM"], 1024, 0.5)
-    yield right, "6 × 174.6e9 × 300e9 / (1024 × 312e12 × 0.5) seconds, and 86,400 of them a day."
-    yield right / 2, "That is at full peak, or with the sparse rate. Half of 312 TFLOP/s is what counts."
-    at_sparse_peak = right / 4
-    yield at_sparse_peak, "That is the sparse rate at full peak: dense is 312 TFLOP/s, and half of it counts."
-    yield right / 3, "That is the forward pass alone: training takes 6 FLOPs for each parameter and token."
-    yield right * predict.SECONDS_PER_DAY, "That is in seconds."
-    yield right * 24, "That is in hours."
-    yield right * 1024, "That is on one A100."
-
 
 FORECASTS = [  # c in seconds, e, FLOP/s of the peak
     *((5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)),
@@ -61,34 +29,6 @@ def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers
     yield cubed ** (1 / 3), "The square of n has 2n³ FLOPs: each multiplication comes with an addition."
     yield cubed / 2, "That is n³. Take the cube root."
     yield (cubed / 2) ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
-
-
-def _layers() -> Iterator[tuple[int, int, Number, Number]]:
-    """D, K, a machine's peak FLOP/s and its bytes/s."""
-    for machine in (MACHINES["H100 SXM"], MACHINES["A100 SXM"], MACHINES["L4"]):
-        for d, k in ((4096, 4096), (4096, 16384), (2048, 8192)):
-            yield d, k, machine.peak("bf16"), float(machine.bytes_per_sec)
-
-
-@function(_layers)
-def smallest_batch(d: int, k: int, flop_per_sec: Number, bytes_per_sec: Number) -> Answers:
-    """The least B at which (B, D) @ (D, K) in bf16 is bound by arithmetic."""
-
-    def least(number_bytes: int) -> int:
-        b = 1
-        while 2 * b * d * k / flop_per_sec < number_bytes * (b * d + d * k + b * k) / bytes_per_sec:
-            b += 1
-        return b
-
-    right, ridge = least(2), flop_per_sec / bytes_per_sec
-    yield right, "Nine layers on three machines, against a loop that tries B = 1, 2, 3, ..."
-    at_ridge = math.ceil(ridge)
-    yield at_ridge, "That is the ridge. Input and result are read and written too, so it takes a larger B."
-    yield right - 1, "At that B, memory is still the limit: round up."
-    yield math.ceil(ridge * d * k / (d * k - ridge * d)), "The result has to be written, too."
-    yield least(4), "bf16 takes 2 bytes a number, not 4; and an addition is a FLOP, too."
-    yield ridge * d * k / (d * k - ridge * (d + k)), "A batch is a whole number: round up."
-    yield ridge, "That is the ridge. Input and result are read and written too; and a batch is whole."
 
 
 # Seconds, each of half a product and its transposition: as OpenXLA has them, and made up.

@@ -1,20 +1,14 @@
 """The exercises of notebook 07."""
 
-import math
-
 import torch
 
 from course_utils import floats
 from course_utils.checks.accountant import recipe  # noqa: F401  a term of the accountant
-from course_utils.checks.judging import Answers, function
+from course_utils.checks.judging import Answers, NotYetError, call, function, objection
+from course_utils.checks.judging.exercises import Check, NotAttemptedError
+from course_utils.checks.judging.sentences import name_of, stopped
 from course_utils.quantities import Number
-
-WEIGHTS_AND_UPDATES = [
-    *((1.0, 0.001), (1.0, 0.01), (1.0, 0.005), (1.0, 0.003)),
-    *((0.01904296875, 0.0001), (1.9921875, 0.0045), (96.0, 0.3), (2.0**-20, 2.0**-27)),  # bf16 numbers, too
-    *((1.0, 2.0**-8), (1.0078125, 2.0**-8), (3.0, 2.0**-7)),  # half a step exactly
-]
-
+from course_utils.training import repair
 
 MASTERS_AND_UPDATES = [  # of the first both copies move, one of them thanks to the master
     (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.005])),
@@ -47,44 +41,6 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
-@function(WEIGHTS_AND_UPDATES)
-def moves(weight: Number, update: Number) -> Answers:
-    """Whether weight + update, rounded to bf16, is another number."""
-    right, step = floats.stored(weight + update, "bf16") != weight, floats.spacing(weight, "bf16")
-    yield right, "Eleven weights from 2^-20 to 96, three of them with exactly half a step."
-    yield update > 2**-8, "Steps grow with the weight: 2^-8 is half a step only between 1 and 2."
-    growing = update > 2**-8 * weight
-    yield growing, "Between two powers of two the step stays the same: it does not grow with the weight."
-    in_python = weight + update != weight
-    yield in_python, "Rounded to bf16, with 7 fraction bits, the sum is the weight."
-    yield update > step / 4, "bf16 has 7 fraction bits: from 1 on a step is 2^-7, and half of it 2^-8."
-    yield update >= step, "More than half a step is enough: then the next number is nearer."
-    to_even = "Exactly half a step goes to the neighbour whose fraction ends in 0. That may be the"
-    yield update > step / 2, f"{to_even} next one."
-    yield update >= step / 2, f"{to_even} weight itself."
-
-
-@function([(x,) for x in (1.0, 3e-5, 300.0, 65_504.0, 1e6, 1.9998, 1.99951171875, 65_519.0, 65_520.0)])
-def loss_scale(largest: Number) -> Answers:
-    """The largest power of two at which the largest gradient stays finite in fp16."""
-    right = 2.0 ** math.floor(math.log2(2**16 / largest) + 1)
-    while floats.overflows(right * largest, "fp16"):
-        right /= 2
-    yield right, "Nine gradients, two of them at the very edge."
-    yield 65_504 / largest, "A power of two is asked for: it changes no digit."
-    up_to_the_edge = 2.0 ** math.floor(math.log2(65_520 / largest))
-    yield up_to_the_edge, "65,520 itself is infinite already: the product has to stay below it."
-    by_the_power = 2.0 ** (15 - math.floor(math.log2(largest)))
-    yield by_the_power, "Just below a power of two, take one factor of 2 less: 1.9998 × 2^15 is infinite."
-    below_the_largest = right if right * largest <= 65_504 else right / 2
-    yield below_the_largest, "Up to 65,520 fp16 rounds down to 65,504: that is still finite."
-    yield 2.0**15, "That is for a largest gradient near 1: smaller ones can be scaled up further."
-    yield 2 * right, "With that scale the largest gradient becomes infinite."
-    yield math.log2(right), "That is the exponent: 2 to that power."
-    towards_0 = 2.0 ** int(math.log2(65_504 / largest))
-    yield towards_0, "int() rounds towards 0, and so a negative exponent up: take math.floor."
-
-
 SCALED = ((65_536.0, 3, 5), (1024.0, 4, 5), (1.0, 0, 1))
 
 
@@ -110,3 +66,61 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
     each_time = after(doubles=True)
     yield each_time, "One good step is not enough: it takes `interval` of them, one after the other."
     yield right if finite else (scale, 0), "An infinity halves the scale."
+
+
+TRAINS = "Products in 16 bits, no gradient lost, the right norm, updates that arrive, and a loss that falls as in fp32."
+
+
+def _mended(letter: str) -> Check:
+    """The check of one of the repair shop's loops; the record knows each by its own name."""
+
+    def mended(loop: repair.Loop) -> None:
+        """A broken loop of the repair shop, mended: it trains as in fp32, with products in 16 bits."""
+        _judge(loop)
+
+    mended.__name__ = f"mended_{letter}"
+    return objection(TRAINS, ours=repair.loop())(mended)
+
+
+mended_a, mended_b, mended_c, mended_d, mended_e = map(_mended, "abcde")
+
+
+def _judge(loop: repair.Loop) -> None:
+    if repair.is_untouched(loop):
+        raise NotAttemptedError
+    seen, error = call(lambda: repair.seen(loop))
+    if error := error or seen.error:
+        raise NotYetError(f"{name_of(loop)} {stopped(loop, error)}")
+    if len(seen.losses) < repair.STEPS:
+        raise NotYetError(
+            f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: keep the last line, yield."
+        )
+    if objected := _objection(seen, repair.seen(repair.loop())):
+        raise NotYetError(objected)
+
+
+def _objection(seen: repair.Seen, right: repair.Seen) -> str:
+    """What is still wrong with a loop that ran to its end; the margins are far from what any processor's rounding does."""
+    if not seen.norms:
+        return "The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?"
+    if torch.float32 in seen.products:
+        return "The products are in fp32 now, and their speed is lost. Leave autocast as it was: another line is wrong."
+    first, largest = seen.norms[0], max(seen.norms)
+    if seen.zeros[0] > 0.05:
+        return f"{repair.percent(seen.zeros[0])} of the first gradients are 0. What brings them into fp16's reach before backward?"
+    if first < right.norms[0] / 1000:
+        return (
+            f"The optimizer gets gradients of norm {first:.1e}: clipping still sees them with the scale on."
+        )
+    for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
+        if not wanted / 2 < norm < 2 * wanted:
+            return f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. Which line makes it other than that?"
+    if largest > 1.1 * repair.MAX_NORM:
+        return (
+            f"A norm of {largest:.2g} reaches the optimizer: the loop no longer clips to {repair.MAX_NORM}."
+        )
+    if seen.lost[-1] > 0.5:
+        return f"{repair.percent(seen.lost[-1])} of the last updates are lost. In which format are the weights that get them?"
+    if not seen.losses[-1] < 0.03:
+        return f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}."
+    return ""

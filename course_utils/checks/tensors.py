@@ -2,57 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import torch
 
-from course_utils import layout
 from course_utils.checks.accountant import storage_bytes  # noqa: F401  a term of the accountant
-from course_utils.checks.judging import Answers, NotYetError, function, outcome, value
-from course_utils.checks.judging.sentences import shown
-
-VIEW = torch.arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1]
-
-
-def _parts(answer: object) -> object:
-    """Lists become tuples. A shape of the wrong kind gets its sentence at once."""
-    if not isinstance(answer, list | tuple):
-        return answer
-    answer = tuple(tuple(part) if isinstance(part, list) else part for part in answer)
-    if len(answer) == 3 and isinstance(answer[0], tuple) and answer[0] != VIEW.shape:
-        advice = "A number in the brackets drops its dimension; a slice like [1:] keeps it."
-        if len(answer[0]) == 2:
-            advice = "transpose(0, 2) makes (4, 3, 2) of it; [1:] leaves 3 of the 4."
-        raise NotYetError(f"{shown(answer)} is not it: the shape is another. {advice}")
-    return answer
-
-
-@value(wanted="a tuple (shape, stride, offset), like ((2, 3), (3, 1), 0)", read=_parts)
-def metadata() -> Answers:
-    """(shape, stride, offset) of arange(24).view(2, 3, 4).transpose(0, 2)[1:, :, 1], by hand."""
-    right = shape, stride, offset = tuple(VIEW.shape), VIEW.stride(), VIEW.storage_offset()
-    yield right, "transpose: strides (1, 4, 12). [1:] adds 1 to the offset, the last 1 adds 12."
-    yield (shape, stride, 0), "The slice starts at 1 and the last index is 1: both move the offset."
-    yield (shape, stride, 1), "The index in the last place steps along stride 12, so it adds 12."
-    yield (shape, stride, 12), "The slice [1:] starts one step along the first dimension: its stride is 1."
-    yield (shape, (3, 1), offset), "Those are the strides of a fresh tensor. A view keeps those of its base."
-    transposed = "(12, 4, 1) becomes (1, 4, 12)"
-    yield (shape, (4, 1), offset), f"transpose exchanges the first stride with the last: {transposed}."
-    yield (shape, (12, 4), offset), f"transpose comes first: {transposed}, and then [..., 1] drops the last."
-
-
-@value(wanted="the bytes that stay allocated")
-def kept_alive() -> Answers:
-    """Bytes that stay allocated for logits[:, -1] of (32, 1024, 50257) in bf16."""
-    whole = 32 * 1024 * 50257 * 2
-    yield whole, "The whole storage: 32 × 1024 × 50257 × 2 bytes. logits[:, -1].clone() would keep 3.2 MB."
-    yield whole // 1024, "That is what the slice sees. A view keeps the whole storage."
-    yield whole * 2, "bf16 takes 2 bytes."
-    yield whole // 2, "That is the number of elements. bf16 takes 2 bytes each."
-    yield whole + whole // 1024, "A view has no bytes of its own."
-    for in_gib in (whole / 2**30, round(whole / 2**30, 2)):
-        yield in_gib, "That is in GiB. In bytes, please."
-    for in_gb in (whole / 1e9, round(whole / 1e9, 2)):
-        yield in_gb, "That is in GB. In bytes, please."
+from course_utils.checks.judging import Answers, function, outcome
 
 
 class Numbers(list):
@@ -117,7 +72,8 @@ def windows(n: int, width: int, step: int) -> Answers:
 
 
 NEW_SHAPES = [
-    *(((4, 6), (6, 1), (24,)), ((6, 4), (1, 6), (24,)), ((3, 5, 4), (4, 12, 1), (15, 2, 2))),
+    *(((4, 6), (6, 1), (24,)), ((4, 6), (6, 1), (2, 12)), ((6, 4), (1, 6), (24,))),
+    ((3, 5, 4), (4, 12, 1), (15, 2, 2)),
     *(((5, 3, 4), (24, 4, 1), (15, 2, 2)), ((4, 3), (6, 2), (2, 6)), ((4, 4), (1, 4), (2, 2, 4))),
     *(((6, 4), (1, 6), (3, 2, 4)), ((6, 4), (1, 6), (6, 2, 2)), ((6, 4), (1, 6), (12, 2))),
     *(((3, 2, 4), (4, 12, 1), new) for new in ((3, 2, 2, 2), (6, 4), (3, 8), (3, 1, 2, 4), (24,))),
@@ -128,48 +84,31 @@ NEW_SHAPES = [
 ]
 
 
-@function(NEW_SHAPES)
-def can_view(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> Answers:
-    """Whether view(new_shape) is possible, from shape and stride."""
-    right = _views_as(shape, stride, new_shape)
-    yield right, "Twenty-seven cases, with sizes of 1 and strides of 0 among them, as torch answers."
-    cuts = layout.behind_boundaries(new_shape)
-    seams = [  # whether the neighbours merge, and how many elements lie behind and in front of their boundary
-        (stride[k - 1] == shape[k] * stride[k], math.prod(shape[k:]), math.prod(shape[:k]))
-        for k in range(1, len(shape))
-    ]
-    flat = _views_as(shape, stride, (-1,))
-    yield flat, "That is view(-1). A boundary may stay if the new shape has it, too."
-    contiguous = torch.empty_strided(shape, stride, device="meta").is_contiguous()
-    yield contiguous, "That asks if it is contiguous. (4, 3) with strides (6, 2) is not; (2, 6) is its view."
-    ones_count = all(merged or behind in cuts for merged, behind, _ in seams)
-    yield ones_count, "Nobody steps along a size of 1: leave it out before you compare neighbours."
-    pairs = [_views_flat(shape[k - 1 : k + 1], stride[k - 1 : k + 1]) for k in range(1, len(shape))]
-    apart = all(flat or behind in cuts for flat, (_, behind, _) in zip(pairs, seams, strict=True))
-    yield apart, "A size of 1 stands between two others: leave it out, and compare those two."
-    keeps = all(behind in cuts for _, behind, _ in seams)
-    yield keeps, "A boundary between neighbours that can merge need not stay."
-    in_front = all(merged or front in cuts for merged, _, front in seams)
-    yield in_front, "Count the elements behind a boundary, not those in front of it."
-    # Without the dimension behind the boundary.
-    too_few = [*(behind for _, behind, _ in seams[1:]), 1]
-    late = all(merged or few in cuts for (merged, _, _), few in zip(seams, too_few, strict=True))
-    yield late, "The dimension right behind the boundary counts, too: multiply by its size first."
-    by_size = all(merged or size in new_shape for (merged, _, _), size in zip(seams, shape[1:], strict=True))
-    yield by_size, "Do not compare sizes: (6, 2, 2) keeps the boundary of (6, 4), with 2 × 2 behind it."
-    yield any(merged or behind in cuts for merged, behind, _ in seams), "Every boundary counts: all, not any."
-    first = all(merged or behind in cuts for merged, behind, _ in seams[:1])
-    yield first, "Every boundary counts, not the first."
+def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
+    """Each of these tensors as the places of its elements, row by row, and its new shape."""
+    for shape, stride, new_shape in NEW_SHAPES:
+        yield torch.arange(200).as_strided(shape, stride).flatten().tolist(), new_shape
+
+
+@function(_walks)
+def can_view(walk: list[int], new_shape: tuple[int, ...]) -> Answers:
+    """Whether view(new_shape) is possible, from the places of the elements, row by row."""
+    along = [_lengths(walk, new_shape, dimension) for dimension in range(len(new_shape))]
+    even = [len(lengths) <= 1 for lengths in along]
+    yield all(even), "Twenty-eight cases, with sizes of 1 and strides of 0 among them, as torch answers."
+    flat = len({b - a for a, b in pairwise(walk)}) == 1
+    yield flat, "That is view(-1). Where rows end, the steps may be others: ask along each dimension."
+    contiguous = walk == [*range(walk[0], walk[0] + len(walk))]
+    yield contiguous, "That asks if it is contiguous. Steps of 2 are equally long, too."
+    yield even[-1], "Rows that are even inside are not enough. They have to begin at equal distances, too."
+    yield even[0], "Every dimension counts, not the first."
+    alike = len(set().union(*along)) <= 1
+    yield alike, "Each dimension has a stride of its own. Compare the steps along one of them at a time."
     yield True, "That is what reshape does, by copying."
 
 
-def _views_flat(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    return _views_as(shape, stride, (-1,))
-
-
-def _views_as(shape: tuple[int, ...], stride: tuple[int, ...], new_shape: tuple[int, ...]) -> bool:
-    try:
-        torch.empty_strided(shape, stride, device="meta").view(new_shape)
-    except RuntimeError:
-        return False
-    return True
+def _lengths(walk: list[int], shape: tuple[int, ...], dimension: int) -> set[int]:
+    """How long the steps along that dimension are."""
+    size, block = shape[dimension], math.prod(shape[dimension + 1 :])
+    ends = (end for end in range(block, len(walk)) if end // block % size)
+    return {walk[end] - walk[end - block] for end in ends}

@@ -8,10 +8,9 @@ import importlib
 from course_utils.figures.colours import COLOURS
 
 _DRAWN_BY = {
-    "cost": "attention_shares kept_over_a_step gradient_chain kept_by_part optimizer_bills product_boxes waterfall",
-    "learning": "loss_over_rate losses_by_mix ravine scales_by_step wasted_shares weights_by_step",
-    "numbers": "bit_fields numbers_around reach_and_step sizes_over_reach split_into_heads strip_and_grids walks",
-    "speed": "roofline timing_samples",
+    "cost": "attention_shares gradient_chain optimizer_bills product_boxes waterfall",
+    "learning": "losses_by_mix scales_by_step wasted_shares weights_by_step",
+    "numbers": "reach_and_step shapes_to_scale",
 }
 _MODULE_OF = {name: module for module, names in _DRAWN_BY.items() for name in names.split()}
 

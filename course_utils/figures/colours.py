@@ -23,10 +23,11 @@ COLOURS = {
     "optimizer": "#117755",
     "master": "#999933",
     "activations": "#EE99AA",
+    "logits": "#994455",
+    "passing": "#DDDDDD",
+    "gathered": "#4477AA",
     "sgd": "#8D5344",
     "momentum": "#C38700",
-    "adagrad": "#4D9F9F",
     "rmsprop": "#B71A77",
-    "adam": "#4B4BE5",
     "adamw": "#5B93E8",
 }

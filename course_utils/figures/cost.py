@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
-from course_utils.quantities import Number, decimal_bytes_text, three_digits
+from course_utils.quantities import Number
 
 
 def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[str, str]) -> Figure:
@@ -27,31 +27,6 @@ def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[st
         axes.set_xticks(range(0, round(left) + 1, 4))
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="y")
-    return axes.figure
-
-
-def kept_over_a_step(nbytes: Mapping[str, tuple[int, Sequence[Number]]]) -> Figure:
-    """Bytes that autograd keeps while a step runs. Each way has the number of values of its forward pass, and all values.
-
-    The first way is the one that the others are seen against.
-    """
-    title = "On the way back, a recomputed layer is there whole, for a moment"
-    xlabel = "each time something is kept or let go"
-    highest = max(max(line) for _, line in nbytes.values())
-    with axes_with(title, xlabel, "bytes kept", height=5.2) as axes:
-        axes.axvline(0, 0.84, color=COLOURS["limit"], linestyle=":")
-        label(axes, "forward", 0, 1.15 * highest, COLOURS["limit"], (-8, 0), ha="right")
-        label(axes, "backward", 0, 1.15 * highest, COLOURS["limit"], (8, 0))
-        for number, (name, (forward, line)) in enumerate(nbytes.items()):
-            most, colour = max(line), COLOURS["measured" if number else "limit"]
-            moments = [n - forward for n in range(len(line))]
-            axes.step(moments, line, where="post", color=colour, linewidth=1 + number)
-            axes.fill_between(moments, line, step="post", color=colour, alpha=0.12)
-            words = f"{name}: {decimal_bytes_text(most)}"
-            label(axes, words, line.index(most) - forward, most, colour, (-6, 3), ha="right")
-        axes.set_ylim(0, 1.25 * highest)
-        axes.set_xticks([])
-        axes.yaxis.set_major_formatter(lambda n, _: decimal_bytes_text(n))
     return axes.figure
 
 
@@ -81,7 +56,10 @@ def gradient_chain(
     weights: Mapping[str, tuple[int, int]],
     missing: Collection[str] = (),
 ) -> Figure:
-    """A chain of layers, each matrix above its gradient. What a product makes is coloured, what is `missing` is dashed."""
+    """A chain of layers, each matrix above its gradient. What a product makes is coloured, what is `missing` is dashed.
+
+    Dashed arrows lead from what is read again on the way back to the gradient that is made of it.
+    """
     back = 2 * len(weights) - len(missing)
     title = f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
     xlabel, ylabel = "from the data to the loss", "gradients below, numbers above"
@@ -98,6 +76,10 @@ def gradient_chain(
             _arrow(axes, (place, 3), (place, 2), 24, 1)
             _arrow(axes, (place + 1, 1), (place - 1, 1))
             _arrow(axes, (place, 1), (place, 0), 1, 24)
+            _arrow(axes, (place - 1, 2), (place, 0), 30, 30, again=True)
+            before = list(activations)[place // 2]
+            if f"{before}.grad" not in missing:
+                _arrow(axes, (place, 3), (place - 1, 1), 30, 30, again=True)
         _arrow(axes, (end, 2), (end + 1.2, 1.5), 44, 22)
         _arrow(axes, (end + 1.2, 1.5), (end, 1), 22, 44)
         _box(axes, (end + 1.2, 1.5), "loss")
@@ -127,28 +109,17 @@ def _box(
 
 
 def _arrow(
-    axes: Axes, begin: tuple[Number, Number], tip: tuple[Number, Number], after: int = 44, before: int = 44
+    axes: Axes,
+    begin: tuple[Number, Number],
+    tip: tuple[Number, Number],
+    after: int = 44,
+    before: int = 44,
+    again: bool = False,
 ) -> None:
     """An arrow between two places. It starts `after` points behind the first, and ends `before` points in front of the second."""
-    look = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "#1a1a1a", "linewidth": 1.5, "zorder": 1}
+    look = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "#1a1a1a", "zorder": 1}
+    look |= {"linewidth": 1, "linestyle": "--"} if again else {"linewidth": 1.5, "linestyle": "-"}
     axes.add_patch(FancyArrowPatch(begin, tip, shrinkA=after, shrinkB=before, **look))
-
-
-def kept_by_part(layer: str, numbers: Mapping[str, Number]) -> Figure:
-    """What each part of a layer keeps per number that enters. Each bar begins where the one before ends."""
-    total = sum(numbers.values())
-    title = f"{layer} keeps {three_digits(total)} numbers for each one that enters"
-    xlabel, ylabel = "numbers kept, for each token and unit of width", "its parts, in their order"
-    with axes_with(title, xlabel, ylabel) as axes:
-        done = 0
-        for row, kept in enumerate(numbers.values()):
-            axes.barh(row, kept, left=done, color=COLOURS["activations"], edgecolor="#1a1a1a", zorder=2)
-            done += kept
-            label(axes, f"+ {three_digits(kept)}", done, row, "#1a1a1a", (7, -5))
-        axes.set(xlim=(0, 1.12 * total), ylim=(len(numbers) - 0.4, -0.6))
-        axes.set_yticks(range(len(numbers)), numbers)
-        axes.grid(visible=False, axis="y")
-    return axes.figure
 
 
 # How sure a number is: told apart without colours, from a pattern and an edge that fade with what is known.

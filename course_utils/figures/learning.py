@@ -1,60 +1,12 @@
 """What happens in training: scales, steps, losses, crashes."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
-from course_utils.figures.style import axes_with, ink, key, label, measured_dots
+from course_utils.figures.style import axes_with, key, label, measured_dots
 from course_utils.quantities import Number, seconds_text
-
-Point = tuple[Number, Number]
-
-
-def ravine(paths: Mapping[str, Sequence[Point]], contours: Sequence[Sequence[Point]], title: str) -> Figure:
-    """The places that each optimizer came to, over lines of equal loss; the minimum is at 0."""
-    with axes_with(title, "along the ravine; the minimum is at 0", "across it") as axes:
-        for line in contours:
-            axes.plot(*zip(*line, strict=True), color="#b9c0c6", linewidth=1, gid="grid")
-        for row, (name, places) in enumerate(reversed(paths.items())):
-            colour = COLOURS[name.lower()]
-            axes.plot(*zip(*places, strict=True), "o-", color=colour, linewidth=1.5, markersize=4)
-            words, place = f"{name}, {len(places) - 1} steps", (0.98, 0.03 + 0.07 * row)
-            axes.text(*place, words, color=ink(colour), weight="bold", ha="right", transform=axes.transAxes)
-        axes.plot(0, 0, "+", color=COLOURS["limit"], markersize=16, markeredgewidth=3)
-        label(axes, "start", *places[0], COLOURS["limit"], (-8, 6), ha="right")
-        axes.set(xlim=(-1.75, 0.75), ylim=(-1.25, 1.25))
-        axes.grid(visible=False)
-    return axes.figure
-
-
-LOWEST_LOSS, HIGHEST_LOSS = 1e-9, 100.0  # that `loss_over_rate` draws
-
-
-def loss_over_rate(rates: Sequence[Number], losses: Mapping[str, Sequence[Number]], title: str) -> Figure:
-    """The loss that each optimizer ends with, by its learning rate. Its name states its best loss and that rate.
-
-    A loss below 1e-9 is drawn there. One above 100 is not drawn.
-    """
-    with axes_with(title, "learning rate", "loss", height=5.2, log_x=10, log_y=10) as axes:
-        for row, (name, line) in enumerate(losses.items()):
-            colour = COLOURS[name.lower()]
-            drawn = [max(loss, LOWEST_LOSS) if loss < HIGHEST_LOSS else math.nan for loss in line]
-            axes.plot(rates, drawn, color=colour)
-            best, rate = min((loss, rate) for loss, rate in zip(line, rates, strict=True) if loss < math.inf)
-            axes.plot(rate, max(best, LOWEST_LOSS), "o", color=colour, markersize=9)
-            words = f"{name}: {best:.0e} at {rate:.2g}"
-            axes.text(
-                0.7, 0.93 - 0.07 * row, words, color=ink(colour), weight="bold", transform=axes.transAxes
-            )
-        axes.set_xlim(rates[0], rates[-1] * 50)
-        axes.set_xticks([rate for rate in (1e-3, 1e-2, 0.1, 1, 10) if rates[0] <= rate <= rates[-1] * 1.01])
-        axes.minorticks_off()
-        axes.spines["bottom"].set_bounds(rates[0], rates[-1])
-        axes.set_ylim(LOWEST_LOSS / 3, HIGHEST_LOSS)
-        axes.xaxis.set_major_formatter("{x:g}")
-    return axes.figure
 
 
 def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:

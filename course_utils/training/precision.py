@@ -10,9 +10,9 @@ factor is a power of two, so in fp32 and bf16 nothing is rounded by it: the loss
 is not.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,50 +23,34 @@ from course_utils import floats
 from course_utils.measure import DTYPES, cpu_threads
 from course_utils.models import MLP
 from course_utils.predict import rounding
-from course_utils.quantities import Comparison, Ledger, Number
+from course_utils.quantities import Number
 from course_utils.training import generator_for
 
 WIDTHS = (20, 64, 64, 19)
 PAIRS = 100  # of digits; one micro-batch has them all
 LEARNING_RATE = 3e-3  # of Adam, which is otherwise as torch has it
 FIRST_SCALE = 2.0**16  # GradScaler's own
-GROWTH_INTERVAL = 20  # GradScaler's is 2,000, longer than the runs here
 
 
-@dataclass(frozen=True)
-class Mix:
-    """The formats of the model's parameters and gradients, of its products, and of what the optimizer keeps.
-
-    Where the products have another format than the parameters, autocast casts them. Where the optimizer's
-    copy has another, it is a master copy. `scaled`: torch's GradScaler finds the loss scale.
-    """
+class Mix(NamedTuple):
+    """The formats of the model's numbers and of its products: if they differ, autocast casts."""
 
     model: str = "fp32"
     products: str = "fp32"
-    optimizer: str = "fp32"
-    scaled: bool = False
 
 
 MIXES = {
     "fp32": Mix(),
     "bf16 autocast": Mix(products="bf16"),
     "fp16 autocast": Mix(products="fp16"),
-    "fp16 autocast, scaled": Mix(products="fp16", scaled=True),
-    "bf16 alone": Mix(model="bf16", products="bf16", optimizer="bf16"),
-    "bf16 + fp32 master": Mix(model="bf16", products="bf16"),
+    "bf16 alone": Mix(model="bf16", products="bf16"),
 }
 
 
-LETTERS = {"A": "bf16 alone", "B": "bf16 autocast", "C": "fp16 autocast"}  # mixes to be told by their curves
-
-
-@dataclass(frozen=True)
-class Trained:
-    """One step: the loss that it found, the loss scale it had, and whether it was skipped."""
+class Trained(NamedTuple):
+    """One step: the loss that it found."""
 
     loss: Number
-    scale: Number
-    skipped: bool
 
 
 def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
@@ -81,58 +65,37 @@ def digit_pairs() -> tuple[Float[Tensor, "pairs 20"], Int[Tensor, " pairs"]]:
 
 
 class Training:
-    """The model in one mix, step by step. `scale` is the constant loss scale, or with GradScaler the first one."""
+    """The model in one mix, step by step, without a loss scale."""
 
-    def __init__(self, mix: str, *, scale: Number | None = None, mean_over: int = PAIRS) -> None:
+    def __init__(self, mix: str, *, mean_over: int = PAIRS) -> None:
         if mix not in MIXES:
             raise ValueError(f"There is no mix {mix!r}. There are: {', '.join(MIXES)}.")
         self.micro_batches = _micro_batches(mean_over)
         self.mix = MIXES[mix]
-        if scale is None:
-            scale = FIRST_SCALE if self.mix.scaled else 1.0
-        self.scale = 1.0 if self.mix.scaled else float(rounding.checked_scale(scale))
         self.pairs, self.sums = digit_pairs()
         draw = generator_for("weights", seed=0)
         self.model = MLP(WIDTHS, nonlinearity="gelu", dtype=DTYPES[self.mix.model], generator=draw)
-        self.working = list(self.model.parameters())
-        # The master copy begins with the model's rounded numbers, as if they had been loaded.
-        self.kept = self.working
-        if self.mix.optimizer != self.mix.model:
-            self.kept = [p.detach().to(DTYPES[self.mix.optimizer]) for p in self.working]
-        self.optimizer = torch.optim.Adam(self.kept, LEARNING_RATE)
-        self.scaler = torch.amp.GradScaler(
-            "cpu",
-            float(rounding.checked_scale(scale)),
-            growth_interval=GROWTH_INTERVAL,
-            enabled=self.mix.scaled,
-        )
+        self.weights = list(self.model.parameters())
+        self.optimizer = torch.optim.Adam(self.weights, LEARNING_RATE)
 
     def backward(self) -> Tensor:
-        """Put the scaled gradients of this micro-batch's part of the loss into `grad`; returns the whole loss."""
+        """Put the gradients of this micro-batch's part of the loss into `grad`; returns the whole loss."""
         products = DTYPES[self.mix.products]
         with torch.autocast("cpu", products, enabled=self.mix.products != self.mix.model):
             logits = self.model(self.pairs.to(DTYPES[self.mix.model]))
         loss = functional.cross_entropy(logits.float(), self.sums)
         self.model.zero_grad()
-        self.scaler.scale(loss * (self.scale / self.micro_batches)).backward()
+        (loss / self.micro_batches).backward()
         return loss.detach()
 
     def step(self) -> Trained:
         """Backward, the gradients of all micro-batches added up, and the optimizer's step."""
         with cpu_threads(1):  # a second thread, kept waiting, would only slow such small products
-            loss, scale = self.backward(), self.scaler.get_scale() * self.scale
-            for kept, working in zip(self.kept, self.working, strict=True):
-                kept.grad = working.grad.to(kept.dtype)
-            self.scaler.unscale_(self.optimizer)
-            for kept in self.kept:
-                kept.grad *= self.micro_batches / self.scale
-            self.scaler.step(self.optimizer)
-            self.scaler.update()
-            with torch.no_grad():
-                for kept, working in zip(self.kept, self.working, strict=True):
-                    working.copy_(kept)
-        skipped = self.scaler.get_scale() < scale if self.mix.scaled else False
-        return Trained(loss.item(), scale, skipped)
+            loss = self.backward()
+            for weight in self.weights:
+                weight.grad *= self.micro_batches
+            self.optimizer.step()
+        return Trained(loss.item())
 
 
 def _micro_batches(mean_over: int) -> int:
@@ -146,13 +109,13 @@ def _micro_batches(mean_over: int) -> int:
     return count
 
 
-def losses(mix: str, steps: int, *, scale: Number | None = None, mean_over: int = PAIRS) -> Iterator[Trained]:
+def losses(mix: str, steps: int, *, mean_over: int = PAIRS) -> Iterator[Trained]:
     """Each step from the first on. The caller may stop after any of them.
 
     >>> [round(step.loss, 2) for step in losses("fp32", 2)]
     [2.94, 2.93]
     """
-    training = Training(mix, scale=scale, mean_over=mean_over)
+    training = Training(mix, mean_over=mean_over)
     for _ in range(steps):
         yield training.step()
 
@@ -175,28 +138,51 @@ def scales_by_torch(gradients: Sequence[Number], *, growth_interval: int) -> lis
     return found
 
 
-def gradients(after: int = 0, *, layer: int | None = None, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
-    """The gradients of a micro-batch after `after` steps, all in fp32: of all weights, or of one layer (1, 2 or 3).
+def gradients(after: int = 0, *, mean_over: int = PAIRS) -> Float[Tensor, " n"]:
+    """The gradients of all weights from a micro-batch after `after` steps, all in fp32.
 
     This is one micro-batch's part of the whole, before the parts are added up.
     """
-    if layer not in (None, 1, 2, 3):
-        raise ValueError(f"The layers are 1 to 3, or None for all; got {layer!r}.")
     if after < 0:
         raise ValueError(f"Steps are counted from 0; got {after}.")
-    by_layer = _gradients_by_layer(after)
-    found = torch.cat(by_layer) if layer is None else by_layer[layer - 1]
-    return found / _micro_batches(mean_over)
+    return _gradients(after) / _micro_batches(mean_over)
 
 
 @lru_cache(maxsize=16)
-def _gradients_by_layer(after: int) -> list[Tensor]:
+def _gradients(after: int) -> Float[Tensor, " n"]:
     training = Training("fp32")
     with cpu_threads(1):
         for _ in range(after):
             training.step()
         training.backward()
-    return [p.grad.flatten() for p in training.working]
+    return torch.cat([p.grad.flatten() for p in training.weights])
+
+
+def updates(steps: int, *, falling: bool) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
+    """Each step of a training in bf16 alone: Adam's updates in half steps of their weights, and which moved their weight.
+
+    Updates of 0 are left out. With `falling`, the learning rate falls in a line from LEARNING_RATE to nearly 0.
+    """
+    training = Training("bf16 alone")
+    for n in range(steps):
+        group = training.optimizer.param_groups[0]
+        group["lr"] = LEARNING_RATE * (1 - n / steps if falling else 1)
+        before = torch.cat([p.detach().flatten().clone() for p in training.weights])
+        training.step()
+        after = torch.cat([p.detach().flatten() for p in training.weights])
+        found = torch.cat(
+            [_adam_update(training.optimizer.state[p], group).flatten() for p in training.weights]
+        )
+        # bf16 has 8 significant bits: a number of 2^(e-1) to 2^e has steps of 2^(e-8).
+        half_steps = found.abs() / torch.exp2(torch.frexp(before.float()).exponent - 9.0)
+        yield half_steps[found != 0], (after != before)[found != 0]
+
+
+def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Tensor:
+    """Adam's update, computed in fp32 from what it keeps."""
+    (beta1, beta2), n = group["betas"], state["step"].item()
+    first, second = state["exp_avg"].float() / (1 - beta1**n), state["exp_avg_sq"].float() / (1 - beta2**n)
+    return group["lr"] * first / (second.sqrt() + group["eps"])
 
 
 def logit_gradients(vocabulary: int, mean_over: int, *, rows: int = 16) -> Float[Tensor, "rows vocabulary"]:
@@ -213,50 +199,16 @@ def logit_gradients(vocabulary: int, mean_over: int, *, rows: int = 16) -> Float
     return logits.grad
 
 
-def fates(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> Comparison:
-    """|g| · scale against the format's edges, beside what torch's cast makes of it; zeros are left out.
+def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[int, int]:
+    """How many numbers · scale torch's cast to that format makes zero, and how many too large for it; zeros are left out.
 
-    The numbers are taken in fp32. Exactly equal where the scale is a power of two, which rounds nothing
-    within fp32's normal range.
-
-    >>> fates(torch.tensor([1.0, 1e-6, 1e-9, 0.0]), "fp16").measured["to zero"]
-    1
+    >>> lost(torch.tensor([1.0, 1e-9, 0.0, 1e5]), "fp16")
+    (1, 1)
     """
-    present = numbers[numbers != 0].detach().float().abs()
-    if not present.isfinite().all():
-        raise ValueError("Some of these numbers are infinite or NaN already. Give numbers that are finite.")
-    rounding.checked_scale(scale)
-    return Comparison(_by_edges(present, fmt, scale), _by_cast(present, fmt, scale))
-
-
-def _by_edges(sizes: Float[Tensor, " n"], fmt: str, scale: Number) -> Ledger:
-    edges = rounding.rounding_edges(fmt)
-    scaled = sizes.double() * scale
-    return _counted(scaled <= edges.zero_to, scaled < edges.normal_from, scaled >= edges.beyond_from)
-
-
-def _by_cast(sizes: Float[Tensor, " n"], fmt: str, scale: Number) -> Ledger:
     if fmt not in DTYPES:
         raise ValueError(f"torch stores nothing in {fmt!r}, only in {', '.join(DTYPES)}.")
-    f = floats.format_named(fmt)
-    scaled = sizes * scale
-    cast = scaled.to(DTYPES[fmt]).double()
+    scaled = numbers[numbers != 0].detach().float().abs() * rounding.checked_scale(scale)
+    cast, f = scaled.to(DTYPES[fmt]).double(), floats.format_named(fmt)
     # E4M3 has no infinity: the cast gives the largest number, or in an older torch NaN.
-    short = scaled.double() - cast > floats.spacing(f.max, fmt) / 2
-    return _counted(cast == 0, cast < f.smallest_normal, ~cast.isfinite() | short)
-
-
-def _counted(
-    zero: Bool[Tensor, " n"], below_normal: Bool[Tensor, " n"], beyond: Bool[Tensor, " n"]
-) -> Ledger:
-    to_zero, small, large = (each.sum().item() for each in (zero, below_normal, beyond))
-    counts = to_zero, small - to_zero, len(zero) - small - large, large
-    return Ledger(dict(zip(rounding.FATES, counts, strict=True)), "numbers")
-
-
-def lognormal_fit(numbers: Float[Tensor, "..."]) -> tuple[float, float]:
-    """Mean and standard deviation of ln |g|; zeros are left out."""
-    logs = numbers[numbers != 0].abs().double().log()
-    if len(logs) < 2:
-        raise ValueError(f"A fit needs two numbers other than 0; got {len(logs)}.")
-    return logs.mean().item(), logs.std().item()
+    beyond = ~cast.isfinite() | (scaled.double() - cast > floats.spacing(f.max, fmt) / 2)
+    return (cast == 0).sum().item(), beyond.sum().item()

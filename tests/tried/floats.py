@@ -9,10 +9,6 @@ from course_utils.checks import floats as check
 from tests.tried import Check, Tried
 
 
-def stops_at(fraction_bits, step):
-    return 2.0 ** (fraction_bits + 1 + math.ceil(math.log2(step)))
-
-
 def scale_to(limit):
     return lambda x: limit / x.abs().max().item() if x.any() else 1.0
 
@@ -61,23 +57,6 @@ TRIED: dict[Check, Tried] = {
         ),
         wrong=((lambda block: 1.0, "expected 0.0078125"), (lambda block: block, "number")),
     ),
-    check.spelled: Tried(
-        right=("0b1100011010000000", "1_10001_1010000000", "1100 0110 1000 0000"),
-        wrong=(
-            ("0 10001 1010000000", "The first bit is the sign"),
-            ("1 10001 101", "9 came"),
-            ("", "0 came"),
-            (-6.5, "as a string, in quotes"),
-        ),
-    ),
-    check.block_gib: Tried(
-        right=(np.float32(2.25),),
-        wrong=(
-            *((2.2, "close, but"), (3, "too large. Wanted"), (1, "too small")),
-            ("2.25 GiB", "without quotes or a unit"),
-        ),
-    ),
-    check.stall: Tried(right=(stops_at, lambda *case: int(stops_at(*case)) or stops_at(*case))),
     check.scale_for_e4m3: Tried(
         right=(
             scale_to(448),

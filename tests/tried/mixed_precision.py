@@ -1,9 +1,11 @@
 """Answers to the exercises of notebook 07."""
 
 import torch
+from torch import nn
+from torch.nn import functional
 
-from course_utils import floats
 from course_utils.checks import mixed_precision as check
+from course_utils.training import repair
 from tests.tried import Check, Tried
 
 
@@ -23,6 +25,20 @@ def scaler(scale, good_steps, finite, interval):
     return scale * (2 if doubles else 1 if finite else 0.5), (good_steps + 1) * (finite and not doubles)
 
 
+def loop(*changes, letter=""):
+    """A loop of the repair shop with these changes of its text."""
+    text = repair.broken(letter) if letter else repair.RIGHT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    names = {"torch": torch, "nn": nn, "F": functional, "repair": repair}
+    exec(text, names)
+    return list(names.values())[-1]
+
+
+CLIP = "        nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.2)\n"
+UNSCALE, NO_SCALE = "        scaler.unscale_(optimizer)\n", ('("cpu")', '("cpu", enabled=False)')
+
 TRIED: dict[Check, Tried] = {
     check.master_step: Tried(
         right=(master_by_addcmul,),
@@ -36,13 +52,36 @@ TRIED: dict[Check, Tried] = {
             ),
         ),
     ),
-    check.moves: Tried(
-        right=(lambda w, u: (torch.tensor(w) + u).bfloat16().item() != w,),
-        wrong=((lambda w, u: floats.stored(w + u, "bf16"), "True or False is wanted"),),
-    ),
-    check.loss_scale: Tried(
-        right=(lambda largest: max(2.0**n for n in range(-60, 60) if 2.0**n * largest < 65_520),),
-        wrong=((lambda largest: largest.scale, "AttributeError"),),
-    ),
     check.updated_scale: Tried(right=(scaler,)),
+    check.mended_c: Tried(
+        right=(
+            loop(("float16", "bfloat16"), NO_SCALE),
+            loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),
+        ),
+        wrong=(
+            (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
+            (loop((CLIP, "")), "no longer clips to 0.2"),
+            (loop((UNSCALE, "")), "of norm 3.1e-06: clipping still sees them with the scale on."),
+            (loop(('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')), "products are in fp32"),
+            (loop(("lr=0.5", "lr=1.0"), letter="B"), "of the last updates are lost"),
+            (
+                loop(("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False"), letter="A"),
+                "34 % of the first",
+            ),
+            (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
+            (loop(("        scaler.step(optimizer)\n", "")), "made no step"),
+            (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
+        ),
+    ),
+} | {
+    one: Tried(
+        right=(loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),),
+        wrong=(
+            (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
+            (loop(("range(200)", "range(1)")), "1 losses, and 200 are wanted"),
+            (loop(("scaler.scale(", "scaler.scal(")), "has no attribute 'scal'"),
+            (loop(("loss.item()", "loss.items()")), "has no attribute 'items'"),
+        ),
+    )
+    for one in (check.mended_a, check.mended_b, check.mended_d, check.mended_e)
 }
