@@ -180,9 +180,10 @@ def opened(notebook: Path, **viewport: int) -> Iterator[Page]:
 
 
 @contextmanager
-def opened_labs(folder: Path, *names: str) -> Iterator[Page]:
-    """A notebook that has these labs and nothing else, after Run All."""
-    path = notebook_of(folder / "labs.ipynb", [IMPORT, *(f"labs.{name}_lab()" for name in names)])
+def opened_labs(folder: Path, *names: str, figures: Sequence[str] = ()) -> Iterator[Page]:
+    """A notebook that has these labs, then these cells, and nothing else; after Run All."""
+    sources = [IMPORT, *(f"labs.{name}_lab()" for name in names), *figures]
+    path = notebook_of(folder / "labs.ipynb", sources)
     with opened(path) as page:
         run_all(page, path)
         yield page

@@ -79,15 +79,15 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         come_back(page)
         expect(fourth).to_contain_text("1 guess: within 2 times")
         expect(page.locator("svg circle")).to_have_count(1)
-        try_it(lab, "11.4", mine, "tried")
+        try_it(lab, "'fp32'", mine, "tried")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("tried 1 time")
-        try_it(lab, "22.77", mine, "right")
+        try_it(lab, "'tf32'", mine, "right")
         come_back(page)
         expect(fourth.locator(".exercises")).to_contain_text("right since")
         expect(turns).to_have_text("Your turns: 1 of 2 right on the main path, 0 of 0 beyond")
         (check,) = (
-            cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.gpt3_days(" in cell.source
+            cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.name_of_f32(" in cell.source
         )
         where = fourth.get_by_role("link", name="Go on where you were")
         expect(where).to_have_attribute("href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}")
@@ -95,14 +95,14 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         # Anew, and no record.
         lab.bring_to_front()
         lab.keyboard.press("Control+s")
-        wait_until(lambda: "gpt3_days = 22.77" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
+        wait_until(lambda: "really = 'tf32'" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
         lab.close()
         page.bring_to_front()
-        fourth.get_by_role("button", name="Begin anew: your turn 2, The gpt3_days").click()
+        fourth.get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
         expect(page.get_by_role("status")).to_contain_text(
             "begins anew. As it was when last saved: my_notebooks/earlier/04_flops"
         )
-        assert "gpt3_days = 22.77" not in (mine / FLOPS).read_text(encoding="utf-8")
+        assert "really = 'tf32'" not in (mine / FLOPS).read_text(encoding="utf-8")
         expect(fourth.locator(".exercises")).to_contain_text("not attempted")
         delete = page.get_by_role("button", name="Yes, delete the record")
         expect(delete).to_be_hidden()  # it asks first
@@ -113,7 +113,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         )
         assert not (mine / "record.txt").exists()
         (kept,) = (mine / "earlier").glob("record*.txt")
-        assert "flops.gpt3_days right" in kept.read_text(encoding="utf-8")
+        assert "flops.name_of_f32 right" in kept.read_text(encoding="utf-8")
 
         # What was done is said to the reader, though the page's script has looked meanwhile.
         page.evaluate("""async () => {

@@ -128,8 +128,8 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
             expect(float_lab.locator(".course-meaning")).to_contain_text("0.1 is")
             float_lab.get_by_role("button", name="1e-8?", exact=True).click()
             expect(float_lab.locator(".course-meaning")).to_contain_text("1e-8 is")
-        try_it(labs["ada"], "22.77", mine["ada"], "right")
-        try_it(labs["ben"], "11.4", mine["ben"], "tried")
+        try_it(labs["ada"], "'tf32'", mine["ada"], "right")
+        try_it(labs["ben"], "'fp32'", mine["ben"], "tried")
         write(labs["ben"], "my_product", "21", cells=2)
         wait_until(lambda: record.guesses(mine["ben"]), "the guess is noted")
         shown = {"ada": ["right since"], "ben": ["tried 1 time", "1 guess: within 2 times"], "cleo": []}
@@ -155,22 +155,22 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         assert contexts["ada"].request.post(f"{of_ada}/contents", form={"do": "forget"}).status == 403, (
             "no token"
         )
-        assert record.done(mine["ada"])["flops.gpt3_days"].status == "right"
-        assert list(record.done(mine["ben"])) == ["flops.gpt3_days"]
+        assert record.done(mine["ada"])["flops.name_of_f32"].status == "right"
+        assert list(record.done(mine["ben"])) == ["flops.name_of_f32"]
         assert record.done(mine["cleo"]) == {}
 
         # Anew, for one of them.
         for name in ("ada", "ben"):
             labs[name].bring_to_front()
             labs[name].keyboard.press("Control+s")
-        wait_until(lambda: "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text(), "ada's is saved")
-        wait_until(lambda: "gpt3_days = 11.4" in (mine["ben"] / FLOPS).read_text(), "ben's is saved")
+        wait_until(lambda: "really = 'tf32'" in (mine["ada"] / FLOPS).read_text(), "ada's is saved")
+        wait_until(lambda: "really = 'fp32'" in (mine["ben"] / FLOPS).read_text(), "ben's is saved")
         labs["ben"].close()
         pages["ben"].bring_to_front()
-        pages["ben"].get_by_role("button", name="Begin anew: your turn 2, The gpt3_days").click()
+        pages["ben"].get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
         expect(pages["ben"].get_by_role("status")).to_contain_text("begins anew")
-        assert "gpt3_days = 11.4" not in (mine["ben"] / FLOPS).read_text()
-        assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()
+        assert "really = 'fp32'" not in (mine["ben"] / FLOPS).read_text()
+        assert "really = 'tf32'" in (mine["ada"] / FLOPS).read_text()
 
         # A server that is killed, as a container is that takes too much memory: all of it is there again.
         labs["ada"].close()
@@ -184,7 +184,7 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         page.wait_for_url(f"{address}/user/ada/contents")
         expect(page.locator(".said")).to_have_count(0)
         expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
-        assert "gpt3_days = 22.77" in (mine["ada"] / FLOPS).read_text()
+        assert "really = 'tf32'" in (mine["ada"] / FLOPS).read_text()
         left_open.evaluate("window.former = true")
         come_back(left_open)  # which is of the former server, and is made anew
         left_open.wait_for_function("!window.former")

@@ -63,7 +63,8 @@ def opened(
 
 
 def lab_of(page: Page, name: str) -> Locator:
-    lab = page.get_by_role("group", name=f"{name} lab", exact=True)
+    """The lab; a figure that is this lab, too, stands above it."""
+    lab = page.get_by_role("group", name=f"{name} lab", exact=True).last
     lab.scroll_into_view_if_needed()
     return lab
 
@@ -176,6 +177,6 @@ def test_on_a_phone_a_page_is_read_without_moving_it_sideways(chromium, site, tm
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         for picture in page.locator(".course-lab .course-picture").all():
             shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
-            assert shown < whole >= 720
+            assert shown < whole >= (480 if picture.locator("[data-mark]").count() else 720)
         page.goto(f"{site}/glossary.html#AdamW")
         expect(page.locator("h2", has_text="AdamW").first).to_be_in_viewport()

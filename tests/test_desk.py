@@ -13,7 +13,6 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
-from dataclasses import astuple
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -44,12 +43,12 @@ from course_utils.desk import (
 )
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
-from course_utils.desk.place import place
+from course_utils.desk.place import Place, place
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT, notebooks
 from tests.desk import FLOPS, started
 
-ANSWER = "cheaper_flops = 2 * (2 * 1000 * 1000)"
+ANSWER = "alone_s = 2 * (2 * 1000 * 1000)"
 
 
 @pytest.fixture
@@ -226,7 +225,7 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     stub = notebooks.exercises_of(ROOT / "notebooks" / FLOPS)[0].stub
     answer = stub.replace("...", "4_000_000")
     edit(mine / FLOPS, stub, answer)
-    record.note(mine, "flops.cheaper_order", "right")
+    record.note(mine, "flops.square_alone", "right")
     noted, worked_on = record.done(mine), {name: sources(mine / name) for name in (added, FLOPS, changed)}
 
     shutil.copytree(ROOT / "notebooks", author / "notebooks", dirs_exist_ok=True)
@@ -355,18 +354,6 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
     assert "image/png" in (mine / FLOPS).read_text(encoding="utf-8")
 
 
-def test_a_copy_from_when_results_were_stored_in_it_follows_the_course_and_shows_none(desk):
-    course, mine = desk
-    stored = (course / FLOPS).read_text(encoding="utf-8")
-    (mine / FLOPS).write_text(stored.replace("../README.md#the-notebooks", "/contents"), encoding="utf-8")
-    assert list(copies.bring_up_to_date(course, mine)) == []
-    assert shown(mine / FLOPS) == ["42", "A lab."]
-    edit(course / FLOPS, "6 * 7", "7 * 6")
-    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
-    assert sources(mine / FLOPS) == sources(course / FLOPS)
-    assert shown(mine / FLOPS) == []
-
-
 FOREIGN = [
     *(b"", b"my shopping list", b"\xff\xfe", b"[" * 100_000, b'{"cells": 3}', b'{"cells": ["a cell"]}'),
     b'{"cells": [{"source": "no id"}]}',
@@ -395,7 +382,7 @@ def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
 
 def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
     course, mine = desk
-    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
+    edit(mine / FLOPS, "alone_s = ...", ANSWER)
     (course / FLOPS).write_bytes(b"<<<<<<< HEAD\n" + (course / FLOPS).read_bytes())
     (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
     shutil.copy(ROOT / "notebooks" / "05_gradients.ipynb", course)
@@ -430,7 +417,7 @@ def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk
     (mine / FLOPS).unlink()
     (mine / ".course" / FLOPS).unlink()
     shutil.copy(course / FLOPS, mine)
-    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    edit(mine / FLOPS, "really = ...", "really = 1")
     assert "not copied from here" in next(copies.bring_up_to_date(course, mine))
 
 
@@ -527,22 +514,28 @@ def test_where_no_copies_can_be_made_it_says_what_to_do_and_opens_the_courses_ow
     assert contents.where_it_opens(FLOPS, ROOT / "none") == f"notebooks/{FLOPS}"
 
 
+def page_at(where: Place) -> str:
+    """The contents page as it is there, with nothing done yet."""
+    return contents.PAGE.render(place=where)
+
+
 def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
-    assert "make lab" in place().next_start
+    assert "the next <code>make lab</code> brings them up to date" in page_at(place())
     monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
-    assert 'href="/class/hub/home"' in place().next_start
+    assert 'href="/class/hub/home"' in page_at(place())
     monkeypatch.setenv("JUPYTERHUB_HOST", "https://hub.example.org")  # where each student has a subdomain
-    assert 'href="https://hub.example.org/class/hub/home"' in place().next_start
+    assert 'href="https://hub.example.org/class/hub/home"' in page_at(place())
     of_a_clone = re.compile("make |git |clone")
-    assert not of_a_clone.search(" ".join(astuple(place())))
+    assert not of_a_clone.search(page_at(place()) + place().remedy)
     monkeypatch.delenv("JUPYTERHUB_BASE_URL")
     monkeypatch.setattr(copies, "INSTALLED", copies.COURSE)  # from a wheel, and no hub
-    assert not of_a_clone.search(" ".join(astuple(place())))
+    assert "the next start brings them up to date" in page_at(place())
+    assert not of_a_clone.search(page_at(place()) + place().remedy)
 
 
 def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
     course, mine = desk
-    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    edit(mine / FLOPS, "really = ...", "really = 1")
     edit(course / FLOPS, "6 * 7", "7 * 6")
     before = (mine / FLOPS).read_bytes()
 
@@ -569,22 +562,22 @@ def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(des
 
 def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
     course, mine = desk
-    edit(mine / FLOPS, "cheaper_flops = ...", ANSWER)
-    edit(mine / FLOPS, "gpt3_days = ...", "gpt3_days = 1")
+    edit(mine / FLOPS, "alone_s = ...", ANSWER)
+    edit(mine / FLOPS, "really = ...", "really = 1")
     notebook = nbformat.read(mine / FLOPS, as_version=4)
-    notebook.cells = [each for each in notebook.cells if each.source != "check.cheaper_order(cheaper_flops)"]
+    notebook.cells = [each for each in notebook.cells if each.source != "check.square_alone(alone_s)"]
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
     nbformat.write(notebook, mine / FLOPS)
-    record.note(mine, "flops.cheaper_order", "right")
-    record.note(mine, "flops.gpt3_days", "tried")
+    record.note(mine, "flops.square_alone", "right")
+    record.note(mine, "flops.name_of_f32", "tried")
     said = copies.begin_anew(
-        course / FLOPS, "flops.cheaper_order", mine
+        course / FLOPS, "flops.square_alone", mine
     )  # its first turn, as the page asks for it
-    expected = ["gpt3_days = 1" if each == "gpt3_days = ..." else each for each in sources(course / FLOPS)]
+    expected = ["really = 1" if each == "really = ..." else each for each in sources(course / FLOPS)]
     assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
     assert {name: each.status for name, each in record.done(mine).items()} == {
-        "flops.cheaper_order": "not attempted",
-        "flops.gpt3_days": "tried",
+        "flops.square_alone": "not attempted",
+        "flops.name_of_f32": "tried",
     }
     (earlier,) = (mine / "earlier").iterdir()
     assert ANSWER in sources(earlier)
@@ -653,14 +646,14 @@ def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
 
 
 def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
-    lines = b"\x00\xff{ 2026-01-02 flops.gpt3_days tried\n2026-01-03 flops.gpt3_days right\nnonsense\n\n"
-    lines += b"2026-01-04 flops.gpt3_days tried\n2026-01-05 flops.gpt3_days right\n2026-01-06 fl"
+    lines = b"\x00\xff{ 2026-01-02 flops.name_of_f32 tried\n2026-01-03 flops.name_of_f32 right\nnonsense\n\n"
+    lines += b"2026-01-04 flops.name_of_f32 tried\n2026-01-05 flops.name_of_f32 right\n2026-01-06 fl"
     (tmp_path / "record.txt").write_bytes(lines)
-    assert record.done(tmp_path) == {"flops.gpt3_days": record.Done(tries=4, first_right="2026-01-03")}
+    assert record.done(tmp_path) == {"flops.name_of_f32": record.Done(tries=4, first_right="2026-01-03")}
     (tmp_path / "record.txt").unlink()
     assert record.done(tmp_path) == {}
     (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
-    record.note(tmp_path, "flops.gpt3_days", "right")
+    record.note(tmp_path, "flops.name_of_f32", "right")
     assert record.done(tmp_path) == {}
 
 
@@ -695,12 +688,16 @@ def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
 # What the page says of the guesses.
 
 
+def page_of(guesses: dict[int, list[Guess]]) -> str:
+    return contents.PAGE.render(guesses=estimates.picture(guesses), place=place())
+
+
 def test_the_page_says_whether_guesses_get_better():
     near, far, wrong = Guess("a", 2, 1), Guess("<b>", 1, 50), Guess("c", "x", "y")
-    assert estimates.picture({1: [], 2: []}) == ""
-    few = estimates.picture({1: [near], 2: [far]})
+    assert "<svg" not in page_of({1: [], 2: []})
+    few = page_of({1: [near], 2: [far]})
     assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
-    drawn = estimates.picture({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
+    drawn = page_of({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
     assert "Of your first 4 guesses, half of them within 50 times" in drawn
     assert "of the next 4, half of them within 2 times" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
@@ -717,7 +714,9 @@ REPORTED = "Comparison({'hours': 1}, {'hours': 4}, heads=('predicted', 'reported
 CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
 
 
-@pytest.mark.parametrize(("on_a_desk", "cell_id"), [(True, "c1"), (True, None), (False, "c1")])
+@pytest.mark.parametrize(
+    ("on_a_desk", "cell_id"), [(True, "c1"), (True, "colab"), (True, None), (False, "c1")]
+)
 def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     desk, monkeypatch, on_a_desk, cell_id
 ):
@@ -729,28 +728,32 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     after_cell.note_what_is_shown()
     cells = [
         "from course_utils.checks import flops as check",
-        "check.gpt3_days(...)",
-        "check.gpt3_days(11.4)",
+        "check.name_of_f32(...)",
+        "check.name_of_f32('fp32')",
     ]
     cells += [
-        "days = 22.77\ncheck.gpt3_days(days)",
-        "check.gpt3_days(1);\n3",
-        "ours = check.gpt3_days(11.4).or_ours",
+        "really = 'tf32'\ncheck.name_of_f32(really)",
+        "check.name_of_f32('bf16');\n3",
+        "ours = check.name_of_f32('fp32').or_ours",
     ]
     cells += [
-        "check.gpt3_days(11.4).or_ours; check.cheaper_order(4e6).or_ours\nnone = check.gpt3_days(1)",
+        "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours\nnone = check.name_of_f32('bf16')",
         "none",
     ]
     cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
     cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
+    colabs = {"metadata": {"colab": {"cell_id": cell_id}}}
+    monkeypatch.setattr(shell, "parent_header", colabs if cell_id == "colab" else {}, raising=False)
     with redirect_stdout(io.StringIO()) as said:
         for cell in cells:
-            shell.run_cell(cell, cell_id=cell_id)  # of a test or an export, it is None
-    assert "Not yet. 11.4" in said.getvalue()
-    assert "Right. 6 × 174.6e9" in said.getvalue()
+            shell.run_cell(
+                cell, cell_id=None if cell_id == "colab" else cell_id
+            )  # of a test or an export, it is None
+    assert "Not yet. 'fp32'" in said.getvalue()
+    assert "Right. tf32" in said.getvalue()
     is_noted = on_a_desk and cell_id
     today = date.today().isoformat()
-    noted = {"flops.gpt3_days": record.Done(5, today), "flops.cheaper_order": record.Done(1, today)}
+    noted = {"flops.name_of_f32": record.Done(5, today), "flops.square_alone": record.Done(1)}
     assert record.done(mine) == (noted if is_noted else {})
     guessed = {
         "flops": [

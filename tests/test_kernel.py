@@ -34,7 +34,7 @@ def said(tmp_path_factory):
 @pytest.mark.parametrize(
     ("code", "name", "begins"),
     [
-        ("check.gpt3_days(144)", "check", "import math"),
+        ("check.name_of_f32('fp64')", "check", "import math"),
         ("math.pi", "math", "import math"),
         ("1 + roof(3)", "roof", "def roof(intensity):"),
         ("two", "two", "one, two = 1, 2"),
@@ -58,15 +58,15 @@ def test_any_other_error_is_as_ever(said, code):
 def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(tmp_path):
     cells = [
         "from course_utils.checks import flops as check",
-        "gpt3_days = 22.77",
-        "check.gpt3_days(gpt3_days)",
-        "gpt3_days = 11.4  # another answer",
-        "check.gpt3_days(gpt3_days)",
-        "gpt3_days = = 3",
-        "gpt3_days = 22.77",  # nothing is left to be taken back
+        "really = 'tf32'",
+        "check.name_of_f32(really)",
+        "really = 'fp32'  # another answer",
+        "check.name_of_f32(really)",
+        "really = = 3",
+        "really = 'tf32'",  # nothing is left to be taken back
         "def my_days(flops, gpus, peak, share):\n    return flops / (gpus * peak * share) / 86_400",
         "days = check.days(my_days).kept",
-        "3 == gpt3_days, my_days(1, 2, 3, 4)",  # used, and not changed
+        "3 == really, my_days(1, 2, 3, 4)",  # used, and not changed
         "def my_days(flops, gpus, peak, share)\n    return 3",
     ]
     said = []

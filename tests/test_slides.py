@@ -6,8 +6,9 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
+from course_utils.desk.stubs import asks_in_the_picture
 from course_utils.room.slides import __main__, formulas
-from course_utils.room.slides.choice import is_preparation, is_shown, pieces
+from course_utils.room.slides.choice import is_preparation, is_shown, pieces, revealed
 from course_utils.room.slides.deck import deck
 from tests import NOTEBOOKS
 
@@ -53,7 +54,10 @@ def test_a_link_to_a_notebook_leads_to_the_deck_beside(shown):
 
 
 def test_every_picture_is_there_and_speaks_for_itself(shown):
-    outputs = [output.data for cell in shown.cells for output in cell.get("outputs", [])]
+    outputs = []
+    for cell in shown.cells:
+        outputs += [output.data for output in cell.get("outputs", [])]
+        outputs += [revealed(cell.source)] if asks_in_the_picture(cell.source) else []
     drawn = [data["text/plain"] for data in outputs if "image/png" in data]
     assert shown.pictures == [text.split(" (A live lab")[0] for text in drawn]
     assert min(map(len, shown.pictures)) > 30
@@ -99,7 +103,7 @@ def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
         new("my_bytes = ...  # bytes"),
         new("8 * 4"),
         new("my_days = ..."),
-        new("check.gpt3_days(my_days)"),
+        new("check.days(my_days)"),
     ]
     answer = nbformat.v4.new_markdown_cell("<details><summary>Solution</summary>\n\n3\n\n</details>")
     shown = [("guess", "bytes"), ("turn", ""), ("folded", "### Solution\n\n3")]

@@ -6,14 +6,13 @@ is whole, too: links and buttons are the browser's own.
 
 import os
 import re
-from dataclasses import asdict
-from html import escape
 from pathlib import Path
-from string import Template
 from urllib.parse import quote
 
+from jinja2 import Environment
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
+from markupsafe import Markup
 from tornado import web
 
 from course_utils import record
@@ -25,7 +24,10 @@ from course_utils.quantities import Guess
 
 ADDRESS, LAB = "/contents", "lab/tree"
 ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+# What `make colab` puts into the README, if the course has a public address.
+ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
+HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
 
 
 class Contents(JupyterHandler):
@@ -53,25 +55,39 @@ class Contents(JupyterHandler):
 
     def _page(self, said: str) -> str:
         done, guesses = record.done(self.mine), record.guesses(self.mine)
-        form = self.xsrf_form_html()
-        numbered = list(enumerate(ROW.findall(copies.readme()), 1))
-        guessed = {number: guesses.get(_name(row[1]), []) for number, row in numbered}
-        rows = "".join(
-            _notebook(number, row, self._link(row[1]), self._place(row[1]), done, guessed[number], form)
-            for number, row in numbered
+        rows = ROW.findall(copies.readme())
+        guessed = {number: guesses.get(_name(row[1]), []) for number, row in enumerate(rows, 1)}
+        return PAGE.render(
+            said=said,
+            news=self.news,
+            form=Markup(self.xsrf_form_html()),
+            notebooks=[self._notebook(row, done, guessed[number]) for number, row in enumerate(rows, 1)],
+            guesses=estimates.picture(guessed),
+            accountant=_accountant(self._link(NAME), self.mine),
+            elsewhere=ONE_CLICK.findall(copies.readme()),
+            lab=url_path_join(self.base_url, LAB),
+            folder=self.mine.name,
+            place=place(),
         )
-        said = f'<p role="status" class="said">{escape(said)}</p>' if said else ""
-        if self.news:
-            said += f'<div class="said small">{"".join(f"<p>{escape(each)}</p>" for each in self.news)}</div>'
-        lab, drawn = escape(url_path_join(self.base_url, LAB)), estimates.picture(guessed)
-        forget = _asked(
-            "Delete the record",
-            "What is done and what you guessed is forgotten. A copy goes to earlier, for you to delete.",
-            _button(form, "forget", "", "Yes, delete the record"),
-        )
-        words = {"said": said, "notebooks": rows, "guesses": drawn, "forget": forget, "lab": lab}
-        words["accountant"] = _accountant(self._link(NAME), self.mine)
-        return PAGE.substitute(words, folder=escape(self.mine.name), **asdict(place()))
+
+    def _notebook(
+        self, row: tuple[str, ...], done: dict[str, record.Done], guesses: list[Guess]
+    ) -> dict[str, object]:
+        """What the page says of that notebook."""
+        title, name, question, minutes, needs = row
+        there_are = _exercises(copies.COURSE / name)
+        return {
+            "title": title,
+            "name": name,
+            "question": question,
+            "needs": minutes_and_needs(minutes, needs),
+            "guesses": estimates.summary(guesses),
+            "link": self._link(name),
+            "place": self._place(name),
+            "turns": [(each, done.get(each.check, record.Done())) for each in there_are],
+            "right": _right_of(there_are, done),
+            "is_begun": any(each.check in done for each in there_are),
+        }
 
     def _place(self, name: str) -> str:
         """Where the reader was in that notebook, as a link's fragment; empty if nothing has run."""
@@ -106,50 +122,19 @@ def _do(mine: Path, what: str, on: str) -> str:
     return copies.begin_anew(copies.named(name), turn or None, mine)
 
 
-def _accountant(link: str, mine: Path) -> str:
+def _accountant(link: str, mine: Path) -> Markup:
     """Which terms are the reader's, and a link that opens the file; or why it cannot be read."""
     try:
         names = ", ".join(theirs(program_text(mine / NAME))) or "none yet"
     except ValueError as error:
-        return f"{NAME} is not used: {escape(str(error))}. Mend it, or delete it to begin it anew."
-    file = f'<a href="{escape(link)}" target="{NAME}">{NAME}</a>'
-    return f"{file}, of {len(TERMS)} terms. Yours are: {names}."
+        return Markup("{} is not used: {}. Mend it, or delete it to begin it anew.").format(NAME, error)
+    file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
+    return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), names)
 
 
 def _name(notebook: str) -> str:
     """The notebook's name in the record: floats for 01_floats.ipynb."""
     return notebook.partition("_")[2].partition(".")[0]
-
-
-def _notebook(
-    number: int,
-    row: tuple[str, ...],
-    link: str,
-    place: str,
-    done: dict[str, record.Done],
-    guesses: list[Guess],
-    form: str,
-) -> str:
-    title, name, question, minutes, needs = row
-    there_are = _exercises(copies.COURSE / name)
-    to = f'<a href="{escape(link)}{place}" target="{escape(name)}">Go on where you were</a>'
-    go_on = f"<p>{to}</p>" if link and place else ""
-    heading = f"{number} · {escape(title)}"
-    heading = f'<a href="{escape(link)}" target="{escape(name)}">{heading}</a>' if link else heading
-    listed = "".join(_exercise(each, name, done.get(each.check, record.Done()), form) for each in there_are)
-    return f"""<li>
-<h2>{heading}</h2>
-<p class="question">{escape(question)}</p>
-<p class="small">{escape(minutes_and_needs(minutes, needs))}</p>
-<p class="small">{escape(estimates.summary(guesses))}</p>
-{go_on}
-<p>{_button(form, "results", name, f"Show the results of notebook {number}")}</p>
-<details{" open" if any(each.check in done for each in there_are) else ""}>
-<summary>Your turns: {_right_of(there_are, done)}</summary>
-<ol class="exercises">{listed}</ol>
-{_asked(f"Begin notebook {number} anew", "All your answers in it are taken out. They are kept in earlier.", _button(form, "anew", name, f"Yes, begin notebook {number} anew"))}
-</details>
-</li>"""
 
 
 def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
@@ -166,11 +151,6 @@ def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
     return ", ".join(said)
 
 
-def _asked(what: str, consequence: str, button: str) -> str:
-    """A button folded below a question, so that nobody presses it by accident."""
-    return f'<details class="asked"><summary>{escape(what)}</summary><p>{escape(consequence)}</p>{button}</details>'
-
-
 def minutes_and_needs(minutes: str, needs: str) -> str:
     """The table's "35, and 40 beyond" and "3, 4" as sentences."""
     notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
@@ -183,26 +163,3 @@ def _exercises(path: Path) -> list[Exercise]:
         return exercises(read(path))
     except (OSError, ValueError):  # the course's own is broken, as is said at the start: the others are not
         return []
-
-
-def _exercise(each: Exercise, name: str, done: record.Done, form: str) -> str:
-    mark, words = {
-        "right": ("✓", f"right since {done.first_right}"),
-        "tried": ("…", f"tried {done.tries} time{'s' * (done.tries > 1)}"),
-        "not attempted": ("○", "not attempted"),
-    }[done.status]
-    label = f"Begin anew: your turn {each.number}, {each.title}"
-    # By its check: the reader's copy may be of a course that numbers otherwise.
-    button = _button(form, "anew", f"{name} {each.check}", "Begin anew", label) if done.tries else ""
-    return (
-        f'<li class="{done.status.replace(" ", "-")}"><span aria-hidden="true">{mark}</span> '
-        f'{each.number} · {escape(each.title)} <span class="small">{words}</span> {button}</li>'
-    )
-
-
-def _button(form: str, do: str, what: str, words: str, label: str = "") -> str:
-    label = f' aria-label="{escape(label)}"' if label else ""
-    return (
-        f'<form method="post">{form}<input type="hidden" name="what" value="{escape(what)}">'
-        f'<button name="do" value="{do}"{label}>{escape(words)}</button></form>'
-    )

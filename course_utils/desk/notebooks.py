@@ -19,7 +19,7 @@ Notebook = dict[str, object]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its number, its title, its check ("flops.gpt3_days"), and its cells.
+    """One exercise: its number, its title, its check ("flops.days"), and its cells.
 
     Those below the heading "Beyond" are not on the main path.
     """

@@ -1,6 +1,7 @@
 """What waits for the reader in a notebook: guesses, answers to turns, and the room that keeps what follows out of view."""
 
 import ast
+import re
 from collections.abc import Sequence
 
 from course_utils.desk.notebooks import Cell, Notebook, source
@@ -9,7 +10,7 @@ from course_utils.desk.notebooks import Cell, Notebook, source
 # it goes as soon as the cell runs, as any output does.
 ROOM_LINES = 38
 WITHIN = 3  # code cells below a guess, its answer is shown
-WORDS = "Your guess first: write it in place of the dots and run this cell. What follows then comes up to it."
+WORDS = "Your guess first: in place of the dots, or in the picture that this cell draws. Run the cell, and what follows comes up."
 ROOM = {
     "data": {"text/plain": [f"{WORDS}\n", *["\n"] * ROOM_LINES, "."]},
     "metadata": {},
@@ -26,7 +27,7 @@ def with_room(notebook: Notebook) -> Notebook:
     def waits(at: int, cell: Cell) -> bool:
         if cell["cell_type"] != "code" or cell["outputs"] or cell["execution_count"] is not None:
             return False
-        return is_guess(cell, cells[at + 1 :]) and not any(one["outputs"] for one in after[cell["id"]])
+        return asks(cell, cells[at + 1 :]) and not any(one["outputs"] for one in after[cell["id"]])
 
     shown = [{**cell, "outputs": [ROOM]} if waits(at, cell) else cell for at, cell in enumerate(cells)]
     return {**notebook, "cells": shown}
@@ -45,11 +46,21 @@ def has_room(cell: Cell) -> bool:
     )
 
 
+def asks(cell: Cell, below: Sequence[Cell]) -> bool:
+    """Whether it is a place for a guess, typed or drawn."""
+    return is_guess(cell, below) or asks_in_the_picture(source(cell))
+
+
 def is_guess(cell: Cell, below: Sequence[Cell]) -> bool:
-    """Whether it is a place for a guess, and not for an answer that the next cell checks."""
+    """Whether it is a place for a guess to type, and not for an answer that the next cell checks."""
     body = _parsed(source(cell))
     is_open = bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
     return is_open and not _is_checked(below)
+
+
+def asks_in_the_picture(text: str) -> bool:
+    """Whether the cell makes a figure in which a guess is drawn: it has the button *Show*."""
+    return bool(re.search(r'labs\.figure\([^)]*"shown"', text))
 
 
 def is_turn(cell: Cell, below: Sequence[Cell]) -> bool:

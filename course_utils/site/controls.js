@@ -1,6 +1,7 @@
 // The controls of a lab, made of parts as labs/parts.py has them.
 
 const LETTER_PX = 8;
+const PLAY_MS = 150; // between two steps of a slider that moves by itself
 let made = 0; // so many fields have a label
 
 export function make(tag, attributes = {}, ...inside) {
@@ -44,6 +45,31 @@ const KINDS = {
   tick({ label }, say) {
     const box = field("input", { type: "checkbox" }, ({ checked }) => say(checked));
     return [[make("label", {}, box, ` ${label}`)], ({ value }) => { box.checked = value; }];
+  },
+  toggle({ label }, say) {
+    const button = make("button", { type: "button" }, label);
+    button.addEventListener("click", () => { show({ value: button.getAttribute("aria-pressed") !== "true" }); say(button.getAttribute("aria-pressed") === "true"); });
+    const show = ({ value }) => button.setAttribute("aria-pressed", value);
+    return [[button], show];
+  },
+  // Moves the slider beside it to its end, and begins anew there.
+  play({ label, step }) {
+    const button = make("button", { type: "button", "aria-label": `Play ${label}`, "aria-pressed": false }, "▶");
+    let clock;
+    const slider = () => button.parentElement.querySelector("input[type=range]");
+    const to = (value) => { slider().value = value; slider().dispatchEvent(new Event("input")); };
+    const stop = () => { clearInterval(clock); button.setAttribute("aria-pressed", false); };
+    button.addEventListener("click", () => {
+      if (button.getAttribute("aria-pressed") === "true") { stop(); return; }
+      const { value, max, min } = slider();
+      if (Number(value) === Number(max)) to(min);
+      button.setAttribute("aria-pressed", true);
+      clock = setInterval(() => {
+        to(Number(slider().value) + step);
+        if (Number(slider().value) >= Number(slider().max)) stop();
+      }, PLAY_MS);
+    });
+    return [[button], () => {}];
   },
   menu({ label, options }, say) {
     const menu = field("select", {}, ({ value }) => say(value));
@@ -93,7 +119,7 @@ export function control(parts, heading, move) {
   const groups = [], shows = [];
   parts.forEach((part, place) => {
     const [nodes, show] = KINDS[part.kind](part, (to) => move(place, to));
-    if (part.kind === "typed") groups.at(-1).append(...nodes); // beside its slider
+    if (part.kind === "typed" || part.kind === "play") groups.at(-1).append(...nodes); // beside its slider
     else groups.push(make("div", { class: "part" }, ...nodes));
     const group = groups.at(-1);
     shows.push((now) => { group.hidden = now.hidden; show(now); });

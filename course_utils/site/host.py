@@ -45,9 +45,13 @@ def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict
 _sessions: dict[str, Session] = {}
 
 
-def answer(name: str, message: str) -> str:
-    """The worker calls this with a lab's name and a message in JSON; returns the answer in JSON."""
-    if name not in _sessions:
-        recorded = RECORDED / f"{name}.pickle"
-        _sessions[name] = session_of(name, pickle.loads(recorded.read_bytes()) if recorded.exists() else None)
-    return json.dumps(answer_of(_sessions[name], json.loads(message)))
+def answer(place: str, message: str) -> str:
+    """The worker calls this with a message in JSON; returns the answer in JSON.
+
+    The place is a lab's name, and for a second one of that lab on the page a number behind it, as in "float 2".
+    """
+    if place not in _sessions:
+        name = place.split()[0]
+        file = RECORDED / f"{name}.pickle"
+        _sessions[place] = session_of(name, pickle.loads(file.read_bytes()) if file.exists() else None)
+    return json.dumps(answer_of(_sessions[place], json.loads(message)))

@@ -23,7 +23,7 @@ class Model {
 }
 
 function begin(place) {
-  const name = place.dataset.lab, rows = place.querySelector(".rows"), note = place.querySelector(".course-note");
+  const name = place.dataset.place, rows = place.querySelector(".rows"), note = place.querySelector(".course-note");
   const still = place.querySelector(".course-screen"), lab = JSON.parse(place.dataset.controls);
   const queue = []; // what is still to be asked: what the page was sent, `then`, when it is answered
   let asked = null, stopping = false;
@@ -42,7 +42,7 @@ function begin(place) {
   }
 
   const shown = { name: place.getAttribute("aria-label"), svg: still.querySelector(".course-picture").innerHTML, meaning: still.querySelector(".course-meaning").textContent };
-  const model = new Model({ mistake: "", table: [], report: "", failed: false, progress: -1, ...shown }, ({ pick }, then) => ask({ pick: [pick] }, then));
+  const model = new Model({ mistake: "", table: [], report: "", failed: false, progress: -1, ...shown }, (content, then) => ask(Object.fromEntries(Object.entries(content).map(([move, of]) => [move, [of]])), then));
   const own = document.createElement("div");
   still.replaceWith(own);
   screen.render({ model, el: own });
@@ -106,7 +106,10 @@ try {
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
   worker.onmessage = ({ data: { lab, answer, failure } }) => (failure ? places.get(lab).fail(failure) : places.get(lab).answer(answer));
   worker.onerror = (event) => places.forEach((place) => place.fail(event.message ?? "its worker did not start"));
-  for (const place of document.querySelectorAll("[data-lab]")) places.set(place.dataset.lab, begin(place));
+  for (const place of document.querySelectorAll("[data-lab]")) { // a lab may be there twice
+    place.dataset.place = places.has(place.dataset.lab) ? `${place.dataset.lab} ${places.size}` : place.dataset.lab;
+    places.set(place.dataset.place, begin(place));
+  }
 } catch (error) {
   places.forEach((place) => place.fail(String(error)));
 }

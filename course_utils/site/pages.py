@@ -11,9 +11,10 @@ import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
+from course_utils import labs
 from course_utils.desk import contents, copies
 from course_utils.desk.notebooks import WIDGET
-from course_utils.desk.stubs import is_guess
+from course_utils.desk.stubs import asks_in_the_picture, is_guess
 from course_utils.labs.lab import Lab
 from course_utils.labs.session import NEEDS_A_KERNEL
 from course_utils.quantities import listed
@@ -22,7 +23,6 @@ from course_utils.site.host import Recorded, answer_of, session_of
 from course_utils.site.recorded import FIRST, recorded
 
 HERE = Path(__file__).parent
-MADE = re.compile(r"labs\.(\w+)_lab\(\)")
 PRESET = re.compile(r'\.preset\("(.+?)"\)')
 SECTION = re.compile(r"^(?:## |# (?=Beyond$))(.+)$", re.MULTILINE)
 GUESSED = re.compile(r"\b(my_\w+)\b")
@@ -73,6 +73,9 @@ def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
             html = "\n".join(_output(cell.source, data, found) for data in shown)
             answers = " ".join(GUESSED.findall(cell.source) if "guess=" in cell.source else [])
             parts.append(f'<div data-answers="{answers}">{html}</div>' if answers else html)
+            if asks_in_the_picture(cell.source):
+                parts.append(FOLD)
+                folds += 1
     parts.append("</details>" * folds)
     title = re.search(r"^# (.+)", cells[0].source)[1]
     sections = [section for cell in cells for section in SECTION.findall(cell.source)]
@@ -106,26 +109,32 @@ def _outline(sections: Sequence[str]) -> str:
 def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded | None]) -> str:
     if WIDGET not in data:
         return deck.rendered("output", data)[1]
-    name, preset = MADE.search(source)[1], PRESET.search(source)
+    name, only, answers = labs.made_by(source)
     if name not in found:
         found[name] = recorded(name)
-    return lab(name, found[name], FIRST.get(name, {}), preset[1] if preset else None)
+    preset = PRESET.search(source)
+    begun = {"set": [FIRST.get(name, {}) | answers]} | ({"preset": [preset[1]]} if preset else {})
+    return lab(name, found[name], begun, only)
 
 
-def lab(name: str, known: Recorded | None, first: dict[str, object], preset: str | None) -> str:
-    """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script."""
+def lab(name: str, known: Recorded | None, begun: dict[str, list[object]], only: Sequence[str] = ()) -> str:
+    """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script.
+
+    A figure has only those controls.
+    """
     session = session_of(name, known)
-    begun = {"set": [first]} | ({"preset": [preset]} if preset else {})
     shown, made = answer_of(session, begun), session.lab
-    asked = {"rows": made.rows or [[*made.fields]], "parts": shown["parts"], "preset": [*made.presets]}
+    rows = [[one for one in only if one in made.fields]] if only else made.rows or [[*made.fields]]
+    asked = {"rows": rows, "parts": shown["parts"]}
     asked["headings"] = {name: field.heading for name, field in made.fields.items()}
-    for move, labels in (("start", made.jobs), ("act", made.actions)):
-        asked[move] = [label for label in labels if label not in made.needs_kernel]
-    return f"""<section class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" data-controls="{escape(json.dumps(asked))}" role="group" aria-label="{made.name}">
+    for move, labels in (("preset", made.presets), ("start", made.jobs), ("act", made.actions)):
+        here = [label for label in labels if label in only or not only]
+        asked[move] = [label for label in here if label not in made.needs_kernel]
+    return f"""<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" data-controls="{escape(json.dumps(asked))}" role="group" aria-label="{made.name}">
 <div class="rows" hidden></div>
 <p class="course-note" role="status">{NOT_YET}</p>
 <div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{made.name}, picture">{shown["svg"]}</div></div>
-{_elsewhere(made)}</section>"""
+{"" if only else _elsewhere(made)}</div>"""
 
 
 def _elsewhere(lab: Lab) -> str:
@@ -157,7 +166,7 @@ def style() -> str:
     """The style sheet of all pages. It is dark if the reader's system is."""
     from course_utils.labs.screen import Screen
 
-    desk = re.search(r"<style>(.*?)</style>", contents.PAGE.template, re.DOTALL)[1]
+    desk = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
     screen = re.sub(r'^\[data-jp-theme-light="false"\] (.*)$', dark, Screen._css, flags=re.MULTILINE)
     codes = [

@@ -1,28 +1,34 @@
 """What labs compute with torch at every movement, computed beforehand for pages without a kernel."""
 
 from collections.abc import Collection
-from itertools import product
 
 from course_utils.labs.matmul.asked import A_GPU
 from course_utils.labs.precision import PrecisionLab
-from course_utils.labs.precision.asked import AFTER, BATCHES, LAYERS, MOST, Found, Scaling
+from course_utils.labs.precision.asked import AFTER, Found, Scaling
+from course_utils.labs.updates import UpdatesLab
+from course_utils.labs.updates import asked as moment
 from course_utils.site.host import Recorded
 
 # What is asked at first in place of what needs a machine of one's own.
 FIRST = {"matmul": A_GPU}
 
 
-def _gradients(asked: tuple[int, ...]) -> object:
-    return PrecisionLab().known(Scaling("fp16", *asked), Found())
+def _gradients(asked: tuple[object, ...]) -> object:
+    return PrecisionLab().known(Scaling(after=asked[0]), Found())
+
+
+def _updates(asked: tuple[object, ...]) -> object:
+    return UpdatesLab().known(moment.Moment(rate=asked[0]), moment.Found())
 
 
 # By lab: the fields that it depends on, all that they can say, and what is found then.
 ASKED = {
     "precision": (
-        ("power", "after", "layer", "mean_over"),
-        tuple(product(range(MOST + 1), AFTER, LAYERS.values(), BATCHES)),
+        ("after",),
+        tuple((after,) for after in AFTER),
         _gradients,
     ),
+    "updates": (("rate",), tuple((rate,) for rate in moment.RATES), _updates),
 }
 
 

@@ -1,8 +1,9 @@
 """How soon a lab answers, in a real browser, in a real JupyterLab and on a page: from the movement to the painted picture.
 
 `make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
-event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider, each in turn
-over all sliders that the lab shows; a lab that has none is left out. Then each is dragged to and fro for a second.
+event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider or on a mark
+of the picture, each in turn over all that the lab or a notebook's figure shows; what has none is left out. Then each
+slider is dragged to and fro for a second.
 Other work only ever makes a lab slower, so that of some such rounds the quietest counts. On a page, also how soon after
 its opening it is alive, and what it asked for until then; where npm is missing, pages are left out.
 """
@@ -21,13 +22,14 @@ from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, expect
 
 from course_utils import labs
 from course_utils.machines.at_hand import device_name
 from course_utils.quantities import decimal_bytes_text, seconds_text
 from course_utils.site.__main__ import write
-from tests import browser, site
+from tests import NOTEBOOKS, browser, site
+from tests.notebooks import read
 
 MOVEMENTS = 100
 DRAG_STEPS = 60  # in a second: as often as a screen is drawn
@@ -91,6 +93,7 @@ class Slider:
     def __init__(self, handle: Locator) -> None:
         self.handle, self.page = handle, handle.page
         self.forwards = handle.evaluate(VALUE)["below"]
+        self.is_mark = handle.get_attribute("data-mark") is not None
 
     def answer_s(self) -> float | None:
         """By an arrow key: from when the page felt it to when it had painted the picture; None if that stayed as it was."""
@@ -98,7 +101,8 @@ class Slider:
         says = self.handle.evaluate(VALUE)
         self.forwards = says["atLeast"] or (self.forwards and not says["atMost"])
         self.handle.focus()
-        self.page.keyboard.press("ArrowRight" if self.forwards else "ArrowLeft")
+        forwards, back = ("ArrowUp", "ArrowDown") if self.is_mark else ("ArrowRight", "ArrowLeft")
+        self.page.keyboard.press(forwards if self.forwards else back)
         seconds = self.page.evaluate(ANSWER)
         self.page.wait_for_timeout(REST_MS)
         return seconds
@@ -138,7 +142,7 @@ def latency(place: Locator, sliders: Sequence[Slider]) -> Latency:
     place.evaluate(WATCH)
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
     sliders = [slider for slider in sliders if any(slider.answer_s() for _ in range(4))]
-    drags = [slider.drag() for slider in sliders]
+    drags = [slider.drag() for slider in sliders if not slider.is_mark] or [(0, 0)]
     seen = (slider.answer_s() for slider in sliders for _ in range(-(-MOVEMENTS // len(sliders))))
     return Latency(
         [seconds for seconds in seen if seconds is not None],
@@ -148,7 +152,9 @@ def latency(place: Locator, sliders: Sequence[Slider]) -> Latency:
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
-    return [Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range]):visible").all()]
+    return [
+        Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range], [data-mark]):visible").all()
+    ]
 
 
 def report(name: str, lab: Locator, times: int, more: str = "") -> None:
@@ -176,20 +182,27 @@ def pages(names: Sequence[str], times: int) -> None:
             f"On a page, and how soon it is alive; Python is {decimal_bytes_text(sent)} compressed, once for all"
         )
         for path in sorted(Path(folder).glob("[0-9]*.html")):
-            for name in re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8")):
+            for place, name in enumerate(re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))):
                 if name in names:
-                    _page(chromium, f"{address}/{path.name}", name, times)
+                    _page(chromium, f"{address}/{path.name}", place, times)
 
 
-def _page(chromium: Browser, address: str, name: str, times: int) -> None:
+def _page(chromium: Browser, address: str, place: int, times: int) -> None:
     page = chromium.new_page(viewport=browser.VIEWPORT)
     begun = time.monotonic()
     page.goto(address)
-    lab = page.locator(f"[data-lab={name}]")
-    page.wait_for_selector(f"[data-lab={name}][data-alive]")
+    if (everything := page.locator("[data-everything]")).is_visible():
+        everything.click()
+    lab = page.locator("[data-lab]").nth(place)
+    expect(lab).to_have_attribute("data-alive", "true")
     alive_s = time.monotonic() - begun
     lab.scroll_into_view_if_needed()
-    report(name, lab, times, f"{seconds_text(alive_s):>10}")
+    report(
+        f"{Path(address).stem[:2]} {lab.get_attribute('data-lab')}",
+        lab,
+        times,
+        f"{seconds_text(alive_s):>10}",
+    )
     page.close()
 
 
@@ -201,13 +214,25 @@ def main() -> None:
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     names = [name.removesuffix("_lab") for name in ([asked.lab] if asked.lab else labs.__all__)]
-    with tempfile.TemporaryDirectory() as folder, browser.opened_labs(Path(folder), *names) as page:
+    figures = [
+        (f"{path.stem[:2]} {labs.made_by(cell.source)[0]}", cell.source)
+        for path in NOTEBOOKS
+        for cell in read(path).cells
+        if "labs.figure(" in cell.source and labs.made_by(cell.source)[0] in names
+    ]
+    cells = [source for _, source in figures]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browser.opened_labs(Path(folder), *names, figures=cells) as page,
+    ):
         print(
             f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}, Chromium {page.context.browser.version}"
         )
         print(HEAD)
-        for name in names:
-            report(name, browser.lab_of(page, name), asked.times)
+        for place, name in enumerate([*names, *(name for name, _ in figures)]):
+            lab = page.locator(".course-lab[aria-label]").nth(place)
+            lab.scroll_into_view_if_needed()
+            report(name, lab, asked.times)
     pages(names, asked.times)
 
 

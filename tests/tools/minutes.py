@@ -1,7 +1,7 @@
 """How long each notebook takes a careful reader, by count: called by `make minutes`, which prints it.
 
-120 words and 8 lines of code a minute, a minute and a half for a guess, five for a lab, and for each of the reader's
-turns half as much again as it says of itself.
+120 words and 8 lines of code a minute, a minute and a half for a guess, five for a lab, two for a figure that moves,
+a guess in it included, and for each of the reader's turns half as much again as it says of itself.
 """
 
 import math
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_utils.desk.stubs import is_guess
+from course_utils.desk.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 
 BEYOND = "# Beyond"
 PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes?\.\*")
 LAB = re.compile(r"labs\.\w+_lab\(\)")
+FIGURE = re.compile(r"labs\.figure\(")
 MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
 
@@ -34,13 +35,14 @@ class Count:
     turns: tuple[int, ...]  # minutes of each
     labs: int
     words_in_turns: int
+    figures_min: float
     stated: int | None = None
 
     @property
     def minutes(self) -> int:
         """All of it together, in whole minutes."""
         read_min = (self.words - self.words_in_turns) / 120 + self.lines / 8
-        return math.ceil(read_min + 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs)
+        return math.ceil(read_min + 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min)
 
 
 def main_path(path: Path) -> list[NotebookNode]:
@@ -50,7 +52,7 @@ def main_path(path: Path) -> list[NotebookNode]:
 
 def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) -> Count:
     """What these cells ask of their reader."""
-    turns, words_in_turns, words, lines, guesses, labs = [], 0, 0, 0, 0, 0
+    turns, words_in_turns, words, lines, guesses, labs, figures_min = [], 0, 0, 0, 0, 0, 0
     at = 0
     while at < len(cells):
         cell = cells[at]
@@ -62,11 +64,15 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
                 at += 3  # the stub, the check and the folded solution are in the turn's minutes
         elif is_guess(cell, cells[at + 1 :]):
             guesses += 1
+        elif FIGURE.search(cell.source):
+            drawn = asks_in_the_picture(cell.source)
+            guesses += drawn
+            figures_min += 0.5 if drawn else 2
         else:
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())
             labs += len(LAB.findall(cell.source))
         at += 1
-    return Count(title, words, lines, guesses, tuple(turns), labs, words_in_turns, stated)
+    return Count(title, words, lines, guesses, tuple(turns), labs, words_in_turns, figures_min, stated)
 
 
 def _words(text: str) -> int:

@@ -1,13 +1,17 @@
 """What of a notebook is for the room: all of its text, and the code that says something."""
 
 import ast
+import base64
 import re
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
+from course_utils import labs
 from course_utils.desk.notebooks import WIDGET
-from course_utils.desk.stubs import is_guess, is_stub, is_turn
+from course_utils.desk.stubs import asks_in_the_picture, is_guess, is_stub, is_turn
+from course_utils.labs.draw import still
+from course_utils.labs.session import Session
 
 FOLDED = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 NOT_ATTEMPTED = "Not attempted yet"
@@ -38,6 +42,20 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
                 yield "turn", ""
             after_prose = after_prose and is_preparation(cell.source)
             yield from (("output", data) for data in outputs if not waits_for_the_reader(data))
+            if asks_in_the_picture(cell.source):
+                yield "guess", "in the picture"
+                yield "output", revealed(cell.source)
+
+
+def revealed(source: str) -> NotebookNode:
+    """The picture of a cell's figure as *Show* would leave it, if nobody guessed."""
+    name, _, answers = labs.made_by(source)
+    session = Session(labs.lab_named(name))
+    session.set(answers)
+    session.set({"shown": True})
+    words = f"{session.lab.name}. {session.shown['meaning']}"
+    png = still.still_png(session.shown["svg"], words)
+    return NotebookNode({"text/plain": words, "image/png": base64.b64encode(png).decode()})
 
 
 def is_shown(source: str, outputs: list[NotebookNode], after_prose: bool) -> bool:
