@@ -6,15 +6,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from jupyter_client.blocking import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
 
 
 @contextmanager
-def kernel_in(folder: Path, **environment: str) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    """In that folder; it ends here, if it has not ended before."""
-    env = os.environ | environment
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=env)
+def kernel_in(
+    folder: Path, *command: object, **environment: str
+) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    """In that folder, by this environment's own command if no other is given. It ends here, if it has not ended before."""
+    manager = KernelManager(kernel_name="python3")
+    if command:
+        manager._kernel_spec = KernelSpec(argv=[*map(str, command), "-f", "{connection_file}"])
+    manager.start_kernel(cwd=str(folder), env=os.environ | environment)
+    client = manager.client()
     try:
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
         yield manager, client
     finally:
         client.stop_channels()

@@ -59,18 +59,18 @@ def test_operands_are_random_and_a_large_one_is_a_block_again_and_again(monkeypa
     ("capability", "hip", "has"),
     [
         ((7, 5), None, []),  # T4
-        ((8, 0), None, ["tf32"]),  # A100
-        ((8, 9), None, ["tf32", "fp8"]),  # L4
-        ((9, 4), "6.2", []),  # MI300X, whose numbers mean something else
+        ((8, 0), None, ["tf32", "bf16"]),  # A100
+        ((8, 9), None, ["tf32", "bf16", "fp8"]),  # L4
+        ((9, 4), "6.2", ["bf16"]),  # MI300X, whose numbers mean something else
     ],
 )
-def test_tf32_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capability, hip, has):
+def test_tf32_bf16_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capability, hip, has):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: capability)
     monkeypatch.setattr(torch.version, "hip", hip)
     assert products._is_nvidia("cuda", (8, 0)) == ("tf32" in has)
     assert products._is_nvidia("cuda", (8, 9)) == ("fp8" in has)
-    for dtype in {"tf32", "fp8"} - set(has):
-        with pytest.raises(ValueError, match=r"this device has none|no units for NVIDIA's fp8"):
+    for dtype in {"tf32", "bf16", "fp8"} - set(has):
+        with pytest.raises(ValueError, match=r"this device has none|no units for (NVIDIA's fp8|bf16)"):
             products.matmul_call(16, 16, 16, dtype, "cuda")
 
 

@@ -6,11 +6,12 @@ import types
 import pytest
 import torch
 
-from course_utils import machines, measure, models, predict
-from course_utils.machines import at_hand, recorded, recorder, workloads
+from course_utils import labs, machines, measure, models, predict
+from course_utils.machines import MACHINES, at_hand, recorded, recorder, workloads
 from course_utils.measure import Timing
 from course_utils.workers import products
 from tests.test_machines import CORE, STUB
+from tests.tools import review
 
 MODEL = {"shape": predict.Transformer(1, 16, 2, 211, 8), "model": "tiny"}
 TINY = workloads.Scale((1, 16), 2**12, 8, 16, heads=2, attended=8, batch=2, sequence=8, **MODEL)
@@ -146,6 +147,28 @@ def test_what_is_recorded_can_be_read_back(record, tmp_path):
         assert one.seconds == pytest.approx(measure.flops(job.make()).total + 1, rel=1e-3)
     assert recorded.text_of(read) == path.read_text()
     assert path.read_text().count("\n   [") == 16  # one product a line
+
+
+def test_a_notebook_records_a_gpu_beside_the_readers_copy_so_that_it_may_be_added(
+    record, tmp_path, monkeypatch
+):
+    """On a T4: what it cannot do, and what its sheet has no peak for, is left out."""
+    reached = {"fp32": 2.0, "fp16": 3.0, "fp64": 1.0}
+    t4 = dataclasses.replace(MACHINES["T4"], achieved_flop_per_sec=reached, achieved_bytes_per_sec=1e9)
+    monkeypatch.setattr(at_hand, "this_machine", lambda: t4)
+    monkeypatch.setitem(machines.recordings(), "T4", None)  # and gone again at the end
+    monkeypatch.chdir(tmp_path)
+    devices = iter(["cpu", "cuda"])  # when the notebook asks; what is measured is measured on a CPU
+    monkeypatch.setattr(at_hand, "device", lambda: next(devices, "cpu"))
+    assert recorder.record_gpu() is None
+    (tmp_path / ".course").mkdir()
+    assert recorder.record_gpu() is None
+    found = recorder.record_gpu()
+    assert (found.machine, [*found.seconds_by_size]) == (t4, ["fp32", "fp16"])
+    assert review.problems_of(found, tmp_path / "recorded" / "t4.json") == []
+    lab = labs.matmul_lab()
+    lab.set(where="T4 (recorded)", dtype="fp16")
+    assert (lab.screen.mistake, lab.session.lab.read(lab.values).recording) == ("", found)
 
 
 def test_a_workload_that_does_not_fit_is_left_out_with_a_sentence(record, monkeypatch):

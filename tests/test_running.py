@@ -3,12 +3,10 @@
 import errno
 import os
 import socket
-import subprocess
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import nbformat
@@ -19,10 +17,10 @@ from nbclient.exceptions import CellExecutionError
 from nbval.plugin import NbCellError
 
 from course_utils.workers import process
-from tests import NOTEBOOKS, ROOT, warm
+from tests import NOTEBOOKS, warm
 from tests.browser import notebook_of
 from tests.kernels import kernel_in, printed
-from tests.tools import outputs, seconds
+from tests.tools import outputs
 from tests.waiting import has_ended, wait_until, workers
 
 
@@ -70,34 +68,6 @@ def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch,
     monkeypatch.setattr(outputs, "run", lambda notebook: notebook.cells.clear())
     assert outputs.main([NOTEBOOKS[0].name]) == 1
     assert f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
-
-
-def test_a_notebooks_seconds_are_its_kernels_and_its_cells_the_slowest_first():
-    stopwatch = seconds.Stopwatch()
-    for path in NOTEBOOKS:
-        took = [("setup", 0, 1.0), *(("call", cell, 0.25 * cell) for cell in range(5)), ("teardown", 4, 0.5)]
-        for when, cell, duration in took:
-            node = f"notebooks/{path.name}::Cell {cell}"
-            stopwatch.pytest_runtest_logreport(SimpleNamespace(nodeid=node, when=when, duration=duration))
-    lines = seconds.table(stopwatch)
-    assert len(lines) == 4 * len(NOTEBOOKS)
-    assert lines[0].strip() == f"4.0 s  {NOTEBOOKS[0].name}, of which its kernel 1.5 s"
-    assert [line.split()[:4] for line in lines[1:4]] == [
-        [f"{0.25 * cell:.2f}", "s", "cell", f"{cell}:"] for cell in (4, 3, 2)
-    ]
-
-
-def test_what_is_imported_to_time_them_leaves_annotations_to_pytest():
-    """Where a part of the course is imported before pytest begins, jaxtyping refuses to."""
-    code = "import sys, tests.tools.seconds; print(*(name for name in sys.modules if name.startswith('course_utils.')))"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.split() == []
-
-
-def test_a_timed_run_that_fails_says_why_and_shows_no_seconds(monkeypatch, capsys):
-    monkeypatch.setattr(pytest, "main", lambda *_, **__: print("Cell 3 differs") or 1)
-    assert seconds.main([]) == 1
-    assert capsys.readouterr().out == "Cell 3 differs\n\n"
 
 
 # Kernels that are forked: each as fresh as one that is started.

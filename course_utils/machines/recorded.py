@@ -15,8 +15,10 @@ from course_utils.datasheets import Machine
 from course_utils.machines import schema
 from course_utils.machines.schema import Size
 from course_utils.quantities import Comparison, Ledger, Number, Table, rate_text, seconds_text
+from course_utils.record import desk
 
-FOLDER = Path(__file__).parent.parent / "recorded"
+RECORDED = "recorded"  # a folder of the course, and of the reader's
+FOLDER = Path(__file__).parent.parent / RECORDED
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,6 @@ class Recording:
         tables += [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
         return dict(sorted(product for table in tables for product in table.items()))
 
-    def points(self, dtype: str) -> list[tuple[Number, Number]]:
-        """Every recorded product as (FLOPs per byte, FLOP/s), to be drawn under the roof."""
-        points = []
-        for size, seconds in self._seconds(dtype).items():
-            flops = predict.matmul_flops(*size)
-            points.append((predict.intensity(flops, predict.matmul_bytes(*size, dtype)), flops / seconds))
-        return points
-
     def workload(self, name: str) -> Workload:
         """The workload of that name, or a sentence on which there are."""
         by_name = {one.name: one for one in self.workloads}
@@ -198,9 +192,10 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording, by its name. A file that holds none gets a sentence; the others are read all the same."""
+    """Every recording, by its name, the reader's last. A file that holds none gets a sentence; the others are read."""
     found: dict[str, Recording] = {}
-    for path in sorted(FOLDER.glob("*.json")):
+    theirs = desk() / RECORDED if desk() else FOLDER / "none"
+    for path in (*sorted(FOLDER.glob("*.json")), *sorted(theirs.glob("*.json"))):
         try:
             recording = read(path)
             if recording.name in found:

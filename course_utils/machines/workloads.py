@@ -143,9 +143,11 @@ def predicted_peak_bytes(
     >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
-    before = predict.step_peak_bytes(shape, batch, sequence, dtype=dtype, fused=True, recompute=recompute)
+    recipe = "fp32 adamw" if dtype == "fp32" else "bf16 adamw"
+    step = predict.timeline(shape, batch, sequence, recipe=recipe, recompute=recompute)
+    before = step.peak - step.state["parameters"] - step.state["optimizer"]
     each = predict.dtype_bytes(dtype) + (0 if dtype == "fp32" else _FP32_BYTES)
-    return max(before.total, each * shape.parameters + _FP32_BYTES)
+    return max(before, each * shape.parameters + _FP32_BYTES)
 
 
 def training_step(

@@ -3,51 +3,32 @@
 `make versions`, or `make versions ARGS="2.12.0 2.14.0"`; without a word 2.11.0, which is the oldest that the course knows,
 and the newest that pip finds. All else is installed as it is pinned. It says which cells fail, which stored outputs no
 longer hold, and which texts take a number from these. torch brings CUDA along: several GB for each, kept in .versions.
+`make seconds` asks the same of the torch that is here, to see what each notebook and its slowest cells take.
 """
 
-import contextlib
-import io
-import os
-import re
 import subprocess
 import sys
 import tomllib
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests import ROOT
-from tests.notebooks import code
+from tests import NOTEBOOKS, ROOT
+from tests.kernels import kernel_in
+from tests.notebooks import read
+from tests.tools.front_end import FrontEnd, outcomes
+from tests.tools.shown_here import Outcome, words_on
 
 OLDEST = "2.11.0"
-COLOURS = re.compile(r"\x1b\[[\d;]*m")
-COMPARE = "import sys; from tests.tools.versions import compare; sys.exit(compare())"
+SLOWEST = 3  # cells of each notebook, whose seconds are said
 # As everywhere: one thread of a CPU.
 ALONE = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
 
 
-class Differing:
-    """A plugin of pytest that keeps the reports of cells that fail, or show what is not stored."""
-
-    def __init__(self) -> None:
-        self.reports: list[pytest.TestReport] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.reports += [report] if report.failed else []
-
-
-def lines_on(report: pytest.TestReport) -> Iterator[str]:
-    """The notebook, the cell's id and first line; what came instead; and the texts that take a number from it."""
-    path, _, number = report.nodeid.partition("::Cell ")
-    cell = code(ROOT / path)[int(number)]
-    said = COLOURS.sub("", report.longreprtext).rpartition("Traceback:")[2].strip().splitlines()
-    failed = "caused an exception" in report.longreprtext
-    first_line = cell.source.partition("\n")[0]
-    yield f"{Path(path).name} {cell.id} {'FAILS' if failed else 'DIFFERS'}: {first_line[:80]}"
-    yield from (f"    {line}" for line in (said[-1:] if failed else said))
-    yield from (f"    {text} is taken from it" for text in taken_from(cell.id))
+def lines_on(outcome: Outcome) -> Iterator[str]:
+    """What came of a cell that fails or shows what is not stored, and the texts that take a number from it."""
+    if outcome.failure or not (outcome.same or outcome.may_differ):
+        yield words_on(outcome)
+        yield from (f"    {text} is taken from it" for text in taken_from(outcome.id))
 
 
 def taken_from(cell_id: str) -> Iterator[str]:
@@ -60,18 +41,6 @@ def taken_from(cell_id: str) -> Iterator[str]:
                 yield f"{path.stem} {place}: {line.partition(' cell ')[0].strip()}"
 
 
-def compare() -> int:
-    """Run every notebook with the torch that is installed, and print what no longer holds; what pytest ended with."""
-    found, said = Differing(), io.StringIO()
-    with contextlib.redirect_stdout(said):
-        ended = pytest.main(["-q", "--color=no", "notebooks"], plugins=[found])
-    for report in found.reports:
-        print(*lines_on(report), sep="\n")
-    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        print(said.getvalue())
-    return int(ended)
-
-
 def newest() -> str:
     """The newest version that pip finds."""
     asked = [sys.executable, "-m", "pip", "index", "versions", "torch"]
@@ -79,31 +48,44 @@ def newest() -> str:
     return said.partition("(")[2].partition(")")[0]
 
 
-def install(version: str) -> Path:
-    """The Python of an environment with this torch, and with all else as it is pinned."""
-    folder = ROOT / ".versions" / version
+def environment(name: str, *lists: list[str], made_by: str = sys.executable) -> Path:
+    """The Python of an environment of that name, with what pip installs by each of these lists of arguments."""
+    folder = ROOT / ".versions" / name
     python = folder / "bin" / "python"
     if not python.exists():
-        venv.create(folder, with_pip=True)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    others = [name for name in project["dependencies"] if not name.startswith("torch==")]
-    pinned = ["--constraint", "constraints.txt"]
-    for wanted in ([*pinned, *others], [f"torch=={version}"], ["--no-deps", "--editable", "."]):
+        subprocess.run([made_by, "-m", "venv", folder], check=True)
+    for wanted in lists:
         command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
         subprocess.run(command, cwd=ROOT, check=True)
     return python
 
 
+def install(version: str) -> Path:
+    """The Python of an environment with this torch, and with all else as it is pinned."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    others = [name for name in project["dependencies"] if not name.startswith("torch==")]
+    pinned = ["--constraint", "constraints.txt", *others]
+    return environment(version, pinned, [f"torch=={version}"], ["--no-deps", "--editable", "."])
+
+
+def holds(path: Path, python: Path | str) -> bool:
+    """Whether all that is stored of a notebook holds there. Prints how long it and its slowest cells took, and what does not."""
+    with kernel_in(path.parent, python, "-m", "ipykernel_launcher", **ALONE) as (_, client):
+        ran = list(outcomes(FrontEnd(client), read(path).cells, path))
+    slowest = sorted(ran, key=lambda one: one.seconds, reverse=True)[:SLOWEST]
+    wrong = [line for one in ran for line in lines_on(one)]
+    print(f"{sum(one.seconds for one in ran):6.1f} s  {path.name}", flush=True)
+    print(*(f"{one.seconds:10.2f} s  cell {one.id}" for one in slowest), *wrong, sep="\n", flush=True)
+    return not wrong
+
+
 def main(versions: list[str]) -> int:
-    """What no longer holds with each of these releases."""
+    """What no longer holds with each of these releases, or `here`."""
     bad = 0
     for version in versions or [OLDEST, newest()]:
         print(f"== torch {version}", flush=True)
-        command = [install(version), "-c", COMPARE]
-        run = {"env": os.environ | ALONE, "capture_output": True, "text": True, "check": False}
-        said = subprocess.run(command, cwd=ROOT, **run)
-        print(said.stdout or (said.stderr if said.returncode else "All that is stored holds."), flush=True)
-        bad += bool(said.returncode)
+        python = sys.executable if version == "here" else install(version)
+        bad += sum(not holds(path, python) for path in NOTEBOOKS)
     return int(bad > 0)
 
 

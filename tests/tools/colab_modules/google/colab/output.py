@@ -1,0 +1,10 @@
+"""The page. anywidget asks it, by itself, for the manager of widgets that are not ipywidgets' own."""
+
+from types import SimpleNamespace
+
+_widgets = SimpleNamespace(_installed_url=None)
+
+
+def enable_custom_widget_manager() -> None:
+    """From here on, what is shown of a widget says where the manager's code lies."""
+    _widgets._installed_url = "https://ssl.gstatic.com/colaboratory-static/widgets/colab-cdn-widget-manager/"
