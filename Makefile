@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help lab anew results present slides hub site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -35,7 +35,7 @@ help:
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
 	@echo 'make minutes      count how long each notebook takes its reader'
-	@echo 'make seconds      run the notebooks alone, compared as strictly, and say what each and its slowest cells took'
+	@echo 'make seconds      run the notebooks one by one, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make where        list the cells that use a function or a class (make where NAME=figures.ravine)'
@@ -51,6 +51,8 @@ help:
 	@echo '                  that is here'
 	@echo 'make versions     run the notebooks with torch 2.11.0 and the newest (or ARGS="2.14.0"), and say what no longer'
 	@echo '                  holds; several GB for each'
+	@echo 'make colab        write a copy of each notebook for Colab, in colab/ (make colab REPO=owner/name TAG=v1.0)'
+	@echo 'make colab-proof  run these copies and every lab with the versions that Colab has; several GB'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
 	@echo 'make recordings   build the recordings of GPUs by others from what they published'
@@ -58,7 +60,7 @@ help:
 	@echo '                  make reported FILE=path/to/runs.json says whether an added run is complete'
 	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
 	@echo 'make constraints  pin again what the dependencies bring along'
-	@echo 'make clean        remove .venv, .versions, slides/, site/ and caches; notebooks and answers stay'
+	@echo 'make clean        remove .venv, .versions, slides/, site/, colab/ and caches; notebooks and answers stay'
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
 
@@ -96,7 +98,7 @@ minutes: $(READY)
 	@$(RUN) -m tests.tools.minutes
 
 seconds: $(READY)
-	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.seconds $(ARGS)
+	@$(RUN) -m tests.tools.versions here
 
 lint: $(READY)
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
@@ -131,6 +133,12 @@ elsewhere: $(READY)
 versions: $(READY)
 	@$(RUN) -m tests.tools.versions $(ARGS)
 
+colab: $(READY)
+	@$(RUN) -m tests.tools.colab "$$REPO" "$$TAG"
+
+colab-proof: $(READY)
+	@$(RUN) -m tests.tools.colab_proof
+
 record: $(READY)
 	$(RUN) -m course_utils.machines
 
@@ -151,14 +159,14 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --extra hub --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present hub test seconds outputs bench latency students versions: room-at-home
+lab present hub test seconds outputs bench latency students versions colab-proof: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) .versions slides site .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions slides site colab .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is ready when the stamp is newer than both lists and names this very folder:

@@ -17,6 +17,9 @@ from xdist.scheduler import LoadFileScheduling
 ANOTHER_PAGE = re.compile(r"tests/test_(browser_(desk|hub|site|slides)|present)\.py")
 
 
+collect_ignore_glob = ["tools/colab_modules/*"]  # for Colab's copies, in a Python of their own
+
+
 def _needs_browser(nodeid: str) -> bool:
     return nodeid.startswith(("tests/test_browser", "tests/test_present"))
 

@@ -18,12 +18,11 @@ from pathlib import Path
 import torch
 
 from course_utils import checkpoints
-from course_utils.checkpoints import contents
 from course_utils.training import long_run
 
 ROOT = Path(__file__).parents[1]
 NUMBERS = 300_000  # of each of the two tensors that savers save: some milliseconds of writing
-Life = namedtuple("Life", "said killed phase")
+Life = namedtuple("Life", "said killed")
 FORKING = multiprocessing.get_context("fork")
 
 
@@ -63,13 +62,6 @@ def save_steps(say, folder):
         say(step)
 
 
-def save_one_file(say, path):
-    """Save to one path, again and again."""
-    for step in itertools.count(checkpoints.load(path)["step"] + 1 if Path(path).exists() else 0):
-        checkpoints.save(path, state_of(step))
-        say(step)
-
-
 def save_beside_another(say, folder):
     """Two processes save in one folder, under the same names: each finds only whole files there."""
     other = os.fork()
@@ -86,8 +78,8 @@ def save_beside_another(say, folder):
     say(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 
 
-def die_at(say, folder, step, event, naively=False):
-    """Save a step, or naively overwrite it, and be killed just before the event-th call of the system or of a file."""
+def die_at(say, folder, step, event):
+    """Save a step, and be killed just before the event-th call of the system or of a file."""
     events = itertools.count(1)
 
     def watch(_frame, kind, function):
@@ -98,11 +90,7 @@ def die_at(say, folder, step, event, naively=False):
 
     state = state_of(step)
     sys.setprofile(watch)
-    if naively:
-        with Path(folder, f"step-{step:08d}.ckpt").open("wb") as file:
-            contents.write(file, *contents.packed(state))
-    else:
-        checkpoints.save_step(folder, step, state, keep=1)
+    checkpoints.save_step(folder, step, state, keep=1)
     sys.setprofile(None)
     say(next(events) - 1)
 
@@ -134,8 +122,7 @@ def main():
 
 def one_life(work, words, delay_s, order):
     ear, mouth = FORKING.Pipe(duplex=False)
-    phase = FORKING.RawArray("c", 16)  # both processes see it
-    child = FORKING.Process(target=lived, args=(work, mouth.send, phase, order))
+    child = FORKING.Process(target=globals()[work], args=(mouth.send,), kwargs=order)
     child.start()
     mouth.close()
     said = []
@@ -149,29 +136,7 @@ def one_life(work, words, delay_s, order):
     child.join()
     if child.exitcode not in (0, -signal.SIGKILL):
         raise RuntimeError(f"{work} ended with status {child.exitcode}.")
-    return Life(said, child.exitcode != 0, phase.value.decode() or "beginning")
-
-
-def lived(work, say, phase, order):
-    note_phases(phase)
-    globals()[work](say, **order)
-
-
-def note_phases(phase):
-    """What a save is at, for the record of where the kills landed; it is done as ever."""
-
-    def noted(function, name):
-        def work(*given):
-            phase.value = name
-            result = function(*given)
-            phase.value = b"elsewhere"
-            return result
-
-        return work
-
-    contents.write = noted(contents.write, b"writing")
-    os.fsync = noted(os.fsync, b"flushing")
-    os.replace = noted(os.replace, b"renaming")
+    return Life(said, child.exitcode != 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import nbformat
 
 from tests import NOTEBOOKS
 
-if TYPE_CHECKING:  # or pytest, begun by `make seconds`, could not enforce its annotations
+if TYPE_CHECKING:  # the tools that count and compare need no checks
     from course_utils.checks.judging.verdict import Verdict
 
 TITLE = re.compile(
@@ -70,7 +70,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
     """Write the file anew, whole or not at all; whether that changes it."""
-    from course_utils.desk.notebooks import write_whole  # here, or see above
+    from course_utils.desk.notebooks import write_whole  # here, for the same reason
 
     after = f"{nbformat.writes(notebook)}\n".encode()
     changes = after != path.read_bytes()
@@ -124,9 +124,7 @@ def short() -> nbformat.NotebookNode:
         new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
     ]
-    for number, (answer, check) in enumerate(
-        (("cheaper_flops", "cheaper_order"), ("gpt3_days", "gpt3_days")), 1
-    ):
+    for number, (answer, check) in enumerate((("alone_s", "square_alone"), ("really", "name_of_f32")), 1):
         cells += [
             new.new_markdown_cell(f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"),
             new.new_code_cell(f"{answer} = ..."),

@@ -9,8 +9,8 @@ import torch
 from course_utils import blocks, checkpoints, floats, layout, measure, models, predict, reported, training
 from course_utils.datasheets import MACHINES
 from course_utils.quantities import Choice, Comparison, Ledger
-from course_utils.training import long_run, precision
-from course_utils.training.precision import Training, fates, gradients, losses
+from course_utils.training import by_hand, long_run
+from course_utils.training.precision import gradients, losses, lost
 from course_utils.workers.products import matmul_call
 
 H100, T, LLAMA = MACHINES["H100 SXM"], torch.zeros(2, 3), predict.MODELS["Llama 3 8B"]
@@ -37,13 +37,14 @@ OF_NUMBERS = [
     (lambda: Choice("which", among=("a", "b"), measured="c"), "'c' is none of a and b."),
 ]
 OF_SHAPES = [
-    (lambda: layout.address(T, (0,)), "A tensor of shape (2, 3) has 2 indices; got 1: (0,)."),
-    (lambda: layout.address_formula(T, (2, 0)), "Index 2 in dimension 0 of shape (2, 3): allowed are -2"),
-    (lambda: layout.address(T, (0, -4)), "Index -4 in dimension 1 of shape (2, 3): allowed are -3 to 2."),
-    (lambda: layout.address(T[:0], (0, 0)), "allowed are none, since its size is 0."),
-    (lambda: layout.can_view((2, 3), (3,), (6,)), "A shape has a stride for each dimension; got (2, 3)"),
-    (lambda: layout.can_view((2, -3), (3, 1), (6,)), "A shape is made of whole numbers from 0 up; got"),
-    (lambda: layout.can_view((2, 3), (-3, 1), (6,)), "A stride is made of whole numbers from 0 up"),
+    (
+        lambda: layout.address(torch.ones(2, 3), (2, 0)),
+        "an index for each dimension, below its size; got (2, 0)",
+    ),
+    (lambda: layout.address(torch.ones(2, 3), (1,)), "below its size; got (1,)"),
+    (lambda: layout.why_not_view((2, 3), (3,), (6,)), "A shape has a stride for each dimension; got (2, 3)"),
+    (lambda: layout.why_not_view((2, -3), (3, 1), (6,)), "A shape is made of whole numbers from 0 up; got"),
+    (lambda: layout.why_not_view((2, 3), (-3, 1), (6,)), "A stride is made of whole numbers from 0 up"),
     (lambda: layout.why_not_view((2,), (1,), (-1,)), "A new shape is made of whole numbers from 0 up"),
     (lambda: predict.tensor_bytes((4, -1), "bf16"), "size 1 is a size, a whole number from 0 up; got -1"),
     (lambda: predict.tensor_bytes((4,), "bf17"), "no dtype 'bf17' here. There are: fp64, fp32"),
@@ -68,7 +69,9 @@ OF_MODELS = [
     (lambda: predict.Transformer(1, 12, 6, 5, 4, kv_heads=4), "keys and values; 6 is not one of 4"),
     (lambda: predict.Transformer(1, 12, 4, 5, 4, rotary=True), "has to be even; 12 / 4 = 3 is not"),
     (lambda: SHAPE.activation_bytes(1, 2, dtype="e4m3"), "computes in fp64, fp32, fp16, bf16; got 'e4m3'"),
-    (lambda: predict.step_peak_bytes(LLAMA, 1, 8, dtype="fp64"), "counted in fp32, fp16, bf16; got 'fp64'."),
+    (lambda: predict.timeline(LLAMA, 1, 8, pieces=0), "got segment 1, pieces 0."),
+    (lambda: predict.timeline(LLAMA, 1, 8, fused_loss=True, pieces=2), "fused or in pieces, not both"),
+    (lambda: predict.timeline(LLAMA, 1, 8, stage=4), "ZeRO has the stages 0"),
 ]
 OF_MACHINES = [
     (lambda: measure.time_call(print, at_most_s=0), "needs some time: at_most_s must be above 0, not 0"),
@@ -108,10 +111,10 @@ OF_TRAINING = [
     ),
     (lambda: reported.run_named("Megatron 2021 1.7B").mfu_by_convention, "does not say how many tokens"),
     (
-        lambda: predict.step_peak_bytes(predict.MODELS["GPT-2 small"], 1, 8, recompute="most"),
+        lambda: predict.timeline(predict.MODELS["GPT-2 small"], 1, 8, recompute="most"),
         "every other layer",
     ),
-    (lambda: predict.step_peak_bytes(predict.MODELS["GPT-2 small"], 1, 8, fused_loss="no"), "with output"),
+    (lambda: predict.timeline(predict.MODELS["GPT-2 small"], 1, 8, fused_loss="no"), "with output"),
     (
         lambda: predict.MODELS["GPT-2 small"].training_flops(1, 8, "every other layer"),
         "every layer is recomputed or none",
@@ -129,18 +132,12 @@ OF_TRAINING = [
     (lambda: training.clip_gradients([], -1.0), "The largest norm is above 0; got -1.0"),
     (lambda: long_run.new_run().restore({}), "lacks model, optimizer, step, data, generators"),
     (lambda: long_run.new_run().restore({}, without=["modle"]), "no part 'modle'. Its parts are: model, "),
+    (lambda: by_hand.ByHand([], "Adam", max, 0.1), "no optimizer 'Adam' here. There are: SGD, momentum"),
     (lambda: next(losses("fp8", 1)), "There is no mix 'fp8'. There are: fp32, bf16 autocast"),
-    (lambda: Training("fp16 autocast", scale=0), "A loss scale is a finite number above 0; got 0."),
-    (lambda: Training("fp16 autocast, scaled", scale=-1.0), "above 0; got -1.0."),
-    (lambda: fates(torch.ones(2), "fp16", math.inf), "above 0; got inf."),
-    (lambda: fates(torch.tensor([1.0, math.nan]), "fp16"), "infinite or NaN already."),
-    (lambda: fates(torch.ones(2), "fp64"), "Ask for a smaller format"),
-    (lambda: gradients(layer=4), "The layers are 1 to 3, or None for all; got 4."),
+    (lambda: lost(torch.ones(2), "fp16", 0), "A loss scale is a finite number above 0; got 0."),
+    (lambda: lost(torch.ones(2), "fp16", math.inf), "above 0; got inf."),
     (lambda: gradients(mean_over=300), "100 pairs times a power of two: 100, 200, 400 and so on; got 300."),
     (lambda: gradients(-1), "Steps are counted from 0; got -1."),
-    (lambda: precision.lognormal_fit(torch.zeros(5)), "A fit needs two numbers other than 0; got 0."),
-    (lambda: predict.lognormal_fates(0, 0, "fp16"), "sigma a finite one above 0; got 0 and 0."),
-    (lambda: predict.lognormal_fates(0, 1, "fp16", math.nan), "above 0; got nan."),
 ]
 
 

@@ -29,7 +29,7 @@ def test_run_all_leaves_no_error(page, jupyter):
     copy = browser.without_outputs(ROOT / "notebooks" / "03_einsum.ipynb", folder / "03_einsum.ipynb")
     notebook = browser.open_page(page.context, address, copy)
     browser.assert_no_errors(browser.run_all(notebook, copy))
-    expect(notebook.locator(".course-lab")).to_be_visible()
+    expect(notebook.locator(".course-lab").first).to_be_visible()
     notebook.close()
 
 

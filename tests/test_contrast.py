@@ -14,7 +14,7 @@ from course_utils.checks.judging.verdict import COLOUR
 from course_utils.figures import reach_and_step
 from course_utils.labs.draw import still
 from course_utils.labs.draw.svg import SHADES
-from course_utils.labs.stride.picture import _shade
+from course_utils.labs.walk.picture import shade
 from tests import test_figures
 
 # JupyterLab's own colours, as black or white over its page.
@@ -24,10 +24,20 @@ PAGES = {
 }
 ON_COLOUR = ("sign", "exponent", "fraction", "batch", "kept", "summed")  # what #111111 is written on
 ONE_ON_ANOTHER = {
-    f"rect.{part}": ".part" for part in ["parameters", "gradients", "optimizer", "master", "activations"]
+    f".part.{part}": ".part"
+    for part in (
+        "parameters",
+        "gradients",
+        "optimizer",
+        "master",
+        "activations",
+        "logits",
+        "passing",
+        "gathered",
+    )
 }
 ONE_ON_ANOTHER |= {".line.under": ".line.predicted"}
-HELPERS = {".grid", ".cut", ".saved"}  # lines to measure by, and gaps
+HELPERS = {".grid", ".cut", ".saved", ".halo"}  # lines to measure by, and gaps
 RULE = re.compile(r"^(?P<selector>[^@\n{]+) \{ (?P<body>[^}]*) \}", re.MULTILINE)
 
 
@@ -106,7 +116,7 @@ def test_shapes_that_mean_something_stand_out_by_their_fill_or_their_outline(the
 
 def test_digits_can_be_read_on_every_shade():
     colours = dict(re.findall(r"\.([\w-]+) (?:rect|text) { fill: (#\w+)", still.PICTURE_CSS))
-    shades = [_shade(place, SHADES).split() for place in range(SHADES)]
+    shades = [shade(place, SHADES).split() for place in range(SHADES)]
     assert len({shade for shade, _ in shades}) == SHADES
     # 3 is WCAG's least for large letters; these are bold to the eye.
     assert [shade for shade, ink in shades if contrast(colours[shade], colours[ink]) < 3] == []

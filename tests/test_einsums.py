@@ -84,24 +84,6 @@ def test_a_dimension_is_summed_kept_or_batch(pattern, roles):
     assert einsum.summed == tuple(name for name, role in roles.items() if role == "summed")
 
 
-@settings(max_examples=50)
-@given(patterns(most=3))
-def test_a_batch_dimension_is_one_by_which_the_product_falls_into_independent_products(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
-    operands = integers(einsum, sizes)
-    whole = torch.einsum(einsum.equation, *operands)
-    for name in einsum.names:
-        if einsum.role(name) != "batch":
-            continue
-        at = [side.index(name) for side in einsum.operands]
-        *rest, result = (tuple(n for n in side if n != name) for side in (*einsum.operands, einsum.output))
-        equation = Einsum(tuple(rest), result).equation
-        for i in range(sizes[name]):
-            parts = [operand.select(d, i) for operand, d in zip(operands, at, strict=True)]
-            here = whole.select(einsum.output.index(name), i)
-            assert torch.equal(torch.einsum(equation, *parts), here)
-
-
 # The loops.
 
 
@@ -232,16 +214,6 @@ def test_a_mistake_points_at_its_place(pattern, letters, marked, said):
     assert sentence.startswith(f"In “{marked}”, at ▸◂: ")
     assert said in sentence
     assert sentence.endswith(".")
-
-
-@given(patterns(), st.sampled_from(["*", "5", "(", "...", "$", "-", "!", "\x07", "“"]), st.data())
-def test_whatever_does_not_belong_is_marked_wherever_it_stands(pattern, intruder, data):
-    words = re.findall(r"\S+", written(Einsum(*pattern[0])).replace(",", " , "))
-    place = data.draw(st.integers(0, len(words)))
-    with pytest.raises(ValueError, match="at ▸◂") as caught:
-        parsed(" ".join([*words[:place], intruder, *words[place:]]))
-    marked = " ".join([*words[:place], f"▸{intruder}◂", *words[place:]])
-    assert str(caught.value).startswith(f"In “{marked}”, at ▸◂: ")
 
 
 @given(st.text(max_size=30) | st.text(alphabet="abAB ,->→.()_1é", max_size=30), st.booleans())

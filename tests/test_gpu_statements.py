@@ -51,7 +51,7 @@ STATEMENTS = [
     ("flops-037", '"bf16 is 15 times as fast as fp32" is true of the H100\'s sheet',
      lambda r: best(r, "bf16") / best(r, "fp32"), 10, 20, HOPPER),
     ("flops-119", "Divide by the dense peak of the dtype in use",
-     lambda r: [rate / r.machine.peak(dtype) for dtype in r.seconds_by_size for _, rate in r.points(dtype)], 0, 1, MACHINES),
+     lambda r: [2 * math.prod(size) / s / r.machine.peak(dtype) for dtype, timed in r.seconds_by_size.items() for size, s in timed.items()], 0, 1, MACHINES),
     ("flops-119", "Time is at least the larger of FLOPs / FLOP/s and bytes / bytes/s.",
      lambda r: over_prediction(r, min), 0.99, math.inf, MACHINES),
     ("flops-gpu-11", "the rule is a bound, and no forecast",

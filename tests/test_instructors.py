@@ -15,11 +15,7 @@ BOUNDS = {
     ("einsum", "Time it"): ["einsum.jobs.LONGEST_S"],
     ("matmul", "Time it"): ["matmul.jobs.LONGEST_S"],
     ("matmul", "Sweep"): [21, "matmul.jobs.IN_PROCESS_FROM_S", "matmul.jobs.SWEEP_AT_MOST_S"],
-    ("gradient", "Count the transformer"): ["gradient.LONGEST_S"],
-    ("optimizer", "Race"): ["optimizer.FRAMES"],
-    ("optimizer", "Check against torch"): ["optimizer.asked.MOST_STEPS"],
-    ("memory", "Count it"): ["memory.LONGEST_S"],
-    ("precision", "Train"): ["precision.asked.STEPS"],
+    ("timeline", "Measure a real step"): ["timeline.LONGEST_S"],
 }
 
 

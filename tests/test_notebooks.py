@@ -180,19 +180,19 @@ def test_every_exercise_is_a_stub_a_check_and_a_solution_that_leave_the_notebook
     assert len(here) >= 4
     assert len(here) == sum("### Your turn" in text for text in prose(path))
     for exercise in here:
-        assert "..." in exercise.stub
+        assert "..." in exercise.stub or "def my_loop" in exercise.stub  # which is to be mended
         assert re.match(r"check\.\w+\(", exercise.call)
         assert not re.search(r"[=:] \.\.\.|return \.\.\.", exercise.solution)  # x[..., 0] is one
 
 
 def lab_cells(path: Path) -> list[tuple[str, str, str]]:
-    """Each lab of a notebook: its name, the text that invites to explore it, and all code from its cell on."""
+    """Each lab of a notebook, and each figure that is one: its name, the text before it, and all code from its cell on."""
     cells, found = read(path).cells, []
     for number, cell in enumerate(cells):
-        made = re.search(r"labs\.(\w+)_lab\(\)", cell.source) if cell.cell_type == "code" else None
-        if made:
+        name = labs.made_by(cell.source)[0] if cell.cell_type == "code" and "labs." in cell.source else ""
+        if name:
             rest = "\n".join(c.source for c in cells[number : number + 4] if c.cell_type == "code")
-            found.append((made[1], cells[number - 1].source, rest))
+            found.append((name, cells[number - 1].source, rest))
     return found
 
 
@@ -200,7 +200,7 @@ def lab_cells(path: Path) -> list[tuple[str, str, str]]:
 def test_the_buttons_that_the_text_and_the_code_name_are_on_the_lab(path):
     assert lab_cells(path)
     for name, invitation, code_ in lab_cells(path):
-        explore = invitation[invitation.rindex("## Explore") :]
+        explore = invitation.rpartition("## Explore")[2]
         pressed = re.findall(r"\.(?:preset|start|act)\(\"([^\"]+)\"\)", code_)
         assert {*ITALICS.findall(explore), *pressed} <= words_on(labs.lab_named(name)), name
 
@@ -214,8 +214,8 @@ def test_the_instructors_page_says_what_to_show_of_it_and_names_what_is_there(pa
     sections = [words for words in BOLD.findall(part) if not words.endswith(":")]
     headings = set(re.findall(r"^##+ (.+)$", "\n".join(prose(path)), re.MULTILINE))
     on_labs = set().union(*(words_on(labs.lab_named(name)) for name, *_ in lab_cells(path)))
-    for named, there in ((sections, headings), (ITALICS.findall(part), on_labs)):
-        assert len(named) >= 5
+    for named, there, least in ((sections, headings, 5), (ITALICS.findall(part), on_labs, 3)):
+        assert len(named) >= least
         assert [words for words in named if words not in there] == []
 
 

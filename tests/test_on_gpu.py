@@ -1,65 +1,18 @@
-"""What is run where there is a GPU, as far as it can be tried without one: searches, tables, notebooks as they are shown here."""
+"""What is run where there is a GPU, as far as it can be tried without one: tables, notebooks as they are shown here."""
 
 import importlib.metadata
 import importlib.util
 import json
 import re
 import sys
-import types
 
 import pytest
 import torch
 
 import course_utils
 from course_utils import labs
-from course_utils.machines import at_hand
-from course_utils.workers import products
 from tests import ROOT
-from tests.test_machines import STUB
 from tests.tools import bench_gpu, on_gpu, shown_here
-
-# The search for the largest rate.
-
-
-@pytest.fixture
-def planted(monkeypatch):
-    """A machine that multiplies (48, 32, 16) fastest, in a time that is drawn up by the shape alone."""
-    asked = []
-
-    def call(b, d, k, dtype, device):
-        if dtype == "fp8":
-            raise ValueError("no units")
-        if (b, d, k) == (16, 16, 16):
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        asked.append((b, d, k))
-        return b, d, k
-
-    def samples(shape, device, count):
-        b, d, k = shape
-        rate = 100 if shape == (48, 32, 16) else 50
-        return [2 * b * d * k / rate * (1 + 0.1 * (n % 3)) for n in range(count)]
-
-    monkeypatch.setattr(products, "matmul_call", call)
-    monkeypatch.setattr(bench_gpu, "samples", samples)
-    return asked
-
-
-def test_the_search_finds_the_fastest_shape_among_all_and_ends_in_time(planted, monkeypatch):
-    shape, rate, tried = bench_gpu.search("bf16", "cpu", (16, 32, 48), at_most_s=60)
-    assert (shape, tried) == ((48, 32, 16), 26)  # of 27, one of which does not fit
-    assert rate == pytest.approx(100 / 1.1)
-    assert planted.count((48, 32, 16)) == 2  # once more at the end
-    now = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(bench_gpu, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
-    assert 5 <= bench_gpu.search("bf16", "cpu", (16, 32, 48), at_most_s=100)[2] <= 10
-
-
-def test_the_ceiling_stands_beside_the_searchs(planted, monkeypatch):
-    monkeypatch.setattr(at_hand, "this_machine", types.SimpleNamespace(__wrapped__=lambda: STUB))
-    head, bf16, fp8 = bench_gpu.ceilings("cpu", ("bf16", "fp8"), (16, 32, 48), 60).rows
-    assert bf16[head.index("ours / search")] == f"{2e9 / (100 / 1.1):.4f}"
-    assert bf16[head.index("at")] == "48 × 32 × 16"
-    assert fp8[:2] == ["fp8", "none here"]
 
 
 def test_every_way_of_timing_gets_a_rate_and_a_spread(monkeypatch):

@@ -1,6 +1,7 @@
 """The ground that everything stands on: who imports whom, what is pinned, what `make` says."""
 
 import ast
+import importlib
 import io
 import json
 import os
@@ -48,7 +49,6 @@ MAY_IMPORT = {
     "floats": {"quantities"},
     "blocks": {"floats"},
     "layout": {"torch", "quantities"},
-    "chains": set(),
     "einsums": {"quantities"},
     "predict": {"quantities", "floats", "datasheets", "einsums"},
     "datasheets": {"quantities"},
@@ -58,7 +58,8 @@ MAY_IMPORT = {
     "training": {"torch", "numpy", "jaxtyping", "quantities", "floats", "measure", "predict", "models"}
     | {"workers", "checkpoints"},
     "checkpoints": {"torch", "quantities"},
-    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"},
+    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"}
+    | {"record"},
     "reported": {"quantities", "datasheets", "predict"},
     "figures": {"matplotlib", "PIL", "quantities", "floats"},
     "record": {"quantities"},
@@ -66,15 +67,17 @@ MAY_IMPORT = {
     | {"predict", "measure", "models"},
     "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "IPython", "record", "machines"}
     | {"measure", "models", "einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"}
-    | {"accountant"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib", "opt_einsum"}
+    | {"accountant", "training"},
+    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
     | {"torch", "quantities", "floats", "blocks", "layout", "figures", "datasheets", "predict", "measure"}
-    | {"workers", "machines", "einsums", "models", "training", "checkpoints", "chains", "reported"}
-    | {"accountant"},
+    | {"workers", "machines", "einsums", "models", "training", "checkpoints", "reported"}
+    | {"accountant", "record"},
+    "colab": {"google", "accountant", "record"},
     "kernel": {"IPython"},
-    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "quantities", "record", "accountant"},
+    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "jinja2", "markupsafe"}
+    | {"quantities", "record", "accountant"},
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
-    | {"jupyterhub", "traitlets"},
+    | {"jupyterhub", "traitlets", "labs"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
 }
 
@@ -116,7 +119,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "blocks", "datasheets", "einsums", "chains", "predict", "reported")
+    names = ("quantities", "floats", "blocks", "datasheets", "einsums", "predict", "reported")
     loaded = loaded_after(f"from course_utils import {', '.join(names)}")
     assert {f"course_utils.{name}" for name in names} <= loaded
     assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
@@ -144,7 +147,7 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
     from course_utils import layout, models
 
     with pytest.raises(Exception, match="violates type hint"):
-        layout.address(3, (0,))
+        layout.owned_bytes(3)
     with pytest.raises(Exception, match="Type-check error"):
         models.Linear(2, 3)(torch.ones(2, dtype=torch.int64))
 
@@ -460,3 +463,21 @@ def test_clean_keeps_notebooks_and_the_backups_of_answers(bare):
     assert make(bare, "clean").returncode == 0
     assert not (bare / ".venv").exists()
     assert all(path.read_text() == "answers" for path in kept)
+
+
+# What material beside this project relies on, by module.
+PUBLIC = {
+    "floats": "FORMATS encode decode",
+    "layout": "address can_view",
+    "predict": "tensor_bytes matmul_flops matmul_bytes einsum_flops mlp_flops training_flops training_days RECIPES "
+    "training_bytes largest_model mfu Transformer MODELS product_seconds timeline",
+    "machines": "MACHINES this_machine",
+    "measure": "time_call flops saved_bytes optimizer_bytes account",
+    "checkpoints": "save load",
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_names_that_other_material_relies_on_are_there(name):
+    module = importlib.import_module(f"course_utils.{name}")
+    assert [one for one in PUBLIC[name].split() if not hasattr(module, one)] == []

@@ -161,7 +161,6 @@ def test_what_cannot_be_and_what_has_no_name_is_kept_and_never_used():
     for one in BY_OTHERS.values():
         for dtype, times in one.seconds_by_size.items():
             rates = [2 * math.prod(size) / s for size, s in times.items()]
-            assert [rate for _, rate in one.points(dtype)] == rates
             assert one.machine.achieved_flop_per_sec[dtype] == max(rates) <= one.machine.peak(dtype)
 
 
@@ -280,6 +279,7 @@ def test_a_field_that_is_wrong_is_named_with_what_is_allowed(where):
     value, sentence = WRONG[where]
     path = [int(step) if step.isdigit() else step for step in where.split(".")]
     assert problem(changed(DATA[CORE], path, value)).startswith(sentence)
+    assert problem(DATA[CORE] | {"taken": 3}) == "taken is a date, such as 2026-11-22; got 3."
 
 
 WHOLE = {Recording: DATA[CORE], machines.Machine: DATA[CORE]["machine"], Workload: DATA[CORE]["workloads"][0]}
@@ -297,36 +297,6 @@ def test_a_field_may_be_missing_or_nothing_only_if_it_has_a_default(kind, whole)
             read = [schema.decoded(kind, data) for data in (without, whole | {name: schema.encoded(default)})]
             assert [getattr(found, one.name) for found in read] == [default] * 2
     assert schema.decoded(kind, whole | {"of another version": []}) == schema.decoded(kind, whole)
-
-
-def places(data, path=()):
-    """Every place of the data, but only the first two of a list's."""
-    yield path
-    if isinstance(data, dict | list):
-        for name, inner in data.items() if isinstance(data, dict) else list(enumerate(data))[:2]:
-            yield from places(inner, (*path, name))
-
-
-SMALL = DATA[CORE] | {"products": {"fp32": [[1, 2, 3, 1e-6], [4, 5, 6, 2e-6]]}}
-SMALL |= {name: DATA[CORE][name][:1] for name in ("workloads", "repeats")}
-HUGE = st.integers(2**1024, 2**1030)
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | HUGE
-JUNK = st.recursive(
-    PLAIN,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@given(st.sampled_from(list(places(SMALL))[1:]), JUNK)
-def test_whatever_stands_in_a_field_is_refused_in_a_sentence_or_can_be_used(path, junk):
-    data = changed(SMALL, path, junk)
-    if said := problem(data):
-        assert said.endswith(".")
-        assert len(said) < 600
-    else:
-        found = schema.decoded(Recording, data)
-        assert schema.decoded(Recording, json.loads(recorded.text_of(found))) == found
 
 
 # Recordings by readers.

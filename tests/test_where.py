@@ -7,14 +7,16 @@ from tests.tools import where
 
 def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
     for asked, written in (
-        ("figures.ravine", "figures.ravine("),
-        ("checks.flops.gpt3_days", "check.gpt3_days("),
+        ("figures.optimizer_bills", "figures.optimizer_bills("),
+        ("checks.flops.square_alone", "check.square_alone("),
     ):
         assert where.main(asked) == 0
         found = {line.split("  ")[1] for line in capsys.readouterr().out.splitlines()}
         paths = [path for path in NOTEBOOKS if asked[:6] != "checks" or "flops" in path.stem]
         assert found == {cell.id for path in paths for cell in code(path) if written in cell.source} != set()
-    where.main("gpt3_days")
+    where.main("square_alone")
     assert "04_flops  " in capsys.readouterr().out
-    assert where.main("figures.ravin") == 1
-    assert "No cell uses 'figures.ravin'. Cells use: figures.ravine" in capsys.readouterr().out
+    assert where.main("figures.optimizer_bill") == 1
+    assert (
+        "No cell uses 'figures.optimizer_bill'. Cells use: figures.optimizer_bills" in capsys.readouterr().out
+    )

@@ -126,11 +126,12 @@ def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
     reader, nonsense = Reader(panel.session.lab, draw), draw.choice(HOSTILE)
     several = {name: reader.answer(name, panel.values) for name in draw.choices([*panel.controls], k=2)}
     name, said = next(iter(several.items()))
-    part = draw.randrange(len(panel._widgets[name]))
+    parts = len(panel._widgets[name])  # of a guess in the picture there are none
+    moved = f"page(panel, {name!r}, {draw.randrange(max(1, parts))}, {said})"
     keys = re.findall(r'data-key="([^"]*)"', panel.screen.svg)
     one, other = draw.choices([button.description for button in buttons(panel)], k=2)
     moves = {
-        f"page(panel, {name!r}, {part}, {said})": 50,
+        moved if parts else f"message(panel, {{'set': {{{name!r}: {said}}}}})": 50,
         f"panel.set(**{{{', '.join(f'{name!r}: {said}' for name, said in several.items())}}})": 14,
         f"message(panel, {{'pick': {draw.choice(keys)!r}}})" if keys else "panel.stop()": 9,
         f"message(panel, {{'pick': {nonsense}}})": 1,
