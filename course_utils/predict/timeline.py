@@ -159,9 +159,10 @@ def timeline(
     - machines, stage: batch and sequence are those of one machine; what ZeRO's stage splits is held in equal parts,
       rounded up. `gathered` is what they put together, as `fully_shard` does.
 
-    Exact to the byte for `models.Transformer` with `fused_norm` on one CPU, operation by operation, with heads of four numbers or more.
-    Several machines are arithmetic on that. Not in it: scratch inside a kernel, gaps between allocations, what machines
-    send each other, tokens, and copies that an optimizer makes.
+    Exact to the byte for `models.Transformer` with `fused_norm` on one CPU, operation by operation, with heads of four
+    numbers or more. Several machines are arithmetic on that. Not in it: scratch inside a kernel, gaps between
+    allocations, what machines send each other, tokens, and copies that an optimizer makes. A sequence may be longer
+    than the context, although a GPT has no positions there.
 
     >>> step = timeline(Transformer(12, 768, 12, 50257, 1024), 1, 1024)
     >>> step.fullest.where, step.peak
