@@ -171,7 +171,7 @@ def test_everything_that_can_be_pressed_or_moved_has_a_name(panel):
             assert node.get("data-row") is not None
 
 
-def test_what_was_measured_is_nowhere_before_it_is_shown_and_then_it_stays_beside_the_marks_in_words(shown):
+def test_no_shape_is_a_measurement_before_it_is_shown_and_each_mark_says_its_value_in_words(shown):
     name, cases = shown
     lab = labs.lab_named(name)
     for said, found, view in cases:
