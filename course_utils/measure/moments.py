@@ -20,7 +20,7 @@ class Moment(NamedTuple):
 
 
 class Watch(internals.Mode):
-    """Within it, each operation that makes or changes a tensor is written down; a view is none.
+    """Writes down each operation that makes or changes a tensor while it is entered. A view is not written down.
 
     What was there before counts only if it is named. On a CPU; scratch space inside a kernel is not seen, nor the tensor
     that torch makes of a list between square brackets.

@@ -7,7 +7,7 @@ from course_utils.predict.transformer import FP32_BYTES
 
 
 class Attention:
-    """A model that reads so many tokens, and computes with so many bytes a number."""
+    """The operations of a layer, for a model with these sizes and bytes a number."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.shape, self.n, self.sequence = run, run.model, run.n, run.sequence
@@ -41,11 +41,11 @@ class Attention:
         return self.copied_back(made) if splits else made
 
     def copied_back(self, x: Tensor) -> Tensor:
-        """A view. Its gradient has to be copied to be viewed."""
+        """A view of x. Its gradient has to be copied before it can be viewed."""
         return self.tape.views(x, "clone", x.nbytes)[0]
 
     def copied(self, x: Tensor) -> Tensor:
-        """Its numbers in another order."""
+        """A copy of x, with its numbers in another order."""
         return x._replace(storage=self.tape.one("clone", x.nbytes, reads=x.nbytes))
 
     def pointwise(self, name: str, x: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class Attention:
         return self.tape.op(name, (x,), x.nbytes, back=f"{name}_backward", saves=(x,))
 
     def plus(self, a: Tensor, b: Tensor) -> Tensor:
-        """Both get the very same gradient."""
+        """a + b. Both get the same gradient, which is not copied."""
         return self.tape.op("add", (a, b), a.nbytes, back=(PASS, PASS))
 
     def times(self, a: Tensor, b: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class Attention:
         return self.linear(mixed, shape.query_width, width, "out", bias=shape.biases)
 
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
-        """Two halves, each of which is turned into both."""
+        """x with rotary positions: each result is made of both halves."""
         tape, half = self.tape, x.nbytes // 2
         tape.where = f"{where}, rotated"
         first, second = tape.views(x, "cat", half, half)
@@ -109,7 +109,7 @@ class Attention:
 
     @property
     def _flops(self) -> int:
-        """Of one of attention's two products."""
+        """The FLOPs of one of attention's two products."""
         return 2 * self.tokens * self.sequence * self.shape.query_width
 
     def _fused_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ class Pass(Attention):
     # A layer.
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """As wide inside as the shape says; gated, or with GELU."""
+        """The feed-forward part of a layer: gated, or with GELU; its inner width is the shape's."""
         sizes, bias = (self.shape.width, self.shape.inner_width), self.shape.biases
         if self.shape.gated:
             inner = self._gated(x, *sizes, bias)
@@ -73,7 +73,7 @@ class Pass(Attention):
     # What stands around the layers.
 
     def embedded(self) -> Tensor:
-        """The tokens' vectors, and with learned positions theirs added."""
+        """The tokens' vectors. If positions are learned, their vectors are added."""
         tape, shape, row = self.tape, self.shape, self.n * self.shape.width
         tape.where, numbers = "token embedding", row * self.tokens
         options = {"back": "embedding_dense_backward", "reads": numbers + INT64_BYTES * self.tokens}
@@ -103,7 +103,7 @@ class Pass(Attention):
         return Tensor(both, both.nbytes)
 
     def hidden(self) -> Tensor:
-        """What the output's product reads."""
+        """The hidden state that the output matrix reads."""
         x = self.embedded()
         turn = self.rotation() if self.shape.rotary else None
         for numbers, again in self.segments():
@@ -112,7 +112,7 @@ class Pass(Attention):
         return self.norm(x, self.shape.width, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
-        """The layers, and whether they run once more."""
+        """All layers, in segments. A segment that is recomputed runs a second time on the way back."""
         recompute = self.run.recompute
         segment = self.run.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
@@ -120,7 +120,7 @@ class Pass(Attention):
             yield range(begin, min(begin + segment, self.layers)), again
 
     def _recomputed(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
-        """Only the input is kept."""
+        """Layers that keep only their input, and run a second time on the way back."""
         x.storage.keep_as(ACTIVATIONS)
         run = partial(self.blocks, x, turn, numbers)
         return Frame(self.tape, run, products=self.run.recompute == "every other product").forward()
@@ -128,7 +128,7 @@ class Pass(Attention):
     # The loss.
 
     def loss(self) -> Tensor:
-        """Of all tokens at a time, or of a piece of them; or in a kernel of its own, or in one with the output."""
+        """The loss of all tokens at once, or in pieces; in single operations, in a kernel of its own, or in one kernel with the output."""
         x, self.tape.phase = self.hidden(), "loss"
         if self.run.fused_loss == "with output":
             return self._loss_with_output(x)
@@ -154,7 +154,7 @@ class Pass(Attention):
         return self.tape.op("_to_copy", (logits,), wide, back="_to_copy", part=LOGITS)
 
     def cross_entropy(self, logits: Tensor) -> Tensor:
-        """Keeps the logarithms of all probabilities."""
+        """The cross-entropy of the logits. It keeps the logarithm of every probability."""
         tape, four, n = self.tape, FP32_BYTES, logits.nbytes
         options = {"keeps": slice(1), "part": LOGITS}
         logs = tape.op("_log_softmax", (logits,), n, back="_log_softmax_backward_data", **options)
@@ -162,7 +162,7 @@ class Pass(Attention):
         return tape.op("nll_loss_forward", (logs,), four, four, back="nll_loss_backward", **options)
 
     def _loss_in_pieces(self, x: Tensor) -> Tensor:
-        """The logits of a piece are there for its loss, and once more on the way back."""
+        """The loss, piece by piece. The logits of a piece exist for its loss, and are computed again on the way back."""
         tape, four, size = self.tape, FP32_BYTES, -(-self.tokens // self.run.pieces)
         sizes = (min(size, self.tokens - begin) for begin in range(0, self.tokens, size))
         parts = tape.views(x, "cat", *(x.nbytes // self.tokens * tokens for tokens in sizes))

@@ -46,7 +46,7 @@ class Run:
 
     @property
     def unit(self) -> int:
-        """After how many layers all comes again."""
+        """The number of layers that repeat as one unit."""
         if self.recompute == "every other layer":
             return 2
         return self.segment if self.recompute is True else 1

@@ -51,12 +51,12 @@ class Storage:
         self.held[self.part] -= self.nbytes
 
     def keep_as(self, part: int) -> None:
-        """From now on it counts there, if it was only passing."""
+        """Count these bytes in that part from now on, if they were held only in passing."""
         if self.part == PASSING:
             self.move_to(part)
 
     def move_to(self, part: int) -> None:
-        """From now on it counts there."""
+        """Count these bytes in that part from now on."""
         self.held[self.part] -= self.nbytes
         self.held[part] += self.nbytes
         self.part = part

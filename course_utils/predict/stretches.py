@@ -12,7 +12,7 @@ from course_utils.predict.storages import Held, Operation
 
 
 class Stretch(NamedTuple):
-    """Operations that come several times, each time with `grows` more held and `layers` further on."""
+    """Operations that repeat. Each time `grows` more bytes are held, and they belong to layers that are `layers` further on."""
 
     rows: list[Operation]
     times: int
@@ -22,11 +22,11 @@ class Stretch(NamedTuple):
     layers: int
 
     def shift(self, turn: int) -> Held:
-        """What is added to that time."""
+        """The bytes that are added to what this repetition holds."""
         return Held(*(begin + turn * more for begin, more in zip(self.start, self.grows, strict=True)))
 
     def at(self, turn: int) -> Iterator[Operation]:
-        """The operations of that time."""
+        """The operations of this repetition."""
         more, up = self.shift(turn), self.layer + turn * self.layers
         if not (any(more) or up):
             yield from self.rows
@@ -38,7 +38,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(run: Run) -> tuple[Stretch, ...]:
-    """The operations of all layers. The second unit is what comes several times."""
+    """The operations of all layers. The second unit of layers stands for all units between the first and the last."""
     layers, unit = run.model.layers, run.unit
     more = max(layers // unit - 3, 0)  # times that the second unit comes again
     rows, none = operations(run, layers - more * unit), Held()
@@ -58,7 +58,7 @@ def stretches(run: Run) -> tuple[Stretch, ...]:
 
 @lru_cache(64)  # a search asks for the same again and again
 def extremes(run: Run) -> list[Operation]:
-    """One of them is the fullest: what is held grows evenly from layer to layer, so the first or the last has the most."""
+    """Operations of which one is the fullest. What is held grows evenly from layer to layer, so the first or the last has the most."""
     parts = [each._replace(rows=_fullest(each.rows)) for each in stretches(run)]
     turns = ((each, turn) for each in parts for turn in sorted({0, each.times - 1}))
     return [operation for each, turn in turns for operation in each.at(turn)]

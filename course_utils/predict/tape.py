@@ -34,7 +34,7 @@ class Node:
 
 
 class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
-    """All that was saved has been computed once more."""
+    """Everything that had to be saved has been computed a second time."""
 
 
 class Frame:
@@ -75,7 +75,7 @@ class Frame:
         tape.phase, tape.layer, tape.where = here
 
     def save(self, saved: tuple[Storage, ...]) -> None:
-        """In the second run."""
+        """Keep what a node saves in the second run; stop when the last node has saved."""
         self.saved.append(saved)
         if len(self.saved) == self.count:
             raise _StoppedEarly
@@ -175,7 +175,7 @@ class Tape:
         return node
 
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
-        """As `run`. What recomputing keeps by operation is kept on the way there, and taken on the way back."""
+        """As `run`. If this operation's result is kept although the rest is recomputed, the second run takes the kept result."""
         frame = self.again or self.frame
         kept = frame and frame.keeps(name)
         if kept and self.again:
@@ -220,7 +220,7 @@ class Tape:
         return edges
 
     def _hand_on(self, made: list[Storage], to: Node | Parameter, place: int) -> None:
-        """Put a gradient where it is awaited. Two of them are added up."""
+        """Give a gradient to the node or parameter that waits for it. If it has one already, the two are added."""
         there, gradient = to.gradients[place], made.pop()
         if isinstance(to, Parameter):
             gradient = self._cast(gradient, to)

@@ -31,7 +31,7 @@ class Timeline:
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """The operations, where what comes again layer by layer stands once; with what is there before, and the update."""
+        """The operations in stretches, where layers that repeat stand once. What is held before the step is added to each; the update comes last."""
         begun = (one._replace(start=Held(*map(add, one.start, self._begin))) for one in stretches(self.run))
         return *begun, Stretch([*self._update], 1, Held(), Held(), 0, 0)
 
@@ -68,7 +68,7 @@ class Timeline:
 
     @property
     def _begin(self) -> Held:
-        """What is there before the step; of gradients, all machines' together."""
+        """What is held before the step. Its gradients are those of all machines together."""
         gradients = self.run.accumulate * self.run.model.parameters * self.run.gradient_bytes
         return Held(**{**self.state, "gradients": gradients})
 
@@ -85,7 +85,7 @@ class Timeline:
     # On several machines.
 
     def _here(self, one: Operation) -> Operation:
-        """The same with what one machine holds."""
+        """The same operations, with the bytes that one machine holds."""
         if self.machines == 1:
             return one
         *said, during, after = one
@@ -93,7 +93,7 @@ class Timeline:
         return Operation(*said, *held)
 
     def held_by(self, phase: str, layer: int | None, held: Held) -> Held:
-        """What one machine holds of what a stretch says."""
+        """The bytes that one machine holds, of those that a stretch gives for all machines."""
         if self.machines == 1 or phase == "optimizer":
             return held
         *parts, _ = held
@@ -108,7 +108,7 @@ class Timeline:
         return -(-(gradients // each) // self.machines) * each
 
     def _gathered(self, phase: str, layer: int | None) -> int:
-        """What is whole for a while, as `fully_shard` does it on each layer and on the model.
+        """Bytes of weights and gradients that are gathered for a while, as with `fully_shard` on each layer and on the model.
 
         What stands around the layers has whole weights during the whole step. A layer has them while it computes, and
         so has the next one, which is fetched meanwhile. On the way back a layer's gradients are whole until all are
@@ -121,7 +121,7 @@ class Timeline:
 
 @lru_cache
 def _whole(model: Transformer, in_a_layer: bool, back: bool) -> int:
-    """Numbers that are whole, of weights and gradients."""
+    """How many numbers of weights and gradients a machine has gathered at once."""
     of_a_layer = model.parameters_of_a_layer
     layers = min(2, model.layers) + back if in_a_layer else 0
     around = model.parameters - model.layers * of_a_layer

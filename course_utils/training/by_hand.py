@@ -36,7 +36,7 @@ class ByHand(torch.optim.Optimizer):
 
 
 def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Sequence[Point]:
-    """The places that it comes to on that ground, with gradients by autograd."""
+    """The places that the optimizer comes to on that ground. autograd gives the gradients."""
     p = torch.tensor(ground.start, dtype=torch.float64, requires_grad=True)
     optimizer, places = ByHand([p], name, step, lr), [tuple(p.tolist())]
     for _ in range(steps):
@@ -61,6 +61,6 @@ def small_run(
 
 
 def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int = 1) -> Number:
-    """The mean loss of the last ten of so many steps."""
+    """The mean loss of the last ten of these steps."""
     run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed)
     return sum(list(run.losses(steps))[-10:]) / 10

@@ -44,7 +44,7 @@ class Split:
 
     @property
     def belongs(self) -> Sequence[int]:
-        """The head of each column if each has neighbours."""
+        """The head to which each column belongs: neighbouring columns make a head."""
         return [column // self.places for column in range(COLUMNS)]
 
 

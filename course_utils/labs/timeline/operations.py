@@ -82,7 +82,7 @@ def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[
 
 
 def highest(measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline) -> list[int]:
-    """Of each column, the most of what was measured at each operation; at other operations than predicted, evenly."""
+    """The most bytes that were measured in each column. If torch ran other operations than predicted, they are spread evenly."""
     seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
     begins = [0, *accumulate(seconds if len(seconds) == len(measured) else [1] * len(measured))]
     columns = [0] * COLUMNS
@@ -95,7 +95,7 @@ def highest(measured: Sequence[int], machine_name: str, dtype: str, timeline: Ti
 def _moments(
     timeline: Timeline, parts: Sequence[Stretch], seconds: Sequence[Sequence[float]], whole_s: float
 ) -> Iterator[tuple[int, Moment]]:
-    """The fullest operation of each column, of each layer that reaches into it. Alike layers are looked at once."""
+    """The fullest operation of each column. Layers that are alike are looked at once."""
     kept, begin = _Kept(timeline), 0.0
     totals = [
         [timeline.held_by(row.phase, row.layer, row.during).total for row in part.rows] for part in parts
@@ -120,7 +120,7 @@ def _moments(
 
 
 def _layers(stretch: Stretch, turn: int) -> list[int | None]:
-    """The layer of each operation, where the stretch comes for that turn."""
+    """The layer of each operation, in this repetition of the stretch."""
     up = stretch.layer + turn * stretch.layers
     return [None if row.layer is None else row.layer + up for row in stretch.rows]
 
@@ -135,11 +135,11 @@ class _Kept:
         self.input = run.n * run.batch * run.sequence * run.model.width
 
     def begin(self, rows: Sequence[Operation], more: int, layers: Sequence[int | None]) -> None:
-        """These operations come next, with so much more kept. They are of these layers, and so is the one after them."""
+        """The next operations, with the bytes that are kept in addition, and the layer of each of them and of the one that follows."""
         self.rows, self.more, self.layers, self.done = rows, more, layers, 0
 
     def until(self, place: int) -> ByLayer:
-        """What is kept after the operation of that number. What comes to it is the next one's, what goes its own."""
+        """What is kept after the operation of that number. Bytes that are added belong to the next operation's layer, bytes that go to its own."""
         for n in range(self.done, place + 1):
             now = self.rows[n].after[ACTIVATIONS] + self.more
             come = max(0, now - self.before, self._input_of_the_next(n))
