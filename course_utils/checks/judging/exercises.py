@@ -49,10 +49,14 @@ def value(
             if agree(answer, expected, tolerance):
                 return because
             if advice := _advice(answers, [((), answer, None)], tolerance):
-                raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}")
+                raise NotYetError(f"{sentences.shown(answer)} is not it. {advice}", advice)
             raise NotYetError(f"{sentences.off(answer, expected)} Wanted: {wanted}.")
 
-        return _check(answers, judge, lambda: next(answers())[0])
+        check = _check(answers, judge, lambda: next(answers())[0])
+        check.listed = lambda: list(
+            answers()
+        )  # the right answer, then the tempting ones, each with its words
+        return check
 
     return exercise
 
@@ -75,40 +79,35 @@ def function(
                 outcomes.append((case, came, error))
                 if not error and agree(came, expected, tolerance):
                     continue
-                advice = _advice(answers, outcomes, tolerance)
+                listed = _advice(answers, outcomes, tolerance)
                 if error:
                     said = sentences.stopped(answer, error)
-                    advice = advice or sentences.advice_on_calling(answer, case)
+                    advice = listed or sentences.advice_on_calling(answer, case)
                 else:
                     said = sentences.gave(came, expected, tolerance)
-                    advice = advice or sentences.advice_on_kind(came, expected)
-                raise NotYetError(f"{sentences.called(answer, case)} {said} {advice}".strip())
+                    advice = listed or sentences.advice_on_kind(came, expected)
+                raise NotYetError(f"{sentences.called(answer, case)} {said} {advice}".strip(), listed)
             return because
 
         def ours(*case: object) -> object:
             return next(answers(*case))[0]
 
-        return _check(answers, judge, lambda: ours)
+        check = _check(answers, judge, lambda: ours)
+        check.asked = {"cases": cases, "tolerance": tolerance, "read": read}
+        return check
 
     return exercise
 
 
-def objection(
-    because: str, *, pattern: str = "", ours: object = ...
-) -> Callable[[Callable[..., None]], Check]:
-    """Many answers are right: the exercise raises a NotYetError that says what is wrong with the reader's.
+def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., None]], Check]:
+    """Many answers are right: the exercise raises a NotYetError that says what is wrong with the reader's function.
 
-    The answer is a function; or a pattern, if `pattern` gives an example of one. `ours` is a right answer, which what
-    follows the exercise uses.
+    `ours` is a right answer, which what follows the exercise uses.
     """
 
     def exercise(object_to: Callable[..., None]) -> Check:
         def judge(answer: object) -> str:
-            if pattern and not isinstance(answer, str):
-                raise NotYetError(
-                    f"A pattern is a string, like '{pattern}'; {sentences.shown(answer)} is none."
-                )
-            object_to(answer if pattern else _callable(answer))
+            object_to(_callable(answer))
             return because
 
         return _check(object_to, judge, lambda: ours)
@@ -127,7 +126,7 @@ def _check(
         except NotAttemptedError:
             verdict = NOT_ATTEMPTED
         except NotYetError as words:
-            verdict = Verdict("not yet", str(words))
+            verdict = Verdict("not yet", words.args[0], looks_like=[one for one in words.args if one][-1])
         return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours)
 
     check.__signature__ = inspect.signature(check)

@@ -17,7 +17,7 @@ COLOUR = dict.fromkeys(("not attempted yet", "not judged", "not used"), COLOURS[
 
 
 class NotYetError(Exception):
-    """An answer is not right yet: the sentences that the reader is told."""
+    """An answer is not right yet: the sentences that the reader is told; and of these, the advice on a listed mistake."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Verdict:
     status: str  # one of those in COLOUR
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
+    looks_like: str = field(default="", compare=False)  # the advice on a listed mistake; else the words
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
 

@@ -1,0 +1,142 @@
+"""Cases drawn anew: what is right stays right, each mistake is told what it was told, and who knows the cases fails."""
+
+import functools
+import itertools
+import json
+import re
+
+import pytest
+
+from course_utils.checks.judging import drawing
+from course_utils.checks.judging.agreement import same
+from course_utils.checks.judging.drawing import MOST
+from course_utils.desk import commands, copies
+from tests import NOTEBOOKS
+from tests.notebooks import exercises, exercises_of, read
+from tests.test_checks import LISTING, TRIED, answer, first_case
+from tests.tried import Tried
+
+drawn_anew = functools.cache(drawing.drawn_anew)  # three tests look at each
+# Whose answers are one value, a pattern, a loop, a file's way to the disk, or one of the six names that there are.
+WITHOUT_OTHERS = {"recipe", "patches", "patterns", "write_whole"} | {f"mended_{letter}" for letter in "abcde"}
+EXERCISES = [e for e in exercises() if not e.judge.__name__.startswith("mended_")]
+WITH_CASES = [e for e in EXERCISES if hasattr(e.judge, "asked")]
+EACH = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+SEEDS = pytest.mark.parametrize("seed", [1, 20])
+
+
+def cases(check):
+    """Those of a check, or as many as are drawn anew."""
+    there_are = check.asked["cases"]
+    return [*itertools.islice(there_are() if callable(there_are) else there_are, MOST)]
+
+
+def verdict(exercise, seed, text):
+    """That of the drawn check on the answer that the text defines, as a reader would have it."""
+    names = {}
+    exec(exercise.imports, names)
+    exec(text, names)
+    return drawn_anew(exercise.judge, seed)(eval(exercise.call.partition("(")[2].removesuffix(")"), names))
+
+
+@SEEDS
+@EACH
+def test_on_drawn_cases_what_is_right_is_right_and_what_is_open_is_not_attempted(exercise, seed):
+    assert verdict(exercise, seed, exercise.stub).status == "not attempted yet"
+    for told in (
+        verdict(exercise, seed, exercise.solution),
+        *map(drawn_anew(exercise.judge, seed), TRIED.get(exercise.judge, Tried()).right),
+    ):
+        assert told.right, told
+        assert told.exercise == exercise.judge.__name__
+
+
+@SEEDS
+@EACH
+def test_on_drawn_cases_each_mistake_gets_the_advice_that_it_gets_on_the_open_ones(exercise, seed):
+    drawn = drawn_anew(exercise.judge, seed)
+    for mistaken, _ in TRIED.get(exercise.judge, Tried()).wrong:
+        assert drawn(mistaken).status == "not yet"
+    if exercise in LISTING:
+        _, *listed = exercise.judge.__wrapped__(*first_case(exercise.judge))
+        for number, (_, advice) in enumerate(listed, 1):
+            made = answer(exercise.judge, number)
+            told = drawn(made if exercise.wants_function else made())
+            assert told.status == "not yet"
+            assert told.words.endswith(f" {advice}"), told
+
+
+@SEEDS
+@pytest.mark.parametrize("exercise", WITH_CASES, ids=lambda e: e.name)
+def test_who_knows_the_open_cases_is_right_on_them_and_fails_on_drawn_ones(exercise, seed):
+    open_ones = [(case, next(exercise.judge.__wrapped__(*case))[0]) for case in cases(exercise.judge)]
+    in_order = itertools.cycle([right for _, right in open_ones])
+
+    def by_the_case(*asked):
+        return next((right for case, right in open_ones if same(case, asked)), None)
+
+    if len(open_ones) < MOST:
+        assert exercise.judge(by_the_case).right
+    drawn = drawn_anew(exercise.judge, seed)
+    if exercise.judge.__name__ not in WITHOUT_OTHERS:
+        assert drawn(by_the_case).status == drawn(lambda *_: next(in_order)).status == "not yet"
+
+
+def noted(seen):
+    """A scale_for_e4m3 that notes the tensors, or that knows those noted."""
+    return lambda x: seen.append((x, 448 / x.abs().max().clamp(min=1e-30))) or seen[-1][1]
+
+
+def test_tensors_that_a_check_draws_itself_are_others_too():
+    (check,) = (e.judge for e in exercises() if e.judge.__name__ == "scale_for_e4m3")
+    seen = []
+    assert check(noted(seen)).right
+
+    def knows(x):
+        return next((scale for one, scale in seen if same(one, x)), 1.0)
+
+    assert check(knows).right
+    assert drawn_anew(check, 1)(noted([])).right
+    assert drawn_anew(check, 1)(knows).status == "not yet"
+
+
+@pytest.mark.parametrize("exercise", WITH_CASES[3:9], ids=lambda e: e.name)
+def test_a_seed_draws_the_same_cases_each_time_and_another_seed_others(exercise):
+    first, again, others = (cases(drawing.drawn_anew(exercise.judge, seed)) for seed in (3, 3, 4))
+    assert same(first, again)
+    assert not same(first, others)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_handed_out_has_no_line_of_a_solution_and_all_that_it_links_to(path, tmp_path):
+    folder = tmp_path / "assignment"
+    assert path.name in commands.assignment(path, folder)
+    cells = json.loads((folder / path.name).read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    others = "\n".join(cell.source for cell in read(path).cells if "<summary>Solution<" not in cell.source)
+    for exercise in exercises_of(path):
+        lines = {line.strip() for line in exercise.solution.splitlines()}
+        only_there = [line for line in lines if line and line not in others]
+        assert [line for line in [exercise.solution, *only_there] if line in "\n".join(texts)] == []
+        assert {exercise.stub, exercise.check} <= {*texts}
+    assert {out["output_type"] for cell in cells for out in cell.get("outputs", [])} <= {"display_data"}
+    for one in folder.iterdir():
+        links = re.findall(r"\]\(([^)#:]+\.\w+)[)#]", one.read_text(encoding="utf-8"))
+        assert [link for link in links if not (folder / link).is_file()] == []
+    assert {one.name for one in folder.iterdir()} == {path.name, "GLOSSARY.md", "AGENTS.md"}
+
+
+def test_a_name_that_is_none_gets_the_names_that_there_are(capsys):
+    assert commands.main("assignment", "9") == 2
+    assert "There is no notebook '9'. There are: 01_floats" in (said := capsys.readouterr().err)
+    assert said.rstrip().endswith("make assignment NB=04")
+
+
+def test_what_an_assistant_is_told_lies_beside_the_copies_and_a_readers_edit_of_it_stays(tmp_path):
+    mine = tmp_path / "my_notebooks"
+    assert list(copies.bring_up_to_date(mine=mine)) == []
+    own = mine / "AGENTS.md"
+    assert "Do not write the answer to a turn" in own.read_text(encoding="utf-8")
+    own.write_text("Mine.", encoding="utf-8")
+    assert list(copies.bring_up_to_date(mine=mine)) == []
+    assert own.read_text(encoding="utf-8") == "Mine."
