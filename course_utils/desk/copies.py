@@ -3,7 +3,7 @@
 A copy has its results still to come: an answer that can be seen is not guessed. An update leaves what was run.
 `my_notebooks` lies under the server's root: in a clone beside `notebooks`, where git ignores it, so that a `git pull`
 meets no change in a notebook, and on a hub in each reader's own folder. The glossary comes along, since notebooks
-link to it. Its `.course` keeps each file as the copy took it, which tells later what the reader has changed. Before a
+link to it, and what an AI assistant should know. Its `.course` keeps each file as the copy took it, which tells later what the reader has changed. Before a
 copy is written anew, what was there goes to `earlier`.
 """
 
@@ -44,6 +44,7 @@ IF_OPEN = (
     "What was not saved there goes with that."
 )
 GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
+AGENTS = Path(__file__).with_name("AGENTS.md")  # for the AI assistant of whoever has one
 
 
 def readme() -> str:
@@ -68,8 +69,8 @@ def bring_up_to_date(
     another text than what lies in the file.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
-    for path in (*notebooks(course), *course.glob(GLOSSARY), OURS):
-        bring = _bring_text if path.name in (GLOSSARY, NAME) else _bring_notebook
+    for path in (*notebooks(course), *course.glob(GLOSSARY), AGENTS, OURS):
+        bring = _bring_notebook if path.suffix == ".ipynb" else _bring_text
         try:
             # Read once: a `git pull` may come between two readings.
             new = ours().encode() if path == OURS else path.read_bytes()

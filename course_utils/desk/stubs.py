@@ -53,9 +53,13 @@ def asks(cell: Cell, below: Sequence[Cell]) -> bool:
 
 def is_guess(cell: Cell, below: Sequence[Cell]) -> bool:
     """Whether it is a place for a guess to type, and not for an answer that the next cell checks."""
-    body = _parsed(source(cell))
-    is_open = bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
-    return is_open and not _is_checked(below)
+    return is_open(source(cell)) and not _is_checked(below)
+
+
+def is_open(text: str) -> bool:
+    """Whether all that the cell does is to set names to `...`."""
+    body = _parsed(text)
+    return bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
 
 
 def asks_in_the_picture(text: str) -> bool:
