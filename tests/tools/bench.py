@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests import browser
-from tests.tools import bench_gpu
+from tests.tools import bench_gpu, bench_room
 from tests.tools.latency import HEAD, Slider, latency, row, sliders_of
 
 BASELINE = """
@@ -51,4 +51,5 @@ if __name__ == "__main__":
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     slider_to_picture()
+    bench_room.report()
     bench_gpu.report()

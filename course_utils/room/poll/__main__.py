@@ -1,0 +1,93 @@
+"""The room's process: `python -m course_utils.room.poll 192.168.1.5`. It ends when its input does.
+
+Phones come to that one address, with a code in the path; the wall's pages are on loopback, behind a secret. One
+line of JSON says where both are. A second argument names another folder of the wall's pages.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import resource
+import secrets
+import signal
+import socket
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+
+from course_utils.room.poll import apps
+from course_utils.room.poll.gate import BOUNDS, Gate
+from course_utils.room.poll.rounds import MOST_PHONES, Room
+
+ROOMS = Path(os.environ.get("COURSE_ROOMS") or Path(__file__).parents[3] / "rooms")
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look like another
+PORT = 8090  # or any, if it is taken
+LOCAL = "127.0.0.1"
+MOST_FILES = 4_096  # open at once, connections among them; some systems begin with 256
+
+
+async def main(ip: str = LOCAL, pages: str | Path = apps.PAGES) -> None:
+    room, code, token = Room(), "".join(secrets.choice(LETTERS) for _ in range(6)), secrets.token_urlsafe(16)
+    (outside, host), (inside, desk) = listening(ip, PORT, 0), listening(LOCAL, 0)
+    urls = {"phones": f"http://{host}/{code}/", "wall": f"http://{desk}/{token}/"}
+    phones = f"/{code}/", apps.Door(by_cookie(room, f"/{code}/"), host), apps.phones(room)
+    at_desk = apps.Door(presenter, desk, framed=f"http://{LOCAL}:* http://localhost:*")
+    wall = f"/{token}/", at_desk, apps.wall(room, Path(pages), ROOMS, urls["phones"])
+    Gate(apps.application(phones)).add_sockets(outside)
+    HTTPServer(apps.application(wall), **BOUNDS).add_sockets(inside)
+    print(json.dumps(urls), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
+    """At the first of these ports that is free, and its name in an address."""
+    for port in ports if is_one_address(ip) else ():
+        with suppress(OSError):
+            sockets = bind_sockets(port, ip, backlog=1024)
+            return sockets, f"{ip}:{sockets[0].getsockname()[1]}"
+    sys.exit(f"The phones' page cannot be at {ip}. Name an address of this machine, such as 192.168.1.5.")
+
+
+def is_one_address(ip: str) -> bool:
+    """Not a name, and not 0.0.0.0, which stands for all addresses of this machine."""
+    with suppress(ValueError):
+        return not IPv4Address(ip).is_unspecified
+    return False
+
+
+def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
+    """Who a phone is: a random cookie, given to it with its first question. One address may have half of all."""
+    given = Counter()
+
+    async def who(asking: apps.Handler) -> str | None:
+        phone, address = asking.get_cookie("phone"), asking.request.remote_ip
+        if phone in room.phones or not asking.request.path.endswith("question"):
+            return phone
+        phone = secrets.token_urlsafe(16)
+        if given[address] >= MOST_PHONES // 2 or not room.admit(phone):
+            return None
+        given[address] += 1
+        asking.set_cookie("phone", phone, path=path, httponly=True, samesite="Strict")
+        return phone
+
+    return who
+
+
+async def presenter(_: apps.Handler) -> str:
+    return "whoever knows the secret in the address"
+
+
+if __name__ == "__main__":
+    logging.disable()  # nobody reads who came
+    if not sys.stdin.isatty():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for whoever started this
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(MOST_FILES, hard)), hard))
+    asyncio.run(main(*sys.argv[1:]))
