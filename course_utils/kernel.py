@@ -3,9 +3,9 @@
 etc/ipython/ipython_kernel_config.json of the environment loads it. It imports nothing of the course.
 """
 
-import ast
 import json
 import os
+import symtable
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,8 @@ from IPython.core.interactiveshell import InteractiveShell
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """IPython calls this when the kernel starts."""
     shell.set_custom_exc((NameError,), _explain)
+    if os.environ.get("COURSE_ROOM"):  # a presentation's, with phones
+        shell.extension_manager.load_extension("course_utils.room.asking")
 
 
 def _explain(
@@ -51,17 +53,7 @@ def _cells_that_make(name: str) -> Iterator[str]:
 def _made_by(source: str) -> set[str]:
     """The names that a cell imports, defines or gives a value."""
     try:
-        statements = ast.parse(source).body
+        symbols = symtable.symtable(source, "cell", "exec").get_symbols()
     except (SyntaxError, ValueError):
         return set()
-    made = set()
-    for statement in statements:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            made.add(statement.name)
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                made |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                made.add(node.id)
-    return made
+    return {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}

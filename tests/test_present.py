@@ -80,12 +80,13 @@ def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, 
 
 
 @contextmanager
-def presented(chosen: Path) -> Iterator[tuple[str, str]]:
+def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
     """The address that a presentation answers at, and its token."""
-    code = "import sys; from pathlib import Path; from course_utils.room.present import present; present(Path(sys.argv[1]), sys.argv[2:])"
+    code = "import os, sys; from pathlib import Path; from course_utils.room.present import present, room\n"
+    code += "with room(os.environ.get('ROOM', ''), shows=False): present(Path(sys.argv[1]), sys.argv[2:])"
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()
-    with served(["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary)) as server:
+    with served(["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary), **more) as server:
         yield server
     assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
 

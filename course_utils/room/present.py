@@ -2,14 +2,22 @@
 
 What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
 presenter's own JupyterLab its settings. The copy has its results to come, so that the room can guess.
+
+With ROOM=1, or with one of this machine's addresses, it guesses by phone: see `course_utils.room.poll`.
 """
 
 import json
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from jupyterlab_server.workspaces_handler import WorkspacesManager
@@ -92,6 +100,40 @@ def configure(own: Path) -> None:
     os.environ |= {f"JUPYTERLAB_{kind.upper()}_DIR": str(own / kind) for kind in ("settings", "workspaces")}
 
 
+@contextmanager
+def room(asked: str, shows: bool) -> Iterator[None]:
+    """The process that phones and the wall talk to, as long as this lasts; without an address, none. Shows its start page."""
+    if not asked:
+        os.environ.pop("COURSE_ROOM", None)
+        yield
+        return
+    command = [sys.executable, "-m", "course_utils.room.poll", own_address() if asked == "1" else asked]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # It gives way to the presentation, and ends when its input does.
+    with subprocess.Popen(command, **pipes, preexec_fn=partial(os.nice, 5)) as process:
+        said = process.stdout.readline()
+        if not said:
+            raise ValueError("So nothing was started.")  # the process has said why
+        urls = json.loads(said)
+        os.environ["COURSE_ROOM"] = urls["wall"]
+        print(f"Phones in this network go to {urls['phones']}")
+        print(f"For the wall, at the start: {urls['wall']}start.html")
+        print(f"After the lecture:          {urls['wall']}kept.html", flush=True)
+        if shows:
+            webbrowser.open(f"{urls['wall']}start.html")
+        yield
+
+
+def own_address() -> str:
+    """This machine's address in the network that leads outside."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # which sends nothing
+        return probe.getsockname()[0]
+    raise ValueError(
+        "This machine has no network, so no phone can reach it. Join one, or present without ROOM."
+    )
+
+
 def main(arguments: list[str]) -> int:
     """`make present NB=04`: the notebook's name, and options for JupyterLab, or `--results`."""
     name, *options = arguments or [""]
@@ -100,7 +142,12 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(f"{error} For the fourth: make present NB=04", file=sys.stderr)
         return 2
-    present(chosen, options)
+    try:
+        with room(os.environ.get("ROOM", ""), shows="--no-browser" not in options):
+            present(chosen, options)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

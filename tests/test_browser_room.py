@@ -1,0 +1,190 @@
+"""The room guesses by phone: a presenter's JupyterLab, the wall in it, and three phones."""
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, Page, expect
+
+from course_utils import room
+from tests.browser import HAS_KERNEL, launched, notebook_of, skip_without_browser
+from tests.phones import running_room, send
+from tests.test_present import presented
+
+skip_without_browser()
+WORDS = "# A talk\n\nHow many **days** does it [take](GLOSSARY.md#x)?"
+CELLS = (
+    "from course_utils.checks import flops as check\nfrom course_utils.quantities import Choice, Comparison",
+    "my_days = ...  # days",
+    "# a long cell\n" * 12 + "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)",
+    'my_format = ...  # "fp16" or "bf16"',
+    "Choice('finer steps', among=('fp16', 'bf16'), measured='fp16', guess=my_format)",
+    "really = ...",
+    "check.name_of_f32(really)",
+)
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+def phones(browser: Browser, address: str, count: int) -> list[Page]:
+    pages = [browser.new_context(viewport={"width": 390, "height": 844}).new_page() for _ in range(count)]
+    for page in pages:
+        page.on("dialog", lambda dialog: pytest.fail(f"markup ran: {dialog.message}"))
+        page.goto(f"http://{address}/")
+    return pages
+
+
+def all_guess(frame: FrameLocator, phones: list[Page], *texts: str) -> None:
+    """Each types it, or chooses it, and sends it; and the wall counts it."""
+    for count, (phone, text) in enumerate(zip(phones, texts, strict=True), start=1):
+        radio = phone.get_by_role("radio", name=text, exact=True)
+        expect(radio.or_(phone.locator("#number:visible")).first).to_be_visible()
+        radio.check() if radio.count() else phone.locator("#number").fill(text)
+        phone.locator("#send").click()
+        expect(frame.locator("#count")).to_have_text(str(count))
+
+
+def run_next(page: Page, number: int) -> FrameLocator:
+    """Go on, by the key of a remote control; the wall below the cell that has run."""
+    page.wait_for_function("() => document.activeElement?.matches('.jp-Notebook .jp-Cell')")
+    page.keyboard.press("PageDown")
+    cell = page.locator(".jp-Cell").nth(number)
+    if number:  # the first is a text
+        expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\d"))
+    return cell.frame_locator("iframe.course-wall")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path, chromium, theme):
+    (tmp_path / "notebooks").mkdir()
+    chosen, kept = notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", CELLS, WORDS), tmp_path / "rooms"
+    before, browser = chosen.read_bytes(), launched(chromium.browser_type)
+    with presented(chosen, ROOM="127.0.0.1", COURSE_ROOMS=str(kept)) as (address, token):
+        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)
+        change = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+        page.evaluate(change, f"JupyterLab {theme}")
+
+        # A number: the count follows what phones send, and nothing else is seen before Show.
+        page.locator(".jp-Cell").first.click()
+        (_, _, frame) = [run_next(page, number) for number in range(3)]
+        ground = "rgb(255, 255, 255)" if theme == "Light" else "rgb(17, 17, 17)"
+        expect(frame.locator("body")).to_have_css("background-color", ground)
+        phones_at = frame.locator("footer b").inner_text()
+        with page.context.expect_page() as opened:
+            frame.get_by_role("link", name="start page").click()
+        expect(opened.value.locator("#phones")).to_have_text("Nobody here yet")
+        three = phones(browser, phones_at, 3)
+        expect(opened.value.locator("#phones")).to_have_text("3 phones here")
+        page.bring_to_front()
+        expect(three[0].locator("#words")).to_have_text("How many days does it take?")
+        three[0].locator("#number").fill(HOSTILE)
+        three[0].locator("#send").click()
+        expect(three[0].locator("#said")).to_contain_text("<img src=x oner")
+        all_guess(frame, three, "10", "30", "1e9")
+        three[2].locator("#number").fill("50")
+        three[2].locator("#send").click()
+        expect(three[2].locator("#said")).to_contain_text("50 days")
+        expect(frame.locator("svg")).to_have_count(0)
+        frame.get_by_role("button", name="Show").click()
+        expect(frame.locator("svg rect.second")).to_have_count(3)
+        expect(frame.locator("#item")).to_have_text("How many days does it take?")
+        expect(page.locator(".jp-Cell").nth(3)).to_be_focused()
+        expect(page.locator(".jp-Cell").nth(3)).not_to_be_in_viewport()
+        frame.get_by_role("button", name="Guess again").click()
+        for phone in three:
+            expect(phone.locator("#round")).to_have_text("Guess again")
+        all_guess(frame, three, "40", "-1", "45")
+        frame.get_by_role("button", name="Show").focus()
+        page.keyboard.press("Enter")
+        expect(frame.locator("svg rect.first")).to_have_count(3)
+        expect(frame.locator("svg").get_by_text("0 or less")).to_be_visible()
+
+        # The measurement stands in the same picture. Escape, or a click, gives the keys back to the presentation.
+        page.keyboard.press("Escape")
+        frame = run_next(page, 3)
+        expect(frame.locator("#said")).to_have_text("Within a factor of two: 67 % of the room, then 67 %")
+        expect(frame.locator("svg").get_by_text("measured: 42.5 days")).to_be_visible()
+        expect(page.locator("iframe.course-wall").last).to_be_in_viewport(ratio=0.99)
+        expect(three[0].locator("#said")).to_contain_text("The answer is on the wall")
+        assert page.locator("iframe.course-wall").last.bounding_box()["height"] <= 450
+        frame = run_next(page, 4)
+        all_guess(frame, three, "fp16", "bf16", "fp16")
+        frame.get_by_role("button", name="Show").click()
+        expect(frame.locator("svg rect")).to_have_count(2)
+        expect(run_next(page, 5).locator("#said")).to_have_text("Right: 67 % of the room")
+
+        # A value that is checked: afterwards one sees how many were tempted, if at least five guessed.
+        five = [*three, *phones(browser, phones_at, 2)]
+        frame = run_next(page, 6)
+        all_guess(frame, five, *["fp32"] * 4, "tf32")
+        frame.get_by_role("button", name="Show").click()
+        expect(frame.locator("svg")).to_be_visible()
+        expect(run_next(page, 7).locator("#said")).to_have_text("Right: 20 % of the room")
+        after = browser.new_page()
+        after.goto(opened.value.url.replace("start", "kept"))
+        expect(after.locator("section")).to_contain_text(["fewer than five", "fewer than five", "tempting"])
+        expect(
+            after.locator("section").last.locator("tr", has_text="six times as fast").locator("td").nth(1)
+        ).to_have_text("4")
+        after.get_by_role("button", name="Keep").click()
+        expect(after.get_by_role("status")).to_contain_text("Saved: rooms/")
+        after.emulate_media(media="print")
+        expect(after.get_by_role("button", name="Keep")).to_be_hidden()
+        (saved,) = kept.iterdir()
+        after.goto(saved.as_uri())
+        after.emulate_media(media="screen")
+        expect(after.locator("section")).to_have_count(3)
+        expect(after.get_by_role("button", name="Keep")).to_be_hidden()
+        data = json.loads(after.locator("#data").text_content())
+        assert [one["rounds"] for one in data[:2]] == [[[], []], [[]]], "of three phones, nothing is kept"
+        browser.close()
+    assert [path.name for path in chosen.parent.iterdir()] == [chosen.name], "no record"
+    assert chosen.read_bytes() == before
+
+
+def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_jokers_guess_leaves_the_axis(
+    tmp_path, chromium
+):
+    asks = [
+        {"key": f"04.my_days.{n}", "words": f"How many days?\n\n{item}", "unit": "days", "item": item}
+        for n, item in enumerate(("sending", "pauses", "the rest"), 1)
+    ]
+    pages = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (Path(room.__file__).parent / "wall").iterdir()
+    }
+    with running_room(tmp_path, pages) as running:
+        browser = launched(chromium.browser_type)
+        page = browser.new_page(viewport={"width": 1366, "height": 450})
+
+        def wall(asks: list[dict]) -> None:
+            page.goto("about:blank")
+            page.goto(f"{running.wall}wall.html#{quote(json.dumps(asks))}")
+
+        wall([one | {"run": 1} for one in asks])
+        three = phones(browser, running.phones.removeprefix("http://").rstrip("/"), 3)
+        expect(three[0].locator("#words strong")).to_have_text("sending")
+        expect(three[0].locator(".sizes")).to_be_hidden()
+        all_guess(page, three, "2", "3", "1e300")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("svg")).to_contain_text("days  (at the edge: 1 further right)")
+        expect(page.locator("svg")).not_to_contain_text("10³")
+        page.get_by_role("button", name="Next question").click()
+        expect(three[0].locator("#words strong")).to_have_text("pauses")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("#said")).to_have_text("Nobody guessed.")
+        expect(page.locator("svg")).to_have_count(0)
+
+        # The third was never asked, and needs no answer.
+        wall([one | {"run": 2, "measured": 2.5, "shown": "2.5 days"} for one in asks])
+        expect(page.locator("#item")).to_have_text("1 of 2: sending")
+        expect(page.locator("#said")).to_have_text("Within a factor of two: 67 % of the room")
+        assert [one["measured"] for one in send(f"{running.wall}all").said] == [2.5, 2.5]
+        page.get_by_role("button", name="Next question").click()
+        expect(page.locator("#item")).to_have_text("2 of 2: pauses")
+        expect(page.get_by_role("button", name="Next question")).to_be_hidden()
+        browser.close()

@@ -1,0 +1,130 @@
+"""What the kernel asks the room and reveals to it, for each guess of the notebooks; and what ROOM starts."""
+
+import importlib
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from course_utils.checks import flops
+from course_utils.desk import stubs
+from course_utils.desk.copies import as_handed_out
+from course_utils.desk.notebooks import read, source
+from course_utils.room import asking, present
+from tests import NOTEBOOKS
+
+# Of each question of the notebooks: its unit or its choices, and the cell that reveals it.
+ASKED = json.loads(Path(__file__).with_name("asked_in_the_room.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_typed_guess_is_asked_in_plain_words_and_finds_its_reveal(path):
+    check, notebook = (
+        importlib.import_module(f"course_utils.checks.{path.stem[3:]}"),
+        as_handed_out(read(path)),
+    )
+    asked = list(asking.asked(notebook["cells"], path.stem[:2], check))
+    cells, found = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"], {}
+    for cell, name, asks in asked:
+        below = cells[cells.index(cell) + 1 :]
+        (reveal,) = [one["id"] for one in below if name in asking.revealed(source(one))]
+        found |= {one["key"]: [one["choices"] or one["unit"], reveal] for one in asks}
+        for one in asks:
+            assert 20 < len(one["words"]) <= 600
+            assert not re.search(r"\]\(|\*\*|`|^#", one["words"])
+    assert found == {key: one for key, one in ASKED.items() if key.startswith(path.stem[:2])}
+    guesses = {cell["id"] for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])}
+    assert guesses <= {cell["id"] for cell, *_ in asked}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a cell of a notebook as its kernel does, and says what the page of its frame is told."""
+    cells = {"words": "How many?", "asks": "my_days = {'a': ..., 'b': ...}  # days"}
+    cells |= {"value": "really = ...", "check": "check.name_of_f32(really)"}
+    kinds = {name: "markdown" if name == "words" else "code" for name in cells}
+    stored = [{"id": name, "cell_type": kinds[name], "source": text} for name, text in cells.items()]
+    (tmp_path / "05_x.ipynb").write_text(json.dumps({"cells": stored}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "some/05_x.ipynb")
+    monkeypatch.setenv("COURSE_ROOM", "http://127.0.0.1:1/secret/")
+    shell, frames = InteractiveShell(), []
+    asking.load_ipython_extension(shell)
+    monkeypatch.setattr(asking, "display", lambda shown: frames.append(shown.data))
+
+    def run(cell: str) -> list[dict]:
+        frames.clear()
+        shell.run_cell(cells.get(cell, cell), cell_id=cell)
+        told = [re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', one)[1] for one in frames]
+        return [one for text in told for one in json.loads(unquote(text))]
+
+    run("from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison")
+    return run
+
+
+def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
+    reveal = "Comparison({'a': 1, 'b': 2}, {'a': 1.5, 'b': 2}, guess=my_days, digits=3)"
+    run("my_days = {'a': ..., 'b': ...}")
+    assert run(reveal) == [], "what was not asked is not revealed"
+    first, second = run("asks")
+    assert [first[name] for name in ("key", "unit", "words")] == ["05.my_days.1", "days", "How many?\n\na"]
+    answers = [(one["key"], one["measured"], one["shown"]) for one in run(reveal)]
+    assert answers == [(first["key"], 1.5, "1.50 days"), (second["key"], 2, "2 days")]
+    assert run("Comparison({'a': 1}, guess=my_days") == [], "no Python"
+
+
+def test_a_checked_value_is_revealed_with_the_tempting_answers_of_its_check(run):
+    (ask,), (answer,) = run("value"), run("check")
+    assert (ask["key"], "tempting" in ask) == ("05.really", False)
+    (right, _), *tempting = flops.name_of_f32.listed()
+    assert (answer["measured"], [*map(tuple, answer["tempting"])]) == (right, tempting)
+    assert tempting
+
+
+@pytest.fixture
+def walls(monkeypatch):
+    """Where the wall is, for each presentation that is begun."""
+    walls = []
+    monkeypatch.setattr("os.environ", os.environ | {"COURSE_ROOM": "http://left.over/"})
+    monkeypatch.setattr(present, "present", lambda *_: walls.append(os.environ.get("COURSE_ROOM")))
+    return walls
+
+
+def test_without_room_no_process_is_started_and_no_port_is_opened(walls, monkeypatch):
+    monkeypatch.setattr(present, "socket", None)
+    monkeypatch.setattr(present, "subprocess", None)
+    assert present.main(["04"]) == 0
+    assert walls == [None]
+
+
+def test_with_room_the_addresses_are_printed_and_the_process_ends_with_the_presentation(walls, capsys):
+    os.environ["ROOM"] = "127.0.0.1"
+    assert present.main(["04", "--no-browser"]) == 0
+    said, (wall,) = capsys.readouterr().out, walls
+    assert re.search(r"http://127\.0\.0\.1:\d+/[a-z2-9]{6}/\n", said)
+    assert {f"{wall}start.html", f"{wall}kept.html"} <= {*said.split()}
+    with pytest.raises(OSError, match="refused"):
+        present.socket.create_connection(("127.0.0.1", int(re.search(r":(\d+)/", wall)[1])))
+
+
+@pytest.mark.parametrize("address", ["192.0.2.77", "0.0.0.0", "nonsense", "1"])
+def test_an_address_that_is_not_this_machines_and_no_network_get_a_sentence(
+    walls, capfd, monkeypatch, address
+):
+    def no_network(*_):
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(present.socket, "socket", no_network)
+    os.environ["ROOM"] = address
+    assert present.main(["04"]) == 2
+    said = (
+        "This machine has no network"
+        if address == "1"
+        else "Name an address of this machine, such as 192.168.1.5."
+    )
+    assert said in capfd.readouterr().err
+    assert walls == []
