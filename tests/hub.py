@@ -20,10 +20,13 @@ def skip_without_hub() -> None:
 
 
 @contextmanager
-def running_hub(folder: Path, password: str, **environment: str) -> Iterator[tuple[str, Callable[[], Path]]]:
+def running_hub(
+    folder: Path, password: str, instructor: str, **environment: str
+) -> Iterator[tuple[str, Callable[[], Path]]]:
     """Its address, and the folder of the students' homes once it has begun; all of it lies in that folder."""
     port = free_port()
     command = [sys.executable, "-m", "course_utils.room.hub", f"--port={port}", f"--password={password}"]
+    command += [f"--instructor={instructor}"]
     where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
     with (folder / "hub.log").open("w") as log:
         server = subprocess.Popen(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from course_utils import record
 from tests import NOTEBOOKS, ROOT
@@ -90,11 +90,33 @@ def servers_of(home: Path) -> list[psutil.Process]:
     return found
 
 
+def all_guess(address: str, students: list[BrowserContext], instructor: Page) -> None:
+    """The instructor asks in her notebook, and whoever is logged in guesses once. The wall is hers alone."""
+    room, frame = f"{address}/services/room/", instructor.frame_locator("iframe.course-wall")
+    write(instructor, "my_product", "...", cells=1)
+    expect(frame.locator("#count")).to_have_text("0")
+    for count, student in enumerate((students[0], students[1], students[0]), 1):
+        phone = student.new_page()
+        phone.goto(room)
+        phone.locator("#number").fill("41")
+        phone.locator("#send").click()
+        expect(phone.locator("#said")).to_contain_text("Sent: 41")
+        expect(frame.locator("#count")).to_have_text(str(min(count, 2)))
+        phone.close()
+    ask = {"headers": {"Accept": "text/html", "Content-Type": "application/json"}}
+    for path in ("start.html", "wall.html", "all", "state?key=04.my_product"):
+        assert students[0].request.get(f"{room}wall/{path}", **ask).status == 403, path
+    move = '{"key": "04.my_product", "move": "show"}'
+    assert students[0].request.post(f"{room}wall/move", data=move, **ask).status == 403
+    frame.get_by_role("button", name="Show").click()
+    expect(frame.locator("svg rect")).to_have_count(1)
+
+
 def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_own(tmp_path, chromium):
     course = installed_course(tmp_path)
     before = files(course)
     password = secrets.token_hex(8)
-    with running_hub(tmp_path, password, PYTHONPATH=str(course)) as (address, homes_of_all):
+    with running_hub(tmp_path, password, "cleo", PYTHONPATH=str(course)) as (address, homes_of_all):
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
         homes = homes_of_all()
         mine = {name: homes / name / "my_notebooks" for name in STUDENTS}
@@ -158,6 +180,11 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         assert record.done(mine["ada"])["flops.name_of_f32"].status == "right"
         assert list(record.done(mine["ben"])) == ["flops.name_of_f32"]
         assert record.done(mine["cleo"]) == {}
+
+        lab = open_notebook(pages["cleo"])
+        all_guess(address, [contexts["ada"], contexts["ben"]], lab)
+        assert record.guesses(mine["cleo"]) == {}
+        lab.close()
 
         # Anew, for one of them.
         for name in ("ada", "ben"):

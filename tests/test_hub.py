@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -38,6 +39,16 @@ class KubeSpawner(Spawner):
 
 def on_one_machine() -> Config:
     return PyFileConfigLoader("jupyterhub_config.py", str(FOLDER)).load_config()
+
+
+def test_the_kernels_of_those_who_are_named_alone_are_told_of_the_wall(monkeypatch):
+    assert "services" not in on_one_machine().JupyterHub
+    monkeypatch.setenv("COURSE_INSTRUCTORS", "cleo dan")
+    told = on_one_machine()
+    wall = told.Spawner.environment["COURSE_ROOM"]
+    named = {name: wall(SimpleNamespace(user=SimpleNamespace(name=name))) for name in ("cleo", "dan", "ada")}
+    assert named == {"cleo": "/services/room/wall/", "dan": "/services/room/wall/", "ada": ""}
+    accepted(import_module("jupyterhub.app").JupyterHub, dict(told.JupyterHub))
 
 
 def accepted(traits: type, given: dict[str, object]) -> None:

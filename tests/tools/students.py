@@ -133,7 +133,7 @@ def run_all(students: list[Student], homes: Path) -> None:
 def main(number: str = "20", *names: str) -> int:
     notebooks, number = copies.chosen(names), int(number)
     password, begun = secrets.token_hex(8), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, running_hub(Path(folder), password) as (address, homes):
+    with tempfile.TemporaryDirectory() as folder, running_hub(Path(folder), password, "") as (address, homes):
         students = [Student(f"student{n}", address, notebooks[n % len(notebooks)]) for n in range(number)]
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
         for each in students:

@@ -21,12 +21,15 @@ CONFIG = Path(__file__).with_name("jupyterhub_config.py")
 BIN = Path(sys.executable).parent
 
 
-def main(port: int, password: str) -> None:
+def main(port: int, password: str, instructor: str) -> None:
     """Serve until it is stopped with Ctrl+C."""
     warnings.simplefilter("ignore")  # of JupyterHub to those who write it
+    os.environ |= {"COURSE_INSTRUCTORS": instructor, "COURSE_ROOM_PORT": str(free_port())}
     with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
         JupyterHub.instance(config=local(port, password, Path(folder)))
         print(f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}")
+        if instructor:
+            print(f"{instructor} lets all guess at http://127.0.0.1:{port}/services/room/")
         print("For several students at once, take a private window for each. Ctrl+C ends it.", flush=True)
         JupyterHub.launch_instance(["--config", str(CONFIG)])
 
@@ -81,4 +84,5 @@ if __name__ == "__main__":
     asked = argparse.ArgumentParser(prog="make hub", description=__doc__.partition("\n")[0])
     asked.add_argument("--port", type=free_port, default="8000")
     asked.add_argument("--password", type=long_enough, default=secrets.token_urlsafe(9))
+    asked.add_argument("--instructor", default="", help="who may let the room guess")
     main(**vars(asked.parse_args()))

@@ -1,8 +1,12 @@
 """What a JupyterHub on one machine has to be told of the course.
 
 `make hub` loads it. The Littlest JupyterHub does, too, from its jupyterhub_config.d; values.yaml says the same for
-Kubernetes.
+Kubernetes. The room's page, for guesses by all, is here alone: on Kubernetes the hub's own image has no course. It is
+there if COURSE_INSTRUCTORS names somebody in the hub's environment; COURSE_PYTHON is the Python that has the course.
 """
+
+import os
+import sys
 
 c = get_config()  # noqa: F821
 
@@ -12,3 +16,18 @@ c.Spawner.args = ["--ServerApp.jpserver_extensions=course_utils.desk=True"]
 # notebooks have stored was computed by one thread, too.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 c.Spawner.http_timeout = 120  # forty servers that start at once take turns at the cores
+
+if instructors := os.environ.get("COURSE_INSTRUCTORS", "").split():
+    python, port = os.environ.get("COURSE_PYTHON", sys.executable), os.environ.get("COURSE_ROOM_PORT", "8091")
+    told = ("COURSE_INSTRUCTORS", "COURSE_ROOMS", "JUPYTERHUB_PUBLIC_URL")
+    room = {
+        "name": "room",
+        "url": f"http://127.0.0.1:{port}",
+        "command": [python, "-m", "course_utils.room.hub.service"],
+        "environment": {name: os.environ[name] for name in told if name in os.environ},
+        "oauth_no_confirm": True,
+    }
+    c.JupyterHub.services = [room]
+    c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
+    wall = {True: "/services/room/wall/", False: ""}
+    c.Spawner.environment["COURSE_ROOM"] = lambda spawner: wall[spawner.user.name in instructors]
