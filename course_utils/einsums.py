@@ -10,14 +10,11 @@ import math
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from course_utils.quantities import Number
-
 LONGEST = 400  # characters
-PAUSE_STEPS = 4096
 MOST_OPERANDS = 12  # whose orders are compared; each one more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
 LETTERS = string.ascii_letters
@@ -75,11 +72,11 @@ class Einsum:
 # Reading.
 
 
-def parsed(pattern: str, *, letters: bool = False) -> Einsum:
-    """Take a pattern apart; with `letters` as torch.einsum reads it, where every letter is a dimension.
+def parsed(pattern: str) -> Einsum:
+    """Take a pattern apart.
 
-    >>> parsed("b d, d k -> b k") == parsed("bd,dk->bk", letters=True)
-    True
+    >>> parsed("b d, d k -> b k")
+    Einsum(operands=(('b', 'd'), ('d', 'k')), output=('b', 'k'))
     """
     if len(pattern) > LONGEST:
         raise ValueError(f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here.")
@@ -94,43 +91,40 @@ def parsed(pattern: str, *, letters: bool = False) -> Einsum:
         raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
     ends = [match.start() for match in re.finditer(",", pattern)] + [arrows[0]]
     starts = [0, *(end + 1 for end in ends[:-1])]
-    operands = [_side(pattern, start, end, letters) for start, end in zip(starts, ends, strict=True)]
+    operands = [_side(pattern, start, end) for start, end in zip(starts, ends, strict=True)]
     known = set().union(*({name for name, _ in operand} for operand in operands))
-    output = _side(pattern, arrows[0] + 2, len(pattern), letters)
+    output = _side(pattern, arrows[0] + 2, len(pattern))
     for name, at in output:
         if name not in known:
-            hint = "" if letters or len(name) < 2 else " If every letter is a dimension, choose letters."
+            hint = " Put spaces between the names." if len(name) > 1 else ""
             raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
     *sides, result = (tuple(name for name, _ in side) for side in (*operands, output))
     return Einsum(tuple(sides), result)
 
 
-def _side(pattern: str, start: int, end: int, letters: bool) -> list[tuple[str, int]]:
+def _side(pattern: str, start: int, end: int) -> list[tuple[str, int]]:
     """The names of one operand or of the result, each with its place in the pattern."""
     found: list[tuple[str, int]] = []
-    for match in re.finditer(r"\.\.+|[^\W\d]|\S" if letters else r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
+    for match in re.finditer(r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
         name, at = match[0], start + match.start()
         plain = unicodedata.normalize("NFKC", name) == name  # or Python takes two names for one
-        good = name in LETTERS if letters else plain and name.isidentifier() and name.strip("_") == name
-        if not good:
-            raise _mistake(pattern, at, at + len(name), _why_not(name, letters))
+        if not (plain and name.isidentifier() and name.strip("_") == name):
+            raise _mistake(pattern, at, at + len(name), _why_not(name))
         if any(name == earlier for earlier, _ in found):
             what = f"{name} stands twice in one place, which would take a diagonal: give each dimension a name of its own"
-            words = letters and " " in pattern
-            hint = " If these words are names of dimensions, choose names." if words else ""
-            raise _mistake(pattern, at, at + len(name), what, hint)
+            raise _mistake(pattern, at, at + len(name), what)
         found.append((name, at))
     return found
 
 
-def _why_not(name: str, letters: bool) -> str:
+def _why_not(name: str) -> str:
     if name.startswith("."):
         return "here every dimension needs a name, so no dots"
     if name in ("(", ")"):
         return "parentheses split and merge dimensions, which is rearrange's work and not einsum's"
     if name == "-" or name == ">":
         return "an arrow is written ->"
-    return f"{name} is no " + ("letter from a to z or A to Z" if letters else "name of a dimension")
+    return f"{name} is no name of a dimension"
 
 
 def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> ValueError:
@@ -173,29 +167,6 @@ def _spelled(einsum: Einsum) -> dict[str, str]:
 
 def operand_name(place: int) -> str:
     return LETTERS[26 + place] if place < 26 else f"operand_{place}"
-
-
-def looped(
-    einsum: Einsum, sizes: Mapping[str, int], read: Sequence[Callable[[tuple[int, ...]], Number]]
-) -> Iterator[tuple[tuple[int, ...], Number] | None]:
-    """Run the loops: each place of the result with its sum. `read[n](place)` is an element of operand n.
-
-    Now and then, after so many steps, it yields None, so that whoever listens can stop it.
-    """
-    summed, steps = einsum.summed, 0
-    for kept in itertools.product(*(range(sizes[name]) for name in einsum.output)):
-        at = dict(zip(einsum.output, kept, strict=True))
-        total = 0
-        for inner in itertools.product(*(range(sizes[name]) for name in summed)):
-            at.update(zip(summed, inner, strict=True))
-            steps += 1
-            if steps % PAUSE_STEPS == 0:
-                yield None
-            total += math.prod(
-                element(tuple(at[name] for name in names))
-                for element, names in zip(read, einsum.operands, strict=True)
-            )
-        yield kept, total
 
 
 # Orders of multiplying.

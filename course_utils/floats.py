@@ -260,25 +260,6 @@ def spacing(x: Real, fmt: str) -> float:
     return 2.0 ** (max(_floor_log2(Fraction(abs(value))), f.min_exponent) - f.fraction_bits)
 
 
-def neighbours(x: Real, fmt: str) -> tuple[float | None, float | None]:
-    """The format's numbers next below and next above the stored x; None where there is none.
-
-    >>> neighbours(256, "bf16")
-    (255.0, 258.0)
-    """
-    f = format_named(fmt)
-    bits = encode(x, fmt)
-    if kind(bits, fmt) == "NaN":
-        return None, None
-    # Without its sign bit a pattern counts the numbers from zero up, infinity included.
-    half = 2 ** (f.bits - 1)
-    rank = bits if bits < half else half - bits
-    last = f.max_bits + f.has_infinity
-    return tuple(
-        decode(r if r >= 0 else half - r, fmt) if abs(r) <= last else None for r in (rank - 1, rank + 1)
-    )
-
-
 def formula(bits: int, fmt: str) -> str:
     """The formula of a pattern's value, with its numbers filled in; with "≈" if not all digits are shown.
 

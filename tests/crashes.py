@@ -55,30 +55,27 @@ def state_of(step):
     return {"step": step, "numbers": [torch.full((NUMBERS,), float(n)) for n in (step, -step)]}
 
 
-def save_steps(say, folder):
-    found = checkpoints.newest(folder)
-    for step in itertools.count(found.step + 1 if found else 0):
-        checkpoints.save_step(folder, step, state_of(step), keep=2)
+def save_again_and_again(say, path):
+    begin = checkpoints.load(path)["step"] + 1 if Path(path).exists() else 0
+    for step in itertools.count(begin):
+        checkpoints.save(path, state_of(step))
         say(step)
 
 
-def save_beside_another(say, folder):
-    """Two processes save in one folder, under the same names: each finds only whole files there."""
+def save_beside_another(say, path):
+    """Two processes save under the same name: each finds only whole files there."""
     other = os.fork()
-    for step in range(20):
-        state = {"step": step, "numbers": torch.full((20_000,), float(who := 1 if other else 2)), "who": who}
-        checkpoints.save(Path(folder, "one.ckpt"), state)
-        checkpoints.save_step(folder, step, state, keep=2)
-        found = checkpoints.newest(folder)
-        assert not found.passed_over
-        for one in (found.state, checkpoints.load(Path(folder, "one.ckpt"))):
-            assert one["numbers"].eq(one["who"]).all()
+    for _ in range(20):
+        who = 1 if other else 2
+        checkpoints.save(path, {"numbers": torch.full((20_000,), float(who)), "who": who})
+        found = checkpoints.load(path)
+        assert found["numbers"].eq(found["who"]).all()
     if not other:
         os._exit(0)
     say(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 
 
-def die_at(say, folder, step, event):
+def die_at(say, path, step, event):
     """Save a step, and be killed just before the event-th call of the system or of a file."""
     events = itertools.count(1)
 
@@ -90,23 +87,24 @@ def die_at(say, folder, step, event):
 
     state = state_of(step)
     sys.setprofile(watch)
-    checkpoints.save_step(folder, step, state, keep=1)
+    checkpoints.save(path, state)
     sys.setprofile(None)
     say(next(events) - 1)
 
 
-def train(say, folder, until, every, without=()):
-    """Go on from the newest checkpoint, or begin; save every so many steps and at the end."""
+def train(say, path, until, every, without=()):
+    """Go on from the checkpoint, or begin; save every so many steps and at the end."""
     run, step = long_run.new_run(), 0
-    if found := checkpoints.newest(folder, like=run.state()):
-        run.restore(found.state, without=without)
-        step = found.step  # counted even where the run itself forgot its own
+    if Path(path).exists():
+        state = checkpoints.load(path)
+        run.restore(state, without=without)
+        step = state["step"]  # counted even where the run itself forgot its own
         say({"resumed": step})
     while step < until:
         loss, step = run.advance(), step + 1
         say({"step": step, "loss": loss})
         if step % every == 0 or step == until:
-            checkpoints.save_step(folder, step, run.state())
+            checkpoints.save(path, run.state())
             say({"saved": step})
 
 

@@ -80,16 +80,3 @@ def test_nonsense_gets_a_sentence_never_markup_and_the_next_number_clears_it(pag
     field.fill("257")
     expect(mistake).to_be_empty()
     expect(lab.locator(".course-meaning")).to_contain_text("257 is")
-
-
-def test_a_job_shows_progress_stops_and_leaves_the_lab_awake(lab):
-    check, stop = (lab.get_by_role("button", name=name) for name in (re.compile("Check every"), "Stop"))
-    expect(stop).to_be_disabled()
-    check.click()
-    expect(lab.locator(".course-report")).to_contain_text("patterns, now tf32")
-    expect(check).to_be_disabled()
-    lab.get_by_role("button", name="257 in bf16?", exact=True).click()
-    expect(lab.locator(".course-meaning")).to_contain_text("257 is")  # while the job runs
-    stop.click()
-    expect(lab.locator(".course-report")).to_contain_text("Stopped.")
-    expect(check).to_be_enabled()

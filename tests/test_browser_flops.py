@@ -41,12 +41,19 @@ def test_timing_a_product_measures_it_and_keeps_its_row(matmul):
     expect(browser.rows_of(matmul)).to_have_count(0)
 
 
-def test_stop_ends_a_product_in_the_middle(matmul):
+def test_a_job_leaves_the_lab_awake_and_stop_ends_it_in_the_middle(matmul):
+    start, stop = (matmul.get_by_role("button", name=name) for name in ("Time it", "Stop"))
+    expect(stop).to_be_disabled()
     for name in "BDK":
         matmul.get_by_title(f"{name}, typed").fill("6000")  # some seconds
     expect(matmul.locator(".course-picture")).to_contain_text("2 · 6,000 · 6,000 · 6,000 = ")
-    matmul.get_by_role("button", name="Time it").click()
+    start.click()
     expect(matmul.locator(".course-report")).to_contain_text(re.compile("first call runs|process of its own"))
-    matmul.get_by_role("button", name="Stop").click()
+    expect(start).to_be_disabled()
+    matmul.get_by_title("B, typed").fill("64")
+    expect(matmul.locator(".course-picture")).to_contain_text(
+        "2 · 64 · 6,000 · 6,000 = "
+    )  # while the job runs
+    stop.click()
     expect(matmul.locator(".course-report")).to_contain_text("Stopped.")
-    expect(matmul.get_by_role("button", name="Time it")).to_be_enabled()
+    expect(start).to_be_enabled()

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from course_utils import checkpoints, measure
-from course_utils.checkpoints import contents, files
+from course_utils.checkpoints import contents
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support")
 SMALL = {"step": 3, "w": torch.tensor([1.5, -2.0]), "n": float("nan"), "who": "é"}
@@ -36,10 +36,6 @@ def path(tmp_path):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def steps_in(folder):
-    return [int(name.removeprefix("step-").removesuffix(".ckpt")) for name in names(folder)]
 
 
 # Round trips.
@@ -112,7 +108,7 @@ def test_what_comes_back_is_what_was_saved_to_the_last_bit(tmp_path_factory, sta
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(contents, "PIECE_BYTES", piece)
         checkpoints.save(path, state)
-    back = checkpoints.load(path, like=state)
+    back = checkpoints.load(path)
     assert in_bits(back) == in_bits(state)
     assert path.stat().st_size == checkpoints.file_bytes(state).total
 
@@ -302,14 +298,11 @@ def test_a_lying_header_does_not_make_room_for_what_the_file_does_not_hold(path,
         (contents, "read", PermissionError(errno.EACCES, "Permission denied")),
     ],
 )
-def test_an_error_that_is_not_the_files_fault_is_raised_and_the_file_not_passed_over(
-    tmp_path, monkeypatch, module, name, error
-):
-    for step in (1, 2):
-        checkpoints.save_step(tmp_path, step, SMALL)
+def test_an_error_that_is_not_the_files_fault_is_raised_as_it_is(path, monkeypatch, module, name, error):
+    checkpoints.save(path, SMALL)
     monkeypatch.setattr(module, name, Mock(side_effect=error))
     with pytest.raises(type(error), match=re.escape(str(error))):
-        checkpoints.newest(tmp_path)
+        checkpoints.load(path)
 
 
 # Files that are not ours.
@@ -325,8 +318,7 @@ class Payload:
 
 @pytest.mark.parametrize("writer", ["torch", "pickle"])
 def test_a_file_that_carries_code_is_refused_and_its_code_does_not_run(tmp_path, writer):
-    trace, foreign = tmp_path / "it-ran", tmp_path / "steps" / "step-00000009.ckpt"
-    checkpoints.save_step(foreign.parent, 1, {"a": 1})
+    trace, foreign = tmp_path / "it-ran", tmp_path / "foreign.ckpt"
     if writer == "pickle":
         foreign.write_bytes(pickle.dumps({"model": Payload(trace)}))
     else:
@@ -335,8 +327,6 @@ def test_a_file_that_carries_code_is_refused_and_its_code_does_not_run(tmp_path,
         ValueError, match=r"no checkpoint of this course\. Files of torch\.save .* can carry code"
     ):
         checkpoints.load(foreign)
-    found = checkpoints.newest(foreign.parent)
-    assert (found.step, found.passed_over[0][0]) == (1, foreign)
     assert not trace.exists()
     if writer == "pickle":
         pickle.loads(foreign.read_bytes())  # the very same file, opened by what does run code
@@ -348,43 +338,11 @@ def test_what_is_missing_or_no_file_gets_a_sentence(tmp_path):
         checkpoints.load(tmp_path / "none.ckpt")
     os.mkfifo(tmp_path / "pipe")
     for each in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(ValueError, match=r"is no file; of a folder of steps, checkpoints\.newest gives"):
+        with pytest.raises(ValueError, match=r"is no file; give the path of one that"):
             checkpoints.load(each)
         with pytest.raises(ValueError, match=r"is there already, and is no file; give the path of a file\.$"):
             checkpoints.save(each, {})
     assert names(tmp_path) == ["pipe"]
-
-
-W = {"w": torch.zeros(2, 3)}
-
-
-WANTED = {
-    "m.w is float32 of shape (2, 3) in the file; float32 of shape (3, 2) is": {"m": {"w": torch.zeros(3, 2)}},
-    "m.w is float32 of shape (2, 3) in the file; float16 of shape": {"m": {"w": torch.zeros(2, 3).half()}},
-    "m.w is float32 of shape (2, 3) in the file; 1 is wanted.": {"m": {"w": 1}},
-    "m.v is wanted, and not in the file.": {"m": {"v": torch.zeros(2, 3)}},
-    "m is a dict in the file; a list is wanted.": {"m": [1]},
-    "o.0.1 is in the file, and not wanted.": {"m": W, "o": {0: (1,)}},
-    "o.0 is a tuple in the file; a list is wanted.": {"m": W, "o": {0: [1, 2]}},
-    "o is in the file, and not wanted.": {"m": W},
-    "o.0 is wanted, and not in the file.": {"m": W, "o": {"0": (1, 2)}},
-    "The state itself is a dict in the file; float32 of shape (1,) is wanted.": torch.zeros(1),
-}
-
-
-@pytest.mark.parametrize("sentence", WANTED)
-def test_a_state_of_another_structure_is_named_at_its_first_difference(path, sentence):
-    checkpoints.save(path, {"m": {"w": torch.ones(2, 3)}, "o": {0: (1, "x")}})
-    with pytest.raises(ValueError, match="holds another state: ") as caught:
-        checkpoints.load(path, like=WANTED[sentence])
-    assert sentence in str(caught.value)
-
-
-def test_other_values_in_another_order_are_the_same_structure_and_empty_ones_stand_for_any(path):
-    state = {"m": {"w": torch.ones(2, 3)}, "o": {0: (1, "x")}}
-    checkpoints.save(path, state)
-    for like in ({"o": {0: (7, None)}, "m": W}, {"m": {}, "o": {}}):
-        assert in_bits(checkpoints.load(path, like=like)) == in_bits(state)
 
 
 # Saves that fail.
@@ -507,155 +465,3 @@ def test_a_name_may_be_free_text_or_relative(tmp_path, monkeypatch):
     for name in ("a b", "ünï [*]", "step-00000001.ckpt", str(tmp_path / "x")):
         checkpoints.save(name, {"name": name})
         assert checkpoints.load(Path(name)) == {"name": name}
-
-
-# A folder of steps.
-
-step_numbers = st.integers(0, 200) | st.integers(10**8 - 3, 10**8 + 3)  # of one digit more
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.lists(step_numbers, min_size=1, max_size=8), st.integers(1, 4))
-def test_the_newest_few_and_the_latest_saved_are_kept(tmp_path_factory, steps, keep):
-    folder, kept = tmp_path_factory.mktemp("steps") / "new", set()
-    for step in steps:
-        path = checkpoints.save_step(folder, step, {"step": step}, keep=keep)
-        kept = {*sorted(kept | {step})[-keep:], step}
-        assert path == folder / f"step-{step:08d}.ckpt"
-        assert {*steps_in(folder)} == kept
-        newest = folder / f"step-{max(kept):08d}.ckpt"
-        assert checkpoints.newest(folder) == checkpoints.Newest(max(kept), newest, {"step": max(kept)})
-
-
-def test_old_ones_go_only_when_the_new_one_is_there(tmp_path, monkeypatch):
-    for step in (1, 2):
-        checkpoints.save_step(tmp_path, step, {}, keep=2)
-    for n in range(1, 5):
-        with monkeypatch.context() as patched:
-            failing_at(patched, n, OSError(errno.ENOSPC, "No space left"))
-            with pytest.raises(OSError, match="No space left"):
-                checkpoints.save_step(tmp_path, 3, {}, keep=1)
-        assert steps_in(tmp_path) == [1, 2]
-
-
-def test_bad_files_are_passed_over_named_left_alone_and_not_counted(tmp_path):
-    for step in (1, 2, 3, 4, 5):
-        checkpoints.save_step(tmp_path, step, {"step": step}, keep=12)
-    bad = {step: tmp_path / f"step-{step:08d}.ckpt" for step in range(4, 8)}
-    whole = bad[5].read_bytes()
-    bad[4].write_bytes(whole.replace(b"5", b"6"))  # its length is right
-    bad[5].write_bytes(whole[:50])
-    torch.save({}, bad[6])
-    bad[7].write_bytes(written({}, version=9))
-    for other in (20, 21, 22):  # no files: not of the steps at all
-        bad[other] = tmp_path / f"step-{other:08d}.ckpt"
-    bad[20].mkdir()
-    os.mkfifo(bad[21])
-    bad[22].symlink_to(tmp_path / "gone")
-    found = checkpoints.newest(tmp_path)
-    assert found.step == found.state["step"] == 3
-    reasons = {7: "version 9", 6: "no checkpoint of this", 5: "torn", 4: "damaged"}
-    assert [path for path, _ in found.passed_over] == [bad[step] for step in reasons]
-    for (path, sentence), reason in zip(found.passed_over, reasons.values(), strict=True):
-        assert sentence.startswith(str(path))
-        assert reason in sentence
-    checkpoints.save_step(tmp_path, 12, {"step": 12}, keep=3)
-    assert steps_in(tmp_path) == [3, 4, 5, 6, 7, 12, 20, 21, 22]
-
-
-def test_an_empty_folder_has_no_newest_and_one_of_torn_files_is_no_empty_one(tmp_path):
-    assert checkpoints.newest(tmp_path / "none") is None
-    (tmp_path / "step-1.ckpt.txt").write_bytes(b"")
-    assert checkpoints.newest(tmp_path) is None
-    (tmp_path / "step-00000001.ckpt").write_bytes(b"torn")
-    (tmp_path / "step-00000002.ckpt").write_bytes(b"")
-    with pytest.raises(
-        ValueError,
-        match=r"none of them can be used. .*0002\.ckpt is torn: it ends after 0 bytes\..*another folder",
-    ):
-        checkpoints.newest(tmp_path)
-
-
-def test_a_path_that_is_no_folder_is_not_taken_for_a_new_run(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "disk").symlink_to(tmp_path / "not mounted")
-    for name in ("file", "disk"):
-        for reach in (checkpoints.newest, lambda folder: checkpoints.save_step(folder, 1, {"n": 1})):
-            with pytest.raises(ValueError, match=rf"{name} is no folder: it is a file, or a link to a disk"):
-                reach(tmp_path / name)
-    assert checkpoints.newest(tmp_path / "new") is None
-
-
-def test_a_good_newest_that_does_not_fit_raises_and_is_not_passed_over(tmp_path):
-    checkpoints.save_step(tmp_path, 1, {"w": torch.zeros(2)})
-    checkpoints.save_step(tmp_path, 2, {"w": torch.zeros(3)})
-    with pytest.raises(
-        ValueError, match=r"step-00000002\.ckpt holds another state: w is float32 of shape \(3,\)"
-    ):
-        checkpoints.newest(tmp_path, like={"w": torch.zeros(2)})
-    assert checkpoints.newest(tmp_path, like={"w": torch.ones(3)}).step == 2
-
-
-# Several at once.
-
-
-def test_what_a_dead_process_left_is_removed_and_what_another_is_writing_is_not(path, monkeypatch):
-    with_another, replace, seen = [{"n": 1}], os.replace, []
-
-    def another_saves_meanwhile(temporary, target):
-        seen.append(temporary.name)
-        if with_another:
-            checkpoints.save(path.with_name("other.ckpt"), with_another.pop())
-        replace(temporary, target)
-
-    left = [f"{name}.ckpt.0123abcd.tmp" for name in ("run", "other")]
-    others = [
-        "notes.tmp",
-        "run.ckpt.0123.tmp",
-        "run.ckpt.tmp",
-        "thesis.0123abcd.tmp",
-    ]  # the last by its contents
-    for name in others:
-        (path.parent / name).write_bytes(b"half")
-    for name, half in zip(left, (b"", contents.MAGIC + b"half"), strict=True):
-        (path.parent / name).write_bytes(half)
-    monkeypatch.setattr(os, "replace", another_saves_meanwhile)
-    checkpoints.save(path, {"n": 2})
-    assert names(path.parent) == sorted([*others, "other.ckpt", "run.ckpt"])
-    assert checkpoints.load(path) == {"n": 2}
-    assert [name.split(".")[0] for name in seen] == ["run", "other"]
-
-
-def test_a_new_file_that_was_cleared_away_before_it_was_locked_is_made_again(path, monkeypatch):
-    lock, others_turn = fcntl.flock, [True]
-
-    def just_too_late(file, command):
-        if others_turn:
-            others_turn.pop()
-            os.unlink(file.name)
-        lock(file, command)
-
-    monkeypatch.setattr(fcntl, "flock", just_too_late)
-    checkpoints.save(path, SMALL)
-    assert in_bits(checkpoints.load(path)) == in_bits(SMALL)
-
-
-def test_where_a_disk_has_no_locks_nothing_is_cleared_away(path, monkeypatch):
-    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
-    left = path.with_name("run.ckpt.0123abcd.tmp")
-    left.touch()
-    checkpoints.save(path, SMALL)
-    assert names(path.parent) == [path.name, left.name]
-
-
-def test_the_newest_is_found_while_older_ones_are_being_removed(tmp_path, monkeypatch):
-    checkpoints.save_step(tmp_path, 1, {"step": 1})
-    load, others_turn = files.load, [True]
-
-    def just_removed(path, **options):
-        if others_turn.pop() if others_turn else False:
-            checkpoints.save_step(tmp_path, 2, {"step": 2}, keep=1)
-        return load(path, **options)
-
-    monkeypatch.setattr(files, "load", just_removed)
-    assert checkpoints.newest(tmp_path).state == {"step": 2}

@@ -16,6 +16,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import einops
 import numpy as np
 import pytest
 import torch
@@ -304,8 +305,23 @@ def test_the_line_that_is_named_is_the_readers_own():
         return json.loads("no json")
 
     line = stumbles.__code__.co_firstlineno + 1
-    assert f"stopped in line {line} with JSONDecodeError" in CHECKS["decoded"](stumbles).words
-    assert "stopped with TypeError" in CHECKS["decoded"](lambda bits: bits).words
+    assert f"stopped in line {line} with JSONDecodeError" in CHECKS["by_formula"](stumbles).words
+    assert "stopped with TypeError" in CHECKS["by_formula"](lambda bits: bits).words
+
+
+def test_each_of_our_six_patterns_gives_what_torch_gives_by_another_route():
+    ours = CHECKS["patterns"]({}).or_ours
+    t, u, v = torch.randn(2, 3, 4), torch.randn(3), torch.randn(5)
+    q, k, w = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 4, 5)
+    for name, operands, expected in (
+        ("sum", [t], t.sum((1, 2))),
+        ("transpose", [t], t.mT),
+        ("dot", [u, u], u.square().sum()),
+        ("outer", [u, v], torch.stack([x * v for x in u])),
+        ("scores", [q, k], q @ k.mT),
+        ("mix", [w, k], w @ k),
+    ):
+        assert torch.allclose(einops.einsum(*operands, ours[name]), expected, atol=1e-5), name
 
 
 def test_same_is_equal_to_the_last_bit():
@@ -346,4 +362,4 @@ def test_a_value_is_shown_briefly_and_without_an_address():
 
 
 def test_a_verdict_escapes_what_the_reader_wrote():
-    assert "&lt;script&gt;" in CHECKS["patches"]("<script>")._repr_html_()
+    assert "&lt;script&gt;" in CHECKS["patterns"]("<script>")._repr_html_()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import predict
@@ -148,17 +148,6 @@ def test_a_turn_moves_the_start_with_the_ravine_so_sgd_and_momentum_do_not_mind_
 
 
 # What is predicted.
-
-
-@given(a=st.floats(-1, 5), mu=st.sampled_from([0.0, 0.5, 0.9, 0.99]))
-def test_the_predicted_rate_is_the_largest_root_and_decides_who_diverges(a, mu):
-    roots = np.roots([1, -(1 + mu - a), mu])
-    rate = predict.convergence_rate(a, mu)
-    assert rate == pytest.approx(np.abs(roots).max(), rel=1e-6)
-    assume(abs(a) > 1e-6 and abs(a - 2 * (1 + mu)) > 1e-6)
-    assert (rate > 1) == (a < 0 or a > 2 * (1 + mu))
-    if a > 0:
-        assert (predict.largest_lr(a / 0.1, mu) < 0.1) == (rate > 1)
 
 
 @pytest.mark.parametrize("steepness", [1, 10, 100, 1000])

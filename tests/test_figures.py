@@ -17,11 +17,6 @@ from course_utils import figures, floats
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)
 SHAPES = figures.shapes_to_scale(["A[i d] · B[d j] = C[i j]", "B[d j]"], {"i": 2, "j": 3, "d": 1}, TITLE)
-SHARES = figures.attention_shares([256, 512], {"H": [0.1, 0.2]}, {"H": [(256, 0.1)]})
-BILLS = figures.optimizer_bills(
-    {"SGD": {"parameters": 4, "gradients": 4}, "AdamW": {"parameters": 4, "optimizer": 8}},
-    {"SGD": "80 billion", "AdamW": "40 billion"},
-)
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
@@ -67,7 +62,6 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
 @pytest.mark.parametrize(
     ("figure", "expected"),
     [  # of each line, its points
-        (SHARES, [None, [[256, 0.1], [512, 0.2]], [[256, 0.1]]]),
         (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
         (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
         (FOUND, [[[0, 5], [1, 5]], *[[[0, 8], [1, 4]]] * 2]),
@@ -80,8 +74,7 @@ def test_a_figure_draws_what_it_is_given(figure, expected):
     assert drawn == [points for points in expected if points]
 
 
-def test_dotted_lines_stand_at_what_they_name():
-    assert set(drawn_lines(SHARES)[0][:, 1]) == {1}
+def test_a_dotted_line_stands_at_what_it_names():
     assert set(drawn_lines(WASTED)[2][:, 0]) == {1160}
     assert "√(2CM): 19.3 minutes" in written(WASTED)
 
@@ -93,12 +86,6 @@ def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
 
 def test_curves_that_end_together_share_a_label():
     assert written(MIXES) == ["fp16", "fp32\nbf16"]
-
-
-def test_a_bill_is_stacked_and_says_what_fits_beside_it():
-    bars = [(bar.get_x(), bar.get_width()) for bar in BILLS.axes[0].patches]
-    assert bars == [(0, 4), (4, 4), (0, 4), (4, 8)]
-    assert written(BILLS) == ["80 billion", "parameters", "optimizer", "40 billion"]
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():
@@ -182,9 +169,8 @@ def test_on_a_screen_of_twice_the_pixels_it_is_as_large_and_sharper():
 
 
 def test_words_that_find_no_room_are_shown_all_the_same():
-    usual, long = (figures.product_boxes({"": (1, 1, 1)}, title) for title in ("A layer", "A layer of " * 12))
-    assert shown_as(usual, "png").width == round(9.5 * 110)
-    assert shown_as(long, "png").width > 1.2 * shown_as(usual, "png").width
+    long = figures.product_boxes({"": (1, 1, 1)}, "A layer of " * 12)
+    assert shown_as(long, "png").width > 1.2 * 9.5 * 110
 
 
 def test_shapes_are_as_large_as_their_dimensions_and_named_by_them():

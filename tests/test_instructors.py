@@ -3,15 +3,12 @@
 import re
 from importlib import import_module
 
-from course_utils import floats, labs, measure
+from course_utils import labs
 from tests import ROOT
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
-PATTERNS = sum(2 ** floats.FORMATS[name].bits for name in measure.SMALL_FORMATS)
 # The numbers in a button's bound: themselves, or where they stand in course_utils.labs.
 BOUNDS = {
-    ("float", "Check every pattern against torch and ml_dtypes"): [PATTERNS],
-    ("einsum", "Check against the loops"): ["einsum.jobs.LOOPED_AT_MOST"],
     ("einsum", "Time it"): ["einsum.jobs.LONGEST_S"],
     ("matmul", "Time it"): ["matmul.jobs.LONGEST_S"],
     ("matmul", "Sweep"): [21, "matmul.jobs.IN_PROCESS_FROM_S", "matmul.jobs.SWEEP_AT_MOST_S"],

@@ -40,7 +40,7 @@ AROUND_PX = {  # what a lab has beside its picture and its meaning
     "timeline": 217, "walk": 200, "roof": 160,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
-ROLES = {"__init__", "asked", "picture", "words", "walks", "operations", "jobs"}
+ROLES = {"__init__", "asked", "picture", "words", "operations", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),

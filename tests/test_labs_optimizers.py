@@ -24,7 +24,7 @@ lab = fresh("optimizer")
 # What is said.
 
 SAYS = [
-    ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows 1.05-fold a step."),
+    ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows."),
     ("who overshoots?", "At lr = 0.03, after 100 steps, momentum has the least loss"),
     ("who minds a turn?", "Momentum diverges: lr × 100 = 10 > 3.8, so"),
     ("what does less momentum buy?", "momentum has the least loss"),
@@ -60,9 +60,8 @@ def test_divergence_is_named_just_past_the_limit_and_not_before_it(mu):
         for lr in RATES:
             said = why_it_diverges(Race(racing=(name,), steepness=steepness, momentum=mu, lr=lr), name)
             assert bool(said) == (lr > limit * (1 + 1e-9))
-            numbers = re.search(r"([\d.e+]+) > ([\d.]+), .* grows ([\d.e+]+)-fold", said)
+            numbers = re.search(r"([\d.e+]+) > ([\d.]+),", said)
             assert not said or float(numbers[1]) > float(numbers[2]), said
-            assert not said or float(numbers[3]) > 1, said
     assert not any(why_it_diverges(Race(lr=lr), name) for lr in RATES for name in ("RMSProp", "AdamW"))
 
 

@@ -1,6 +1,5 @@
-"""The timeline lab: its areas against the operations, its marks, its advice, and the step that it measures."""
+"""The timeline lab: its areas against the operations, its marks, and the step that it measures."""
 
-from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils import labs, measure, predict
+from course_utils.datasheets import machine_named
 from course_utils.labs.timeline.asked import EIGHTHS, FULLEST, HELD, PRESETS, Asked
 from course_utils.labs.timeline.operations import COLUMNS, seconds_of
 from course_utils.labs.timeline.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
@@ -34,8 +34,8 @@ asked = st.builds(
 
 def highest_by_operation(asked):
     """Of each column the most that any operation holds which runs in it, one operation after the other."""
-    operations = asked.plan.timeline.operations
-    seconds = seconds_of(operations, asked.plan.machine, asked.plan.dtype)
+    operations = asked.timeline.operations
+    seconds = seconds_of(operations, machine_named(asked.machine), asked.dtype)
     ends = [0, *accumulate(seconds)]
     most = [0] * COLUMNS
     for one, (begin, end) in zip(operations, pairwise(ends), strict=True):
@@ -52,21 +52,21 @@ def test_each_column_has_the_fullest_of_the_operations_that_run_in_it(asked):
     step, most = asked.step, highest_by_operation(asked)
     off = [n for n in range(COLUMNS) if step.columns[n].held.total != most[n]]
     assert len(off) <= 4  # an operation that ends where a column does may belong to either
-    assert step.fullest.held.total == asked.plan.timeline.peak
+    assert step.fullest.held.total == asked.timeline.peak
 
 
 @settings(max_examples=12, deadline=None)
 @given(asked)
-def test_layers_fill_up_one_after_the_other_with_what_autograd_keeps_of_each(asked):
-    layers, forward = range(asked.shape.layers), [m for m in asked.step.columns if m.phase == "forward"]
-    reached = [max((n for n in layers if moment.by_layer.get(n)), default=-1) for moment in forward]
-    assert reached == sorted(reached)
-    for moment in asked.step.columns if asked.segment < 2 else ():
-        assert min(moment.by_layer.get(n, 0) for n in layers) >= 0
-    if not asked.segment:
-        plans = (replace(asked.plan, shape=replace(asked.shape, layers=count)) for count in (2, 3))
-        two, three = (plan.timeline.kept for plan in plans)
-        assert {forward[-1].by_layer[n] for n in layers[1 : forward[-1].layer]} == {three - two}
+def test_layers_run_one_after_the_other_forwards_and_then_backwards(asked):
+    ran = {
+        phase: [m.layer for m in asked.step.columns if m.phase == phase] for phase in ("forward", "backward")
+    }
+    forward, backward = ([n for n in layers if n is not None] for layers in ran.values())
+    assert forward == sorted(forward)
+    assert backward == sorted(backward, reverse=True)
+    layers = {*range(asked.shape.layers)}
+    assert {*forward, *backward} <= layers
+    assert len(forward) < 2 * len(layers) or {*forward} == layers  # else there are too few columns
 
 
 def corners(node):
@@ -77,7 +77,7 @@ def corners(node):
 def test_areas_are_as_high_as_their_bytes_from_the_first_column_to_the_last(preset):
     asked = LAB.read({name: field.default for name, field in LAB.fields.items()} | PRESETS[preset])
     view, step = LAB.view(asked, {}), asked.step
-    scale, below = Scale(step.fullest.held.total, asked.plan.machine.bytes), [0] * COLUMNS
+    scale, below = Scale(step.fullest.held.total, machine_named(asked.machine).bytes), [0] * COLUMNS
     for place, part in enumerate(Held._fields):
         heights = [moment.held[place] for moment in step.columns]
         areas = nodes(view.picture, "polyline", f"part {part}")
@@ -90,7 +90,7 @@ def test_areas_are_as_high_as_their_bytes_from_the_first_column_to_the_last(pres
             top = min(y for _, y in corners(area))
             assert top == pytest.approx(scale.y(max(below)), abs=0.06)
     ends = [points[0][1] for points in lines(view.picture, "line")]
-    shown = [scale.y(asked.plan.machine.bytes)] * scale.has_memory
+    shown = [scale.y(machine_named(asked.machine).bytes)] * scale.has_memory
     assert ends == pytest.approx(shown, abs=0.06)
     assert TOP < scale.y(step.fullest.held.total) < BOTTOM
 
@@ -142,25 +142,13 @@ def test_its_words_have_their_numbers(lab, moved, sentence):
     assert sentence in answers(lab, **moved)
 
 
-def test_the_table_has_every_byte_and_the_nearest_run_that_others_reported(lab):
+def test_the_table_has_every_byte(lab):
     lab.set(**LARGE | {"batch": 2, "segment": 1}, moment=0)
     head, *rows = lab.screen.table
     step = LAB.read(lab.values).step
     assert head == ["bytes on each machine", "at this moment", "at the fullest"]
     for part, now, most in zip(Held._fields, step.at(0).held, step.fullest.held, strict=True):
         assert [part, f"{now:,}", f"{most:,}"] in rows
-    assert rows[-2][0].startswith("torchtitan 8B 8 × H100, eager, nearest run that others reported")
-
-
-def test_make_it_fit_moves_the_controls_until_it_does(lab):
-    for name in PRESETS:
-        lab.preset(name)
-        lab.act("Make it fit")
-        assert lab.screen.mistake in ("", "It fits as it is.")
-        assert lab.screen.meaning.startswith("Fits: "), name
-    lab.set(model="Llama 3.1 405B", machine="T4", batch=2**20, sequence=2**20)
-    lab.act("Make it fit")
-    assert "No setting of stage, attention, recompute" in lab.screen.mistake
 
 
 # What it measures.
@@ -178,7 +166,7 @@ def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(
     assert "operations, up to the optimizer's step, hold as many bytes as predicted." in last.report
     assert "with real numbers" in last.report
     found = last.change.found({})
-    assert len(found[asked.plan.timeline]) == len(asked.plan.timeline.operations)
+    assert len(found[asked.timeline]) == len(asked.timeline.operations)
     (line,) = lines(LAB.view(asked, found).picture, "line measured")
     assert len(line) == COLUMNS
     assert [one.report for one in said[1:4]] == [f"Forward, {n} of 3 layers." for n in (1, 2, 3)]

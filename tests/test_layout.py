@@ -2,7 +2,6 @@
 
 import math
 import random
-import re
 from collections import Counter
 from itertools import product
 
@@ -73,14 +72,12 @@ def read_places(t):
 
 @settings(untimed, max_examples=200)
 @given(views(), st.data())
-def test_the_places_that_a_tensor_reaches_are_those_that_torch_reads(t, data):
+def test_an_address_is_the_place_that_torch_reads(t, data):
     read, indices = read_places(t), list(product(*map(range, t.shape)))
     assert [layout.address(t, index) for index in indices] == read
     if indices:
         index = [data.draw(st.integers(-n, n - 1)) for n in t.shape]
         assert layout.address(t, index) == t[tuple(index)].storage_offset()
-    assert layout.places(t) == set(read)
-    assert layout.seen_bytes(t) == len(set(read)) * t.element_size()  # once, however many share it
 
 
 @untimed
@@ -91,7 +88,6 @@ def test_a_view_owns_the_bytes_of_the_tensor_that_it_was_made_from_and_a_copy_it
         t = data.draw(one_step(t))
     assert layout.owned_bytes(t) == math.prod(shape) * base.element_size()
     assert layout.owned_bytes(t.clone(memory_format=torch.contiguous_format)) == t.nbytes
-    assert layout.seen_bytes(t) <= layout.owned_bytes(t)
 
 
 # Who shares.
@@ -152,56 +148,15 @@ def some_layouts(count):
         yield tuple(shape), tuple(reversed(stride)), draw.sample(some, min(6, len(some)))
 
 
-REFUSED = re.compile(
-    r"Dimensions (\d+) and (\d+) of (\(.*?\)) cannot be merged, and (\d+) in (\(.*?\)) would need both: "
-    r"a step along (\d+) is (\d+) elements?, a walk through (\d+) is (\d+) × (\d+) = (\d+)\."
-)
-
-
-def broken_only_at(shape, left):
-    """Strides of a contiguous tensor, but for a gap behind that dimension."""
-    stride, walk = [], 1
-    for place, n in reversed(list(enumerate(shape))):
-        stride.append(walk + (place == left))
-        walk = n * stride[-1]
-    return tuple(reversed(stride))
-
-
-def check_refusal(sentence, shape, stride, new_shape):
-    """It names two dimensions that stand in the way, and their numbers."""
-    named = REFUSED.fullmatch(sentence)
-    assert named, sentence
-    assert (named[3], named[5]) == (str(shape), str(new_shape))
-    left, right, across, *numbers = (int(named[n]) for n in (1, 2, 4, 6, 7, 8, 9, 10, 11))
-    size, step = shape[right], stride[right]
-    assert numbers == [left, stride[left], right, size, step, size * step]
-    assert set(shape[left + 1 : right]) <= {1}
-    # Alone, the two cannot be one dimension; and a gap at this place alone keeps the new shape away.
-    assert not torch_can_view((shape[left], size), (stride[left], step), (shape[left] * size,))
-    assert not torch_can_view(shape, broken_only_at(shape, left), new_shape)
-    # Counted row by row, some step along that size of the new shape begins on one side and ends on the other.
-    behind = math.prod(shape[right:])
-    reaches = [math.prod(new_shape[n + 1 :]) for n, size in enumerate(new_shape) if size == across]
-    assert any(inner < behind < inner * across for inner in reaches)
-
-
-def test_a_view_is_possible_exactly_where_torch_allows_it_and_a_refusal_says_why():
+def test_a_view_is_possible_exactly_where_torch_allows_it():
     outcomes = Counter()
     for shape, stride, new_shapes in some_layouts(2000):
         for new_shape in new_shapes:
             possible = torch_can_view(shape, stride, new_shape)
-            sentence = layout.why_not_view(shape, stride, new_shape)
-            assert layout.can_view(shape, stride, new_shape) == (not sentence) == possible, (shape, stride)
-            if sentence and 0 not in shape:
-                check_refusal(sentence, shape, stride, new_shape)
+            assert layout.can_view(shape, stride, new_shape) == possible, (shape, stride, new_shape)
             outcomes[possible, 0 in shape] += 1
             outcomes[possible, "size 1"] += 1 in shape
             outcomes[possible, "stride 0"] += 0 in stride and 0 not in shape
     assert len(outcomes) == 8
     assert min(outcomes.values()) > 200, outcomes
-
-
-def test_a_wrong_number_of_elements_is_the_first_thing_said():
-    sentence = layout.why_not_view((2, 3), (1, 2), (7,))
-    assert sentence == "(7,) has 7 elements, and (2, 3) has 6 elements."
-    assert layout.why_not_view((), (), (1000, 2)) == "(1000, 2) has 2,000 elements, and () has 1 element."
+    assert not layout.can_view((2, 3), (3, 1), (7,))  # another number of elements

@@ -1,19 +1,14 @@
 """What is measured: FLOPs by hand, bytes by hand and by torch's profiler, and everything of a timing but the time."""
 
-import fcntl
 import math
 import re
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import types
 import unittest.mock
 from collections import namedtuple
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
-import numpy as np
 import psutil
 import pytest
 import torch
@@ -24,7 +19,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from course_utils import measure
-from course_utils.measure import Timing, cgroups, counting, device_lock, internals, on_cpu, results, timing
+from course_utils.measure import Timing, cgroups, counting, internals, on_cpu, timing
 from tests import ROOT
 
 untimed = settings(deadline=None, max_examples=25)
@@ -314,25 +309,6 @@ def test_a_timing_is_in_doubt_unless_it_converged_and_nothing_else_was_seen():
     assert repr(timing(disturbance="someone worked")).endswith("; someone worked)")
 
 
-@pytest.fixture
-def lock(tmp_path, monkeypatch):
-    """A folder of its own for lock files, so that tests beside this one aren't waited for; the CPU's lock file."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with device_lock.lock_file("cpu"):
-        pass
-    (path,) = tmp_path.glob("*.lock")
-    return path
-
-
-def is_free(lock):
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-
 class Clock:
     """Stands still until it is told to move, on a machine where other work can be seen or not."""
 
@@ -361,9 +337,8 @@ def timed(durations, at_most_s, quiet=True):
         clock.sleep(durations[min(len(calls), len(durations) - 1)])
         calls.append(clock.now)
 
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(tempfile, "tempdir", folder)
-        for module in (timing, on_cpu, device_lock):
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (timing, on_cpu):
             patch.setattr(module, "time", clock)
         patch.setattr(on_cpu, "_OtherWork", lambda: clock)
         return measure.time_call(fn, at_most_s=at_most_s), len(calls)
@@ -403,76 +378,29 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-def test_a_call_runs_on_one_thread_and_alone_until_it_is_done_or_fails_or_is_dropped(lock, two_threads):
+def test_a_call_runs_on_one_thread_until_it_is_done_or_fails_or_is_dropped(two_threads):
     seen = []
-    measure.time_call(lambda: seen.append((torch.get_num_threads(), is_free(lock))), at_most_s=0.01)
-    assert set(seen) == {(1, False)}
-    assert is_free(lock)
+    measure.time_call(lambda: seen.append(torch.get_num_threads()), at_most_s=0.01)
+    assert set(seen) == {1}
     with pytest.raises(ZeroDivisionError):
         measure.time_call(lambda: 1 / 0)
-    assert (torch.get_num_threads(), is_free(lock)) == (2, True)
+    assert torch.get_num_threads() == 2
     steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
     first, second = next(steps), next(steps)
     assert 0 < first.fraction < second.fraction < 1
     assert re.match(r"3 samples, the best .*s$", second.report)
     steps.close()
-    assert is_free(lock)
-
-
-def test_where_there_can_be_no_lock_the_call_is_timed_all_the_same(lock, monkeypatch):
-    precious = lock.with_name("precious")
-    precious.write_text("work of years")
-    obstacles = {
-        "a folder, which opens no more than someone else's file": lock.mkdir,
-        "a link, which leads to what is not to be written to": lambda: lock.symlink_to(precious),
-        "no folder at all": lambda: monkeypatch.setattr(tempfile, "tempdir", str(lock / "nowhere")),
-    }
-    for obstacle in obstacles.values():
-        lock.rmdir() if lock.is_dir() else lock.unlink()
-        obstacle()
-        assert measure.time_call(lambda: None, at_most_s=0.001).samples
-    assert precious.read_text() == "work of years"
-
-
-HOLDER = "import fcntl, sys; fcntl.flock(file := open(sys.argv[1]), fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
-
-
-@pytest.fixture
-def holder(lock):
-    """Another process that measures on the CPU until its input ends."""
-    command = [sys.executable, "-c", HOLDER, str(lock)]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
-        assert process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
-
-
-def test_while_another_process_measures_one_waits_says_so_and_then_measures_all_the_same(holder, lock):
-    calls, said, steps = [], [], measure.timing_steps(lambda: calls.append(1), at_most_s=0.2)
-    seen = results.result_of(steps, lambda step: said.append((step.fraction, step.report, len(calls))))
-    sentence = "Waiting: another process is measuring on this device, and two would time each other."
-    assert {(report, calls) for _, report, calls in said} == {(sentence, 0)}
-    assert all(0 <= a < b <= 1 for (a, *_), (b, *_) in pairwise(said))
-    assert len(calls) == len(seen.samples) == 1
-    assert seen.doubt == "another measurement held this device all the time"
-    with device_lock.lock_file("meta") as ours:  # each device has a lock of its own
-        assert list(device_lock.wait_for(ours, 0, 0)) == []
-    steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
-    assert next(steps).report.startswith("Waiting")
-    holder.communicate()  # and once it is done the wait is over
-    assert next(step.report for step in steps if "Waiting" not in step.report).startswith("2 samples")
-    steps.close()
 
 
 @pytest.mark.skipif(not hasattr(on_cpu.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread.")
-def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time(lock):
+def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time():
     asleep = measure.time_call(lambda: time.sleep(0.002), at_most_s=0.1)
     assert asleep.clock == "wall time"
     assert asleep.seconds >= 0.002  # what sleep promises
     assert measure.time_call(lambda: sum(range(10_000)), at_most_s=0.1).clock == "thread time"
 
 
-def test_where_waits_are_not_counted_by_thread_the_wall_tells(lock, monkeypatch):
+def test_where_waits_are_not_counted_by_thread_the_wall_tells(monkeypatch):
     monkeypatch.setattr(on_cpu, "resource", types.SimpleNamespace())  # as on macOS
     assert measure.time_call(lambda: sum(range(10_000)), at_most_s=0.1).clock == "wall time"
 
@@ -494,19 +422,6 @@ def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, other
     others.look()
     assert others.quiet_s == (0 if words else 1)
     assert others.in_words == words
-
-
-def test_only_those_parts_of_a_mapped_file_that_were_read_are_in_memory(tmp_path):
-    path = tmp_path / "numbers.bin"
-    np.zeros(2**24, np.uint8).tofile(path)
-    numbers = np.memmap(path, np.uint8, mode="r")
-    before = measure.resident_bytes(path)
-    if before is None:
-        pytest.skip("this system does not tell")
-    assert before == 0
-    assert numbers[:100].sum() == 0
-    assert 4096 <= measure.resident_bytes(path) < 2**24
-    assert measure.resident_bytes(tmp_path / "another.bin") == 0
 
 
 def test_two_callers_that_ask_for_one_thread_at_once_leave_as_many_threads_as_before(two_threads):

@@ -26,7 +26,7 @@ H100 = "H100 SXM, by OpenXLA"
 
 
 def with_few_products(path):
-    """What the file holds, with the first of its products and the large cubes, of which some were timed twice."""
+    """What the file holds, with the first of its products and the large cubes."""
     data = json.loads(path.read_text())
     for rows in data["products"].values():
         rows[:] = [row for n, row in enumerate(rows) if n < 6 or row[0] == row[1] == row[2] >= 1024]
@@ -310,17 +310,12 @@ def test_the_courses_own_recordings_may_be_added_and_are_written_as_they_were_re
 
 
 THEIRS = {CORE: (("machine", "name"), "one core of another"), H100: (("source", "by"), "somebody")}
-REPEAT = DATA[CORE]["repeats"][0]
 LAST = DATA[CORE]["workloads"][-1]
 
 
 @pytest.mark.parametrize(
     ("name", "path", "value", "sentence"),
     [
-        (CORE, ("repeats",), DATA[CORE]["repeats"][:-1], "repeats: no product in fp64 was timed twice. Record again with this version."),
-        (CORE, ("repeats", 0), REPEAT | {"seconds": 3 * REPEAT["seconds"], "spread": 1e9}, "repeats: 1,024 × 1,024 × 1,024 in fp32 took "),
-        (CORE, ("repeats", 0), REPEAT | {"seconds": 1.2 * REPEAT["seconds"], "spread": 0.02}, "repeats: 1,024 × 1,024 × 1,024 in fp32 took "),
-        (CORE, ("repeats", 0, "size"), [3, 3, 3], "repeats: 3 × 3 × 3 in fp32 is not among the products."),
         (CORE, ("workloads", -1, "dtype"), "fp12", "workloads: GPT-2 small, a training step, each layer recomputed: machine.peak_flop_per_sec has no fp12"),
         (CORE, ("workloads", -1, "seconds"), LAST["seconds"] / 10, "workloads: GPT-2 small, a training step, each layer recomputed is "),
         (CORE, ("machine", "name"), CORE, f"machine.name: {FILES[CORE].name} is a recording of "),

@@ -27,7 +27,7 @@ STEP = {"step": []}
 DONE = [
     ("matmul", [{"set": [RECORDED]}, {"start": ["Sweep"]}, STEP, STEP, {"start": ["Time it"]}, STEP, STEP]),
     ("matmul", [{"act": ["Clear history"]}, {"start": ["Fit"]}, STEP, {"move": ["where", 0, "A100 SXM"]}, STEP]),
-    ("timeline", [{"act": ["Make it fit"]}, {"move": ["batch", 1, "☃"]}, {"preset": ["what do scores take?"]}]),
+    ("timeline", [{"move": ["batch", 1, "☃"]}, {"preset": ["what do scores take?"]}]),
     ("float", [{"pick": ["fp16:3"]}, {"move": ["number", 0, "<b>"]}]),
 ]  # fmt: skip
 

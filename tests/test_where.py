@@ -7,7 +7,7 @@ from tests.tools import where
 
 def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
     for asked, written in (
-        ("figures.optimizer_bills", "figures.optimizer_bills("),
+        ("figures.gradient_chain", "figures.gradient_chain("),
         ("checks.flops.square_alone", "check.square_alone("),
     ):
         assert where.main(asked) == 0
@@ -16,7 +16,7 @@ def test_the_cells_that_use_a_name_are_found_under_any_alias(capsys):
         assert found == {cell.id for path in paths for cell in code(path) if written in cell.source} != set()
     where.main("square_alone")
     assert "04_flops  " in capsys.readouterr().out
-    assert where.main("figures.optimizer_bill") == 1
+    assert where.main("figures.gradient_chai") == 1
     assert (
-        "No cell uses 'figures.optimizer_bill'. Cells use: figures.optimizer_bills" in capsys.readouterr().out
+        "No cell uses 'figures.gradient_chai'. Cells use: figures.gradient_chain" in capsys.readouterr().out
     )

@@ -87,14 +87,10 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def place_text(place: Sequence[object]) -> str:
-    """An entry's place in the state, such as optimizer.state.0.exp_avg."""
-    return ".".join(map(str, place)) or "The state itself"
-
-
 def _refusal(place: Sequence[object], why: str) -> ValueError:
+    where = ".".join(map(str, place)) or "The state itself"  # such as optimizer.state.0.exp_avg
     return ValueError(
-        f"{place_text(place)} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, bool, "
+        f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, bool, "
         "None and dense tensors: save what it is made of, such as a module's state_dict()."
     )
 

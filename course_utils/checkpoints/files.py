@@ -7,11 +7,8 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
-from course_utils.checkpoints import contents, fit
-
-_HALF_WRITTEN = f"*.{8 * '[0-9a-f]'}.tmp"
+from course_utils.checkpoints import contents
 
 
 def save(path: str | os.PathLike, state: object) -> None:
@@ -19,8 +16,8 @@ def save(path: str | os.PathLike, state: object) -> None:
 
     A state is made of dict (keys: str or int), list, tuple, str, int, float, bool, None and dense tensors. A
     symbolic link stays, and its target is replaced; the permissions are those that `open` would give or leave.
-    A tensor under two names is written twice, and comes back as two. What dead processes left half written in the
-    folder goes first.
+    A tensor under two names is written twice, and comes back as two. A process that is killed
+    while it saves leaves its half of a file behind, under a name that ends in .tmp.
     """
     header, tensors = contents.packed(state)
     target = Path(os.path.realpath(path))
@@ -28,8 +25,7 @@ def save(path: str | os.PathLike, state: object) -> None:
         raise ValueError(f"{path} is there already, and is no file; give the path of a file.")
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        _remove_leftovers(target.parent)
-        with _new_and_locked(temporary) as file:
+        with temporary.open("xb") as file:
             if target.exists():
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             contents.write(file, header, tensors)
@@ -48,30 +44,18 @@ def save(path: str | os.PathLike, state: object) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike, *, like: object = None) -> object:
-    """The state, bit for bit and on the CPU, or a sentence on what is wrong with the file; nothing in it is run.
-
-    `like` is a state of the structure that is wanted: the same names, shapes and dtypes. Plain values may differ,
-    and an empty dict or list stands for any contents, as of an optimizer before its first step.
-    """
+def load(path: str | os.PathLike) -> object:
+    """The state, bit for bit and on the CPU, or a sentence on what is wrong with the file; nothing in it is run."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, f"There is no checkpoint at {path}; nothing was saved there.")
     if not path.is_file():
-        raise ValueError(f"{path} is no file; of a folder of steps, checkpoints.newest gives the newest.")
+        raise ValueError(f"{path} is no file; give the path of one that checkpoints.save wrote.")
     with path.open("rb") as file:
         try:
-            state = contents.read(file)
+            return contents.read(file)
         except ValueError as reason:
             raise ValueError(f"{path} {reason}") from reason
-    check_fit(path, state, like)
-    return state
-
-
-def check_fit(path: Path, state: object, like: object) -> None:
-    """Raise a sentence that names the first entry that differs, if one does."""
-    if like is not None and (difference := fit.difference(state, like)):
-        raise ValueError(f"{path} holds another state: {difference}")
 
 
 def _flush_folder(folder: Path) -> None:
@@ -92,23 +76,3 @@ def _flush(handle: int) -> None:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
     except (AttributeError, OSError):  # another system, or a disk that cannot
         os.fsync(handle)
-
-
-def _new_and_locked(path: Path) -> BinaryIO:
-    """A new file, locked while it is open: a lock ends with its process, however that ends."""
-    while True:
-        file = path.open("xb")
-        with suppress(OSError):  # a disk may have no locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        if path.exists():
-            return file
-        file.close()  # another process took it for a leftover, just before it was locked
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what dead processes left half written. What is still being written is locked, and stays."""
-    for path in folder.glob(_HALF_WRITTEN):
-        with suppress(OSError), path.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if contents.MAGIC.startswith(file.read(len(contents.MAGIC))):  # and no other program's
-                path.unlink()

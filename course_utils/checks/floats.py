@@ -1,17 +1,14 @@
 """The exercises of notebook 01."""
 
-import functools
 import math
 import random
 from collections.abc import Iterator
 
 import torch
 
-from course_utils import floats
 from course_utils.checks.accountant import tensor_bytes  # noqa: F401  a term of the accountant
-from course_utils.checks.judging import Answers, function
-from course_utils.checks.judging.agreement import plain
-from course_utils.checks.scales import scale_for_e4m3, shared_scale  # noqa: F401  exercises, too
+from course_utils.checks.judging import Answers, function, outcome
+from course_utils.checks.judging.agreement import is_number, plain
 
 
 def _by_the_formula(bits: int, exponent_bits: int, fraction_bits: int) -> float:
@@ -85,87 +82,40 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 
 
-@functools.cache
-def _read_by_torch(exponent_bits: int) -> list[float]:
-    patterns = torch.arange(2**16, dtype=torch.int32).to(torch.uint16)
-    return patterns.view(torch.float16 if exponent_bits == 5 else torch.bfloat16).double().tolist()
+def _tensors() -> list[tuple[torch.Tensor]]:
+    """Small gradients, large activations, one huge outlier below zero, and zeros."""
+    normal = torch.randn(4096, generator=torch.Generator().manual_seed(0))
+    outlier = torch.cat([normal, torch.tensor([-5000.0])])
+    return [(normal * 1e-3,), (normal * 1e4,), (outlier,), (torch.zeros(8),)]
 
 
-def _patterns() -> Iterator[tuple[int, int, int]]:
-    """First those that a verdict should name: two normal numbers, zero, a subnormal, infinity, NaN, -0.0, other widths."""
-    yield from ((bits, 5, 10) for bits in (0x3C00, 0xC500, 0, 1, 0x7C00, 0x7E00, 0x8000))
-    yield 0x3F80, 8, 7
-    yield from ((bits, e, m) for e, m in ((5, 10), (8, 7)) for bits in range(2**16))
-
-
-@function(_patterns)
-def decoded(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
-    """A reader's decode(bits, exponent_bits, fraction_bits) on every pattern of fp16 and bf16."""
-    numbers = _read_by_torch(exponent_bits)
-    right = numbers[bits]
-    yield right, "All 131,072 patterns of fp16 and bf16."
-
-    kind = floats.kind(bits, "fp16" if exponent_bits == 5 else "bf16")
-    sign, ones = bits >> (exponent_bits + fraction_bits), 2**exponent_bits - 1
-    exponent, fraction = bits >> fraction_bits & ones, bits & (2**fraction_bits - 1)
-    normal = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - ones // 2)
-    yield normal, "An exponent field of 0 drops the leading 1, and one of all ones is no number at all."
-    yield right / (2 if kind == "subnormal" else 1), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
-    with_one = numbers[bits | 1 << fraction_bits] if exponent == 0 else right
-    yield with_one, "An exponent field of 0 drops the leading 1: what is left is 0 and a fraction."
-    endless = normal if kind in ("infinity", "NaN") else right
-    yield endless, "An exponent field of all ones is infinity, or NaN where the fraction is not 0."
-    infinity = math.inf if kind == "NaN" else right
-    yield infinity, "All ones is infinity only where the fraction is 0; with any other fraction it is NaN."
-    yield abs(right), "The first bit is the sign: 1 says minus."
-    yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
-    as_fp16 = _read_by_torch(5)[bits]
-    yield as_fp16, "That is fp16 again. The widths of the fields are given: use them for the bias too."
-    yield right or 0.0, "Zero has a sign too."
-
-
-class Pattern(int):
-    """An integer that shows itself in hexadecimal."""
-
-    def __repr__(self) -> str:
-        return hex(self)
-
-
-def _fp32_patterns() -> Iterator[tuple[Pattern]]:
-    """1, ties, infinities, NaN and random ones."""
-    ties = [0x3F80C000, 0x3F808000, 0x3F818000, 0x3F807FFF, 0x7F7F8000, 0x7F7F7FFF, 0x00008000, 0x80018000]
-    nans = [0x7F800001, 0x7FC00000, 0xFFFFFFFF, 0x7F80FFFF]
-    draw = random.Random(0)
-    drawn = (draw.getrandbits(32) for _ in range(5000))
-    return ((Pattern(bits),) for bits in [0x3F800000, *ties, 0x7F800000, 0xFF800000, *nans, *drawn])
-
-
-def _pattern(came: object, bits: int) -> object:
-    """An integer as a pattern. Any NaN stands for every other."""
+def _scale(came: object, x: torch.Tensor) -> object:
+    """As a number. Of zeros, one that can be divided by again stands for every other."""
     came = plain(came)
-    if not isinstance(came, int):
-        return came
-    kept = floats.kind(bits, "fp32") == "NaN" and 0 <= came < 2**16 and floats.kind(came, "bf16") == "NaN"
-    return Pattern(_bf16(bits) if kept else came)
+    divides = is_number(came) and 0 < abs(came) < math.inf
+    return 1.0 if divides and not x.any() else came
 
 
-def _bf16(bits: int) -> int:
-    """The bf16 pattern of an fp32 pattern, by exact fractions."""
-    return floats.encode(floats.decode(bits, "fp32"), "bf16")
+OTHER_LIMITS = {
+    240: "That is the limit of another E4M3, which has infinities.",
+    464: "Up to 464 all is rounded to 448, and nothing is gained. Let the largest land on 448 itself.",
+    57_344: "That is E5M2's limit. E4M3 goes to 448.",
+    65_504: "That is fp16's limit. E4M3 goes to 448.",
+}
 
 
-@function(_fp32_patterns, read=_pattern)
-def bf16_by_integers(bits: int) -> Answers:
-    """A reader's fp32 pattern to bf16 pattern, in integers, against rounding by exact fractions."""
-    right = Pattern(_bf16(bits))
-    yield right, "5,015 patterns: ties, infinities, NaN and random ones."
-    nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    yield nearest, "The rounding is right. A NaN with ones only in the lower 16 bits must stay a NaN."
-    no_infinity = bits >> 16 | 0x40 if bits >> 23 & 0xFF == 0xFF else right
-    yield no_infinity, "Infinity's exponent is all ones, too. Only a NaN has a fraction that is not 0."
-    yield bits / 2**16, "One integer is wanted, as // and >> give it."
-    yield right << 16, "Those are still 32 bits. bf16 is the upper 16: shift them down."
-    cut = bits >> 16
-    yield cut, "Dropping 16 bits rounds towards zero (and can turn NaN into infinity). Round to nearest."
-    yield (bits + 0x8000) >> 16, "That sends every tie up. A tie goes to the pattern that ends in 0."
-    yield (bits + 0x7FFF) >> 16, "That sends every tie down. A tie goes to the pattern that ends in 0."
+@function(_tensors, tolerance=1e-3, read=_scale)
+def scale_for_e4m3(x: torch.Tensor) -> Answers:
+    """A reader's scale for a tensor, so that its largest magnitude lands on E4M3's 448."""
+    largest = x.abs().max().item()
+    right = 448 / largest if largest else 1.0
+    yield right, "The largest magnitude lands on 448, so nothing overflows and no exponent is wasted."
+    for limit, advice in OTHER_LIMITS.items():
+        yield right * limit / 448, advice
+    yield 1 / right, "That is the number to divide by. What is wanted is the number to multiply by."
+    yield -right, "That changes every sign. Take the largest magnitude."
+    signed = outcome(lambda: 448 / x.max().item())
+    yield signed, "Take the largest magnitude: a tensor's largest number may be below zero."
+    yield 1.0, "The scale depends on the tensor: take its largest magnitude."
+    for of_zeros in (outcome(lambda: 448 / largest), right if largest else math.inf):
+        yield of_zeros, "A tensor of zeros needs a scale too: any number that can be divided by again."

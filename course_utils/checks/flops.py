@@ -4,9 +4,8 @@ from course_utils.checks.accountant import days, forward_flops, parameters  # no
 from course_utils.checks.judging import Answers, function, value
 from course_utils.quantities import Number
 
-FORECASTS = [  # c in seconds, e, FLOP/s of the peak
-    *((5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)),
-]
+# c in seconds, e, FLOP/s of the peak
+FORECASTS = [(5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)]
 
 
 @function(FORECASTS, tolerance=2e-3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 
 from course_utils.checks.accountant import state_bytes  # noqa: F401  a term of the accountant
-from course_utils.checks.judging import Answers, function, outcome
+from course_utils.checks.judging import Answers, function
 from course_utils.quantities import Number
 
 Brake = Callable[[torch.Tensor], torch.Tensor]
@@ -23,20 +23,6 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     smaller = math.sqrt(kept_share / inputs)
     yield smaller, "What is zeroed is lost, so the rest has to be larger, not smaller."
     yield math.sqrt(2 / inputs), "That is for a share of one half, as with ReLU."
-
-
-@function([([3, 1, 4, 1, 5, 9], 2), ([3, 1, 4, 1, 5, 9], 5), ([7, 8], 1), (list(range(9)), 4)])
-def last_token(tokens: list[int], sequence: int) -> Answers:
-    """How many places a window can begin at, and the batch that begins at one of them."""
-    starts = range(len(tokens) - sequence + 1)
-    *right, short = ((tokens[s : s + sequence], tokens[s + 1 : s + sequence + 1]) for s in starts)
-    yield right, "Four files of tokens, the shortest possible among them."
-    yield right[:-1], "One is missing: the last window's targets end with the very last token."
-    yield [(window, window) for window, _ in right], "The targets are one token later."
-    yield [*right, short], "The last of those lacks a target."
-    last_targets = [(window, targets[-1]) for window, targets in right]
-    yield last_targets, "A target for each token of the window: as many as the window has."
-    yield right[::sequence], "Windows may overlap: one begins at each token that leaves room."
 
 
 State = tuple[torch.Tensor, ...]
@@ -146,42 +132,3 @@ def adamw_step(
     yield (after_the_step, new_m, new_v), "The decay takes the p before the step: shrink it first."
     times_t = p * (1 - lr * decay) - lr * new_m / (1 - 0.9 * t) / _brake(new_v / (1 - 0.999 * t))
     yield (times_t, new_m, new_v), "Beta to the power of t, beta**t, and not times t."
-
-
-TO_CLIP = [([[3.0, 4.0]], 1.0), ([[3.0], [0.0, 4.0]], 1.0), ([[30.0], [40.0], [0.0]], 10.0)]
-LEFT_AS_THEY_ARE = [([[0.3], [0.4]], 1.0), ([[0.0, 0.0]], 1.0)]
-
-
-@function([*TO_CLIP, *LEFT_AS_THEY_ARE], tolerance=1e-5)
-def clipped(gradients: list[list[Number]], max_norm: Number) -> Answers:
-    """Gradients scaled together so that their norm is at most max_norm."""
-
-    norm = _norm(gradients)
-
-    def times(scale: Number) -> list[list[Number]]:
-        return [[scale * x for x in gradient] for gradient in gradients]
-
-    right = times(min(1.0, max_norm / norm) if norm else 1.0)
-    yield right, "One tensor, two, three, another limit, a norm below it, and gradients that are all 0."
-    each_alone = [[min(1.0, max_norm / (_norm([one]) or 1.0)) * x for x in one] for one in gradients]
-    yield each_alone, "One norm for all gradients together, so that their direction stays."
-    by_value = [[max(-max_norm, min(max_norm, x)) for x in gradient] for gradient in gradients]
-    yield by_value, "That clips each number, which changes the direction."
-    without_zero = outcome(lambda: times(min(1.0, max_norm / norm)))
-    yield without_zero, "Gradients that are all 0 have a norm of 0: leave them as they are."
-    sizes = sum(abs(x) for gradient in gradients for x in gradient)
-    by_sizes = outcome(lambda: times(min(1.0, max_norm / sizes)))
-    yield by_sizes, "The norm is the root of the sum of squares, not the sum of sizes."
-    yield times(min(1.0, 1 / norm) if norm else 1.0), "max_norm is not always 1."
-    squared = outcome(lambda: times(min(1.0, max_norm / norm**2)))
-    yield squared, "That is the norm squared: take the root."
-    yield outcome(lambda: times(max_norm / norm)), "Gradients with a smaller norm stay as they are."
-    largest = max((abs(x) for gradient in gradients for x in gradient), default=0)
-    yield (
-        times(min(1.0, max_norm / largest) if largest else 1.0),
-        "The norm is over all numbers, not the largest.",
-    )
-
-
-def _norm(gradients: list[list[Number]]) -> Number:
-    return math.sqrt(sum(x * x for gradient in gradients for x in gradient))

@@ -46,31 +46,6 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     yield offset + at, "That is its place. Look there: storage[...] has the element."
 
 
-@function([(8, 3, 1), (10, 4, 2), (10, 4, 3), (11, 4, 3), (5, 5, 1), (9, 3, 3), (100, 16, 7)])
-def windows(n: int, width: int, step: int) -> Answers:
-    """(shape, stride) of all windows of one width, at equal distances, in n contiguous numbers."""
-    torchs = torch.arange(n).unfold(0, width, step)
-    right = shape, stride = tuple(torchs.shape), torchs.stride()
-    yield right, "Seven cases, as torch's unfold has them. In some, windows touch or leave gaps."
-    fewer = ((n - width) // step, width)
-    yield (fewer, stride), "One window is missing: the last starts at n - width or just before."
-    without_overlap = (n // width, width), (width, 1)
-    yield without_overlap, "Those windows do not overlap. The next one begins step numbers later."
-    yield (shape, (width, 1)), "The next window begins step numbers later, not width."
-    yield ((-(-n // step), width), stride), "The last of those windows reaches beyond the end."
-    one_apart = (n - width + 1, width)
-    yield (one_apart, stride), "That counts a window at each place. Only every step-th counts."
-    yield (((n - width) / step + 1, width), stride), "A number of windows is whole: round down, with //."
-    yield (shape, (4 * step, 4)), "torch counts strides in elements, not in bytes."
-    one_later = (shape, (1, 1))
-    yield one_later, "Those windows begin at neighbouring places. The next one begins step numbers later."
-    yield shape, "That is the shape alone. The stride is wanted, too."
-    yield (stride, shape), "The shape comes first, then the stride."
-    yield (shape[::-1], stride[::-1]), "A row for each window: the windows are the first dimension."
-    yield (shape, (1, step)), "The first stride leads to the next window: step."
-    yield (((n - width + 1) // step, width), stride), "Round down first, then add 1: (n - width) // step + 1."
-
-
 NEW_SHAPES = [
     *(((4, 6), (6, 1), (24,)), ((4, 6), (6, 1), (2, 12)), ((6, 4), (1, 6), (24,))),
     ((3, 5, 4), (4, 12, 1), (15, 2, 2)),

@@ -8,7 +8,7 @@ import importlib
 from course_utils.figures.colours import COLOURS
 
 _DRAWN_BY = {
-    "cost": "attention_shares gradient_chain optimizer_bills product_boxes waterfall",
+    "cost": "gradient_chain product_boxes waterfall",
     "learning": "losses_by_mix scales_by_step wasted_shares weights_by_step",
     "numbers": "reach_and_step shapes_to_scale",
 }

@@ -6,49 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from course_utils.figures.style import COLOURS, axes_with, key, label, level, measured_dots, predicted_line
+from course_utils.figures.style import COLOURS, axes_with, label
 from course_utils.quantities import Number
-
-
-def optimizer_bills(nbytes: Mapping[str, Mapping[str, Number]], fits: Mapping[str, str]) -> Figure:
-    """Bytes for each parameter, by optimizer and by part; beside each bar, what fits."""
-    title = "What the optimizer remembers is up to half of the bill"
-    with axes_with(title, "bytes for each parameter", "optimizer") as axes:
-        for name, parts in nbytes.items():
-            left = 0.0
-            for part, n in parts.items():
-                axes.barh(name, n, left=left, color=COLOURS[part], edgecolor=COLOURS["limit"])
-                if name == list(nbytes)[-1]:
-                    place = {"va": "bottom", "weight": "bold"}
-                    axes.text(left + 0.15, len(nbytes) - 0.52, part, color=COLOURS["limit"], **place)
-                left += n
-            axes.text(left + 0.2, name, fits[name], va="center", weight="bold")
-        axes.set(xlim=(0, 1.5 * left), ylim=(-0.6, len(nbytes) - 0.1))
-        axes.set_xticks(range(0, round(left) + 1, 4))
-        axes.set_axisbelow(True)
-        axes.grid(visible=False, axis="y")
-    return axes.figure
-
-
-def attention_shares(
-    sequences: Sequence[int],
-    shares: Mapping[str, Sequence[Number]],
-    counted: Mapping[object, Sequence[tuple[int, Number]]],
-) -> Figure:
-    """Attention's FLOPs over those of the matrices as sequences grow: predicted lines, counted points."""
-    title = "Attention costs S / (6H) of what the matrices cost"
-    ylabel = "attention, share of the matrices"
-    with axes_with(title, "sequence length S", ylabel, log_x=2, log_y=10) as axes:
-        level(axes, "as much as all matrices", sequences[0], 1, (0, 5))
-        for name, line in shares.items():
-            predicted_line(axes, name, sequences, line)
-        for points in counted.values():
-            measured_dots(axes, points)
-        axes.set_xlim(sequences[0] / 1.2, sequences[-1] * 12)
-        axes.set_xticks(sequences[::3], [f"{s:,}" for s in sequences[::3]])
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-        key(axes, "predicted", "counted")
-    return axes.figure
 
 
 def gradient_chain(

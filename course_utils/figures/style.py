@@ -1,14 +1,13 @@
 """What all figures share: type, axes, and words beside what they name."""
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import open_file_cm
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from course_utils.figures.colours import COLOURS
@@ -57,27 +56,6 @@ class _Canvas(FigureCanvasAgg):
         with open_file_cm(filename_or_obj, "wb") as file:
             file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
 
-    def print_figure(self, filename: object, *asked: object, **options: object) -> object:
-        """A PNG is drawn once, whole: the layout leaves no wider margin than the tight frame that IPython asks for.
-
-        The tight frame, which draws it again, is used only where words reach beyond the layout.
-        """
-        if options.get("format") != "png":
-            return super().print_figure(filename, *asked, **options)
-        png, figure, usual = io.BytesIO(), self.figure, self.figure.dpi
-        if isinstance(dpi := options.get("dpi"), int | float):
-            figure.dpi = dpi
-        try:
-            self.print_png(png)
-            drawn, inches = figure.get_tightbbox(), figure.get_size_inches()
-        finally:
-            figure.dpi = usual
-        if min(*drawn.min, *(inches - drawn.max)) < 0:
-            png = io.BytesIO()
-            super().print_figure(png, *asked, **options)
-        with open_file_cm(filename, "wb") as file:
-            return file.write(png.getvalue())
-
 
 @contextmanager
 def axes_with(
@@ -101,38 +79,15 @@ def axes_with(
             _Canvas(figure)
 
 
-def key(axes: Axes, predicted: str, measured: str, *, left: bool = False) -> None:
-    """A key that says what blue and orange mean, in a lower corner."""
-    x, ha = (0.02, "left") if left else (0.98, "right")
+def key(axes: Axes, predicted: str, measured: str) -> None:
+    """A key that says what blue and orange mean, in the lower right corner."""
     for words, colour, height in ((predicted, "predicted", 0.1), (measured, "measured", 0.03)):
-        axes.text(x, height, words, color=COLOURS[colour], weight="bold", ha=ha, transform=axes.transAxes)
+        place = {"ha": "right", "transform": axes.transAxes}
+        axes.text(0.98, height, words, color=COLOURS[colour], weight="bold", **place)
 
 
-def predicted_line(
-    axes: Axes, name: str, xs: Sequence[Number], ys: Sequence[Number], offset: tuple[int, int] = (6, -4)
-) -> None:
-    """A line, with its name at its end."""
-    axes.plot(xs, ys, color=COLOURS["predicted"])
-    label(axes, name, xs[-1], ys[-1], COLOURS["predicted"], offset)
-
-
-def measured_dots(
-    axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8, alpha: float | None = None
-) -> None:
-    axes.plot(*zip(*points, strict=True), "o", color=COLOURS["measured"], markersize=size, alpha=alpha)
-
-
-def level(
-    axes: Axes, words: str, x: Number, y: Number, offset: tuple[int, int], meaning: str = "limit"
-) -> None:
-    """A dotted line at a height, and words on it."""
-    axes.axhline(y, color=COLOURS[meaning], linestyle=":")
-    label(axes, words, x, y, COLOURS[meaning], offset)
-
-
-def ink(colour: str) -> str:
-    """The colour, made dark enough for words on white."""
-    return to_hex([0.7 * part for part in to_rgb(colour)])
+def measured_dots(axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8) -> None:
+    axes.plot(*zip(*points, strict=True), "o", color=COLOURS["measured"], markersize=size)
 
 
 def label(

@@ -71,16 +71,6 @@ class SetApart:
     seconds_by_size: Mapping[Size, Number]
 
 
-@dataclass(frozen=True)
-class Repeat:
-    """A product that was timed once more, after all others: whether the machine was the same all along."""
-
-    dtype: str
-    size: Size
-    seconds: Number
-    spread: Number
-
-
 @dataclass(frozen=True, kw_only=True)
 class Recording:
     """What was measured on a machine that the reader may not have, in the order of its file."""
@@ -91,7 +81,6 @@ class Recording:
     software: str
     median_spread: Number | None = None  # over all products; None where nobody said
     workloads: tuple[Workload, ...] = ()
-    repeats: tuple[Repeat, ...] = ()
     set_apart: tuple[SetApart, ...] = ()
     seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
 

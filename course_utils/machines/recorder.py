@@ -14,7 +14,7 @@ import torch
 from course_utils import measure
 from course_utils.datasheets import Machine
 from course_utils.machines import at_hand, recorded, workloads
-from course_utils.machines.recorded import Recording, Repeat, Workload
+from course_utils.machines.recorded import Recording, Workload
 from course_utils.machines.schema import Size
 from course_utils.machines.workloads import Job, Scale
 from course_utils.measure import Timing
@@ -26,7 +26,6 @@ ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_SHARE = 0.35  # of it
 GPU_S = 150  # of the three minutes that a notebook takes
 LONGEST_PRODUCT_S, LONGEST_WORKLOAD_S = 2.0, 10.0
-_REPEATED = (1024, 1024, 1024)
 
 
 def record(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
@@ -45,7 +44,6 @@ def record(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
         workloads=tuple(done),
         seconds_by_size=seconds_by_size,
     )
-    found = replace(found, repeats=repeats(found, where))
     path = (folder or recorded.FOLDER) / found.file_name
     path.parent.mkdir(exist_ok=True)
     path.write_text(recorded.text_of(found), encoding="utf-8")
@@ -159,10 +157,3 @@ def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | 
         return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
     except (ValueError, RuntimeError):
         return None
-
-
-def repeats(recording: Recording, where: str) -> tuple[Repeat, ...]:
-    """Time one product of each dtype, of a middle size, again. This shows whether the machine slowed down."""
-    sizes = {dtype: recording.nearest(*_REPEATED, dtype) for dtype in recording.seconds_by_size}
-    timings = {dtype: _product(size, dtype, where, 3.0) for dtype, size in sizes.items()}
-    return tuple(Repeat(dtype, sizes[dtype], **_seconds(t)) for dtype, t in timings.items() if t)

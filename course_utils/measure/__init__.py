@@ -1,15 +1,14 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
 from course_utils.measure.accounting import Account, account, faked, step_peak_bytes
-from course_utils.measure.available import free_bytes, memory_ran_out, resident_bytes
+from course_utils.measure.available import free_bytes, memory_ran_out
 from course_utils.measure.cgroups import memory_bytes
 from course_utils.measure.counting import flops
-from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value, written_bits
+from course_utils.measure.formats import DTYPES, SMALL_FORMATS, every_value
 from course_utils.measure.memory import (
     optimizer_bytes,
     peak_saved_bytes,
     saved_bytes,
-    saved_bytes_by_part,
     saved_bytes_over_time,
     storage_bytes,
     tensors_in,

@@ -1,22 +1,10 @@
-"""The memory of this machine: what is free, what of a file lies in it, and what an error says when it ran out."""
+"""The memory of this machine: what is free, and what an error says when it ran out."""
 
-import os
 import re
 
-import psutil
 import torch
 
 from course_utils.measure import cgroups
-
-
-def resident_bytes(path: str | os.PathLike) -> int | None:
-    """Bytes of a memory-mapped file that this process has in memory; None where the system does not say."""
-    wanted = os.path.realpath(path)
-    try:
-        maps = psutil.Process().memory_maps(grouped=True)
-    except (AttributeError, psutil.Error):  # macOS does not tell
-        return None
-    return sum(one.rss for one in maps if one.path == wanted)
 
 
 def free_bytes(device: str = "cpu") -> int:

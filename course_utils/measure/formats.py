@@ -1,4 +1,4 @@
-"""Number formats as torch and ml_dtypes hold them: every value, and the bits that are really written."""
+"""Number formats as torch and ml_dtypes hold them: every value."""
 
 import ml_dtypes
 import numpy as np
@@ -14,20 +14,6 @@ DTYPES = {
 }
 SMALL_FORMATS = ("tf32", "fp16", "bf16", "e4m3", "e5m2", "e2m1")  # up to 19 bits
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-
-def written_bits(x: float, fmt: str) -> int:
-    """The bit pattern that torch writes when it stores x.
-
-    >>> bin(written_bits(-1.0, "e4m3"))
-    '0b10111000'
-    """
-    if fmt not in DTYPES:
-        raise ValueError(f"torch stores nothing in {fmt!r}, only in {', '.join(DTYPES)}.")
-    dtype = DTYPES[fmt]
-    # Not by way of fp32, unless torch goes that way itself.
-    stored = torch.tensor(x, dtype=torch.float64).to(dtype)
-    return stored.view(_INTEGERS[dtype.itemsize]).item() % 2 ** (8 * dtype.itemsize)
 
 
 def every_value(fmt: str) -> list[float]:

@@ -2,17 +2,14 @@
 
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
-from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from course_utils.measure import internals
-from course_utils.quantities import Ledger
 
 Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
 
@@ -36,40 +33,6 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
         result = fn()
     del result
     return sum(storage.nbytes() for storage in kept - storages(exclude))
-
-
-def saved_bytes_by_part(module: nn.Module, *inputs: torch.Tensor) -> Ledger:
-    """saved_bytes of module(*inputs), by the part of the module in which a storage was kept first; parameters aside.
-
-    >>> saved_bytes_by_part(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2)), torch.ones(1, 8))
-           bytes
-    0         32
-    1         16
-    total     48
-    """
-    known = storages(module.parameters())
-    by_part: Counter[str] = Counter()
-    running = ["itself"]
-
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage not in known:
-            known.add(storage)
-            by_part[running[-1]] += storage.nbytes()
-        return tensor
-
-    def leave(*_: object) -> None:
-        running.pop()
-
-    with ExitStack() as hooks:
-        for name, part in list(module.named_modules())[1:]:
-            begin = part.register_forward_pre_hook(lambda *_, name=name: running.append(name))
-            end = part.register_forward_hook(leave, always_call=True)
-            hooks.callback(begin.remove)
-            hooks.callback(end.remove)
-        with saved_tensors_hooks(pack, _unchanged):
-            module(*inputs)
-    return Ledger(by_part, unit="bytes")
 
 
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:

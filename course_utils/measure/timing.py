@@ -3,12 +3,10 @@
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 
 import torch
 
 from course_utils.measure import on_cpu, on_gpu
-from course_utils.measure.device_lock import lock_file, wait_for
 from course_utils.measure.on_cpu import cpu_threads
 from course_utils.measure.results import Steps, Timing, result_of
 from course_utils.quantities import Number
@@ -17,8 +15,8 @@ from course_utils.quantities import Number
 def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
     """Seconds of one call of fn.
 
-    `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread. One measurement at a time
-    on each device: a second one, in whatever process, waits its turn.
+    `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread. What else runs
+    on a GPU meanwhile is not seen: time one thing at a time.
     """
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 
@@ -30,10 +28,5 @@ def timing_steps(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Nu
     begun = time.perf_counter()
     deadline = begun + at_most_s
     on_a_gpu = torch.device(device).type == "cuda"
-    with lock_file(device) as lock:
-        is_ours = yield from wait_for(lock, begun, deadline)
-        with cpu_threads(1), torch.cuda.device(device) if on_a_gpu else nullcontext():
-            timing = yield from (on_gpu if on_a_gpu else on_cpu).samples(fn, device, begun, deadline)
-    if not is_ours:
-        return replace(timing, disturbance="another measurement held this device all the time")
-    return timing
+    with cpu_threads(1), torch.cuda.device(device) if on_a_gpu else nullcontext():
+        return (yield from (on_gpu if on_a_gpu else on_cpu).samples(fn, device, begun, deadline))

@@ -6,10 +6,9 @@ K output width, L layers, S sequence length, H width of the model, A heads, V vo
 N tokens trained on.
 """
 
-from course_utils.predict.fitting import TrainingPlan, longest_sequence, remedy
 from course_utils.predict.forecast import fitted_forecast, forecast_errors, product_seconds, random_halves
 from course_utils.predict.known import MODELS
-from course_utils.predict.mlp import mlp_activation_bytes, mlp_flops, mlp_flops_by_layer
+from course_utils.predict.mlp import mlp_flops
 from course_utils.predict.operations import (
     DTYPE_BYTES,
     dtype_bytes,
@@ -21,7 +20,7 @@ from course_utils.predict.operations import (
     ridge,
     tensor_bytes,
 )
-from course_utils.predict.parabola import convergence_rate, largest_lr
+from course_utils.predict.parabola import largest_lr
 from course_utils.predict.rounding import lossless_powers, rounding_edges
 from course_utils.predict.run import FUSED_LOSSES, RECOMPUTE
 from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds

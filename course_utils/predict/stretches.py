@@ -1,7 +1,6 @@
 """A step's operations in stretches: layers are alike, so three of them are run, and one stands for all between."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 from operator import add, sub
 from typing import NamedTuple
@@ -54,21 +53,3 @@ def stretches(run: Run) -> tuple[Stretch, ...]:
         made.append(Stretch(rows[first:last], 1 + repeats * more, added, grows, layer, up))
         added, layer = made[-1].shift(repeats * more), layer + repeats * more * up
     return tuple(made)
-
-
-@lru_cache(64)  # a search asks for the same again and again
-def extremes(run: Run) -> list[Operation]:
-    """Operations of which one is the fullest. What is held grows evenly from layer to layer, so the first or the last has the most."""
-    parts = [each._replace(rows=_fullest(each.rows)) for each in stretches(run)]
-    turns = ((each, turn) for each in parts for turn in sorted({0, each.times - 1}))
-    return [operation for each, turn in turns for operation in each.at(turn)]
-
-
-def _fullest(rows: list[Operation]) -> list[Operation]:
-    """The first with the most of those that are alike in what machines split and gather."""
-    most: dict[tuple, int] = {}
-    for number, row in enumerate(rows):
-        alike = row.phase, row.layer is None, row.during.gradients
-        if sum(row.during) > sum(rows[most.setdefault(alike, number)].during):
-            most[alike] = number
-    return [rows[number] for number in sorted(most.values())]

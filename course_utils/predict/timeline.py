@@ -7,7 +7,7 @@ from operator import add
 from course_utils.predict.operations import dtype_bytes
 from course_utils.predict.run import FusedLoss, Recompute, Run
 from course_utils.predict.storages import GRADIENTS, Held, Operation
-from course_utils.predict.stretches import Stretch, extremes, stretches
+from course_utils.predict.stretches import Stretch, stretches
 from course_utils.predict.training import optimizer_of, recipe_named, split_in, training_bytes
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger
@@ -42,16 +42,13 @@ class Timeline:
 
     @cached_property
     def fullest(self) -> Operation:
-        """The operation during which most is held; the first, if several are alike. Found without all operations."""
-        begin = self._begin
+        """The operation during which most is held; the first, if several are alike.
 
-        def held(one: Operation) -> int:
-            gradients = one.during[GRADIENTS]
-            split = self._split(gradients + begin.gradients)
-            return sum(one.during) - gradients + split + self._gathered(one.phase, one.layer)
-
-        (most,) = Stretch([max(extremes(self.run), key=held)], 1, begin, Held(), 0, 0).at(0)
-        return max(self._here(most), self._update[0], key=lambda operation: sum(operation.during))
+        What is held grows evenly from layer to layer, so of layers that are alike the first or the last has the most;
+        and these two stand alone.
+        """
+        some = (self._here(one) for each in self.stretches for one in each.at(0))
+        return max(some, key=lambda one: sum(one.during))
 
     @property
     def kept(self) -> int:

@@ -144,11 +144,6 @@ class Transformer:
         }
         return Ledger(products, unit="FLOPs")
 
-    def attention_share(self, sequence: int) -> float:
-        """Attention's FLOPs over those of the layers' matrices: S/(6H) by default."""
-        forward = self.forward_flops(1, sequence)
-        return forward["attention"] / forward["matrices"]
-
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
     ) -> Ledger:

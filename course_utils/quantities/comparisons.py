@@ -91,11 +91,6 @@ class Comparison(_Shown):
             object.__setattr__(self, "guess", {next(iter(self.predicted)): self.guess})
 
     @property
-    def exact(self) -> bool:
-        """Whether every prediction is the measurement, to the last digit."""
-        return all(self.predicted[item] == self.measured[item] for item in self.predicted)
-
-    @property
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
         said = ((item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured)

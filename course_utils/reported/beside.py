@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from course_utils.predict import TrainingPlan
+from course_utils.datasheets import MACHINES
 from course_utils.quantities import Comparison, Number
-from course_utils.reported.runs import RUNS, Run
+from course_utils.reported.runs import Run
 
 HEADS = ("predicted", "reported")
 THREE = ("all pairs", "causal", "6P")
@@ -22,14 +22,6 @@ def mfu(run: Run) -> Comparison:
     return Comparison(ours, dict.fromkeys(ours, said), "% of the peak", digits=3, heads=HEADS)
 
 
-def speed(run: Run) -> Comparison:
-    """Tokens a second on each GPU: those that the reported MFU means in each convention, and those reported."""
-    share, said = _of(run, "mfu_percent") / 100, _of(run, "tokens_per_sec")
-    flops = {how: run.flops_per_token[how] for how in (*THREE, run.counts)}
-    ours = {how: share * run.peak_flop_per_sec / count for how, count in flops.items()}
-    return Comparison(ours, dict.fromkeys(ours, said), "tokens/s", digits=3, heads=HEADS)
-
-
 def memory(run: Run) -> Comparison:
     """GiB on each GPU, by part where the parts were reported.
 
@@ -37,10 +29,10 @@ def memory(run: Run) -> Comparison:
     free again. What it allocates is never more than that.
     """
     said = _of(run, "memory_gib")
-    if run.plan is None:
+    if run.timeline is None:
         raise ValueError(f"No memory of {run.name} is predicted: the model is split, or a size not stated.")
     if isinstance(said, dict):
-        parts = {**run.plan.timeline.state, "activations": run.plan.timeline.kept}
+        parts = {**run.timeline.state, "activations": run.timeline.kept}
     else:
         parts, said = {run.memory_kind: held_bytes(run)}, {run.memory_kind: said}
     ours = {part: parts[part] / GIB for part in said}
@@ -49,22 +41,14 @@ def memory(run: Run) -> Comparison:
 
 def held_bytes(run: Run) -> int:
     """What each GPU holds at the moment at which it holds most, without what lies on the CPU."""
-    return sum(n for part, n in run.plan.held.items() if part not in run.offloaded)
+    most = run.timeline.fullest.during
+    return most.total - sum(getattr(most, part) for part in run.offloaded)
 
 
 def fits(run: Run) -> bool:
     """Whether `predict` says that the run fits its GPUs' memory."""
-    return held_bytes(run) <= (run.plan.machine.bytes if run.gigabytes is None else run.gigabytes * 10**9)
-
-
-def nearest(plan: TrainingPlan) -> Run:
-    """The run nearest in parameters, tokens on each machine, and machines, by ratio, whose memory was reported."""
-
-    def sizes(one: TrainingPlan) -> list[float]:
-        return [math.log(n) for n in (one.shape.parameters, one.batch * one.sequence, one.machines)]
-
-    known = [run for run in RUNS.values() if run.plan and isinstance(run.reported.get("memory_gib"), float)]
-    return min(known, key=lambda run: math.dist(sizes(run.plan), sizes(plan)))
+    memory_bytes = MACHINES[run.machine].bytes if run.gigabytes is None else run.gigabytes * 10**9
+    return held_bytes(run) <= memory_bytes
 
 
 def _of(run: Run, what: str) -> Number | dict[str, Number]:
@@ -113,7 +97,7 @@ def _numbers_of(run: Run) -> Iterator[tuple[str, Number, Number]]:
     for share, name in (("mfu_percent", f"MFU, {run.counts}"), ("hfu_percent", "HFU")):
         if share in said and run.share_of_peak and (name != "HFU" or "mfu_percent" not in said):
             yield name, 100 * run.share_of_peak, said[share]
-    if "memory_gib" in said and run.plan:
+    if "memory_gib" in said and run.timeline:
         table = memory(run)
         yield from (
             (f"memory, {part}", table.predicted[part], table.measured[part]) for part in table.measured

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_utils import predict
 from course_utils.datasheets import MACHINES
-from course_utils.predict import MODELS, TrainingPlan, Transformer
+from course_utils.predict import MODELS, Timeline, Transformer
 from course_utils.quantities import Number
 
 FOLDER = Path(__file__).parent
@@ -100,13 +100,13 @@ class Run:
         return self.mfu_by_convention[self.counts] if self.counts and self.tokens_per_sec else None
 
     @property
-    def plan(self) -> TrainingPlan | None:
-        """The run as `predict` takes it; None where something is not stated, or the model itself is split."""
+    def timeline(self) -> Timeline | None:
+        """A step as `predict` has it; None where something is not stated, or the model itself is split."""
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
-        ways = {"fused": True, "gathered": True, "fused_loss": self.fused_loss}
-        sizes = (self.batch, self.sequence, self.machine, self.gpus, self.stage)
-        return TrainingPlan(self.shape, RECIPE, *sizes, recompute=self.recompute, **ways)
+        where = {"recipe": RECIPE, "machines": self.gpus, "stage": self.stage, "gathered": True}
+        ways = {"fused": True, "recompute": self.recompute, "fused_loss": self.fused_loss}
+        return predict.timeline(self.shape, self.batch, self.sequence, **where, **ways)
 
 
 def read(path: Path) -> dict[str, Run]:

@@ -10,8 +10,6 @@ from course_utils.machines import Recording, Size, recorded
 from course_utils.predict import DTYPE_BYTES
 from course_utils.quantities import Number, rate_text, seconds_text
 
-SAME_WITHIN = 0.1  # a repeated product's two times, where its samples do not spread further
-WIDEST_SPREAD = 0.5  # that excuses a difference
 # Where no sheet gives a peak, the largest rate of a few shapes takes its place, and other shapes may exceed it.
 # On a CPU without units for it, fp16 was seen at 1.41 times that.
 OVER_A_MEASURED_PEAK = 1.5
@@ -21,7 +19,7 @@ AGAIN = "Record again with this version."
 
 def problems_of(recording: Recording, path: Path) -> list[str]:
     """A sentence on everything that speaks against adding it; none, and it may be added."""
-    return [*_machine(recording), *_rates(recording), *_repeats(recording), *_twins(path, recording)]
+    return [*_machine(recording), *_rates(recording), *_twins(path, recording)]
 
 
 def _machine(recording: Recording) -> Iterator[str]:
@@ -61,30 +59,6 @@ def _rates(recording: Recording) -> Iterator[str]:
             yield f"{what} is {above}. Either the time is wrong or not all of the work was done."
 
 
-def _repeats(recording: Recording) -> Iterator[str]:
-    if recording.source:
-        return  # others timed nothing twice, and that is among what is not said
-    repeated = {one.dtype for one in recording.repeats}
-    yield from (
-        f"repeats: no product in {dtype} was timed twice. {AGAIN}"
-        for dtype in recording.seconds_by_size
-        if dtype not in repeated
-    )
-    for one in recording.repeats:
-        product, again = f"{_sizes(one.size)} in {one.dtype}", one.seconds
-        first = recording.seconds_by_size.get(one.dtype, {}).get(one.size)
-        if first is None:
-            yield f"repeats: {product} is not among the products."
-            continue
-        ratio = max(first / again, again / first)
-        allowed = 1 + max(SAME_WITHIN, min(one.spread, WIDEST_SPREAD))
-        if ratio > allowed:
-            yield (
-                f"repeats: {product} took {seconds_text(first)} and later {seconds_text(again)}, {ratio:.2f} times apart "
-                f"where {allowed:.2f} is allowed. Something else ran; record again when it is quiet."
-            )
-
-
 def _twins(path: Path, recording: Recording) -> Iterator[str]:
     other = recorded.FOLDER / recording.file_name
     if other.exists() and other.resolve() != path.resolve():
@@ -111,8 +85,7 @@ def main(arguments: list[str]) -> int:
         print(f"{path.name} may not be added:", *problems[:MOST_SAID], *more, sep="\n- ")
         return 1
     number, (_, what) = sum(map(len, recording.seconds_by_size.values())), _limits(recording)
-    repeats = ", and each that was timed twice took as long both times" if recording.repeats else ""
-    print(f"{path.name} may be added: {recording.name}, {number} products, none above {what}{repeats}.")
+    print(f"{path.name} may be added: {recording.name}, {number} products, none above {what}.")
     return 0
 
 

@@ -9,32 +9,6 @@ from course_utils.checks import gradients as check
 from tests.tried import Check, Tried
 
 
-def by_hand(x, w1, w2):
-    a = x @ w1
-    h = a.clamp(min=0)
-    y = h @ w2
-    return x.T @ (y @ w2.T * (a > 0)), h.T @ y
-
-
-def by_autograd(x, w1, w2):
-    w1, w2 = w1.clone().requires_grad_(), w2.clone().requires_grad_()
-    ((x @ w1).relu() @ w2).pow(2).sum().div(2).backward()
-    return [w1.grad, w2.grad]
-
-
-def by_product(batch, widths, frozen):
-    """Another right way: of each layer the products that somebody needs."""
-    products = 0
-    for layer, (d, k) in enumerate(itertools.pairwise(widths)):
-        trained_before = any(n not in frozen for n in range(layer))
-        products += d * k * sum((True, layer not in frozen, trained_before))
-    return 2 * batch * products
-
-
-def kept(batch, widths, nonlinearity):
-    return 4 * batch * (sum(widths[:-1]) + (nonlinearity == "gelu") * sum(widths[1:-1]))
-
-
 def layer_by_autograd(x, w, g):
     x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
     (x @ w).backward(g)
@@ -53,24 +27,6 @@ def step_by_product(batch, widths):
     """Another right way: 6BP, less what nobody needs."""
     shapes = list(itertools.pairwise(widths))
     return 6 * batch * sum(d * k for d, k in shapes) - 2 * batch * shapes[0][0] * shapes[0][1]
-
-
-def counter(keep):
-    """A counter with that hook, which is given what is known already."""
-
-    def counted(model, data):
-        kept = dict.fromkeys((p.untyped_storage().data_ptr() for p in model.parameters()), 0)
-        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: keep(kept, tensor), lambda kept: kept):
-            model(data)
-        return sum(kept.values())
-
-    return counted
-
-
-def keep(kept, tensor):
-    storage = tensor.untyped_storage()
-    kept.setdefault(storage.data_ptr(), storage.nbytes())
-    return tensor
 
 
 def in_parts(model, loss_of, batch, parts, *, by=None, anew=False, whole=False, step=False):
@@ -129,10 +85,4 @@ TRIED: dict[Check, Tried] = {
         wrong=((lambda x, w, g: (x.T @ g, -g @ w.T), "as the second of 2"),),
     ),
     check.step_flops: Tried(right=(step_by_product, lambda *case: float(step_by_product(*case)))),
-    check.two_layers_by_hand: Tried(
-        right=(by_hand, by_autograd),
-        wrong=((lambda x, w1, w2: (by_hand(x, w1, w2)[0], 0 * w2), "as the second of 2"),),
-    ),
-    check.frozen_flops: Tried(right=(by_product, lambda *case: float(by_product(*case)))),
-    check.kept_bytes: Tried(right=(kept,)),
 }

@@ -1,17 +1,9 @@
 """Answers to the exercises of notebook 06."""
 
-import math
-
-import numpy as np
 import torch
 
 from course_utils.checks import optimizers as check
 from tests.tried import Check, Tried
-
-
-def windows(tokens, sequence):
-    starts = range(len(tokens) - sequence)
-    return [[tokens[s : s + sequence], tokens[s + 1 : s + sequence + 1]] for s in starts]
 
 
 def with_lerp(p, g, m, v, t, lr, decay):
@@ -25,21 +17,11 @@ def momentum_from_lists(p, g, buffer, lr, mu):
     return [p.sub(b, alpha=lr), b]
 
 
-def clipped(gradients, limit):
-    norm = math.sqrt(sum(x * x for one in gradients for x in one))
-    return [torch.tensor(one) * (limit / max(limit, norm)) for one in gradients]
-
-
 TRIED: dict[Check, Tried] = {
     check.initial_std: Tried(right=(lambda inputs, kept_share: (inputs * kept_share) ** -0.5,)),
-    check.last_token: Tried(
-        right=(windows, lambda *case: list(np.array(windows(*case)))),
-        wrong=((lambda *case: iter(windows(*case)), "Return the whole at once"),),
-    ),
     check.momentum: Tried(
         right=(momentum_from_lists,),
         wrong=((lambda p, g, b, lr, mu: (p - lr * g + mu * b, b), "and should be"),),
     ),
     check.adamw_step: Tried(right=(with_lerp,)),
-    check.clipped: Tried(right=(clipped,)),
 }

@@ -20,9 +20,6 @@ TRIED: dict[Check, Tried] = {
         right=(lambda s, stride, offset, i, j: s[sum(np.multiply(stride, (i, j))) + offset],),
         wrong=((lambda s, st, o, i, j: s[o + i * st[0] + j], "Use both strides"),),
     ),
-    check.windows: Tried(
-        right=(lambda n, width, step: ([len(range(0, n - width + 1, step)), width], (step, 1)),),
-    ),
     check.can_view: Tried(
         right=(as_torch_takes_it,),
         wrong=(

@@ -15,21 +15,19 @@ Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`
 
 
 def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:
-    return {"pattern": pattern, "notation": "names", "sizes": sizes_by_name}
+    return {"pattern": pattern, "sizes": sizes_by_name}
 
 
 PRESETS = {
     "what is A times B?": _named("b d, d k -> b k", b=16, d=8, k=4),
     "what is batch in attention?": _named("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16),
-    "how busy is a dot product?": _named("i, i ->", i=64),
     "who needs no sum?": _named("i, j -> i j", i=16, j=16),
     "is a sum free?": _named("b s h -> b", b=2, s=3, h=4),
     "which order is cheapest?": _named("a b, b c, c d -> a d", a=512, b=8, c=512, d=8),
     "when is attention linear?": _named("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
-    "which of 15 orders?": _named("a b, b c, c d, d e -> a e", a=64, b=8, c=64, d=8, e=64),
 }
 ATTENTION = PRESETS["what is batch in attention?"]
-EXAMPLES = (  # each is a pattern in both notations
+EXAMPLES = (
     *(preset["pattern"] for preset in PRESETS.values()),
     "batch row, row -> batch",
     "a b c d e f g h, h g f e -> a d",
@@ -40,7 +38,7 @@ EXAMPLES = (  # each is a pattern in both notations
 
 
 def _names(said: Said) -> Sequence[str]:
-    return einsums.parsed(said["pattern"], letters=said["notation"] == "letters").names
+    return einsums.parsed(said["pattern"]).names
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,6 @@ class Asked:
     """An einsum with its sizes and dtype."""
 
     pattern: str = typed("einsum", ATTENTION["pattern"], examples=EXAMPLES, width_px=440)
-    notation: str = choice("notation", ("names", "letters"), "names")
     dtype: str = choice("dtype", ("fp32", "fp64", "bf16"), "fp32")
     sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names)
 
@@ -64,7 +61,7 @@ class Asked:
     @cached_property
     def einsum(self) -> Einsum:
         """The parsed pattern."""
-        return einsums.parsed(self.pattern, letters=self.notation == "letters")
+        return einsums.parsed(self.pattern)
 
     @cached_property
     def size(self) -> dict[str, int]:

@@ -1,44 +1,21 @@
-"""The loops compared with torch.einsum, and timing: quick products in this process, others in one of their own."""
+"""Timing: quick products in this process, others in one of their own."""
 
 import math
 from collections.abc import Generator, Iterator
 
-import torch
-
-from course_utils import einsums, machines, measure
+from course_utils import machines, measure
 from course_utils.einsums import Order
 from course_utils.labs.einsum.asked import Asked
 from course_utils.labs.jobs import as_progress
 from course_utils.labs.lab import Change, Progress
-from course_utils.quantities import bytes_text, count_text, flops_text, seconds_text, times_text
+from course_utils.quantities import bytes_text, flops_text, seconds_text, times_text
 from course_utils.workers import process, products
 
-LOOPED_AT_MOST = 2**20  # steps
 MOST_BYTES = 2**30  # that a timed product may need
 MOST_FLOPS, MOST_FLOPS_OF_A_GPU = 2**35, 2**43  # of one call
 QUICK_FLOPS, QUICK_NUMBERS = 2**24, 2**18  # up to which a product is timed in this very process
 LONGEST_S = 30.0  # for each order
 AT_MOST_S = 1.0  # of sampling, for each order
-
-
-def check(asked: Asked) -> Iterator[Progress]:
-    """Run the loops in plain Python beside torch.einsum, and compare every number."""
-    steps = asked.einsum.steps(asked.size)
-    if steps > LOOPED_AT_MOST:
-        raise ValueError(
-            f"{steps:,} steps are too many for loops in plain Python. Take sizes with up to {LOOPED_AT_MOST:,}."
-        )
-    draw = torch.Generator().manual_seed(0)  # of small integers, where no order of sums matters
-    operands = [torch.randint(-4, 5, shape, generator=draw).to(torch.float64) for shape in asked.shapes[:-1]]
-    theirs = torch.einsum(asked.einsum.equation, *operands).numpy()
-    done = equal = 0
-    for looped in einsums.looped(asked.einsum, asked.size, [one.numpy().__getitem__ for one in operands]):
-        if looped:
-            place, ours = looped
-            done, equal = done + 1, equal + bool(ours == theirs[place])
-        said = f"{done:,} of {theirs.size:,} numbers, {equal:,} of them equal."
-        yield Progress(min(0.99, done / theirs.size), said)
-    yield Progress(1, f"torch agrees with the loops on {equal:,} of {count_text(theirs.size, 'number')}.")
 
 
 def time_it(asked: Asked) -> Iterator[Progress]:

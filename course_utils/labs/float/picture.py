@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from course_utils import floats
-from course_utils.labs.draw.lettering import fitted, key, width_of
+from course_utils.labs.draw.lettering import fitted, key
 from course_utils.labs.draw.svg import picture, rect, switch, text
 from course_utils.labs.float.asked import Cast, Stored
 from course_utils.labs.lab import View
@@ -33,16 +33,14 @@ def view(cast: Cast, found: object) -> View:
 
 
 def _row(stored: Stored, y: Number) -> Iterator[str]:
-    """The bits and what became of the number; below them the formula and, if there is room, the neighbours."""
+    """The bits and what became of the number; below them the formula, and the step to the next number."""
     yield from _bits(stored, y)
     alarming = stored.fate in ("too large", "too small")
     yield fitted(EVENT_X, y + 15, _event(stored), WIDTH, "alarm" if alarming else "faint")
-    formula = floats.formula(stored.bits, stored.fmt)
-    yield text(LEFT, y + 37, formula)
+    yield text(LEFT, y + 37, floats.formula(stored.bits, stored.fmt))
     if math.isfinite(stored.value):
-        step, neighbours = _surroundings(stored)
-        fits = LEFT + width_of(formula) + 20 + width_of(step + neighbours, "small") <= WIDTH
-        yield text(WIDTH, y + 37, step + neighbours * fits, class_="faint small end")
+        step = f"step {floats.spacing(stored.value, stored.fmt):.3g}"
+        yield text(WIDTH, y + 37, step, class_="faint small end")
 
 
 def _bits(stored: Stored, y: Number) -> Iterator[str]:
@@ -92,11 +90,3 @@ def _event(stored: Stored) -> str:
     off = float(Fraction(value) - Fraction(stored.x))
     how = "exact" if stored.fate == "exact" else f"error {off:+.3g}" if off else "error below 5e-324"
     return f"subnormal, {how}" if kind == "subnormal" else how
-
-
-def _surroundings(stored: Stored) -> tuple[str, str]:
-    """The spacing at this number, and both its neighbours, with enough digits to tell them apart."""
-    enough = max(3, 2 + int((floats.FORMATS[stored.fmt].fraction_bits + 1) * math.log10(2)))
-    beside = floats.neighbours(stored.value, stored.fmt)
-    below, above = ("none" if n is None else min(f"{n:.17g}", f"{n:.{enough}g}", key=len) for n in beside)
-    return f"step {floats.spacing(stored.value, stored.fmt):.3g}", f", neighbours {below}, {above}"

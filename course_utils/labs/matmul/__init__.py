@@ -58,21 +58,12 @@ class MatmulLab(Lab):
             yield Progress(begun, f"{' × '.join(map(str, one.size))} is done.", _kept(run))
         yield Progress(1, f"{len(along)} products along {name}.")
 
-    def measure_again(self, product: Product, found: Found) -> Iterator[Progress]:
-        """Measure again what this machine reaches. Something else may have kept it busy the first time."""
-        yield Progress(0, "Measuring what this machine reaches, for a few seconds.")
-        machines.this_machine.cache_clear()
-        here = machines.this_machine()
-        said = f"Measured again: {here.name}."
-        yield Progress(1, said, Change(found=lambda known: replace(known, here=here)))
-
     def clear(self, product: Product, found: Found) -> Change:
         """Forget every run."""
         return Change(found=lambda known: replace(known, runs=()))
 
-    jobs = {"Time it": time_it, "Sweep": sweep, "Measure the roof again": measure_again}
+    jobs = {"Time it": time_it, "Sweep": sweep}
     actions = {"Clear history": clear}
-    needs_kernel = {"Measure the roof again"}
 
 
 def _here(product: Product) -> str:

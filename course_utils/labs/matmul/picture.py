@@ -50,7 +50,7 @@ def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
     basis = "" if machine.has_data_sheet else ", by measured peaks"
     found = f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}." if run else ""
     if run and not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
-        found += f" That is {_share(run, machine)} of the largest rate known: measure the roof again."
+        found += f" That is {_share(run, machine)} of the largest rate known. Restart the kernel to measure that again."
     return (
         f"{three_digits(ours)} FLOPs per byte, {side} the ridge of {three_digits(ridge)}: {limit} is the limit, and predicts "
         f"{seconds_text(product.predicted_s(machine))}{basis}.{found}"

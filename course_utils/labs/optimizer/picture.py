@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from course_utils import predict
 from course_utils.labs.draw import marks
 from course_utils.labs.draw.lettering import columns, fitted
 from course_utils.labs.draw.lines import pieces_inside, simplified
@@ -135,8 +134,7 @@ def why_it_diverges(race: Race, name: str) -> str:
         return ""
     mu = race.momentum if name == "momentum" else 0.0
     a, subject = race.lr * race.steepness, f"{name[0].upper()}{name[1:]}"
-    grows = f"its error grows {predict.convergence_rate(a, mu):.3g}-fold a step"
-    return f"{subject} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so {grows}."
+    return f"{subject} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so its error grows."
 
 
 def _leading(race: Race) -> str:

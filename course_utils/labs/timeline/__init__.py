@@ -7,11 +7,9 @@ attention, recomputing, sharding and a loss in pieces take off there, and what t
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from course_utils import predict
 from course_utils.labs.lab import Change, Lab, Progress
 from course_utils.labs.timeline.asked import PRESETS, Asked, Found
 from course_utils.labs.timeline.picture import guessed, view
-from course_utils.labs.timeline.words import hopeless_as
 from course_utils.quantities import Guess, bytes_text
 
 LONGEST_S, MOST_BYTES = 120.0, 2**60  # of a step that is measured
@@ -42,7 +40,7 @@ class TimelineLab(Lab):
         from course_utils.measure import free_bytes
         from course_utils.workers import process, transformers
 
-        timeline = asked.plan.timeline
+        timeline = asked.timeline
         is_small = sum(one.flops for one in timeline.operations) <= MOST_FLOPS
         real = is_small and timeline.peak <= free_bytes("cpu") / 2
         shape = replace(asked.shape, context=max(asked.shape.context, asked.tokens))
@@ -53,32 +51,21 @@ class TimelineLab(Lab):
         held = [moment.during for moment in moments]
         yield Progress(1, _compared(asked, held, real), Change(found=lambda known: {**known, timeline: held}))
 
-    def make_it_fit(self, asked: Asked, found: Found) -> Change:
-        """Move the controls as little as it takes."""
-        if asked.plan.fits:
-            raise ValueError("It fits as it is.")
-        remedy = dict(predict.remedy(asked.plan))
-        if not remedy:
-            raise ValueError(hopeless_as(asked.plan))
-        if remedy.pop("recompute", False):
-            remedy["segment"] = 1
-        return Change(remedy)
-
-    jobs, actions = {"Measure a real step": measure}, {"Make it fit": make_it_fit}
+    jobs = {"Measure a real step": measure}
     needs_kernel = {*jobs}
 
 
 def _check_that_it_can_run(asked: Asked) -> None:
     if asked.machines > 1:
         raise ValueError("A step is measured on one machine, yours. Set machines to 1.")
-    if asked.plan.timeline.peak > MOST_BYTES:
-        most = bytes_text(asked.plan.timeline.peak)
+    if asked.timeline.peak > MOST_BYTES:
+        most = bytes_text(asked.timeline.peak)
         raise ValueError(f"{most} are more than torch can address, even without memory. Make it smaller.")
 
 
 def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     """Operation by operation, up to the optimizer's step: what that holds for itself is not predicted."""
-    predicted = [one.during.total for one in asked.plan.timeline.operations if one.phase != "optimizer"]
+    predicted = [one.during.total for one in asked.timeline.operations if one.phase != "optimizer"]
     where = "with real numbers" if real else "on tensors without numbers, as it is large"
     differ = sum(here != there for here, there in zip(held, predicted, strict=False))
     alike = "as many bytes as predicted" if not differ else f"{differ:,} times other bytes than predicted"

@@ -7,7 +7,7 @@ from functools import cached_property
 from course_utils import predict
 from course_utils.labs.fields import Said, choice, drawn, reveal, size, tick, whole
 from course_utils.labs.timeline.operations import Step, step_on
-from course_utils.predict import Timeline, TrainingPlan
+from course_utils.predict import Timeline
 
 SLIDER_PX = 96  # three sizes in a row
 NAMES = ("T4", "L4", "A100 SXM 40GB", "A100 SXM", "H100 SXM", "H200 SXM", "B200", "MI300X")
@@ -94,12 +94,15 @@ class Asked:
     @property
     def step(self) -> Step:
         """The same on the machine's axis of time."""
-        return step_on(self.machine, self.plan.dtype, self.plan.timeline)
+        return step_on(self.machine, self.dtype, self.timeline)
+
+    @property
+    def dtype(self) -> str:
+        """The activations' dtype: that of the parameters which products read."""
+        return predict.RECIPES[self.recipe].parameters
 
     @cached_property
-    def plan(self) -> TrainingPlan:
-        """What is asked, as `predict` takes it."""
-        where = self.machine, self.machines, self.stage
-        return TrainingPlan(
-            self.shape, self.recipe, self.batch, self.tokens, *where, gathered=True, **self.ways
-        )
+    def timeline(self) -> Timeline:
+        """A step on each machine, operation by operation."""
+        where = {"recipe": self.recipe, "machines": self.machines, "stage": self.stage, "gathered": True}
+        return predict.timeline(self.shape, self.batch, self.tokens, **where, **self.ways)

@@ -3,21 +3,18 @@
 import gc
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from operator import add
 
 from course_utils.datasheets import Machine, machine_named
 from course_utils.predict import Operation, Timeline
-from course_utils.predict.storages import ACTIVATIONS, Held
+from course_utils.predict.storages import Held
 from course_utils.predict.stretches import Stretch
 from course_utils.quantities import Number
 
 COLUMNS = 200
-ByLayer = Mapping[int | None, int]  # bytes of activations
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,6 @@ class Moment:
     layer: int | None
     share: Number
     held: Held
-    by_layer: ByLayer
 
 
 @dataclass(frozen=True)
@@ -96,61 +92,19 @@ def _moments(
     timeline: Timeline, parts: Sequence[Stretch], seconds: Sequence[Sequence[float]], whole_s: float
 ) -> Iterator[tuple[int, Moment]]:
     """The fullest operation of each column. Layers that are alike are looked at once."""
-    kept, begin = _Kept(timeline), 0.0
+    begin = 0.0
     totals = [
         [timeline.held_by(row.phase, row.layer, row.during).total for row in part.rows] for part in parts
     ]
     ends = [[end / whole_s for end in accumulate(each)] for each in seconds]
-    turns = [(n, turn) for n, part in enumerate(parts) for turn in range(part.times)]
-    layers = [_layers(parts[n], turn) for n, turn in turns]
-    for (n, turn), of, then in zip(turns, layers, [*layers[1:], [None]], strict=True):
-        rows, shift, starts = parts[n].rows, parts[n].shift(turn), [0.0, *ends[n][:-1]]
-        kept.begin(rows, shift[ACTIVATIONS], [*of, then[0]])
+    for n, turn in ((n, turn) for n, part in enumerate(parts) for turn in range(part.times)):
+        starts = [0.0, *ends[n][:-1]]
         for place in range(int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * (begin + ends[n][-1])))):
             first = bisect_right(ends[n], place / COLUMNS - begin)
             last = bisect_left(starts, (place + 1) / COLUMNS - begin)
             if first < last:
                 fullest = max(range(first, last), key=totals[n].__getitem__)
-                row, layer = rows[fullest], of[fullest]
-                now = timeline.held_by(row.phase, layer, Held(*map(add, row.during, shift)))
-                share = begin + starts[fullest]
-                yield place, Moment(row.where, row.phase, layer, share, now, kept.until(fullest))
-        kept.until(len(rows) - 1)
+                (one,) = parts[n]._replace(rows=parts[n].rows[fullest : fullest + 1]).at(turn)
+                now = timeline.held_by(one.phase, one.layer, one.during)
+                yield place, Moment(one.where, one.phase, one.layer, begin + starts[fullest], now)
         begin += ends[n][-1]
-
-
-def _layers(stretch: Stretch, turn: int) -> list[int | None]:
-    """The layer of each operation, in this repetition of the stretch."""
-    up = stretch.layer + turn * stretch.layers
-    return [None if row.layer is None else row.layer + up for row in stretch.rows]
-
-
-class _Kept:
-    """What each layer keeps, followed operation by operation."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        run = timeline.run
-        self.by_layer: Counter[int | None] = Counter()
-        self.before, self.segment = 0, run.segment if run.recompute else 0
-        self.input = run.n * run.batch * run.sequence * run.model.width
-
-    def begin(self, rows: Sequence[Operation], more: int, layers: Sequence[int | None]) -> None:
-        """The next operations, with the bytes that are kept in addition, and the layer of each of them and of the one that follows."""
-        self.rows, self.more, self.layers, self.done = rows, more, layers, 0
-
-    def until(self, place: int) -> ByLayer:
-        """What is kept after the operation of that number. Bytes that are added belong to the next operation's layer, bytes that go to its own."""
-        for n in range(self.done, place + 1):
-            now = self.rows[n].after[ACTIVATIONS] + self.more
-            come = max(0, now - self.before, self._input_of_the_next(n))
-            self.by_layer[self.layers[n + 1]] += come
-            self.by_layer[self.layers[n]] += now - self.before - come
-            self.before = now
-        self.done = max(self.done, place + 1)
-        return dict(self.by_layer)
-
-    def _input_of_the_next(self, n: int) -> int:
-        """Bytes that are kept of the segment that begins after that operation, if it will be computed once more."""
-        here, then = self.layers[n : n + 2]
-        begins = self.rows[n].phase == "forward" and None not in (here, then) and here != then
-        return self.input if self.segment and begins and then % self.segment == 0 else 0

@@ -1,4 +1,4 @@
-"""The memory of one step, moment by moment: what is held, stacked over the step, and what each layer keeps."""
+"""The memory of one step, moment by moment: what is held, stacked over the step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,22 +13,21 @@ from course_utils.labs.draw.svg import dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.timeline import words
 from course_utils.labs.timeline.asked import EIGHTHS, HELD, MOMENTS, Asked, Found
-from course_utils.labs.timeline.operations import COLUMNS, Moment, Step, highest
+from course_utils.labs.timeline.operations import COLUMNS, Step, highest
 from course_utils.predict.storages import Held
 from course_utils.quantities import Guess, Number
 from course_utils.quantities import decimal_bytes_text as short
 
 WIDTH, HEIGHT = 1000, 334
 PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of the way back
-LEFT, RIGHT, TOP, BOTTOM = 62, 716, 50, 236  # of the step, whose time goes to the right
-LAYERS, LAYERS_HEIGHT = 284, 40
+LEFT, RIGHT, TOP, BOTTOM = 62, 716, 50, 306  # of the step, whose time goes to the right
 SIDE, ROW = 742, 20  # where what is held at the moment is listed, line by line
 MOST_MEMORY = 1.5  # times the fullest moment: a memory that ends higher up is not drawn
 
 
 def view(asked: Asked, found: Found) -> View:
     """The step with its moment; before a guess is revealed, only its phases and the marks."""
-    step, measured = asked.step, found.get(asked.plan.timeline)
+    step, measured = asked.step, found.get(asked.timeline)
     scale, guesses = Scale(step.fullest.held.total, machine_named(asked.machine).bytes), guessed(asked)
     drawn = [fitted(0, 16, words.title(asked, step), WIDTH, "strong large")]
     now = None if asked.hides else step.at(asked.moment / MOMENTS).held
@@ -114,7 +113,7 @@ def _limits(scale: Scale) -> Iterator[str]:
 def _measured(asked: Asked, measured: Sequence[int] | None, scale: Scale) -> Iterator[str]:
     """What a real step held, over the prediction: of each column the most."""
     if measured:
-        heights = highest(measured, asked.machine, asked.plan.dtype, asked.plan.timeline)
+        heights = highest(measured, asked.machine, asked.dtype, asked.timeline)
         points = [(_x((n + 0.5) / COLUMNS), scale.y(nbytes)) for n, nbytes in enumerate(heights)]
         yield polyline(points, class_="line measured")
 
@@ -141,12 +140,11 @@ def _phases(step: Step) -> Iterator[str]:
 
 
 def _now(step: Step, asked: Asked) -> Iterator[str]:
-    """The moment: a line through the step, and what each layer keeps."""
+    """The moment: a line through the step, and its operation."""
     x, now = _x(asked.moment / MOMENTS), step.at(asked.moment / MOMENTS)
     yield polyline([(x, TOP), (x, BOTTOM)], class_="moment")
     yield fitted(SIDE, TOP, f"at {asked.moment} % of the step", WIDTH, "strong")
     yield fitted(SIDE, TOP + 19, words.when(now), WIDTH, "faint")
-    yield from _layers(now, step, asked.shape.layers)
 
 
 def _listed(held: Held | None, memory: int) -> Iterator[str]:
@@ -168,18 +166,6 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
         )
     yield text(SIDE + 22, y + 2 * ROW, "the machine's memory")
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
-
-
-def _layers(now: Moment, step: Step, count: int) -> Iterator[str]:
-    """A bar for each layer, as high as what it keeps."""
-    most = max(max(moment.by_layer.get(n, 0) for n in range(count)) for moment in step.columns) or 1
-    wide, bottom = (RIGHT - LEFT) / count, LAYERS + LAYERS_HEIGHT
-    yield text(LEFT, LAYERS - 8, f"kept by each of the {count} layers", class_="small faint")
-    for n in range(count):
-        high = LAYERS_HEIGHT * now.by_layer.get(n, 0) / most
-        if high > 0:
-            yield rect(LEFT + (n + 0.1) * wide, bottom - high, 0.8 * wide, high, class_="part activations")
-    yield polyline([(LEFT, bottom), (RIGHT, bottom)], class_="axis")
 
 
 def _marks(asked: Asked, scale: Scale) -> Iterator[str]:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from course_utils import predict, reported
+from course_utils.datasheets import machine_named
 from course_utils.labs.draw import marks
 from course_utils.labs.timeline.asked import FULLEST, HELD, Asked
 from course_utils.labs.timeline.operations import Moment, Step
-from course_utils.predict import TrainingPlan
 from course_utils.predict.storages import Held
-from course_utils.quantities import Guess, count_text, seconds_text
+from course_utils.quantities import Guess, seconds_text
 from course_utils.quantities import decimal_bytes_text as short
 
 PARTS = {"passing": "in passing", "gathered": "gathered weights"}
@@ -35,30 +34,17 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     """What to draw; or whether the step fits, when it is fullest, and how far off the farthest mark was."""
     if asked.hides:
         return ASKS[asked.ask]
-    most, memory = step.fullest.held.total, asked.plan.machine.bytes
+    most, memory = step.fullest.held.total, machine_named(asked.machine).bytes
     full = f"at its fullest moment ({when(step.fullest)}) a machine holds {short(most)} of {short(memory)}."
     ends = "" if asked.ask == FULLEST else marks.farthest(guesses)
     places = [f"It is at {one.measured:.0f} % of the step; your mark is at {one.said} %." for one in guesses]
     return f"{'Fits' if most <= memory else 'Does not fit'}: {full} {ends or ''.join(places)}".strip()
 
 
-def hopeless_as(plan: TrainingPlan) -> str:
-    """The sentence on a plan that only a shorter sequence makes fit, if anything does."""
-    longest = predict.longest_sequence(plan)
-    end = f". At most {count_text(longest, 'token')} fit" if longest else ", whatever the sequence"
-    return f"No setting of stage, attention, recompute, batch, machines and recipe makes it fit{end}."
-
-
 def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list[str]]:
-    """Every byte at the chosen moment and at the fullest; the most that was measured; and a run of others."""
+    """Every byte at the chosen moment and at the fullest; and the most that was measured."""
     now, most = step.at(asked.moment / 100).held, step.fullest.held
     rows = [*zip(Held._fields, now, most, strict=True), ("total", now.total, most.total)]
     rows += [("measured at its fullest", None, max(measured))] if measured else []
-    run = reported.nearest(asked.plan)
-    rows.append(
-        (f"{run.name}, nearest run that others reported: as predicted", None, reported.held_bytes(run))
-    )
-    there = round(run.reported["memory_gib"] * reported.GIB)
-    rows.append((f"{run.memory_kind} there, as reported", None, there))
     head = ["bytes on each machine", "at this moment", "at the fullest"]
     return [head, *([part, *("" if n is None else f"{n:,}" for n in sides)] for part, *sides in rows)]

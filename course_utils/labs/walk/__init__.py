@@ -25,6 +25,6 @@ class WalkLab(Lab):
 
     def guesses(self, asked: Walked, found: object) -> Sequence[Guess]:
         """Where the reader says that the first step out of a row lands, and where it does."""
-        ((said,), walk) = asked.landing, asked.walk
-        about = f"place of the first step out of a row of {walk.shape}, strides {walk.strides}, offset {walk.offset}"
+        (said,) = asked.landing
+        about = f"place of the first step out of a row of {asked.sizes}, strides {asked.strides}, offset {asked.offset}"
         return [] if said is None else [Guess(about, said, asked.lands_at, kind="calculated")]

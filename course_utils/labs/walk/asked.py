@@ -1,14 +1,16 @@
 """What the walk lab asks: shape, strides and offset of a tensor, how far its walk has gone, and a view of it."""
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from course_utils.labs.fields import Said, choice, drawn, reveal, whole
-from course_utils.labs.walk.walks import Sizes, Walk
 
+Sizes = tuple[int, ...]
 OWNED = 24  # numbers in the strip
 LARGEST = 12  # stride
 SHAPES = {f"{shape}": shape for shape in ((4, 6), (6, 4), (3, 4), (4, 3), (3, 2, 4))}
@@ -85,36 +87,45 @@ class Walked:
 
     def __post_init__(self) -> None:
         """Raise a sentence if the view's other sizes do not divide the elements."""
-        elements, rest = math.prod(self.walk.shape), VIEWS[self.new]
+        elements, rest = math.prod(self.sizes), VIEWS[self.new]
         if elements % math.prod(rest):
             raise ValueError(f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements.")
 
-    @cached_property
-    def walk(self) -> Walk:
-        """The tensor."""
-        strides = self.stride_0, self.stride_1, self.stride_2
-        return Walk(tuple(zip(SHAPES[self.shape], strides, strict=False)), self.offset)
+    @property
+    def sizes(self) -> Sizes:
+        """The size of each dimension."""
+        return SHAPES[self.shape]
+
+    @property
+    def strides(self) -> Sizes:
+        """How far a step along each dimension goes."""
+        return (self.stride_0, self.stride_1, self.stride_2)[: len(self.sizes)]
+
+    @property
+    def indices(self) -> list[Sizes]:
+        """The index of each element, row by row."""
+        return [*product(*map(range, self.sizes))]
 
     @cached_property
     def places(self) -> list[int]:
-        """Where each element lies, row by row; torch refuses a tensor that leaves the strip."""
-        return [*self.walk.places.values()]
+        """Where each of them lies: offset + Σ index × stride; torch refuses a tensor that leaves the strip."""
+        return [self.offset + sum(map(operator.mul, index, self.strides)) for index in self.indices]
 
     @property
     def gone(self) -> Sequence[int]:
         """The places that the walk has come to; before the reveal, those of the first row at most."""
-        most = len(self.places) if self.shown else self.walk.shape[-1]
+        most = len(self.places) if self.shown else self.sizes[-1]
         return self.places[: min(self.steps + 1, most)]
 
     @property
     def lands_at(self) -> int:
         """The place of the second row's first element."""
-        return self.places[self.walk.shape[-1]]
+        return self.places[self.sizes[-1]]
 
     @property
     def viewed_as(self) -> Sizes:
         """The new shape, with the size that stands for -1."""
-        rest = self.walk.shape[1:] if self.new == AS_IT_IS else VIEWS[self.new]
+        rest = self.sizes[1:] if self.new == AS_IT_IS else VIEWS[self.new]
         return len(self.places) // math.prod(rest), *rest
 
     @cached_property

@@ -59,7 +59,7 @@ def _arcs(gone: Sequence[int]) -> Iterator[str]:
 def _elements(asked: Walked, gone: Sequence[int]) -> Iterator[str]:
     """The elements row by row, each with its place, as far as the walk has gone."""
     yield text(0, WALK_AT + 18, "row by row", class_="faint")
-    for number, index in enumerate(asked.walk.places):
+    for number, index in enumerate(asked.indices):
         x, width = _span(asked, number, 1)
         if not index[-1]:
             yield text(x, WALK_AT - 5, f"{[*index[:-1]]}", class_="place")
@@ -72,7 +72,7 @@ def _elements(asked: Walked, gone: Sequence[int]) -> Iterator[str]:
 
 def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
     """Where so many elements from the first on stand, and how wide they are together."""
-    row, rows = asked.walk.shape[-1], len(asked.places) // asked.walk.shape[-1]
+    row, rows = asked.sizes[-1], len(asked.places) // asked.sizes[-1]
     width = (CELL * OWNED - ROW_GAP * (rows - 1)) / len(asked.places)
     begin, end = (width * n + ROW_GAP * (n // row) for n in (first, first + elements - 1))
     return LEFT + begin, end + width - begin
@@ -96,8 +96,9 @@ def _steps(asked: Walked, number: int, steps: Steps, y: Number) -> Iterator[str]
 
 def _pairs(asked: Walked) -> Iterator[str]:
     """Of each two neighbouring dimensions, whether they merge, as a view would need."""
-    for i, (size, stride) in enumerate(() if asked.new == AS_IT_IS else asked.walk.steps[1:]):
-        along, through = asked.walk.strides[i], size * stride
+    for i in () if asked.new == AS_IT_IS else range(len(asked.sizes) - 1):
+        along, size, stride = asked.strides[i], asked.sizes[i + 1], asked.strides[i + 1]
+        through = size * stride
         said = "equal, so they merge" if along == through else "they do not merge"
         yield f"dimensions {i} and {i + 1}: a step along {i} is {along}, a walk through {i + 1} is {size} × {stride} = {through}: {said}"
 
