@@ -168,6 +168,9 @@ def test_an_answer_gets_all_that_it_needs_of_the_cells_above_its_check_and_nothi
     assert status() == "right"
     assert status(c="factor.update(a=86_400)") == "right"
     assert status(c="") == status(e="") == status(a="factor = {") == "not yet"
+    magic = "import math\nfiles = !ls\ntook = %timeit -o 1\nfactor = {}"
+    assert status(a=magic) == "right"
+    assert status(b="from math import *", e="def later(s): return s / floor(factor['a'])") == "right"
     assert status(check="check.days(my_days) if") == "not yet"  # then all cells are above the course's own
     assert status(d="", f="") == "not attempted yet"
 

@@ -221,6 +221,9 @@ def test_an_edge_is_where_the_next_float_meets_another_fate(fmt):
     above = math.nextafter(edges.zero_to, math.inf)
     assert floats.stored(edges.zero_to, fmt) == 0
     assert floats.stored(above, fmt) == f.smallest_subnormal
+    below = math.nextafter(edges.normal_from, 0)
+    assert floats.stored(edges.normal_from, fmt) == f.smallest_normal
+    assert floats.stored(below, fmt) < f.smallest_normal
     assert floats.overflows(edges.beyond_from, fmt)
     assert floats.stored(math.nextafter(edges.beyond_from, 0), fmt) == f.max
 

@@ -25,7 +25,7 @@ MEMORY_BYTES, FILE_BYTES, SAID_BYTES = 2 << 30, 100_000_000, 10_000
 AT_ONCE = max(2, min(8, os.cpu_count() or 2))
 FORKING = multiprocessing.get_context("fork")
 # Python says each of these before it does it. The first are refused, the others outside the work's own folder.
-REFUSED = "os.system os.exec os.fork os.posix_spawn os.kill signal.pthread_kill subprocess. socket. ctypes. pty. resource."
+REFUSED = "os.system os.exec os.fork os.posix_spawn os.kill signal.pthread_kill subprocess. socket. ctypes. pty. resource. sqlite3."
 CHANGING = "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime shutil.rmtree shutil.move"
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ENDED = {-signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time."}

@@ -1,6 +1,6 @@
 """What one exercise's answer needs of a notebook: the statements above its check that make what it names, and theirs.
 
-They run in the order of the cells. Lines for IPython alone are dropped.
+They run in the order of the cells. What is for IPython alone becomes `...`.
 """
 
 import ast
@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-IPYTHON_LINE = re.compile(r"^([ \t]*)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE)
+IPYTHON_LINE = re.compile(r"^([ \t]*(?:[\w, ]+=[ \t]*(?=[%!]))?)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE)
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
 ALWAYS = (
     ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 )
 Names = frozenset[str]
+STAR = frozenset("*")  # who imports it may import any name
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
     while True:
         open_names, taken = names, []
         for one in reversed(above):
-            if (one.made | one.changed - modules) & open_names:
+            if (one.made | one.changed - modules) & (open_names | STAR):
                 taken.append(one)
                 made = one.made if isinstance(one.code, ALWAYS) else frozenset()
                 open_names = open_names - made | one.used
@@ -80,7 +81,7 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
         try:
             body = ast.parse(text).body
         except SyntaxError:
-            body = ast.parse(text := IPYTHON_LINE.sub(r"\1pass", text)).body
+            body = ast.parse(text := IPYTHON_LINE.sub(r"\1...", text)).body
         return tuple(_statement(cell, node) for node in body)
     except (SyntaxError, ValueError, RecursionError):
         return (Statement(cell, text, frozenset(MADE.findall(text))),)
@@ -90,6 +91,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
     text = ast.unparse(node)
     table = symtable.symtable(text, cell, "exec")
     made = {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
+    made |= {one.name for one in getattr(node, "names", ()) if isinstance(one, ast.alias)} & STAR
     late = _late(table)
     used = late.union(one.get_name() for one in table.get_symbols() if one.is_referenced())
     return Statement(cell, node, *map(frozenset, (made, used, CHANGED.findall(text), late)))

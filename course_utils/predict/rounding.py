@@ -12,6 +12,7 @@ class Edges(NamedTuple):
     """Where one fate ends and the next begins, in sizes before rounding."""
 
     zero_to: float  # the largest size that becomes zero
+    normal_from: float
     beyond_from: float  # the smallest size that is beyond the largest number
 
 
@@ -29,7 +30,7 @@ def rounding_edges(fmt: str) -> Edges:
     beyond = f.max + floats.spacing(f.max, fmt) / 2
     if not floats.overflows(beyond, fmt):  # the tie goes to the even neighbour, which in E4M3 is the largest
         beyond = math.nextafter(beyond, math.inf)
-    return Edges(f.smallest_subnormal / 2, beyond)
+    return Edges(f.smallest_subnormal / 2, f.smallest_normal - f.smallest_subnormal / 2, beyond)
 
 
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:

@@ -40,7 +40,8 @@ def _in_ascii(text: str, unit: str) -> str:
     if len(text) > LONGEST:
         raise ValueError
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
-    for ending in (unit.lower(), unit.lower().partition(" ")[0], "%" if "percent" in unit else ""):
+    first = unit.lower().partition(" ")[0]
+    for ending in (unit.lower(), first, first.removesuffix("s"), "%" if "percent" in unit else ""):
         text = text.removesuffix(ending)
     text = "".join(str(int(one)) if one.isdecimal() else one for one in text).translate(_SIGNS)
     for words, sign in _WORDS.items():

@@ -62,7 +62,7 @@ function median(round) {
     for (const [value, count] of ordered) if ((before += count) > rank) return value;
     return NaN;
   };
-  return (valueAt(Math.floor(middle)) + valueAt(Math.ceil(middle))) / 2;
+  return valueAt(Math.floor(middle)) / 2 + valueAt(Math.ceil(middle)) / 2;
 }
 
 // Drawing, in thousandths of the width.
