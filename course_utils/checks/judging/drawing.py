@@ -21,14 +21,14 @@ from course_utils.checks.judging.verdict import Verdict
 MOST, TRIES = 100, 99  # cases of a check, one of which has 5,000; draws for one case
 FLAGS = range(-1, 4)  # integers that are rather a flag, a place or a stage than a size: they stay
 FREE = ("inner", "vocabulary", "context")  # sizes of a model on which no other depends
-DRAWN_BY_TORCH = ("scale_for_e4m3", "accumulated")  # which have a generator of torch's, and no list of cases
+DRAWN_BY_TORCH = "accumulated"  # the exercise that has torch's own seed, and no list of cases
 Case = tuple[object, ...]
 
 
 def drawn_anew(check: Check, seed: int) -> Check:
     """The same exercise's check with cases drawn from the seed. A check that has no cases stays as it is."""
     draw = random.Random(f"{check.__name__} {seed}")
-    if check.__name__ in DRAWN_BY_TORCH:
+    if check.__name__ == DRAWN_BY_TORCH:
         return _seeded(check, draw.getrandbits(32))
     if not hasattr(check, "asked"):
         return check
@@ -97,20 +97,16 @@ def _longer(case: Case, draw: random.Random) -> Case:
     return (type(case[0])(views),)
 
 
-OWN = dict.fromkeys(("by_formula", "decoded", "bf16_by_integers"), _other_bits)
-OWN |= {"can_view": _further_on, "storage_bytes": _longer}
+OWN = {"by_formula": _other_bits, "can_view": _further_on, "storage_bytes": _longer}
 
 
 def _seeded(check: Check, seed: int) -> Check:
-    """The check whose tensors come from other seeds."""
-
-    class Seeded(torch.Generator):
-        def manual_seed(self, own: int) -> torch.Generator:
-            return super().manual_seed(own + seed)
+    """The check whose tensors come from another seed."""
+    set_seed = torch.manual_seed
 
     @functools.wraps(check)
     def drawn(answer: object) -> Verdict:
-        with mock.patch.object(torch, "Generator", Seeded):
+        with mock.patch.object(torch, "manual_seed", lambda own: set_seed(own + seed)):
             return check(answer)
 
     return drawn
