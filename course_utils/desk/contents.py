@@ -138,7 +138,7 @@ def _name(notebook: str) -> str:
 
 
 def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
-    """How many turns are right, on the main path and beyond it.
+    """How many turns are right, on the main path and, if there are any, beyond it.
 
     >>> _right_of([Exercise(1, "Edge", "floats.edge", ()), Exercise(2, "Ends", "floats.ends", (), True)], {})
     '0 of 1 right on the main path, 0 of 1 beyond'
@@ -147,7 +147,7 @@ def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
     for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
         part = [each for each in exercises if each.is_beyond == is_beyond]
         right = sum(done.get(each.check, record.Done()).status == "right" for each in part)
-        said.append(f"{right} of {len(part)} {where}")
+        said += [f"{right} of {len(part)} {where}"] if part else []
     return ", ".join(said)
 
 
