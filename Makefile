@@ -55,7 +55,8 @@ help:
 	@echo '                  that is here'
 	@echo 'make versions     run the notebooks with torch 2.11.0 and the newest (or ARGS="2.14.0"), and say what no longer'
 	@echo '                  holds; several GB for each'
-	@echo 'make colab        write a copy of each notebook for Colab, in colab/ (make colab REPO=owner/name TAG=v1.0)'
+	@echo 'make colab        write a copy of each notebook for Colab, in colab/ (make colab REPO=owner/name TAG=v1.0);'
+	@echo '                  LINKS=1 also writes links to Colab, Codespaces and Binder into the README'
 	@echo 'make colab-proof  run these copies and every lab with the versions that Colab has; several GB'
 	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
 	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
@@ -144,7 +145,7 @@ versions: $(READY)
 	@$(RUN) -m tests.tools.versions $(ARGS)
 
 colab: $(READY)
-	@$(RUN) -m tests.tools.colab "$$REPO" "$$TAG"
+	@$(RUN) -m tests.tools.colab "$$REPO" "$$TAG" "$$LINKS"
 
 colab-proof: $(READY)
 	@$(RUN) -m tests.tools.colab_proof

@@ -1,7 +1,8 @@
 """Copies of the notebooks for Colab, in colab/: the same cells without results, behind one that brings the course.
 
 `make colab` takes the course's address from git's remote, and the tag or the branch at hand; or it is told:
-REPO=owner/name TAG=v1.0. Links to Colab, Codespaces and Binder go into the README.
+REPO=owner/name TAG=v1.0. With LINKS=1, links to Colab, Codespaces and Binder go into the README, which is the
+maintainers' to change: whoever only wants copies keeps a clean checkout.
 """
 
 import re
@@ -58,8 +59,8 @@ def git(*asked: str) -> str:
     ).stdout.strip()
 
 
-def main(repository: str, tag: str) -> int:
-    """Write the copies, and the links."""
+def main(repository: str, tag: str, links: str = "") -> int:
+    """Write the copies, and the README's links where they are asked for."""
     repository = repository or "".join(ON_GITHUB.findall(git("remote", "get-url", "origin")))
     tag = tag or git("tag", "--points-at", "HEAD").partition("\n")[0] or git("branch", "--show-current")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+ \w[\w./-]*", f"{repository} {tag}"):
@@ -70,8 +71,10 @@ def main(repository: str, tag: str) -> int:
     FOLDER.mkdir(exist_ok=True)
     for path in NOTEBOOKS:
         write_whole(FOLDER / path.name, f"{nbformat.writes(made(read(path), repository, tag))}\n".encode())
-    write_whole(README, with_links(README.read_text(encoding="utf-8"), repository).encode())
     print(f"{len(NOTEBOOKS)} copies in {FOLDER.name}/ bring {repository} at {tag}.")
+    if links:
+        write_whole(README, with_links(README.read_text(encoding="utf-8"), repository).encode())
+        print(f"{README.name} links to {repository}.")
     return 0
 
 
