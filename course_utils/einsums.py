@@ -10,6 +10,7 @@ import math
 import re
 import string
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -39,6 +40,18 @@ class Einsum:
     def summed(self) -> Names:
         """The dimensions that the result no longer has."""
         return tuple(name for name in self.names if name not in self.output)
+
+    @property
+    def summed_first(self) -> Names:
+        """The dimensions that one operand alone has and the result lacks: no product needs them.
+
+        torch sums them before it multiplies, which makes that operand smaller.
+
+        >>> parsed("a b c, c d -> a d").summed_first
+        ('b',)
+        """
+        held = Counter(itertools.chain(*self.operands))
+        return tuple(name for name in self.summed if held[name] == 1)
 
     def role(self, name: str) -> str:
         """Summed if the result lacks it, batch if it is everywhere, kept if it is in the result and some operands.
@@ -193,9 +206,10 @@ def _tree_text(tree: Tree) -> str:
 def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = False) -> list[Order]:
     """Every order with its cost, the cheapest first: 3 for three operands, 15 for four, 105 for five.
 
-    A pair costs 2 FLOPs for each multiply-add, as loops would do it: an index that only one operand has is
-    not summed beforehand. Where a pair sums nothing, there is no addition, and it costs 1; torch's counter,
-    which knows such a pair as a matrix product or not at all, says 2 or 0.
+    A pair that sums a dimension which both have is a matrix product, or several: it costs 2 FLOPs for each
+    combination of the dimensions that are left after what one operand alone has is summed. That sum counts 0,
+    as all additions without a product do. Where a pair sums nothing that both have, each combination is one
+    multiplication, and costs 1; torch's counter, which counts matrix products only, says 0 there.
 
     >>> pattern, sizes = parsed("a b, b c, c d -> a d"), {"a": 64, "b": 4, "c": 64, "d": 4}
     >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
@@ -208,13 +222,10 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
 
     @cache
     def left_of(group: int) -> frozenset[str]:
-        """The dimensions that the product of a group keeps, as an operand outside or the result has them."""
+        """A group's dimensions that an operand outside or the result has; others are summed by then."""
         inside = frozenset().union(*(o for n, o in enumerate(operands) if group >> n & 1))
         outside = frozenset(einsum.output).union(*(o for n, o in enumerate(operands) if not group >> n & 1))
         return inside & outside
-
-    def dimensions(group: int) -> frozenset[str]:
-        return operands[group.bit_length() - 1] if group.bit_count() == 1 else left_of(group)
 
     def volume(names: frozenset[str]) -> int:
         return math.prod(sizes[name] for name in names)
@@ -225,7 +236,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
             return [Order(group.bit_length() - 1, 0, 0)]
         found, size = [], volume(left_of(group))
         for part in _halves(group):
-            both = dimensions(part) | dimensions(group ^ part)
+            both = left_of(part) | left_of(group ^ part)
             flops = (2 if both - left_of(group) else 1) * volume(both)
             for one, other in itertools.product(ways(part), ways(group ^ part)):
                 total = one.flops + other.flops + flops

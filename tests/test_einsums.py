@@ -12,7 +12,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from course_utils import einsums, predict
+from course_utils import einsums, measure, predict
 from course_utils.einsums import Einsum, parsed
 
 NAMES = ("b", "i", "head", "x1", "seq_len", "K", "A", "B", "größe", "total", "result", "range", "for", "A1")
@@ -132,15 +132,24 @@ def test_every_way_to_multiply_in_pairs_is_there_once(operands, count):
     assert count == math.prod(range(1, 2 * operands - 2, 2))  # 1·3·5·…: so many rooted binary trees there are
 
 
+def without_lone_sums(einsum):
+    """The same product of operands from which every name is taken that they alone have and nobody keeps."""
+    held = [*itertools.chain(*einsum.operands), *einsum.output]
+    return Einsum(
+        tuple(tuple(n for n in side if held.count(n) > 1) for side in einsum.operands), einsum.output
+    )
+
+
 @settings(max_examples=50)
 @given(patterns(names=tuple("abcdef"), fewest=2))
-def test_every_order_costs_and_holds_what_opt_einsum_says_of_it(pattern):
+def test_every_order_costs_and_holds_what_opt_einsum_says_of_it_after_lone_sums(pattern):
     einsum, sizes = Einsum(*pattern[0]), pattern[1]
-    shapes = [tuple(sizes[name] for name in side) for side in einsum.operands]
+    summed = without_lone_sums(einsum)
+    shapes = [tuple(sizes[name] for name in side) for side in summed.operands]
     found = einsums.orders(einsum, sizes)
     for order in found:
         path = path_of(order.tree, len(shapes))
-        _, info = opt_einsum.contract_path(einsum.equation, *shapes, shapes=True, optimize=path)
+        _, info = opt_einsum.contract_path(summed.equation, *shapes, shapes=True, optimize=path)
         assert order.flops == info.opt_cost
         assert order.largest == info.largest_intermediate
     costs = [order.flops for order in found]
@@ -148,6 +157,22 @@ def test_every_order_costs_and_holds_what_opt_einsum_says_of_it(pattern):
     assert predict.einsum_flops(written(einsum), **sizes) == costs[0]
     (cheapest,) = einsums.orders(einsum, sizes, only_cheapest=True)
     assert cheapest.flops == costs[0]
+
+
+@given(patterns(names=tuple("abcde"), fewest=2, most=2))
+@example((((("a", "b", "c"), ("c", "d")), ("a", "d")), {"a": 3, "b": 5, "c": 7, "d": 2}))  # 84
+@example((((("a", "b"), ("b",)), ()), {"a": 3, "b": 2}))
+def test_torch_counts_a_product_of_two_as_the_formula_does(pattern):
+    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    operands = [operand.float() for operand in integers(einsum, sizes)]
+    counted = measure.flops(lambda: torch.einsum(einsum.equation, *operands)).total
+    first, second = map(set, einsum.operands)
+    shared = {name for name in first & second if sizes[name] > 1}
+    predicted = predict.einsum_flops(written(einsum), **sizes)
+    if shared - set(einsum.output):
+        assert counted == predicted
+    else:  # torch multiplies number by number, which its counter leaves out
+        assert counted == 0
 
 
 # Mistakes point at their place.

@@ -48,6 +48,11 @@ SHOWN = [
     (sized("i, i j -> j", i=3, j=5), "2 × 3 × 5 = 30 FLOPs"),
     (sized("i j -> j", i=3, j=5), "0 × 3 × 5 = 0 FLOPs"),
     (sized("i, j, i -> j", i=3, j=5), "11 FLOPs in the cheapest order"),  # A and C, 2 · 3, then B, which sums nothing
+    (sized("a b c, c d -> a d", a=3, b=5, c=7, d=2), "84 FLOPs, 2 for each combination of the other names: b is in one operand alone and summed first, which counts 0."),
+    (sized("a b c, c d -> a d", a=3, b=5, c=7, d=2), "210 steps of the loops 2 × 3 × 7 × 2 = 84 FLOPs"),
+    (sized("a b, c -> a c", a=3, b=5, c=7), "1 × 3 × 7 = 21 FLOPs"),
+    (sized("a b, c d -> a", a=3, b=5, c=7, d=2), "3 FLOPs, 1 for each combination of the other names: b, c and d are each in one operand alone and summed first"),
+    (sized("i b, i j, j -> i", i=3, b=5, j=7), "45 FLOPs as (A (B C)); ((A B) C): 1.4 times. b is in one operand alone and summed first"),
     (sized("a, a, a, a, a, a ->"), "6 operands have more orders than fit in here. Take up to 5."),
     (sized("a b c d e f g h i ->"), "9 names are more than this lab has sliders for. Take up to 8."),
     (sized("a b c d e f g h, a, b, c, d ->"), "5 of 105 orders"),

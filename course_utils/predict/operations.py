@@ -93,13 +93,16 @@ def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Numb
 
 
 def einsum_flops(pattern: str, /, **sizes: int) -> int:
-    """2 for each multiply-add of a pairwise product, 1 for each lone multiplication where nothing is summed.
+    """Count 2 for each multiply-add of a pairwise product, and 1 for each lone multiplication where nothing is summed.
 
-    Three operands or more are multiplied in the cheapest order, two at a time and each pair as loops would do
-    it: an index that only one operand has is not summed beforehand. The pattern is written as in einops.
+    Three operands or more are multiplied in the cheapest order, two at a time. A dimension that only one operand
+    has is summed before that operand is multiplied, as torch does it, and that sum counts 0. The pattern is
+    written as in einops.
 
     >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
     16384
+    >>> einsum_flops("a b c, c d -> a d", a=3, b=5, c=7, d=2)  # 2·3·7·2: b is gone by then
+    84
     """
     einsum = einsums.parsed(pattern)
     if set(einsum.names) != set(sizes):

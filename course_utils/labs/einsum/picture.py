@@ -8,7 +8,15 @@ from course_utils.labs.draw.lettering import fitted, width_of
 from course_utils.labs.draw.svg import picture, rect, scaled, text
 from course_utils.labs.einsum.asked import Asked, Found
 from course_utils.labs.lab import View
-from course_utils.quantities import Number, count_text, number_text, rate_text, seconds_text, times_text
+from course_utils.quantities import (
+    Number,
+    count_text,
+    listed,
+    number_text,
+    rate_text,
+    seconds_text,
+    times_text,
+)
 
 WIDTH, ROW, CHIP = 1000, 18, 26
 TOP, COSTS, LOOPS_WIDTH, LOOPS_HEIGHT = 60, 610, 580, 144  # COSTS is where their column begins
@@ -81,7 +89,10 @@ def _loops(asked: Asked) -> tuple[str, Number]:
 def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
     nbytes = sum(predict.tensor_bytes(shape, asked.dtype) for shape in asked.shapes)
     flops, several = count_text(asked.flops, "FLOP"), len(asked.orders) > 1
-    factors = " × ".join(map(str, [_flops_per_step(asked), *asked.size.values()]))
+    per_step = _flops_per_step(asked)
+    gone = asked.einsum.summed_first if per_step else ()
+    multiplied = [size for name, size in asked.size.items() if name not in gone]
+    factors = " × ".join(map(str, [per_step, *multiplied]))
     yield f"{count_text(asked.einsum.steps(asked.size), 'step')} of the loops", ""
     yield f"{flops} in the cheapest order" if several else f"{factors} = {flops}", "formula"
     yield f"{count_text(nbytes, 'byte')} in {asked.dtype}, each once", ""
@@ -93,8 +104,11 @@ def _costs(asked: Asked, found: Found) -> Iterator[tuple[str, str]]:
 
 
 def _flops_per_step(asked: Asked) -> int:
-    """FLOPs of the innermost line: a multiplication, and an addition if something is summed."""
-    return 1 + bool(asked.einsum.summed) if len(asked.einsum.operands) > 1 else 0
+    """A multiplication, and an addition if something is summed that no operand has alone."""
+    einsum = asked.einsum
+    if len(einsum.operands) == 1:
+        return 0
+    return 2 if set(einsum.summed) - set(einsum.summed_first) else 1
 
 
 def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
@@ -126,9 +140,26 @@ def _meaning(asked: Asked) -> str:
 
 
 def _why(asked: Asked) -> str:
-    cheapest, dearest = asked.orders[0], asked.orders[-1]
-    if dearest.flops > cheapest.flops:
-        return f" as {cheapest.text}; {dearest.text}: {times_text(dearest.flops / cheapest.flops)}"
+    per_step = _flops_per_step(asked)
+    first = _first_words(asked) if per_step else ""
     if len(asked.orders) > 1:
+        return f"{_compared(asked)}. {first}" if first else _compared(asked)
+    if first:
+        return f", {per_step} for each combination of the other names: {first}"
+    return WHY[per_step]
+
+
+def _compared(asked: Asked) -> str:
+    cheapest, dearest = asked.orders[0], asked.orders[-1]
+    if dearest.flops == cheapest.flops:
         return " in every order"
-    return WHY[_flops_per_step(asked)]
+    return f" as {cheapest.text}; {dearest.text}: {times_text(dearest.flops / cheapest.flops)}"
+
+
+def _first_words(asked: Asked) -> str:
+    """Which names are summed before anything is multiplied, and why; empty if there are none."""
+    names = asked.einsum.summed_first
+    if not names:
+        return ""
+    verb = "is" if len(names) == 1 else "are each"
+    return f"{listed(names)} {verb} in one operand alone and summed first, which counts 0"
