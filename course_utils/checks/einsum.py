@@ -20,7 +20,21 @@ def _columns() -> list[tuple[torch.Tensor, int, int]]:
     return [(torch.arange(math.prod(shape)).view(shape), head, heads) for shape, head, heads in sizes]
 
 
-@function(_columns)
+def _not_sliced(way: str) -> str:
+    return (
+        f"Those are the right columns, but {way} is what your slices will judge, and whoever takes "
+        "the same route can make the same mistake. Slice the width: x[..., begin:end]."
+    )
+
+
+NOT_SLICED = {
+    "rearrange": _not_sliced("a pattern"),
+    "view": _not_sliced("a view"),
+    "reshape": _not_sliced("reshape, a view or a copy,"),
+}
+
+
+@function(_columns, without=NOT_SLICED)
 def columns_of_head(x: torch.Tensor, head: int, heads: int) -> Answers:
     """The columns that belong to one head, by slicing alone."""
     places = x.shape[-1] // heads

@@ -116,6 +116,8 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     yield -right, "That changes every sign. Take the largest magnitude."
     signed = outcome(lambda: 448 / x.max().item())
     yield signed, "Take the largest magnitude: a tensor's largest number may be below zero."
+    lowest = outcome(lambda: 448 / -x.min().item())
+    yield lowest, "Take the largest magnitude: the number farthest from zero may be above it."
     yield 1.0, "The scale depends on the tensor: take its largest magnitude."
     for of_zeros in (outcome(lambda: 448 / largest), right if largest else math.inf):
         yield of_zeros, "A tensor of zeros needs a scale too: any number that can be divided by again."

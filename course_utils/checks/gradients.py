@@ -7,7 +7,7 @@ import torch
 from einops import einsum
 from torch import Tensor, nn
 
-from course_utils import predict
+from course_utils import measure, predict
 from course_utils.checks.accountant import layer_bytes  # noqa: F401  a term of the accountant
 from course_utils.checks.judging import Answers, NotYetError, call, function, objection, outcome
 from course_utils.checks.judging.agreement import agree
@@ -59,6 +59,7 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
 # A batch in parts: judged by the gradients, and by how many rows wait for their backward pass at one time.
 
 ROWS = 24
+MORE_THAN_A_PART = 1.8  # times: a copy of a part's rows is 1.6 of what it keeps, two parts are 2
 ONLY_LAST = "only the last part's gradients are left. backward() adds: set nothing to zero between the parts."
 LossOf = Callable[[Tensor], Tensor]
 Accumulate = Callable[[nn.Module, LossOf, Tensor, int], object]
@@ -83,9 +84,7 @@ def accumulated(answer: Accumulate) -> None:
 
 
 def _complaint(answer: Accumulate, parts: int) -> str:
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(3)
-        model, batch = nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2)), torch.randn(ROWS, 6)
+    model, batch = _model_and_batch()
     weights = [*model.parameters()]
     before = [p.detach().clone() for p in weights]
     data = batch, batch.chunk(parts)[-1]
@@ -93,12 +92,20 @@ def _complaint(answer: Accumulate, parts: int) -> str:
     rows: list[int] = []  # that go forward, and below 0 those that go backward
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
-        rows.append(len(result))
-        if result.requires_grad:
-            result.register_hook(lambda _: rows.append(-len(result)))
+        many = len(result)
+        rows.append(many)
+        if result.requires_grad:  # a hook that held the result itself would keep it
+            result.register_hook(lambda _: rows.append(-many))
+
+    stopped_with: list[BaseException | None] = []
+
+    def attempt() -> None:
+        _, error = call(lambda: answer(model, _loss, batch, parts))
+        stopped_with.append(error)
 
     with model.register_forward_hook(went_forward):
-        _, error = call(lambda: answer(model, _loss, batch, parts))
+        kept = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
+    (error,) = stopped_with
     if error:
         return f"it {stopped(answer, error)}"
     if not all(map(torch.equal, weights, before)):
@@ -118,7 +125,23 @@ def _complaint(answer: Accumulate, parts: int) -> str:
         return "the gradients differ from those of the whole batch."
     if (most := max(accumulate(rows), default=0)) > ROWS // parts:
         return f"the activations of {most} rows are kept at one time. Call .backward() for each part before the next."
+    if max(kept) > MORE_THAN_A_PART * _bytes_of_a_part(parts):
+        return "the activations of parts that went backward are still there. Leave out retain_graph=True."
     return ""
+
+
+def _bytes_of_a_part(parts: int) -> int:
+    """What autograd keeps at most if one part is forgotten before the next."""
+    model, batch = _model_and_batch()
+    exclude = [*model.parameters(), batch]
+    return max(measure.saved_bytes_over_time(lambda: ours(model, _loss, batch, parts), exclude=exclude))
+
+
+def _model_and_batch() -> tuple[nn.Module, Tensor]:
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2))
+        return model, torch.randn(ROWS, 6)
 
 
 def _loss(results: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """Answers to the exercises of notebook 03."""
 
+from einops import rearrange
+
 from course_utils.accountant.accountant import matrices
 from course_utils.checks import einsum as check
 from tests.tried import Check, Tried
@@ -23,6 +25,18 @@ TRIED: dict[Check, Tried] = {
             (lambda x, head, heads: x[head], "expected a tensor of shape (2, 4, 3)"),
             (lambda x, head, heads: x[..., head * x.shape[-1] / heads], "stopped"),
             (lambda x, head, heads: x.split(heads, dim=-1)[head], "as many as there are heads"),
+            (
+                lambda x, head, heads: x.view(*x.shape[:-1], heads, -1)[..., head, :],
+                "but a view is what your slices will judge",
+            ),
+            (
+                lambda x, head, heads: x.reshape(*x.shape[:-1], heads, -1)[..., head, :],
+                "Slice the width: x[..., begin:end]",
+            ),
+            (
+                lambda x, head, heads: rearrange(x, "... (h d) -> h ... d", h=heads)[head],
+                "but a pattern is what your slices will judge",
+            ),
             (lambda x, head, heads: x.chunk(heads, dim=-1)[head].tolist(), "A tensor is wanted."),
         ),
     ),

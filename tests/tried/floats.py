@@ -49,6 +49,8 @@ TRIED: dict[Check, Tried] = {
             (lambda x: 448 / x.abs().max(), "of zeros needs a scale too"),
             (lambda x: 448 / x.abs().max().item(), "of zeros needs a scale too"),
             (lambda x: 448 / max(x.max().item(), 1e-9), "the largest magnitude"),
+            (lambda x: 448 / max(-x.min().item(), 1e-9), "may be above it"),
+            (lambda x: 448 / -x.min() if x.any() else 1.0, "may be above it"),
             (lambda x: 448 / x.std() if x.any() else 1.0, "; expected "),
             (scale_to(464), "nothing is gained"),
             (scale_to(65_504), "fp16's limit"),

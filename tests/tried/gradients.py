@@ -52,6 +52,22 @@ def one_backward_for_all(model, loss_of, batch, parts):
     sum(loss_of(model(part)) / parts for part in batch.chunk(parts)).backward()
 
 
+def graphs_retained(model, loss_of, batch, parts):
+    """Each part goes backward before the next, but its activations stay with its loss."""
+    losses = []
+    for part in batch.chunk(parts):
+        losses.append(loss_of(model(part)) / parts)
+        losses[-1].backward(retain_graph=True)
+
+
+def losses_kept(model, loss_of, batch, parts):
+    """Right: without retain_graph a loss that is kept holds nothing but itself."""
+    losses = []
+    for rows in torch.arange(len(batch)).chunk(parts):
+        losses.append(loss_of(model(batch[rows])) / parts)
+        losses[-1].backward()
+
+
 def never_backward(model, loss_of, batch, parts):
     return [loss_of(model(part)) / parts for part in batch.chunk(parts)]
 
@@ -62,7 +78,7 @@ def divided_twice(model, loss_of, batch, parts):
 
 TRIED: dict[Check, Tried] = {
     check.accumulated: Tried(
-        right=(in_parts, weighted_by_rows),
+        right=(in_parts, weighted_by_rows, losses_kept),
         wrong=(
             (partial(in_parts, by=1), "4 times too large"),
             (divided_twice, "4 times too small"),
@@ -74,6 +90,7 @@ TRIED: dict[Check, Tried] = {
             ),
             (partial(in_parts, whole=True), "the activations of 24 rows are kept"),
             (one_backward_for_all, "rows are kept at one time"),
+            (graphs_retained, "Leave out retain_graph=True"),
             (never_backward, "no gradients are left in .grad"),
             (partial(in_parts, step=True), "the weights have moved"),
             (partial(in_parts, by=3), "differ from those of the whole batch"),

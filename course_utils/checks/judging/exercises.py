@@ -15,8 +15,9 @@ what is wrong with it.
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import CodeType
 
 from course_utils.checks.judging import sentences
 from course_utils.checks.judging.agreement import agree, same
@@ -62,13 +63,19 @@ def value(
 
 
 def function(
-    cases: Cases, *, tolerance: Number = 0.0, read: Callable[..., object] = lambda came, *case: came
+    cases: Cases,
+    *,
+    tolerance: Number = 0.0,
+    read: Callable[..., object] = lambda came, *case: came,
+    without: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Answers]], Check]:
     """The answer is a function, called with one case after the other.
 
     `tolerance` is a share of each number; in a tensor, of its largest number. Where cases are expensive, `cases` is a
-    function that makes them. `read` takes a result and its case, and gives the result one form.
+    function that makes them. `read` takes a result and its case, and gives the result one form. `without` has the
+    names that a right answer's code may not use either, each with the words that say why.
     """
+    forbidden = without or {}
 
     def exercise(answers: Callable[..., Answers]) -> Check:
         def judge(answer: object) -> str:
@@ -87,13 +94,16 @@ def function(
                     said = sentences.gave(came, expected, tolerance)
                     advice = listed or sentences.advice_on_kind(came, expected)
                 raise NotYetError(f"{sentences.called(answer, case)} {said} {advice}".strip(), listed)
+            for name in _names_in(getattr(inspect.unwrap(answer), "__code__", None)):
+                if name in forbidden:
+                    raise NotYetError(forbidden[name], forbidden[name])
             return because
 
         def ours(*case: object) -> object:
             return next(answers(*case))[0]
 
         check = _check(answers, judge, lambda: ours)
-        check.asked = {"cases": cases, "tolerance": tolerance, "read": read}
+        check.asked = {"cases": cases, "tolerance": tolerance, "read": read, "without": without}
         return check
 
     return exercise
@@ -139,6 +149,14 @@ def _callable(answer: object) -> Callable[..., object]:
     if not callable(answer):
         raise NotYetError(f"A function is wanted here, not {sentences.shown(answer)}.")
     return answer
+
+
+def _names_in(code: CodeType | None) -> set[str]:
+    """Every attribute and global name that the code uses, that of functions inside it, too."""
+    if code is None:
+        return set()
+    inner = (_names_in(part) for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def _advice(answers: Callable[..., Answers], outcomes: list[tuple], tolerance: Number) -> str:
