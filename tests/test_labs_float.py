@@ -26,7 +26,8 @@ SHOWN = [
     ({"number": "-1e39", "saturate": True}, "overflow: held at -3.40282e+38"),
     ({"number": "inf"}, " infinity "),
     ({"number": "nan"}, "E2M1 has no NaN: all 16 patterns are numbers"),
-    ({"number": "nan"}, "NaN is not a number: its exponent bits are all 1, and in E4M3 its fraction bits too."),
+    ({"number": "nan"}, "all 1, and its fraction is not 0; in E4M3, all bits but the sign are 1."),
+    ({"number": "nan", "formats": "fp32, bf16, fp16"}, "NaN is not a number: its exponent bits are all 1, and its fraction is not 0."),
     ({"number": "fp16 0x7c01"}, "NaN, not a number"),
     ({"number": "257"}, "error -1"),
     # The step to the next number.

@@ -9,7 +9,7 @@ import pytest
 from course_utils import floats, labs
 from course_utils.labs.sum.asked import FORMATS, Ones, predicted, sums
 from course_utils.labs.sum.picture import ONE, view
-from tests.labs import lines, nodes
+from tests.labs import lines, nodes, text_of
 
 ADDED = {"bf16": (ml_dtypes.bfloat16, 14), "fp16": (np.float16, 14), "fp32": (np.float32, 25)}
 
@@ -31,6 +31,22 @@ def test_the_line_is_the_sum_so_far_and_below_it_are_the_numbers_that_the_format
         xs = [x for (x, _), _ in lines(svg, "start")]
         assert [round((b - a) / ONE, 2) for a, b in pairwise(xs)] == apart
         assert bool(nodes(svg, "polyline", "pointed")) == (power == 8)
+
+
+@pytest.mark.parametrize(("power", "words"), [(8, "Every number that bf16 has near 256: + 1 falls back"), (2, "Some of the numbers that bf16 has near 4: + 1 counts")])  # fmt: skip
+def test_the_numbers_near_the_sum_are_called_all_only_where_an_eighth_is_fine_enough(power, words):
+    asked = Ones(power=power, shown=True)
+    view_of_it = view(asked, None)
+    assert words in text_of(view_of_it)
+    total = 2**power
+    there_are = {stored_in_bf16(total + n / 64) for n in range(-192, 321)}
+    drawn = [x for (x, _), _ in lines(view_of_it.picture, "start")]
+    inside = [n for n in there_are if total - 3 <= n <= total + 5]
+    assert (len(drawn) == len(inside)) == words.startswith("Every")
+
+
+def stored_in_bf16(x):
+    return float(ml_dtypes.bfloat16(x))
 
 
 def test_each_mark_is_compared_with_where_its_own_format_stops():

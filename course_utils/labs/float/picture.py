@@ -65,7 +65,8 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
 def _meaning(cast: Cast) -> str:
     """One sentence on all formats."""
     if cast.x != cast.x:
-        return "NaN is not a number: its exponent bits are all 1, and in E4M3 its fraction bits too."
+        said = "NaN is not a number: its exponent bits are all 1, and its fraction is not 0"
+        return f"{said}; in E4M3, all bits but the sign are 1." if "e4m3" in cast.named else f"{said}."
     by_fate = {}
     for fmt, stored in cast.stored.items():
         by_fate.setdefault(stored.fate, []).append(NAMES[fmt])

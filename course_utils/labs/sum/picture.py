@@ -69,7 +69,9 @@ def _sum(asked: Ones) -> Iterator[str]:
         if floats.stored(number, fmt) == number:
             yield svg.polyline([(x, RULER - TICK), (x, RULER + TICK)], class_="start")
     lost = floats.stored(total + 1, fmt) == total
-    said = f"The eighths that {fmt} has around {total:,}: + 1 {'falls back' if lost else 'counts'}"
+    are_all_drawn = floats.spacing(total, fmt) >= 1 / 4  # below a power of two they are half as far apart
+    which = "Every number" if are_all_drawn else "Some of the numbers"
+    said = f"{which} that {fmt} has near {total:,}: + 1 {'falls back' if lost else 'counts'}"
     yield svg.text(LEFT, RULER - TICK - 9, said, class_="small alarm" if lost else "small strong")
     for number, x in ((total, start), (total + 1, start + ONE)):
         yield svg.text(x, RULER + TICK + 14, f"{number:,}", class_="middle small")
