@@ -60,7 +60,7 @@ NEW_SHAPES = [
 
 
 def _walks() -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Each of these tensors as the places of its elements, row by row, and its new shape."""
+    """Yield the storage places of each tensor's elements, row by row, and the shape to view it in."""
     for shape, stride, new_shape in NEW_SHAPES:
         yield torch.arange(200).as_strided(shape, stride).flatten().tolist(), new_shape
 

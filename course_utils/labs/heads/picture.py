@@ -15,7 +15,7 @@ BOX, COLUMNS_AT, HEADS_AT = 26, BOTTOM + 32, BOTTOM + 106
 
 
 def view(asked: Split, found: object) -> View:
-    """Where each column belongs, and the reader's marks; where it arrives only when it is to be shown."""
+    """Draw where each column belongs, and the reader's marks. Where it arrives is drawn after *Show*."""
     tracks = [marks.Track((x, BOTTOM), (x, TOP)) for x in map(_x, range(COLUMNS))]
     drawn = [svg.text(0, 18, _title(asked), class_="strong")]
     for head in range(asked.heads):

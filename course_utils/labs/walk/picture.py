@@ -35,7 +35,7 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
 
 
 def _strip(gone: Sequence[int]) -> Iterator[str]:
-    """The storage. What the walk has reached has the colour of its place."""
+    """Draw the storage as a strip; places that the walk has reached have a colour by their position."""
     yield text(0, STRIP_AT + 18, "storage", class_="faint")
     for place in range(OWNED):
         box = LEFT + CELL * place, STRIP_AT, CELL - 2, HIGH
