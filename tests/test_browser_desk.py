@@ -3,15 +3,25 @@
 import re
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from course_utils import record
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT
-from tests.browser import EXPOSED, HAS_KERNEL, answer, run_all, served, skip_without_browser, start_kernel
+from tests.browser import (
+    EXPOSED,
+    HAS_KERNEL,
+    NEXT_FRAMES,
+    answer,
+    run_all,
+    served,
+    skip_without_browser,
+    start_kernel,
+)
 from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write
 from tests.waiting import wait_until
 
@@ -130,6 +140,59 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
             page.get_by_role("link", name="accountant.py").click()
         expect(opened.value.locator(".jp-FileEditor")).to_contain_text("An accountant of training")
         context.close()
+
+
+def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_path, chromium):
+    course_with_a_short_notebook(tmp_path)
+    mine = tmp_path / "my_notebooks"
+    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1", EXPOSED]
+    with served(make_lab, tmp_path, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as (address, token):
+        context = chromium.new_context(viewport={"width": 1366, "height": 768})
+        context.set_default_timeout(120_000)
+        page = context.new_page()
+        page.goto(f"{address}/?token={token}")
+        name = "01_floats.ipynb"
+        start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / name, "my_notebooks/")
+        far, middle = (id_of(mine / name, words) for words in ("check.scale_for_e4m3(", "check.ends("))
+        link = page.locator(".notebooks > li").first.get_by_role("link", name="Go on where you were")
+        record.note_place(mine, "floats", far)
+        come_back(page)
+        with context.expect_page() as opened:
+            link.click()
+        lab = opened.value
+        lab.on("dialog", lambda dialog: dialog.accept())
+        assert_stands_at(lab, far, "check.scale_for_e4m3(")
+
+        # From the same tab, which is open and has been scrolled away since.
+        lab.keyboard.press("Escape")  # whoever does something is left alone
+        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        expect(lab.get_by_role("heading", name="1 · Floats")).to_be_in_viewport()
+        record.note_place(mine, "floats", middle)
+        page.bring_to_front()
+        come_back(page)
+        expect(link).to_have_attribute("href", re.compile(middle))
+        link.click()
+        assert_stands_at(lab, middle, "check.ends(")
+        assert len(context.pages) == 2
+        context.close()
+
+
+def id_of(notebook: Path, words: str) -> str:
+    (cell,) = (cell for cell in nbformat.read(notebook, 4).cells if words in cell.source)
+    return cell.id
+
+
+def assert_stands_at(lab: Page, cell: str, words: str) -> None:
+    """That cell is active, and it is seen; the notebook's top is not. And it stays so when all pictures are there."""
+    active = "() => window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id"
+    lab.wait_for_function(f"{active.removeprefix('() => ')} === '{cell}'")
+    code = lab.locator(".jp-CodeCell.jp-mod-active .cm-content")
+    for _ in range(2):
+        expect(code).to_contain_text(words)
+        expect(code).to_be_in_viewport(ratio=1)
+        expect(lab.get_by_role("heading", name="1 · Floats")).not_to_be_in_viewport()
+        lab.wait_for_load_state("networkidle")
+        lab.evaluate(NEXT_FRAMES)
 
 
 def questions() -> list[str]:

@@ -10,6 +10,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import urllib.parse
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
@@ -44,6 +45,7 @@ from course_utils.desk import (
 from course_utils.desk.merge import merged
 from course_utils.desk.notebooks import WIDGET, exercises, read, source
 from course_utils.desk.place import Place, place
+from course_utils.desk.place_in_lab import open_at_the_named_cell
 from course_utils.quantities import Guess
 from tests import NOTEBOOKS, ROOT, notebooks
 from tests.desk import FLOPS, started
@@ -764,6 +766,24 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     }
     assert record.guesses(mine) == (guessed if is_noted else {})
     assert not (course / "record.txt").exists()
+
+
+@pytest.mark.parametrize("base_url", ["/", "/user/zoe/"])
+def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_an_address_there_is(base_url):
+    added, earlier = [], {"name": "another", "load": "x.js"}
+    settings = {"base_url": base_url, "page_config_hook": lambda _, config: config | {"said": "by another"}}
+    app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: added.extend(handlers))
+    open_at_the_named_cell(SimpleNamespace(web_app=app))
+    page = {"fullLabextensionsUrl": f"{base_url}lab/extensions", "federated_extensions": [earlier]}
+    config = settings["page_config_hook"](None, page)
+    assert config["said"] == "by another"
+    first, ours = config["federated_extensions"]
+    assert first == earlier
+    asked_for = urllib.parse.urljoin(f"{base_url}lab/extensions/{ours['name']}/", ours["load"])
+    ((address, _, options),) = added
+    file = re.fullmatch(address, asked_for)[1]
+    script = (Path(options["path"][0]) / file).read_text(encoding="utf-8")
+    assert f'NAME = "{ours["name"]}"' in script
 
 
 def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):

@@ -11,6 +11,7 @@ from jupyter_server.utils import url_path_join
 from course_utils.desk import copies
 from course_utils.desk.contents import ADDRESS, Contents
 from course_utils.desk.place import place
+from course_utils.desk.place_in_lab import open_at_the_named_cell
 from course_utils.desk.reopened import show_pictures_of_gone_labs
 from course_utils.desk.websocket import AtOnce
 from course_utils.record import HIDDEN
@@ -38,6 +39,7 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
     settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))  # after the reader's own
+    open_at_the_named_cell(server)
     show_pictures_of_gone_labs(server)
 
 
