@@ -43,6 +43,7 @@
     const cell = panel.content.widgets.find((one) => one.model.id === id);
     if (!cell) return; // it is gone from this copy: the top is as good as any place
     app.shell.activateById(panel.id);
+    panel.content.activeCellIndex = panel.content.widgets.indexOf(cell); // Shift+Enter goes on from there
     let isTheirs = false;
     const leave = () => { isTheirs = true; };
     const moves = ["wheel", "keydown", "pointerdown", "touchstart"];
