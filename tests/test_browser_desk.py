@@ -174,6 +174,12 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         link.click()
         assert_stands_at(lab, middle, "check.ends(")
         assert len(context.pages) == 2
+
+        # Text of an output, here the words in the room below the first guess, breaks between words.
+        lab.keyboard.press("Escape")
+        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess first").first
+        expect(said).to_have_css("word-break", "normal")
         context.close()
 
 

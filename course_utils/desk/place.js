@@ -50,9 +50,10 @@
     moves.forEach((move) => addEventListener(move, leave, { capture: true, once: true }));
     const end = Date.now() + SETTLES_MS;
     await panel.content.setFragment(`#cell-id=${id}`);
-    while (!isTheirs && mine === asks && Date.now() < end) {
+    while (Date.now() < end) {
       await pause();
-      if (!isTheirs && !isInView(panel, cell)) await panel.content.setFragment(`#cell-id=${id}`);
+      if (isTheirs || mine !== asks) break;
+      if (!isInView(panel, cell)) await panel.content.setFragment(`#cell-id=${id}`);
     }
     moves.forEach((move) => removeEventListener(move, leave, { capture: true }));
   }
