@@ -25,9 +25,9 @@ BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
 WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
 WATERFALL = figures.waterfall(
-    {"at the peak": 10, "sending": 0},
-    {"at the peak": 10, "sending": 30},
-    ["exact", "assumed"],
+    {"at the peak": 10, "sending": 0, "the rest": 45},
+    {"at the peak": 10, "sending": 30, "the rest": 15},
+    ["exact", "assumed", "unknown"],
     100,
     {"sending": 20, "at the peak": ...},
 )
@@ -121,8 +121,15 @@ def test_in_a_chain_dashed_arrows_lead_from_what_is_read_again_to_the_gradient_t
 
 def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_its_own():
     bars = WATERFALL.axes[0].patches
-    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 10), (10, 30), (40, 60)]
-    assert written(WATERFALL)[:3] == ["10 days, exact", "0 to 30 days, assumed", "60 days, unknown"]
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 10), (10, 30), (40, 15), (55, 45)]
+    assert written(WATERFALL)[:4] == [
+        "10 days, exact",
+        "0 to 30 days, assumed",
+        "15 to 45 days, unknown",
+        "45 days, unknown",
+    ]
+    by_longest, by_shortest = 100 - 10 - 30, 100 - 10 - 0
+    assert WATERFALL.axes[0].get_title(loc="left").startswith(f"{by_longest} to {by_shortest} of 100 days")
     guess, reported = drawn_lines(WATERFALL)
     assert (guess[0][0], reported[0][0]) == (30, 100)
     looks = {(bar.get_hatch(), bar.get_linestyle(), sum(bar.get_facecolor()[:3]) > 1.5) for bar in bars}

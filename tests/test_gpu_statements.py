@@ -23,7 +23,7 @@ def best(recording, dtype):
 
 
 def of_peak(recording, n):
-    """The share of the dense peak in bf16 that the square product of that size has."""
+    """The share of the dense peak in bf16 that a product of n × n matrices has."""
     return 2 * n**3 / recording.seconds_by_size["bf16"][n, n, n] / recording.machine.peak("bf16")
 
 
@@ -52,7 +52,7 @@ STATEMENTS = [
      lambda r: best(r, "bf16") / best(r, "fp32"), 10, 20, HOPPER),
     ("flops-119", "Divide by the dense peak of the dtype in use",
      lambda r: [2 * math.prod(size) / s / r.machine.peak(dtype) for dtype, timed in r.seconds_by_size.items() for size, s in timed.items()], 0, 1, MACHINES),
-    ("flops-119", "Time is at least the larger of FLOPs / FLOP/s and bytes / bytes/s.",
+    ("flops-119", "Time is at least the larger of FLOPs / FLOP/s and bytes / bytes/s**, if the numbers come from memory",
      lambda r: over_prediction(r, min), 0.99, math.inf, MACHINES),
     ("flops-gpu-11", "the rule is a bound, and no forecast",
      lambda r: over_prediction(r, statistics.median), 1.1, math.inf, MACHINES),
@@ -61,11 +61,11 @@ STATEMENTS = [
     ("flops-half-note", "At 1,024 the H100 gets a quarter of the peak", lambda r: of_peak(r, 1024), 0.2, 0.3, HOPPER),
     ("flops-half-note", "at 2,048 two thirds", lambda r: of_peak(r, 2048), 0.6, 0.72, HOPPER),
     ("flops-half-note", "at 4,096 79 %", lambda r: of_peak(r, 4096), 0.75, 0.83, HOPPER),
-    ("flops-fit-note", "AMD's GPUs pay about the same c, but e is a third",
+    ("flops-fit-note", "AMD's GPUs pay about the same c, but their e is only about 1/3",
      lambda r: predict.fitted_forecast(r.seconds_by_size["bf16"], r.machine, "bf16")[1], 0.3, 0.37, ("MI300X", "MI355X")),
     ("flops-gpu-15", "On the H100 both agree within 2 %",
      lambda r: best(r, "bf16") / MACHINES[r.machine.name].achieved_flop_per_sec["bf16"], 0.98, 1.02, ("H100 SXM",)),
-    ("flops-048", "Half is good", lambda r: recorded_step(r)[0], 0.1, 0.8, HOPPER),
+    ("flops-048", 'A half "is quite good"', lambda r: recorded_step(r)[0], 0.1, 0.8, HOPPER),
     ("flops-052", "The hardware works more, the model needs no more, and MFU must not rise",
      lambda r: recorded_step(r, "recomputed")[0] / recorded_step(r)[0], 0, 1, MACHINES),
     ("16e5b3cb", "predict the bytes and the FLOPs of recomputed activations",
@@ -74,7 +74,13 @@ STATEMENTS = [
      lambda r: best(r, "fp8") / best(r, "bf16"), 1.3, 2.05, HOPPER),
 ]  # fmt: skip
 # What no recording of a GPU tells yet: `make gpu` would, on a Hopper card.
-WAITING = '"bf16 is 15', "Half is good", "The hardware works", "predict the bytes", "On an H100 the sheet"
+WAITING = (
+    '"bf16 is 15',
+    'A half "is quite good"',
+    "The hardware works",
+    "predict the bytes",
+    "On an H100 the sheet",
+)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda one: f"{one[0]}, {one[1][:40]}")

@@ -10,7 +10,7 @@ FORECASTS = [(5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e1
 
 @function(FORECASTS, tolerance=2e-3)
 def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers:
-    """The n from which on a square of n gets half of the peak, by c + roof / e; arithmetic is its limit."""
+    """The n from which on n × n matrices multiply at half of the peak, by c + roof / e; arithmetic is the limit."""
     right = 1
     while 2 * right**3 / (c + 2 * right**3 / peak_flop_per_sec / e) < peak_flop_per_sec / 2:
         right += 1
@@ -25,7 +25,7 @@ def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers
     yield of_large, "That is half of what large products get. Half of the peak takes a larger n."
     yield (priced / 2 / (2 - e)) ** (1 / 3), "Large products get a share of the speed: divide the roof by e."
     cubed = priced / (2 - 1 / e)
-    yield cubed ** (1 / 3), "The square of n has 2n³ FLOPs: each multiplication comes with an addition."
+    yield cubed ** (1 / 3), "An n × n product has 2n³ FLOPs: each multiplication comes with an addition."
     yield cubed / 2, "That is n³. Take the cube root."
     yield (cubed / 2) ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
 

@@ -98,17 +98,22 @@ def waterfall(
     reported: Number,
     guesses: object,
 ) -> Figure:
-    """Days of a run by part: each bar at most, from where the last one ends; how sure it is; and what is unexplained."""
-    parts = {**most, "unexplained": reported - sum(most.values())}
+    """Days of a run by part, each bar from where the last one ends; how sure it is; and what is unexplained.
+
+    A bar has the longest estimate of `most`; beside it stands the range from the one of `least`.
+    """
+    parts, shortest = ({**one, "unexplained": reported - sum(one.values())} for one in (most, least))
     sure, ink = [*certainty, "unknown"], "#1a1a1a"
-    unknown = sum(days for days, how in zip(parts.values(), sure, strict=True) if how == "unknown")
-    title = f"{unknown:.0f} of {reported:.0f} days have no explanation"
+    unknown = [
+        sum(days for days, how in zip(one.values(), sure, strict=True) if how == "unknown")
+        for one in (parts, shortest)
+    ]
+    title = f"{_range(*unknown)} of {reported:.0f} days have no explanation"
     with axes_with(title, "days", "the parts, from top to bottom", height=5.6) as axes:
         done = 0
         for row, (part, days) in enumerate(parts.items()):
             axes.barh(row, days, left=done, height=0.7, edgecolor=ink, zorder=2, **CERTAINTY[sure[row]])
-            ends = [f"{n:.0f}".replace("-", "−") for n in (least.get(part, days), days)]
-            words = f"{' to '.join(dict.fromkeys(ends))} days, {sure[row]}"
+            words = f"{_range(shortest[part], days)} days, {sure[row]}"
             late = done > reported / 2
             offset, ha = ((-8, -5), "right") if late else ((8, -5), "left")
             label(axes, words, done if late else done + days, row, ink, offset, ha)
@@ -124,6 +129,12 @@ def waterfall(
         axes.set_yticks(range(len(parts)), parts)
         axes.grid(visible=False, axis="y")
     return axes.figure
+
+
+def _range(one: Number, other: Number) -> str:
+    """Both in whole numbers, the smaller first, or one of them if they are the same."""
+    ends = [f"{n:.0f}".replace("-", "−") for n in sorted((one, other))]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figure:

@@ -62,15 +62,18 @@ def days_by_part(
     step_mfu: Number,
     running: Number,
 ) -> tuple[Ledger, Ledger]:
-    """Days of a run in bf16 at its whole context: all FLOPs at the peak, and what each part adds, at least and at most.
+    """Days of a run in bf16 at its whole context, by the shortest and by the longest estimate of each part.
+
+    The first part is all FLOPs at the peak; each further one says what it adds. Estimates are no bounds:
 
     - products, attention: the shares of the peak that they reach, least and most. An attention kernel skips the pairs
       that look ahead, and computes the scores again on the way back.
-    - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be, at the memory's
-      whole bandwidth, once forward and twice backward.
-    - sending: two sums a layer each way, over eight GPUs that share each product. At least, all of it runs beside the
-      products; at most, nothing does.
-    - the rest of a step whose MFU is known, and pauses, if the run goes on for a known share of its time.
+    - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be, once forward and
+      twice backward. Both estimates take the memory's whole bandwidth, so these passes can't take less.
+    - sending: two sums a layer each way, over eight GPUs that share each product, at the whole bandwidth of NVLink in
+      one direction. By the shortest, all of it runs beside the products; by the longest, none does.
+    - the rest of a step whose MFU is known, the longer the shorter the parts before it are; and pauses, from none to
+      what is left if the run goes on for a known share of its time.
     """
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
@@ -94,9 +97,11 @@ def days_by_part(
 
     least, most = ledger(max(products), max(attention), True), ledger(min(products), min(attention), False)
     in_steps = most["FLOPs at the peak"] / step_mfu
-    rest = {"the rest of a step": in_steps - sum(most.values())}
-    least, most = least | rest | {"pauses": 0}, most | rest | {"pauses": in_steps / running - in_steps}
-    return Ledger(least, unit="days"), Ledger(most, unit="days")
+    shortest, longest = (
+        parts | {"the rest of a step": in_steps - sum(parts.values()), "pauses": pauses}
+        for parts, pauses in ((least, 0), (most, in_steps / running - in_steps))
+    )
+    return Ledger(shortest, unit="days"), Ledger(longest, unit="days")
 
 
 def _check_shares(name: str, *shares: Number) -> None:

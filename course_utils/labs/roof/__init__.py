@@ -1,6 +1,6 @@
 """The roof is a bound: small products stay far below it. Two numbers, c and e, make it a forecast.
 
-After two minutes the reader has drawn what squares reach, has seen what a GPU reached, and has bent the roof by c and e
+After two minutes the reader has drawn what products of n × n matrices reach, has seen what a GPU reached, and has bent the roof by c and e
 until it goes through the recorded times.
 """
 
@@ -14,7 +14,7 @@ from course_utils.quantities import Guess, seconds_text
 
 
 class RoofLab(Lab):
-    """The share of the peak that squares reach: drawn, recorded and forecast."""
+    """The share of the peak that products of n × n matrices reach: drawn, recorded and forecast."""
 
     name = "Roof lab"
     asks, presets = Roofed, PRESETS

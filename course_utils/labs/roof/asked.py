@@ -68,11 +68,11 @@ class Roofed:
         return self.c_us / 1e6, self.e_percent / 100
 
     def recorded(self, n: int) -> Number:
-        """The share of the peak that the square of n reached, in percent."""
+        """The share of the peak that the product of n × n matrices reached, in percent."""
         return self._percent(n, self.seconds_by_size[n, n, n])
 
     def forecast(self, n: int, c: Number, e: Number) -> Number:
-        """The share of the peak of the square of n, in percent, if it takes c + roof / e."""
+        """The same share, in percent, if the product takes c + roof / e."""
         return self._percent(n, predict.product_seconds(n, n, n, self.machine, self.dtype, c, e))
 
     def _percent(self, n: int, seconds: Number) -> Number:

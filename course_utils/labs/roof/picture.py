@@ -1,4 +1,4 @@
-"""The share of the peak over the size of a square, and the time of every product over the time that the roof promises."""
+"""The share of the peak over n, for products of n × n matrices, and the time of every product over the time that the roof promises."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
 
 
 def _squares(asked: Roofed) -> Iterator[str]:
-    yield SHARES.frame("Squares of n")
+    yield SHARES.frame("Products of n × n matrices")
     yield SHARES.line([(n, asked.forecast(n, 0, 1)) for n in ALONG], "line predicted")
     yield SHARES.line([(n, asked.forecast(n, *asked.c_and_e)) for n in ALONG], "line predicted dashed")
     if asked.shown:
@@ -54,9 +54,7 @@ def _all(asked: Roofed) -> Iterator[str]:
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
     (c, e), source = asked.c_and_e, asked.recording.source
     if not asked.shown:
-        return (
-            "Solid: the roof. Dashed: c + roof / e. Draw the share that each square reaches, then press Show."
-        )
+        return "Solid: the roof. Dashed: c + roof / e. Draw the share that each product reaches, then press Show."
     errors = asked.errors_text(asked.seconds_by_size, c, e)
     said = f"{seconds_text(c)} + roof / {e:g} against what {source.by} recorded, {errors}."
     return f"{marks.farthest(guesses)} {said}".lstrip()
