@@ -40,9 +40,10 @@ def forecast_errors(
 
 
 def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number, Number]:
-    """(c, e). Tries each e in whole percent, with the c that half of the products exceed: their median beyond roof / e.
+    """Fit (c, e): for each e in whole percent, c is the median of measured - roof / e, and at least 0.
 
-    The best has the least mean of |ln(measured / forecast)|: twice as long counts as much as half as long.
+    Return the pair with the smallest mean of |ln(measured / forecast)|, in which twice as long counts as much as half
+    as long.
     """
     _check_number(timed, 2)
     times = [(matmul_seconds(*size, machine, dtype), seconds) for size, seconds in timed.items()]
