@@ -72,8 +72,7 @@ def days_by_part(
       twice backward. Both estimates take the memory's whole bandwidth, so these passes can't take less.
     - sending: two sums a layer each way, over eight GPUs that share each product, at the whole bandwidth of NVLink in
       one direction. By the shortest, all of it runs beside the products; by the longest, none does.
-    - the rest of a step whose MFU is known, the longer the shorter the parts before it are; and pauses, from none to
-      what is left if the run goes on for a known share of its time.
+    - the rest of a step whose MFU is known; and pauses, from none to all but the known share in which a run goes on.
     """
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
