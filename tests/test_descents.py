@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from course_utils import predict
 from course_utils.checks import optimizers as check
-from course_utils.predict.descents import RULES, Ravine, descent, end_loss, measured_largest_lr
+from course_utils.labs.optimizer.asked import DRAWN_RATES
+from course_utils.predict.descents import (
+    RULES,
+    Ravine,
+    descent,
+    end_loss,
+    late_places,
+    measured_largest_lr,
+    steps_to_come_near,
+)
 from course_utils.training import by_hand
 from tests import NOTEBOOKS
 from tests.notebooks import code
@@ -154,7 +163,8 @@ def test_a_turn_moves_the_start_with_the_ravine_so_sgd_and_momentum_do_not_mind_
 @pytest.mark.parametrize("mu", [0.0, 0.5, 0.9])
 def test_the_limit_that_is_found_by_walking_is_the_predicted_one(steepness, mu):
     rule = replace(RULES["momentum"], option=mu)
-    found = measured_largest_lr(rule, Ravine(steepness), 100)
+    ground = Ravine(steepness)
+    found = measured_largest_lr(ground, lambda lr: end_loss(rule, ground, lr, 100))
     assert found == pytest.approx(predict.largest_lr(steepness, mu), rel=0.005)
 
 
@@ -163,3 +173,95 @@ def test_a_descent_that_is_lost_ends_there_and_its_loss_is_infinite():
     assert len(places) < 10
     assert math.dist(places[-1], (0, 0)) < 1e4
     assert end_loss(RULES["SGD"], Ravine(100), 0.1, 100) == math.inf
+
+
+# The long run.
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("degrees", [0, 30])
+@pytest.mark.parametrize("falling", [False, True])
+def test_a_long_way_is_the_rules_own_step_by_step(name, degrees, falling):
+    ground, rule, lr, steps = Ravine(30, degrees), RULES[name], 0.01, 400
+    x, y = ground.start
+    along_x = along_y = [0.0] * rule.kept
+    slowly = []
+    for t in range(1, steps + 1):
+        rate = lr * (steps + 1 - t) / steps if falling else lr
+        g, h = ground.gradient(x, y)
+        x, *along_x = rule.after(t, x, g, along_x, rate)
+        y, *along_y = rule.after(t, y, h, along_y, rate)
+        slowly.append((x, y))
+    late = late_places(rule, ground, lr, steps, falling=falling)
+    assert np.array(late) == pytest.approx(np.array(slowly[-40:]), abs=1e-9)
+    worst = max(ground.loss(*place) for place in slowly[-40:])
+    assert end_loss(rule, ground, lr, steps, falling=falling) == pytest.approx(worst, abs=1e-9)
+
+
+def loss_of_torchs_rmsprop(lr, steps):
+    """The largest of the last tenth, in double precision."""
+    p = torch.tensor(Ravine(100).start, dtype=torch.float64, requires_grad=True)
+    optimizer, losses = torch.optim.RMSprop([p], lr=lr), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = 0.5 * (p[0] ** 2 + 100 * p[1] ** 2)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return max(losses[-steps // 10 :])
+
+
+@pytest.mark.parametrize("lr", [0.1, 2.5])
+def test_torchs_own_rmsprop_comes_back_to_the_predicted_loss_after_it_was_as_good_as_nothing(lr):
+    assert loss_of_torchs_rmsprop(lr, 100) < 1e-30
+    assert loss_of_torchs_rmsprop(lr, 5000) == pytest.approx(predict.settled_loss(lr, 100), rel=1e-4)
+
+
+@pytest.mark.parametrize("steepness", [3, 100, 1000])
+@pytest.mark.parametrize("degrees", [0, 20, 45])
+def test_in_the_long_run_rmsprop_is_as_high_as_half_its_step_says(steepness, degrees):
+    ground, rule = Ravine(steepness, degrees), RULES["RMSProp"]
+    for lr in (0.001, 0.1, 10.0):
+        predicted = predict.settled_loss(lr, steepness, degrees)
+        assert end_loss(rule, ground, lr, 10_000) == pytest.approx(predicted, rel=1e-3)
+        # A rate that falls to 0 on a straight line has a tenth left where the last tenth begins.
+        assert 0.7 < end_loss(rule, ground, lr, 10_000, falling=True) / (predicted / 100) < 1.1
+    found = measured_largest_lr(ground, lambda lr: end_loss(rule, ground, lr, 10_000))
+    began_with = ground.loss(*ground.start)
+    assert found == pytest.approx(predict.largest_settled_lr(began_with, steepness, degrees), rel=1e-3)
+
+
+def test_adamw_comes_back_too_in_the_long_run_unless_its_rate_is_small_or_falls():
+    ends = {
+        (lr, falling): end_loss(RULES["AdamW"], Ravine(100), lr, 10_000, falling=falling)
+        for lr in (0.01, 0.1, 1.0, 10.0)
+        for falling in (False, True)
+    }
+    assert end_loss(RULES["AdamW"], Ravine(100), 1.0, 1000) < 1e-30
+    assert ends[0.01, False] < 1e-30
+    assert min(ends[lr, False] for lr in (0.1, 1.0)) > 1e-3
+    assert ends[10.0, False] > 51.125
+    assert max(ends[lr, True] for lr in (0.01, 0.1, 1.0, 10.0)) < 1e-30
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_steps_to_come_near_are_those_after_which_no_loss_is_above_the_share(name):
+    ground, rule = Ravine(100, 45), RULES[name]
+    for lr in (0.005, 0.018, 0.1):
+        losses = [ground.loss(*place) for place in descent(rule, ground, lr, 500)]
+        near = steps_to_come_near(rule, ground, lr, share=0.01, steps=500)
+        if len(losses) <= 500 or losses[-1] >= 0.01 * losses[0]:
+            assert near == math.inf
+        else:
+            assert max(losses[near:]) < 0.01 * losses[0] <= losses[near - 1]
+
+
+def test_who_has_to_stay_near_for_ten_thousand_steps_pays_for_a_turn_with_adamw_too():
+    straight, turned = (
+        min(
+            steps_to_come_near(RULES["AdamW"], Ravine(100, degrees), lr, share=0.001, steps=10_000)
+            for lr in DRAWN_RATES
+        )
+        for degrees in (0, 45)
+    )
+    assert turned > 8 * straight

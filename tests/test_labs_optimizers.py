@@ -13,7 +13,7 @@ from course_utils import predict
 from course_utils.figures import COLOURS
 from course_utils.labs.draw import lines as shapes
 from course_utils.labs.draw import still
-from course_utils.labs.optimizer.asked import LINEAR, PRESETS, RATES, STEPS, Race
+from course_utils.labs.optimizer.asked import FALLING, LINEAR, LONG, PRESETS, RATES, SHORT, STEPS, Race
 from course_utils.labs.optimizer.picture import BY_RATE, why_it_diverges
 from course_utils.predict.descents import RULES
 from tests.labs import answers, centres, fresh, lines, nodes
@@ -26,6 +26,7 @@ lab = fresh("optimizer")
 SAYS = [
     ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows."),
     ("who overshoots?", "At lr = 0.03, after 100 steps, momentum has the least loss"),
+    ("who comes back?", "At lr = 1, after 10,000 steps, AdamW has the least loss: "),
     ("who minds a turn?", "Momentum diverges: lr × 100 = 10 > 3.8, so"),
     ("what does less momentum buy?", "momentum has the least loss"),
     ({"lr": 0.018}, "At lr = 0.018, after 100 steps, RMSProp has the least loss: 6.1e-06."),
@@ -43,11 +44,14 @@ def test_what_the_presets_show_is_in_the_numbers():
     assert max(x for x, _ in overshoot.descent("momentum")) > 0.5
     assert max(x for x, _ in overshoot.descent("SGD")) < 0
     turned, straight = Race(degrees=45), Race()
-    cost = {name: turned.lowest(name)[0] / straight.lowest(name)[0] for name in RULES}
-    assert cost["SGD"] == pytest.approx(1)
-    assert cost["momentum"] == pytest.approx(1)
-    assert cost["RMSProp"] > 1e100
-    assert 1 < cost["AdamW"] < 10
+    cost = {name: turned.steps_to_come_near(name)[0] / straight.steps_to_come_near(name)[0] for name in RULES}
+    assert cost["SGD"] == cost["momentum"] == 1
+    assert cost["RMSProp"] > 10
+    assert 1 < cost["AdamW"] < 1.5
+    back = Race(**PRESETS["who comes back?"])
+    assert Race(lr=back.lr).end_loss("RMSProp", back.lr) < 1e-30
+    assert Race(lr=back.lr).end_loss("AdamW", back.lr) < 0.01
+    assert back.end_loss("RMSProp", back.lr) > back.end_loss("AdamW", back.lr) > 0.1
     less = Race(**PRESETS["what does less momentum buy?"])
     assert less.end_loss("momentum", less.lr) < 1e-10 < Race().lowest("momentum")[0]
 
@@ -79,14 +83,16 @@ def test_the_learning_rates_offered_are_even_on_a_logarithmic_scale_and_have_the
 
 # A guess.
 
+COMES_DOWN = "After 100 steps, {} has come down at every lr, up to 10, where this axis ends."
+
 
 @pytest.mark.parametrize(
     ("name", "right", "said"),
     [
         ("SGD", 0.02, "SGD comes down up to lr = 2/100 = 0.02; measured: 0.0200."),
         ("momentum", 0.038, "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.0380."),
-        ("RMSProp", 10.0, "RMSProp comes down up to lr = 10, where this axis ends."),
-        ("AdamW", 10.0, "AdamW comes down up to lr = 10, where this axis ends."),
+        ("RMSProp", 10.0, COMES_DOWN.format("RMSProp")),
+        ("AdamW", 10.0, COMES_DOWN.format("AdamW")),
     ],
 )
 def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, right, said):
@@ -95,9 +101,52 @@ def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, r
     assert said not in answers(lab)
     assert answers(lab, shown=True).startswith(f"{said} Your guess is right.")
     assert len(lines(lab.screen.svg, f"line {name.lower()}")) > 1
-    assert (
-        "2 times what was measured" in answers(lab, steepness=200 if name == "X" else 100, guess=(0,)) or True
-    )
+    assert answers(lab, guess=(0,)).startswith(f"{said} Your guess is 0.")
+
+
+def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_the_start(lab):
+    lab.set(racing=("SGD", "RMSProp"), guessed="RMSProp", run=LONG, guess=(RATES.index(2.0),))
+    for steepness in (100, 1000):
+        said = answers(lab, shown=True, steepness=steepness)
+        assert re.match(
+            r"In the long run RMSProp's loss is \d+ × lr²/8\. That is the [\d.]+ of the start", said
+        )
+        assert "at lr = 2.01; measured: 2.01. Your guess is right." in said or steepness == 1000
+        assert "at lr = 2; measured: 2.00. Your guess is right." in said or steepness == 100
+    assert "After 10,000 steps, lr falling to 0, RMSProp has come down" in answers(lab, run=FALLING)
+    assert "RMSProp has come down at every lr" in answers(lab, run=SHORT)
+
+
+def test_in_the_long_run_the_last_hundred_steps_are_drawn_and_rmsprop_goes_to_and_fro_by_half_its_step():
+    race = Race(racing=("RMSProp",), run=LONG, lr=1.0)
+    places = race.descent("RMSProp")
+    assert len(places) == STEPS + 1
+    assert all(abs(part) == pytest.approx(0.5, abs=1e-3) for place in places for part in place)
+    assert places[-1] == pytest.approx([-part for part in places[-2]], abs=1e-3)
+
+
+def test_the_predicted_line_lies_on_rmsprops_curve_in_the_long_run_alone(lab):
+    lab.set(racing=("RMSProp",))
+    for run, there in ((SHORT, 0), (LONG, 1), (FALLING, 0)):
+        lab.set(run=run)
+        predicted = lines(lab.screen.svg, "line predicted dashed")
+        assert len(predicted) == there
+    lab.set(run=LONG)
+    (left, low), *_ = lines(lab.screen.svg, "line predicted dashed")[0]
+    assert (left, low) == pytest.approx(by_rate(lab, "rmsprop")[0], abs=0.5)
+
+
+@pytest.mark.parametrize("run", [SHORT, LONG, FALLING])
+def test_every_number_of_the_table_is_what_was_walked(run):
+    for name in RULES:
+        race = Race(run=run)
+        loss, lr = race.lowest(name)
+        assert loss == race.end_loss(name, lr) == min(race.end_loss(name, one) for one in race.drawn_rates)
+
+
+def test_an_optimizer_that_was_lost_has_no_last_steps_and_no_word_is_said_for_it(lab):
+    said = answers(lab, racing=("SGD",), lr=0.1, run=LONG)
+    assert said.startswith("SGD diverges: lr × 100 = 10 > 2, so its error grows. Nobody is left.")
 
 
 def test_before_a_guess_is_shown_nothing_can_be_tried(lab):

@@ -20,7 +20,7 @@ from course_utils.predict.operations import (
     ridge,
     tensor_bytes,
 )
-from course_utils.predict.parabola import largest_lr
+from course_utils.predict.parabola import largest_lr, largest_settled_lr, settled_loss
 from course_utils.predict.rounding import lossless_powers, rounding_edges
 from course_utils.predict.run import FUSED_LOSSES, RECOMPUTE
 from course_utils.predict.saving import daly_seconds, wasted_share, young_seconds

@@ -1,7 +1,8 @@
-"""The steepest direction sets the learning rate, and each optimizer has its own best one.
+"""The steepest direction sets the learning rate of SGD and of momentum; to RMSProp, lr is a length.
 
-After two minutes the reader has seen SGD diverge beyond 2/λ, as predicted; momentum move that limit and come lower;
-and those that divide the gradient by its size know no limit, until the ravine is turned against the parameters.
+After two minutes the reader has seen SGD diverge beyond 2/λ, as predicted; momentum move that limit and come lower; and
+RMSProp come down at every rate in 100 steps, whatever the steepness, but stay in the long run as high as its last step
+is long, unless lr falls. What it wins, it loses where the ravine is turned against the parameters.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ class OptimizerLab(Lab):
 
     name = "Optimizer lab"
     asks, presets = Race, PRESETS
-    rows = (("racing", "lr", "momentum"), ("steepness", "degrees", "step"))
+    rows = (("racing", "lr", "momentum"), ("steepness", "degrees", "step"), ("run",))
     view = staticmethod(view)
 
     def guesses(self, asked: Race, found: object) -> Sequence[Guess]:

@@ -10,7 +10,7 @@ from course_utils.labs.draw.lines import pieces_inside, simplified
 from course_utils.labs.draw.plot import Axis, Plot
 from course_utils.labs.draw.svg import cross, dot, picture, polyline, rect, text
 from course_utils.labs.lab import View
-from course_utils.labs.optimizer.asked import DRAWN_RATES, LINEAR, NOBODY, RATES, STEPS, Race
+from course_utils.labs.optimizer.asked import FALLING, LINEAR, LONG, NOBODY, RATES, SHORT, STEPS, Race
 from course_utils.predict.descents import Point, Ravine
 from course_utils.quantities import Number, listed
 
@@ -53,11 +53,13 @@ def _ground(ravine: Ravine) -> str:
 
 
 def _ways(race: Race) -> Iterator[str]:
-    yield text(WAYS.left, TOP - 8, f"{race.step} steps at lr = {race.lr:g}", class_="strong")
+    yield fitted(WAYS.left, TOP - 8, _which_steps(race), WAYS.right, "strong")
     yield _ground(race.ground)
     yield cross(*WAYS.at(0, 0), 7, class_="start")
     for name in race.racing:
         points = race.descent(name)[: race.step + 1]
+        if not points:
+            continue  # lost long before the last steps
         yield from _lines(points, f"line {name.lower()}")
         place, inside = WAYS.at(*points[-1]), max(map(abs, points[-1])) <= EDGE
         yield dot(*place, 5, class_=name.lower()) if inside else cross(*place, class_="pointed")
@@ -66,22 +68,39 @@ def _ways(race: Race) -> Iterator[str]:
     yield text(x + 10, y - 8, "start", class_="small")
 
 
+def _which_steps(race: Race) -> str:
+    if race.run == SHORT:
+        return f"{race.step} steps at lr = {race.lr:g}"
+    before = race.steps - STEPS
+    rate = f"an lr that began at {race.lr:g}" if race.run == FALLING else f"lr = {race.lr:g}"
+    return f"Steps {before:,} to {before + race.step:,} at {rate}"
+
+
 # How low they come.
 
 
 def _losses(race: Race) -> Iterator[str]:
-    """Each optimizer's curve, with a dot at the learning rate of the ways, and the limits that the formula gives."""
-    yield BY_RATE.frame(f"Loss after {STEPS} steps")
+    """Each optimizer's curve, with a dot at the learning rate of the ways, and what the formulas give."""
+    yield BY_RATE.frame(f"Loss after {race.run}")
     for name in race.racing:
         if name == race.hidden:
             continue
-        limit, rates = race.limit(name), DRAWN_RATES
-        if limit < math.inf:
-            yield BY_RATE.line([(limit, LOWEST), (limit, HIGHEST)], "line predicted dashed")
+        limit, rates = race.limit(name), race.drawn_rates
+        if name in LINEAR:
             rates = sorted([*[lr for lr in rates if lr < limit], 0.99 * limit, 1.05 * limit])
         yield BY_RATE.line([(lr, race.end_loss(name, lr)) for lr in rates], f"line {name.lower()}")
+        if name in LINEAR and race.run != FALLING:
+            yield BY_RATE.line([(limit, LOWEST), (limit, HIGHEST)], "line predicted dashed")
+        elif name == "RMSProp" and race.run == LONG:
+            yield BY_RATE.line(_settled(race), "line predicted dashed")
         yield dot(*BY_RATE.at(race.lr, race.end_loss(name, race.lr)), 5, class_=name.lower())
     yield BY_RATE.line([(race.lr, LOWEST), (race.lr, HIGHEST)], "leader")
+
+
+def _settled(race: Race) -> Sequence[Point]:
+    """RMSProp's loss by the formula, from the smallest learning rate to where the picture ends."""
+    most = min(RATES[-1], math.sqrt(HIGHEST / race.settled_loss(1.0)))
+    return [(lr, race.settled_loss(lr)) for lr in (RATES[0], most)]
 
 
 def _table(race: Race) -> Iterator[str]:
@@ -92,12 +111,18 @@ def _table(race: Race) -> Iterator[str]:
         if name == race.hidden:
             rows.append((name, "?", "?", "?"))
             continue
-        limit = f"{race.limit(name):.2g}" if name in LINEAR else "none"
         loss, lr = race.lowest(name)
-        rows.append((name, limit, _loss_text(loss), f"{lr:g}"))
+        rows.append((name, _limit_text(race, name), _loss_text(loss), f"{lr:g}"))
     yield columns(
         rows, TABLE_AT + 18, TOP + 14, WIDTH, ("strong", "formula", "", ""), step=TABLE_STEP, gap=10
     )
+
+
+def _limit_text(race: Race, name: str) -> str:
+    """The limit by its formula. For a falling rate, and for AdamW in the long run, there is no formula here."""
+    if race.run == FALLING or (race.run == LONG and name == "AdamW"):
+        return "–"
+    return f"{race.limit(name):.2g}" if race.limit(name) < math.inf else "none"
 
 
 # What there is to say.
@@ -105,9 +130,9 @@ def _table(race: Race) -> Iterator[str]:
 
 def _question(race: Race) -> Iterator[str]:
     for row, line in enumerate(
-        ("Drag the mark to", "the largest lr with which", f"{race.guessed} still comes down")
+        ("Drag the mark to", "the largest lr with which", f"{race.guessed} ends lower", "than it began")
     ):
-        yield fitted(TABLE_AT, BY_RATE.bottom - 46 + 21 * row, line, WIDTH, "strong")
+        yield fitted(TABLE_AT, BY_RATE.bottom - 67 + 21 * row, line, WIDTH, "strong")
 
 
 def _meaning(race: Race) -> str:
@@ -120,21 +145,39 @@ def _meaning(race: Race) -> str:
 
 
 def _found(race: Race, name: str) -> str:
-    subject, measured = f"{name[0].upper()}{name[1:]}", race.measured_limit(name)
-    if name not in LINEAR:
-        return f"{subject} comes down up to lr = {measured:g}, where this axis ends."
+    subject, measured = _subject(name), race.measured_limit(name)
+    if measured == RATES[-1]:
+        return f"After {race.run}, {subject} has come down at every lr, up to {measured:g}, where this axis ends."
+    if race.run == LONG and name == "RMSProp":
+        loss = race.settled_loss(1.0) * 8
+        return (
+            f"In the long run {subject}'s loss is {loss:.4g} × lr²/8. That is the {race.first_loss:.3g} of the start "
+            f"at lr = {race.limit(name):.3g}; measured: {measured:#.3g}."
+        )
+    if name not in LINEAR or race.run == FALLING:
+        return f"After {race.run}, {subject} ends lower than it began up to lr = {measured:#.2g} or so."
     side = f"2(1 + {race.momentum:g})" if name == "momentum" else "2"
     formula = f"{side}/{race.steepness} = {race.limit(name):.4g}"
     return f"{subject} comes down up to lr = {formula}; measured: {measured:#.3g}."
+
+
+def _subject(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def why_it_diverges(race: Race, name: str) -> str:
     """The reason in numbers, or an empty string."""
     if race.lr <= race.limit(name) * (1 + 1e-9):  # at the limit itself the error neither grows nor shrinks
         return ""
+    if name not in LINEAR:
+        return f"{name} ends higher than it began: it goes to and fro by lr/2 = {race.lr / 2:g}."
+    if race.run == FALLING and race.end_loss(name, race.lr) < math.inf:
+        return ""  # its error grew at first, and shrank when lr was below the limit
     mu = race.momentum if name == "momentum" else 0.0
-    a, subject = race.lr * race.steepness, f"{name[0].upper()}{name[1:]}"
-    return f"{subject} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so its error grows."
+    a = race.lr * race.steepness
+    return (
+        f"{_subject(name)} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so its error grows."
+    )
 
 
 def _leading(race: Race) -> str:
@@ -146,7 +189,8 @@ def _leading(race: Race) -> str:
     best = [name for name, loss in losses.items() if loss == least]
     who = f"{listed(best)} {'has' if len(best) == 1 else 'have'}"
     what = "the least loss" if len(race.racing) > 1 else "this loss"
-    return f"At lr = {race.lr:g}, after {race.step} steps, {who} {what}: {_loss_text(least)}."
+    step = race.steps - STEPS + race.step
+    return f"At lr = {race.lr:g}, after {step:,} steps, {who} {what}: {_loss_text(least)}."
 
 
 def _loss_text(loss: Number) -> str:
