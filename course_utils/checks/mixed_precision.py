@@ -11,7 +11,7 @@ from course_utils.quantities import Number
 from course_utils.training import repair
 
 MASTERS_AND_UPDATES = [  # of the first both copies move, one of them thanks to the master
-    (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.005])),
+    (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.0125])),
     (torch.tensor([1.00390625, 0.5, -3.0]), torch.tensor([0.001, -3e-4, 0.002])),
     (torch.ones(()), torch.tensor(0.004)),
 ]
@@ -32,6 +32,9 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     two_sums = (new, in_bf16)
     yield two_sums, "Make the copy from the new master. A copy that adds up in bf16 loses its updates."
     yield (master, copy), "The master has to keep the update, or every step begins where the first one began."
+    upper_half = new.view(torch.int32) & ~0xFFFF
+    cut = (new, upper_half.view(torch.float32).bfloat16())
+    yield cut, "That copy is cut off, always towards 0. Round it to the nearest: bfloat16() does."
     rounded = (copy.float(), copy)
     yield rounded, "Your master is rounded to bf16, too. Keep the sum in fp32, and round the copy alone."
     yield (new, master.bfloat16()), "That copies the master before the update. Round the new one."
@@ -106,7 +109,7 @@ def _objection(seen: repair.Seen, right: repair.Seen) -> str:
     if torch.float32 in seen.products:
         return "The products are in fp32 now, and their speed is lost. Leave autocast as it was: another line is wrong."
     first, largest = seen.norms[0], max(seen.norms)
-    if seen.zeros[0] > 0.05:
+    if seen.zeros[0] > 0:
         return f"{repair.percent(seen.zeros[0])} of the first gradients are 0. What brings them into fp16's reach before backward?"
     if first < right.norms[0] / 1000:
         return (
@@ -121,6 +124,8 @@ def _objection(seen: repair.Seen, right: repair.Seen) -> str:
         )
     if seen.lost[-1] > 0.5:
         return f"{repair.percent(seen.lost[-1])} of the last updates are lost. In which format are the weights that get them?"
+    if len(seen.scalers) > 1:
+        return "A new scaler in each step begins with the first scale again, and learns from no infinity. Make one, before the loop."
     if not seen.losses[-1] < 0.03:
         return f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}."
     return ""

@@ -86,9 +86,12 @@ def is_untouched(answer: Loop) -> bool:
 
 
 def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
-    """Each gradient becomes the sum of `parts` of its kind, added one by one in that format; in fp32 multiplied."""
+    """Each gradient becomes the sum of `parts` of its kind, added one by one in that format.
+
+    In fp32 and fp64 it is multiplied, since there so many additions lose next to nothing, and would take seconds.
+    """
     gradients = [p.grad for p in model.parameters()]
-    if dtype == torch.float32:
+    if dtype in (torch.float32, torch.float64):
         for gradient in gradients:
             gradient *= parts
         return
@@ -104,13 +107,14 @@ def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
 
 @dataclass
 class Seen:
-    """What was seen of a loop: the losses; and of each optimizer's step the gradients' zeros and norm, and lost updates."""
+    """What was seen of a loop: its losses, what each step of its optimizer got and lost, and the scalers that made one."""
 
     losses: list[Number] = field(default_factory=list)
     zeros: list[Number] = field(default_factory=list)  # shares
     norms: list[Number] = field(default_factory=list)
     lost: list[Number] = field(default_factory=list)  # shares of the weights whose gradient is not 0
     products: set[torch.dtype] = field(default_factory=set)
+    scalers: list[torch.amp.GradScaler] = field(default_factory=list)  # those that were at work, each once
     error: RuntimeError | None = None
 
     @property
@@ -126,8 +130,12 @@ class Seen:
 
 
 def percent(share: Number) -> str:
-    """A share in whole percent."""
-    return f"{100 * share:.0f} %"
+    """A share in whole percent; one below 1 % with the digits that tell it from none.
+
+    >>> percent(0.34), percent(0.0015), percent(0)
+    ('34 %', '0.15 %', '0 %')
+    """
+    return f"{100 * share:.2g} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
 def seen(run: Loop) -> Seen:
@@ -168,7 +176,16 @@ def _watched(found: Seen) -> Iterator[None]:
         if isinstance(module, models.MLP):
             found.products.add(out.dtype)
 
+    scaler_step = torch.amp.GradScaler.step
+
+    def scales(scaler: torch.amp.GradScaler, *given: object, **more: object) -> object:
+        if scaler.is_enabled() and not any(scaler is one for one in found.scalers):
+            found.scalers.append(scaler)
+        return scaler_step(scaler, *given, **more)
+
+    torch.amp.GradScaler.step = scales  # it has no hooks
     with ExitStack() as hooks:
+        hooks.callback(setattr, torch.amp.GradScaler, "step", scaler_step)
         for watch in (
             register_optimizer_step_pre_hook(starts),
             register_optimizer_step_post_hook(ends),

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from course_utils.accountant import OPTIMIZER_NUMBERS
 from course_utils.checks import mixed_precision as check
 from course_utils.training import repair
 from tests.tried import Check, Tried
@@ -18,6 +19,11 @@ def master_by_addcmul(master, update):
 def master_in_place(master, update):
     master += update
     return master, master.bfloat16()
+
+
+def copy_cut_off(master, update):
+    new = master + update
+    return new, (new.view(torch.int32) & ~0xFFFF).view(torch.float32).bfloat16()
 
 
 def scaler(scale, good_steps, finite, interval):
@@ -36,7 +42,20 @@ def loop(*changes, letter=""):
     return list(names.values())[-1]
 
 
+def recipe_of_two_formats(name):
+    dtype = "bf16" if name.startswith("bf16") else "fp32"
+    wide = "fp32" if "+master" in name else dtype
+    numbers = OPTIMIZER_NUMBERS[name.partition(",")[0].split()[1]]
+    return {
+        "parameters": (dtype,),
+        "gradients": ("fp32" if "fp32 gradients" in name else dtype,),
+        "optimizer": (wide,) * numbers,
+        "master": ("fp32",) if "+master" in name else (),
+    }
+
+
 CLIP = "        nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.2)\n"
+HEAD, NEW_SCALER = "    for _ in range(200):\n", '        scaler = torch.amp.GradScaler("cpu")\n'
 UNSCALE, NO_SCALE = "        scaler.unscale_(optimizer)\n", ('("cpu")', '("cpu", enabled=False)')
 
 TRIED: dict[Check, Tried] = {
@@ -44,6 +63,7 @@ TRIED: dict[Check, Tried] = {
         right=(master_by_addcmul,),
         wrong=(
             (master_in_place, "make a new one"),
+            (copy_cut_off, "Round it to the nearest"),
             (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "and should be"),
             (lambda master, update: (update, update.bfloat16()), "gave as the first of 2"),
             (
@@ -53,6 +73,7 @@ TRIED: dict[Check, Tried] = {
         ),
     ),
     check.updated_scale: Tried(right=(scaler,)),
+    check.recipe: Tried(wrong=((recipe_of_two_formats, "Other formats than bf16 and fp32"),)),
     check.mended_c: Tried(
         right=(
             loop(("float16", "bfloat16"), NO_SCALE),
@@ -75,12 +96,19 @@ TRIED: dict[Check, Tried] = {
     ),
 } | {
     one: Tried(
-        right=(loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),),
+        right=(
+            loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),
+            loop(("dtype=torch.float32", "dtype=torch.float64")),
+            loop(('("cpu")', '("cpu", init_scale=2.0**20)')),
+        ),
         wrong=(
             (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
             (loop(("range(200)", "range(1)")), "1 losses, and 200 are wanted"),
             (loop(("scaler.scale(", "scaler.scal(")), "has no attribute 'scal'"),
             (loop(("loss.item()", "loss.items()")), "has no attribute 'items'"),
+            (loop(('("cpu")', '("cpu", init_scale=2.0**10)')), " % of the first gradients are 0."),
+            (loop(("dtype=torch.float32", "dtype=torch.float16")), "Which line makes it"),
+            (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make one, before the loop."),
         ),
     )
     for one in (check.mended_a, check.mended_b, check.mended_d, check.mended_e)
