@@ -120,7 +120,10 @@ def assert_it_is_told(verdict):
 
 @each(EXERCISES)
 def test_the_stub_is_not_attempted_yet_and_the_folded_solution_is_right(exercise):
-    assert exercise.verdict(exercise.stub) == exercise.judge(...) == NOT_ATTEMPTED
+    untouched = exercise.verdict(exercise.stub)
+    assert untouched.status == NOT_ATTEMPTED.status
+    assert ("where the ... stands" in untouched.words) == ("..." in exercise.stub), "there is none"
+    assert exercise.judge(...) == NOT_ATTEMPTED
     verdict = exercise.verdict(exercise.solution)
     assert verdict.right, verdict
     assert SENTENCES.fullmatch(verdict.words), verdict

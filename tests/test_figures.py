@@ -2,6 +2,7 @@
 
 import base64
 import io
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -84,8 +85,15 @@ def test_reach_and_step_ends_each_line_at_the_formats_largest_number():
     assert {(f.max, f.epsilon) for f in floats.FORMATS.values()} <= ends
 
 
-def test_curves_that_end_together_share_a_label():
-    assert written(MIXES) == ["fp16", "fp32\nbf16"]
+def test_each_curve_has_a_colour_and_its_name_in_it_beside_its_end():
+    (axes,) = MIXES.axes
+    assert written(MIXES) == ["fp16", "fp32", "bf16"]
+    colours = [text.get_color() for text in axes.texts]
+    assert colours == [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == 3
+    MIXES.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():

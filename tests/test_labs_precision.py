@@ -52,6 +52,18 @@ def test_the_curve_is_the_share_that_the_cast_loses_at_each_scale(lab, fmt, afte
     assert len(curve) == MOST + 1
 
 
+def test_the_axis_of_the_counts_stays_where_it_is_whatever_gradients_are_looked_at(lab):
+    left, top, _, height = drawing.HISTOGRAM
+    seen = set()
+    for after in AFTER:
+        lab.set(after=after)
+        grid = [line for line in lines(lab.screen.svg, "grid") if line[0][1] == line[1][1]]
+        seen.add(tuple(y for (x, y), _ in grid if x == pytest.approx(left) and top <= y <= top + height))
+        assert max(torch.histc(gradients(after).log2(), 240, -50, 10)) < drawing.MANY
+    assert len(seen) == 1
+    assert seen.pop()
+
+
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("after", AFTER)
 def test_a_mark_is_right_on_a_cliff_of_the_cast_and_nowhere_else(lab, fmt, after):

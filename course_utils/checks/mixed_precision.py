@@ -90,7 +90,7 @@ mended_a, mended_b, mended_c, mended_d, mended_e = map(_mended, "abcde")
 
 def _judge(loop: repair.Loop) -> None:
     if repair.is_untouched(loop):
-        raise NotAttemptedError
+        raise NotAttemptedError("Change the loop above, and run both cells again.")
     seen, error = call(lambda: repair.seen(loop))
     if error := error or seen.error:
         raise NotYetError(f"{name_of(loop)} {stopped(loop, error)}")

@@ -1,6 +1,7 @@
 """What happens in training: scales, steps, losses, crashes."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 from matplotlib.figure import Figure
 
@@ -8,22 +9,26 @@ from course_utils.figures.colours import COLOURS
 from course_utils.figures.style import axes_with, key, label, measured_dots
 from course_utils.quantities import Number, seconds_text
 
+# Of curves that cross: Okabe and Ito's vermilion and bluish green, a purple and a grey, dark enough for words.
+CURVES = ("#C45000", "#007A5A", "#6A3D9A", "#5f6b76")
+
 
 def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:
-    """Losses by step on a logarithmic axis; curves that end within a tenth of each other share a label."""
+    """Losses by step on a logarithmic axis; each curve has a colour, and at its end its name in the same one."""
     title = "Where precision or reach is missing, the loss falls behind"
-    orange = COLOURS["measured"]
     with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
         groups: list[tuple[Number, list[str]]] = []
+        colours = dict(zip(losses, cycle(CURVES), strict=False))
         for name, line in sorted(losses.items(), key=lambda item: -item[1][-1]):
-            axes.plot(line, color=orange, linewidth=2)
+            axes.plot(line, color=colours[name], linewidth=2)
             if groups and line[-1] > 0.9 * groups[-1][0]:
                 groups[-1][1].append(name)
             else:
                 groups.append((line[-1], [name]))
         steps = len(line)
         for end, names in groups:
-            axes.text(1.02 * steps, end, "\n".join(names), color=orange, weight="bold", va="center")
+            for row, name in enumerate(names):  # one below the other, where curves end side by side
+                label(axes, name, steps, end, colours[name], (6, 8 * (len(names) - 1) - 16 * row - 4))
         axes.set_xlim(0, 1.42 * steps)
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
         axes.spines["bottom"].set_bounds(0, steps)

@@ -31,7 +31,10 @@ Cases = Iterable[tuple] | Callable[[], Iterable[tuple]]
 
 
 class NotAttemptedError(Exception):
-    """The reader's function still returns `...`."""
+    """The reader's function still returns `...`, or is as it came in: then `words` say what to do in place of filling it in."""
+
+    def __init__(self, words: str = NOT_ATTEMPTED.words) -> None:
+        super().__init__(words)
 
 
 def value(
@@ -133,8 +136,8 @@ def _check(
     def check(answer: object) -> Verdict:
         try:
             verdict = NOT_ATTEMPTED if answer is ... else Verdict("right", judge(answer))
-        except NotAttemptedError:
-            verdict = NOT_ATTEMPTED
+        except NotAttemptedError as untouched:
+            verdict = replace(NOT_ATTEMPTED, words=str(untouched))
         except NotYetError as words:
             verdict = Verdict("not yet", words.args[0], looks_like=[one for one in words.args if one][-1])
         return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours)

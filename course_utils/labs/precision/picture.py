@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 1000, 368
 LOWEST, HIGHEST = -52, 28  # powers of two, from edge to edge of the histogram
 HISTOGRAM = (64, 44, 920, 116)  # left, top, width, height
 SHARES = (64, 228, 920 * MOST / (HIGHEST - LOWEST), 96)  # a power of two is as wide as in the histogram
+MANY = 1000  # more gradients than any bin has: a scale of its own for each state would move without a word
 CLASSES = ("fate-lost", "fate-subnormal", "fate-normal", "fate-lost")  # of `words.zones`
 
 
@@ -33,8 +34,7 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
     powers = Axis(
         LOWEST, HIGHEST, "size of a gradient", "2^{:g}".format, linear=True, marks=range(-48, HIGHEST + 1, 8)
     )
-    most = 2 * max(count for _, count in gradients.bins)
-    plot = Plot(*HISTOGRAM, powers, Axis(0.5, most, most_marks=4))
+    plot = Plot(*HISTOGRAM, powers, Axis(0.5, MANY, most_marks=4))
     scale = f" × 2^{asked.power}" if asked.shown and asked.power else ""
     title = f"How many gradients of each size{scale}"
     yield plot.frame()
@@ -51,7 +51,7 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
             if width_of(name, "small") < right - left - 8:
                 yield svg.element("g", fitted(left + 4, plot.top - 7, name, right, "small"), class_=ink)
         if LOWEST < end < HIGHEST:
-            yield plot.line([(end, most), (end, 0.5)], "fate-edge")
+            yield plot.line([(end, MANY), (end, 0.5)], "fate-edge")
     scaled = [(begin + asked.power * asked.shown, count) for begin, count in gradients.bins]
     for (_, begin, end), class_ in zip(zones, CLASSES, strict=True):
         if alike := [bin_ for bin_ in scaled if begin <= bin_[0] + BIN / 2 < end]:
