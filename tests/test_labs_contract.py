@@ -36,7 +36,7 @@ FIGURE_PX, ROW_PX = 450, 40
 LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
     "float": 153, "sum": 117, "heads": 117, "einsum": 199, "matmul": 169,
-    "optimizer": 164, "precision": 163, "updates": 120, "plan": 151,
+    "optimizer": 204, "precision": 163, "updates": 120, "plan": 151,
     "timeline": 217, "walk": 200, "roof": 160,
 }  # fmt: skip
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", still.PICTURE_CSS))
