@@ -2,33 +2,55 @@
 
     python accountant.py config.json --gpus 1024 --tokens 15e12
 
-A multiply-add is 2 FLOPs. Products alone count, all S × S scores among them. Attention and each norm are one kernel.
+A multiply-add is 2 FLOPs, and matrix products alone count, all S × S scores among them. The bytes are those of fused
+attention, which does not keep the scores. Its backward pass computes them a second time, and that is not counted.
 """
 
 import argparse
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int64": 8, "int32": 4, "int8": 1, "bool": 1}
 OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adamw": 2}  # that it keeps for each parameter
+FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")  # that a recipe can name
 SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}  # ZeRO's stage
 LOGIT_BYTES, SECONDS_PER_DAY = 12, 86_400  # the loss holds three fp32 tensors of the logits' shape
 GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419  # Llama 3's 405B on H100s: arXiv 2407.21783, section 3.3.4
 SAVE_S, RESTART_S = 60, 300  # assumed
+LONGEST = 8192  # tokens of a sequence, where nobody says another number: assumed
 GPT2_NAMES = {"n_layer": "num_hidden_layers", "n_embd": "hidden_size", "n_head": "num_attention_heads"}
 GPT2_NAMES |= {"n_inner": "intermediate_size", "n_positions": "max_position_embeddings"}
+NO_WINDOW = {"sliding_window": 4096, "use_sliding_window": False}
+DEFAULTS = {  # what the transformers library takes where a config.json says nothing
+    "gpt2": {"tie_word_embeddings": True},
+    "llama": {},
+    "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
+    "qwen2": {"num_key_value_heads": 32} | NO_WINDOW,
+    "qwen3": {"num_key_value_heads": 32, "head_dim": 128} | NO_WINDOW,
+}
+NOT_COUNTED = (
+    "expert",
+    "moe",
+    "lora",
+    "quantization",
+    "cross_attention",
+    "mlp_bias",
+    "qk_norm",
+    "nextn",
+    "pruned",
+)
 OPTIONS = {  # what can be asked: a default, and what it is
     "gpus": (8, "GPUs"),
     "tokens": (15e12, "tokens to train on"),
     "recipe": ("bf16+master adamw", "the formats of each part, and the optimizer"),
     "stage": (3, "of ZeRO: 3 shards everything, 0 nothing"),
     "batch": (1, "sequences on each GPU at a time"),
-    "sequence": (0, "tokens of a sequence; 0 is the whole context"),
+    "sequence": (None, f"tokens of a sequence; if you do not say, the context, at most {LONGEST}"),
     "recomputed": (0, "layers that are recomputed"),
     "memory": (80e9, "bytes of a GPU"),
     "peak": (989.5e12, "dense bf16 FLOP/s of a GPU: NVIDIA's data sheet for the H100 SXM"),
-    "share": (0.4, "of the peak that the hardware reaches: assumed"),
+    "share": (0.4, "of the peak that the counted FLOPs reach: assumed"),
 }
 
 
@@ -41,7 +63,7 @@ class Model:
     head_width: int
     inner: int  # width inside the feed-forward
     vocabulary: int
-    context: int  # tokens of a sequence, at most
+    context: int  # tokens of a sequence, at most: the positions, or the window of attention
     gated: bool = True  # three matrices in the feed-forward: gate, up, down
     biases: tuple[str, ...] = ()  # the matrices that have one
     norm_vectors: int = 1  # RMSNorm has a weight; LayerNorm has a weight and a bias
@@ -121,7 +143,7 @@ def recipe(name):
 
 
 def step_bytes(m, batch, sequence, dtype, recomputed):
-    """What a step adds at the loss: the most of it if V is 8 widths or more, and the tokens half a width or more."""
+    """What a step adds to the state at the loss. `moments` says whether that is the most."""
     inputs = tensor_bytes((batch, sequence, m.width), dtype)
     kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * inputs
     return kept + 2 * inputs + LOGIT_BYTES * batch * sequence * m.vocabulary
@@ -144,56 +166,264 @@ def lost_share(interval_s, save_s, failure_s, restart_s):
     return save_s / interval_s + interval_s / (2 * failure_s) + restart_s / failure_s
 
 
+IN_A_LAYER = "the last layer's gradients"
+
+
+def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
+    """What a step adds at each moment that can be its fullest, with the gradients of an earlier batch in memory.
+
+    Going backward, the gradient of a whole matrix is made before it is added to that of the earlier batch.
+    """
+    refuse_narrow(m)
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    logits = tensor_bytes((batch, sequence, m.vocabulary), dtype)
+    kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * hidden
+    table = (m.vocabulary, m.width)
+    table_kept = tensor_bytes(table, gradient_dtype)
+    output = tensor_bytes(table, dtype) + max(hidden + logits, cast_bytes(table, dtype, gradient_dtype))
+    waiting = table_kept if m.tied else 0  # the output's gradient, to which the embedding's is added
+    in_a_layer = layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    found = {
+        "the loss": step_bytes(m, batch, sequence, dtype, recomputed),
+        "the output's gradient": kept + 2 * hidden + output,
+        IN_A_LAYER: in_a_layer + waiting,
+        "the embedding's gradient": 3 * table_kept if m.tied else table_kept,  # one, another, and their sum
+    }
+    if m.learned_positions:
+        used = tensor_bytes((sequence, m.width), dtype)
+        positions = (m.context, m.width)
+        made = tensor_bytes(positions, dtype) + cast_bytes(positions, dtype, gradient_dtype)
+        found["the positions' gradient"] = hidden + used + made + waiting
+    return found
+
+
+def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
+    """What a step adds while the last layer goes backward. If it was recomputed, it is whole again by then."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    inside = tensor_bytes((batch, sequence, m.inner), dtype)
+    whole = max(1, m.layers - recomputed)
+    kept = whole * layer_bytes(m, batch, sequence, dtype) + (m.layers - whole) * hidden
+    down = (m.inner, m.width)
+    cast = cast_bytes(down, dtype, gradient_dtype)
+    if recomputed < m.layers:
+        cast += inside  # which a recomputed layer has let go of by then
+    most = tensor_bytes(down, dtype) + max(inside, cast)
+    if m.gated:
+        most = max(most, 2 * inside)  # both factors have a gradient
+    return kept + hidden + most
+
+
+def cast_bytes(shape, dtype, gradient_dtype):
+    """A gradient that was made in one format is copied, if gradients are kept in another."""
+    return 0 if gradient_dtype == dtype else tensor_bytes(shape, gradient_dtype)
+
+
+def refuse_narrow(m):
+    """Raise a sentence if the fullest moment may be one that `moments` does not know."""
+    queries = m.heads * m.head_width
+    if m.inner < m.width or 3 * m.inner < 4 * queries:
+        raise ValueError(
+            f"The feed-forward is {m.inner:,} wide. It has to be as wide as the model, {m.width:,}, and 4/3 as wide "
+            f"as all its queries, {queries:,}: of other models it is not known here when a step is fullest."
+        )
+
+
+def gathered_bytes(m, dtype, gpus, stage, moment):
+    """What a GPU has whole for a while on the way back, of weights and gradients that all GPUs hold in parts.
+
+    The tables and the last normalisation are whole during the whole step, and so is the output's gradient. Inside the
+    layers come one layer's weights, those of the next, and one layer's gradients. (As FSDP does it, layer by layer.)
+    """
+    if gpus == 1 or stage < SHARDED_FROM["parameters"]:
+        return 0
+    layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
+    around = parameters(m) - m.layers * layer
+    output = m.norm_vectors * m.width
+    if not m.tied:
+        output += m.vocabulary * m.width
+    numbers = around + output
+    if moment == IN_A_LAYER:
+        numbers += (min(2, m.layers) + 1) * layer
+    return tensor_bytes((numbers,), dtype)
+
+
+def rest_bytes(m, batch, sequence, dtype):
+    """At most: angles of the positions, LayerNorm's statistics, a step counter for each tensor, a few lone numbers."""
+    rest = 0 if m.learned_positions else tensor_bytes((sequence, m.head_width), dtype)
+    norms = 4 * m.layers + 1  # two in a layer, two more for its heads
+    if m.norm_vectors == 2:
+        rest += tensor_bytes((batch, sequence, 2, norms), dtype)
+    tensors = m.layers * (len(matrices(m)) + len(m.biases)) + norms * m.norm_vectors + 3
+    return rest + 4 * (tensors + 4)
+
+
 def model_from(config):
     """The shape that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
-    kind, config = config.get("model_type"), {GPT2_NAMES.get(name, name): config[name] for name in config}
-    unknown = kind not in ("gpt2", "llama", "mistral", "qwen2", "qwen3") or config.get("mlp_bias")
-    if unknown or any("expert" in name for name in config):
-        raise ValueError(f"This reads gpt2, llama, mistral, qwen2 and qwen3, without experts; got {kind!r}.")
-    gpt2, width, heads = kind == "gpt2", config["hidden_size"], config["num_attention_heads"]
-    biases = 6 if gpt2 else 3 if kind == "qwen2" else 4 if config.get("attention_bias") else 0
+    kind = config.get("model_type") if isinstance(config, dict) else None
+    if not isinstance(kind, str) or kind not in DEFAULTS:
+        raise ValueError(f"This reads the config.json of {', '.join(DEFAULTS)}; its model_type is {kind!r}.")
+    config = DEFAULTS[kind] | {GPT2_NAMES.get(name, name): value for name, value in config.items()}
+    refuse_unknown(kind, config)
+    gpt2 = kind == "gpt2"
+    width = size_in(config, "hidden_size")
+    heads = size_in(config, "num_attention_heads")
+    if config.get("head_dim") is None and width % heads:
+        raise ValueError(f"hidden_size {width:,} is no multiple of num_attention_heads, {heads:,}.")
+    kv_heads = size_in(config, "num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise ValueError(
+            f"num_attention_heads {heads:,} is no multiple of num_key_value_heads, {kv_heads:,}."
+        )
+    context = size_in(config, "max_position_embeddings")
+    if config.get("use_sliding_window", True):
+        context = min(context, size_in(config, "sliding_window", context))
+    biases = ()
+    if gpt2:
+        biases = ("query", "key", "value", "out", "up", "down")
+    elif kind == "qwen2":
+        biases = ("query", "key", "value")
+    elif config.get("attention_bias"):
+        biases = ("query", "key", "value", "out")
     return Model(
-        *(config["num_hidden_layers"], width, heads, config.get("num_key_value_heads") or heads),
-        *(config.get("head_dim") or width // heads, config.get("intermediate_size") or 4 * width),
-        *(config["vocab_size"], config["max_position_embeddings"]),
+        layers=size_in(config, "num_hidden_layers"),
+        width=width,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_width=size_in(config, "head_dim", width // heads),
+        inner=size_in(config, "intermediate_size", 4 * width if gpt2 else None),
+        vocabulary=size_in(config, "vocab_size"),
+        context=context,
         gated=not gpt2,
-        biases=("query", "key", "value", "out", "up", "down")[:biases],
+        biases=biases,
         norm_vectors=2 if gpt2 else 1,
         head_norms=kind == "qwen3",
         learned_positions=gpt2,
-        tied=config.get("tie_word_embeddings", gpt2),
+        tied=bool(config.get("tie_word_embeddings")),
     )
 
 
+def refuse_unknown(kind, config):
+    """Raise a sentence on a field that changes the account, and of which this program does not know how."""
+    for name, value in config.items():
+        if value and any(word in name for word in NOT_COUNTED):
+            raise ValueError(f"The config has {name}: this program does not know what that changes.")
+    layers = config.get("layer_types") or []
+    known = ("full_attention", "sliding_attention")
+    if not isinstance(layers, list) or any(one not in known for one in layers):
+        raise ValueError(f"layer_types names {' and '.join(known)}; this program does not know others.")
+    if config.get("attention_bias") and kind not in ("llama", "qwen3"):
+        raise ValueError(f"The config has attention_bias, which a model of type {kind} does not know.")
+
+
+def size_in(config, name, otherwise=None):
+    """A whole number from 1 up, by its name in a config.json."""
+    value = config.get(name)
+    if value is None:
+        value = otherwise
+    if value is None:
+        raise ValueError(f"The config has no {name}.")
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{name} is a whole number from 1 up; the config has {value!r}.")
+    return value
+
+
+def known_recipe(name):
+    """The recipe of that name, or a sentence on which names there are."""
+    formats_and_optimizer, comma, gradients = name.partition(", ")
+    formats, _, optimizer = formats_and_optimizer.partition(" ")
+    known = formats in FORMATS and optimizer in OPTIMIZER_NUMBERS
+    if not known or (comma and gradients != "fp32 gradients"):
+        raise ValueError(
+            f"A recipe is one of {', '.join(FORMATS)}, then one of {', '.join(OPTIMIZER_NUMBERS)}, and "
+            f'perhaps ", fp32 gradients"; got {name!r}.'
+        )
+    return recipe(name)
+
+
+def refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memory, peak, share):
+    """Raise a sentence on what cannot be asked."""
+    sizes = {"gpus": gpus, "tokens": tokens, "batch": batch, "sequence": sequence}
+    sizes |= {"memory": memory, "peak": peak, "share": share}
+    for name, value in sizes.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} is a number above 0; got {value!r}.")
+    if sequence > m.context:
+        raise ValueError(
+            f"A sequence has at most {m.context:,} tokens here, as many as the model has positions for, or as its "
+            f"attention looks back; got {sequence:,}."
+        )
+    if share > 1:
+        raise ValueError(f"share is a share of the peak, at most 1; got {share!r}.")
+    if stage not in range(4):
+        raise ValueError(f"ZeRO's stage is 0, 1, 2 or 3; got {stage!r}.")
+    if not 0 <= recomputed <= m.layers:
+        raise ValueError(f"Of {m.layers} layers, 0 to {m.layers} can be recomputed; got {recomputed!r}.")
+
+
 def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
-    """All lines. As in accumulation, an earlier batch's gradients are there at the loss; else it holds less by them."""
-    possible = min(gpus, tokens, batch, peak, share) > 0 and stage in range(4) and share <= 1
-    if not possible or min(sequence, recomputed, m.layers - recomputed) < 0:
-        raise ValueError("Sizes are above 0, the stage is 0 to 3, the share at most 1, recomputed at most L.")
-    numbers, sequence, parts = parameters(m), sequence or m.context, recipe(recipe_name)
+    """All lines. As in accumulation, the gradients of an earlier batch are in memory during the whole step.
+
+    A step that is a batch of its own holds them only at its end, so it never holds more than this says.
+    """
+    if sequence is None:
+        sequence = min(m.context, LONGEST)
+    refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memory, peak, share)
+    numbers = parameters(m)
+    parts = known_recipe(recipe_name)
     state = state_bytes(numbers, parts, gpus, stage)
-    step = step_bytes(m, batch, sequence, *parts["parameters"], recomputed)
-    held = sum(state.values()) + step
+    (dtype,) = parts["parameters"]
+    (gradient_dtype,) = parts["gradients"]
+
+    added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
+    fullest = max(added, key=lambda moment: added[moment] + gathered[moment])
+    rest = rest_bytes(m, batch, sequence, dtype)
+    held = sum(state.values()) + added[fullest] + gathered[fullest] + rest
+
     flops = step_flops(m, 1, sequence, recomputed) * tokens / sequence
     failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus
     save_every_s = interval(SAVE_S, failure_s)
     lost = lost_share(save_every_s, SAVE_S, failure_s, RESTART_S)
-    lines = {"parameters": numbers} | {f"bytes of {part}": nbytes for part, nbytes in state.items()}
-    lines |= {"bytes of a step": step, "bytes together": held, "fits": "yes" if held <= memory else "no"}
-    lines |= {"FLOPs": flops, "days": days(flops, gpus, peak, share)}
-    return lines | {"seconds between two saves": save_every_s, "share of time lost to crashes": lost}
+    return {
+        "parameters": numbers,
+        "tokens of a sequence": sequence,
+        **{f"bytes of {part}": nbytes for part, nbytes in state.items()},
+        "fullest moment of a step": fullest,
+        "bytes that the step adds then": added[fullest],
+        "bytes gathered then": gathered[fullest],
+        "bytes of the rest": rest,
+        "bytes together": held,
+        "fits": "yes" if held <= memory else "no",
+        "FLOPs": flops,
+        "days without saves and failures": days(flops, gpus, peak, share),
+        "seconds between two saves": save_every_s,
+        "share lost to saves and failures": lost,
+    }
 
 
 def main():
     ask = argparse.ArgumentParser()
     ask.add_argument("config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3")
     for name, (default, meaning) in OPTIONS.items():
-        ask.add_argument(f"--{name}", type=type(default), default=default, help=f"{meaning} ({default})")
+        kind = int if default is None else type(default)
+        ask.add_argument(f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})")
     asked = vars(ask.parse_args())
-    with open(asked.pop("config"), encoding="utf-8") as file:
-        m = model_from(json.load(file))
-    for name, value in account(m, *asked.values()).items():
-        print(f"{name:<32}{value:>24,}" if isinstance(value, int) else f"{name:<32}{value:>24.5}")
+    path = asked.pop("config")
+    try:
+        with open(path, encoding="utf-8") as file:
+            m = model_from(json.load(file))
+        lines = account(m, *asked.values())
+    except json.JSONDecodeError as error:
+        ask.error(f"{path} is no JSON: {error}")
+    except (OSError, ValueError, OverflowError, RecursionError) as error:
+        ask.error(str(error))
+    for name, value in lines.items():
+        if isinstance(value, int):
+            print(f"{name:<34}{value:>26,}")
+        elif isinstance(value, str):
+            print(f"{name:<34}{value:>26}")
+        else:
+            print(f"{name:<34}{value:>26,.5}")
 
 
 if __name__ == "__main__":
