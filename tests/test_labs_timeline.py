@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from course_utils import labs, measure, predict
 from course_utils.datasheets import machine_named
-from course_utils.labs.timeline.asked import EIGHTHS, FULLEST, HELD, PRESETS, Asked
+from course_utils.labs.timeline import words
+from course_utils.labs.timeline.asked import EIGHTHS, FULLEST, HELD, MACHINES, PRESETS, Asked
 from course_utils.labs.timeline.operations import COLUMNS, seconds_of
 from course_utils.labs.timeline.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
 from course_utils.predict.storages import Held
@@ -95,6 +96,31 @@ def test_areas_are_as_high_as_their_bytes_from_the_first_column_to_the_last(pres
     assert TOP < scale.y(step.fullest.held.total) < BOTTOM
 
 
+def test_numbers_on_the_axis_stand_at_the_height_of_their_bytes_and_the_upper_edge_is_round():
+    units = {"MB": 1e6, "GB": 1e9, "TB": 1e12, "bytes": 1, "kB": 1e3}
+    for preset in PRESETS.values():
+        for fused in (True, False):
+            first = {name: field.default for name, field in LAB.fields.items()}
+            asked = LAB.read(first | preset | {"fused": fused})
+            picture, most = LAB.view(asked, {}).picture, asked.step.fullest.held.total
+            labels = nodes(picture, "text", "end small faint")
+            assert 2 <= len(labels) <= 6
+            full = 0
+            for label in labels:
+                number, unit = label.text.split(" ")
+                nbytes = float(number) * units[unit]
+                full = nbytes * (BOTTOM - TOP) / (BOTTOM - (float(label.get("y")) - 4))
+                assert Scale(most, machine_named(asked.machine).bytes).full == pytest.approx(full, rel=0.01)
+            assert float(f"{full:.1e}"[:3]) in (1, 1.5, 2, 3, 4, 5, 6, 8)
+            assert full >= most
+
+
+def test_before_a_guess_is_revealed_the_axis_has_no_numbers(lab):
+    for ask in (HELD, FULLEST):
+        lab.set(**LARGE, ask=ask, shown=False)
+        assert nodes(lab.screen.svg, "text", "end small faint") == []
+
+
 # A guess.
 
 
@@ -118,6 +144,15 @@ def test_a_drawn_line_is_compared_with_what_is_held_at_each_eighth_of_the_step(l
     assert farthest.words in lab.screen.meaning
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("machine", MACHINES.values())
+def test_each_recipe_has_a_step_on_each_machine_and_says_whose_rate_counts(machine, recipe):
+    asked = Asked("GPT-2 small", recipe, machine, sequence=64)
+    title = words.title(asked, asked.step)
+    sheet = machine_named(machine).peak_flop_per_sec
+    assert ("it has none for" in title) == (asked.dtype not in sheet)
+
+
 def test_a_mark_on_the_fullest_moment_is_right_where_the_ring_is(lab):
     lab.set(**LARGE, ask=FULLEST, shown=True)
     assert lab.session.guesses() == []
@@ -133,6 +168,14 @@ def test_a_mark_on_the_fullest_moment_is_right_where_the_ring_is(lab):
 SAYS = [
     ({"preset": "do 8 H100s hold 8B?"}, "Does not fit: at its fullest moment (backward, cross-entropy) a machine"),
     (LARGE, "Llama 3 8B: a step of 1 × 8,192 tokens on each of 8 × H100 SXM"),
+    (
+        {"machine": "B200", "recipe": "fp32 adamw"},
+        " by its data sheet, at tf32's rate: it has none for fp32",
+    ),
+    (
+        {"machine": "T4", "recipe": "bf16 adamw", "model": "GPT-2 small"},
+        " by its data sheet, at fp32's rate: it has none for bf16",
+    ),
     ({"model": "GPT-2 small", "sequence": 8192}, "GPT-2 small: a step of 1 × 1,024 tokens on one H100 SXM"),
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ NVLINK_BYTES_PER_SEC = {"A100 SXM": 300e9, "H100 SXM": 450e9}  # each way: half 
 SHARE = 0.5  # of the peak, while a GPU multiplies: assumed
 RECIPES = ("fp32 adamw", "bf16+master adamw", "bf16+master adamw, fp32 gradients")
 BATCHES = (1, 2, 4, 8, 16, 32)
+BEFORE_GRADIENTS = ("the loss", "the output's gradient")  # no other gradient is made before these moments
 MINUTES = (5, 10, 20, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440)
 
 
@@ -72,10 +73,11 @@ class Pass:
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes on each GPU by part; a step's passes, and its seconds if all sending overlaps; days then, and if none does."""
+    """Bytes on each GPU by part, at the fullest moment; a step's passes and its seconds if all sending overlaps; days then, and if none does."""
 
     held: dict[str, int]
     fits: bool
+    loses_gradients: bool  # a sum in bf16 stops
     passes: tuple[Pass, ...]
     step_s: Number
     lost: Number  # to saves and failures
@@ -93,8 +95,10 @@ class Outcome:
 
     @property
     def score(self) -> Number:
-        """The best plan's days over this one's; 0 if it does not fit."""
-        return self.least.days / self.cost.days if self.cost.fits else 0
+        """The best plan's days over this one's; 0 if it does not fit, or loses gradients."""
+        if not self.cost.fits or self.cost.loses_gradients:
+            return 0
+        return self.least.days / self.cost.days
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class Planner:
     terms: object = ours
 
     def check(self, plan: Plan) -> None:
-        """Raise a sentence if the task has no such plan, or if the plan would lose gradients."""
+        """Raise a sentence if the task has no such plan."""
         if plan.recomputed > self.task.model.layers:
             raise ValueError(
                 f"{self.task.name} has {self.task.model.layers} layers: recompute at most that many."
@@ -113,11 +117,6 @@ class Planner:
         if plan.batch > self.task.sequences:
             raise ValueError(
                 f"A step has {self.task.sequences} sequences for each GPU: take a micro-batch of at most that many."
-            )
-        if self._lossy(plan):
-            raise ValueError(
-                f"A step adds up the gradients of {self.task.micro_batches(plan.batch)} micro-batches, and a sum in bf16 "
-                f"stops (notebooks 1 and 7). Take fp32 gradients, or a micro-batch of all {self.task.sequences} sequences."
             )
 
     def cost(self, plan: Plan) -> Cost:
@@ -129,7 +128,7 @@ class Planner:
         in_turn = sum(one.count * (one.compute_s + one.sent_s) for one in passes)
         days, most = (steps * step_s / ours.SECONDS_PER_DAY / (1 - lost) for step_s in (overlapping, in_turn))
         fits = sum(held.values()) <= self.task.memory
-        return Cost(held, fits, passes, overlapping, lost, days, most)
+        return Cost(held, fits, self._lossy(plan), passes, overlapping, lost, days, most)
 
     def outcome(self, plan: Plan) -> Outcome:
         """The plan beside the best one."""
@@ -178,16 +177,26 @@ class Planner:
         return several and "bf16" in self.terms.recipe(plan.recipe)["gradients"]
 
     def _held(self, plan: Plan) -> dict[str, int]:
-        m, terms, parts = self.task.model, self.terms, self.terms.recipe(plan.recipe)
+        """Bytes of each part at the fullest moment of a step."""
+        m, terms, sequence = self.task.model, self.terms, self.task.sequence
+        parts = terms.recipe(plan.recipe)
         (dtype,) = parts["parameters"]
-        held = terms.state_bytes(terms.parameters(m), parts, self._sharers(plan), plan.stage)
-        step = terms.step_bytes(m, plan.batch, self.task.sequence, dtype, plan.recomputed)
-        if plan.stage == 3:  # one layer is whole while it computes, and the next one while it comes
-            step += 2 * sum(terms.tensor_bytes(shape, dtype) for shape in terms.matrices(m).values())
-        if self.task.micro_batches(plan.batch) > 1:  # gradients of earlier ones are there at the loss
-            return held | {"activations": step}
-        at_the_loss = {"gradients": 0, "activations": step}
-        return held | (at_the_loss if step > held["gradients"] else {"activations": 0})
+        (gradient_dtype,) = parts["gradients"]
+        sharers = self._sharers(plan)
+        state = terms.state_bytes(terms.parameters(m), parts, sharers, plan.stage)
+        added = terms.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
+        rest = terms.rest_bytes(m, plan.batch, sequence, dtype)
+        several = self.task.micro_batches(plan.batch) > 1
+
+        def held(moment: str) -> dict[str, int]:
+            first = not several and moment in BEFORE_GRADIENTS
+            return state | {
+                "gradients": 0 if first else state["gradients"],
+                "activations": added[moment] + rest,
+                "gathered": terms.gathered_bytes(m, dtype, sharers, plan.stage, moment),
+            }
+
+        return max(map(held, added), key=lambda parts: sum(parts.values()))
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
         m, terms, several = self.task.model, self.terms, self.task.micro_batches(plan.batch)

@@ -69,6 +69,10 @@ class Lab:
         """`found`, with what a kernel computes in milliseconds. It runs before every view, job and action."""
         return found
 
+    def noted(self, asked: object, found: object) -> Callable[[object], object] | None:
+        """What is known from now on because this state was reached, as in `Change.found`. It runs before every view."""
+        return None
+
     def guesses(self, asked: object, found: object) -> Sequence[Guess]:
         """Each mark that the reader has set in the picture, beside what was measured there."""
         return ()

@@ -156,6 +156,8 @@ class Session:
 
     def draw(self) -> None:
         """Show the view, in place of the former one or of a mistake."""
+        if note := self.lab.noted(*self._asked_and_known()):
+            self.found = note(self.found)
         view = self.view()
         table = [list(row) for row in view.table]
         self.shown |= {"svg": view.picture, "meaning": view.meaning, "table": table, "mistake": ""}

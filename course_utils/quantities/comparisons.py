@@ -182,8 +182,8 @@ class Table(_Shown):
         return self.rows
 
 
-def side_by_side(columns: Mapping[str, Mapping[str, Number | str]]) -> Table:
-    """A column for each of them, and a row for each item of the first.
+def side_by_side(columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None) -> Table:
+    """A column for each of them, and a row for each item of the first. What is no whole number has `digits`.
 
     >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
              one     two
@@ -191,12 +191,12 @@ def side_by_side(columns: Mapping[str, Mapping[str, Number | str]]) -> Table:
     fits     yes      no
     """
     items = next(iter(columns.values()))
-    rows = [[item, *(_cell(column[item]) for column in columns.values())] for item in items]
+    rows = [[item, *(_cell(column[item], digits) for column in columns.values())] for item in items]
     return Table([["", *columns], *rows])
 
 
-def _cell(value: Number | str) -> str:
-    return value if isinstance(value, str) else number_text(value)
+def _cell(value: Number | str, digits: int | None) -> str:
+    return value if isinstance(value, str) else number_text(value, digits)
 
 
 def _sentence(words: str) -> str:

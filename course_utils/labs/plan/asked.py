@@ -1,7 +1,7 @@
 """A level, and a plan for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 
 from course_utils.accountant.plans import BATCHES, MINUTES, RECIPES, Outcome, Plan, Planner, Task
@@ -17,8 +17,8 @@ LEVELS = {
 FIRST, FP32_GRADIENTS = "13B · 64 A100s", "bf16+master adamw, fp32 gradients"
 OVER = {"all GPUs": False, "a node of 8": True}
 
+_MOST_LAYERS = max(task.model.layers for task in LEVELS.values())
 _PLAN = {
-    "level": FIRST,
     "recipe": FP32_GRADIENTS,
     "stage": 3,
     "over_node": False,
@@ -26,14 +26,14 @@ _PLAN = {
     "recomputed": 0,
     "minutes": 60,
 }
-PRESETS = {
+_ALL_AGAIN = {"recomputed": _MOST_LAYERS}  # of a level with fewer, all
+PRESETS = {  # of a plan alone: the level stays
     "one at a time?": _PLAN,
-    "all layers again?": _PLAN | {"batch": 8, "recomputed": 40},
-    "a node has it all?": _PLAN | {"over_node": True, "batch": 2, "recomputed": 40},
+    "all layers again?": _PLAN | {"batch": 8} | _ALL_AGAIN,
+    "a node has it all?": _PLAN | {"over_node": True, "batch": 2} | _ALL_AGAIN,
     "no sharding?": _PLAN | {"stage": 0},
-    "one micro-batch?": _PLAN | {"level": "13B · 16 H100s", "recipe": "bf16+master adamw", "batch": 16}
-    | {"recomputed": 40},
-}  # fmt: skip
+    "one micro-batch?": _PLAN | {"recipe": "bf16+master adamw", "batch": BATCHES[-1]} | _ALL_AGAIN,
+}
 
 
 def _layers(said: Said) -> int:
@@ -52,20 +52,37 @@ class Asked:
     recomputed: int = whole("layers recomputed", 40, 0, _layers, width_px=320)
     minutes: int = among("minutes between saves", MINUTES, 60, width_px=290)
 
-    def __post_init__(self) -> None:
-        """Raise a sentence if there is no such plan."""
-        planner(self.level).check(self.plan)
-
     @cached_property
     def plan(self) -> Plan:
-        """What is asked, without the level."""
-        return Plan(**{one.name: getattr(self, one.name) for one in fields(Plan)})
+        """What is asked, without the level: a micro-batch has at most all sequences of a step."""
+        said = {one.name: getattr(self, one.name) for one in fields(Plan)}
+        task = LEVELS[self.level]
+        said["batch"] = min(self.batch, task.sequences)
+        said["recomputed"] = min(self.recomputed, task.model.layers)
+        return Plan(**said)
 
 
-Found = Mapping[Asked, Outcome]
+@dataclass(frozen=True)
+class Found:
+    """What the reader's accountant says of a plan; the levels that they have solved, those whose best plan they were shown, and their plans before that."""
+
+    outcomes: Mapping[Asked, Outcome] = field(default_factory=dict)
+    solved: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
+    own: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 @cache
 def planner(level: str) -> Planner:
     """The level, seen by the course's accountant."""
     return Planner(LEVELS[level])
+
+
+def outcome_of(asked: Asked, found: Found) -> Outcome:
+    """By the reader's accountant where it was asked, else by the course's."""
+    return found.outcomes.get(asked) or planner(asked.level).outcome(asked.plan)
+
+
+def is_best(outcome: Outcome) -> bool:
+    """Whether no plan takes fewer days."""
+    return outcome.score > 0.9999

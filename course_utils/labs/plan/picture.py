@@ -2,33 +2,40 @@
 
 from collections.abc import Iterator, Mapping
 
-from course_utils.accountant.plans import Cost, Pass, Task
+from course_utils.accountant.plans import Cost, Outcome, Task
 from course_utils.labs.draw.lettering import account, fitted, key
 from course_utils.labs.draw.svg import picture, polyline, rect, text
 from course_utils.labs.lab import View
 from course_utils.labs.plan import words
-from course_utils.labs.plan.asked import LEVELS, Asked, Found, planner
+from course_utils.labs.plan.asked import LEVELS, Asked, Found, outcome_of
 from course_utils.quantities import Number
 from course_utils.quantities import decimal_bytes_text as short
 
-WIDTH, HEIGHT = 1000, 416
+WIDTH, HEIGHT = 1000, 422
 LEFT, LENGTH, RIGHT = 150, 500, 666  # bars lie between LEFT and LEFT + LENGTH, words begin at RIGHT
-BAR, BAR_HEIGHT, NAMES, PASSES, FORMULAS = 54, 26, 106, 146, 316  # how far down each begins
-STEP, HALF = 34, 11  # from pass to pass, and the height of each of its two bars
+BAR, BAR_HEIGHT, NAMES, PASSES, FORMULAS = 54, 26, 106, 146, 322  # how far down each begins
+SOLVED = 190  # how much room the solved levels have, at the right of the headline
+STEP, HALF = 28, 9  # from pass to pass, and the height of each of its two bars
 
 
 def view(asked: Asked, found: Found) -> View:
     """What the plan holds, where its time goes, and how far from the best it is."""
     task = LEVELS[asked.level]
-    outcome = found.get(asked) or planner(asked.level).outcome(asked.plan)
+    outcome = outcome_of(asked, found)
     formulas = account(words.formulas(asked, task, outcome), 100, FORMULAS, WIDTH, step=20)
-    drawn = [*_task(task), *_memory(task, outcome.cost), *_passes(outcome.cost.passes), *formulas]
+    drawn = [*_task(task, found), *_memory(task, outcome.cost), *_passes(outcome), *formulas]
     remark = fitted(0, HEIGHT - 6, words.LEFT_OUT, WIDTH, "faint small")
-    return View(picture(WIDTH, HEIGHT, *drawn, remark), words.meaning(task, outcome), words.table(outcome))
+    return View(
+        picture(WIDTH, HEIGHT, *drawn, remark),
+        words.meaning(asked, task, outcome, found),
+        words.table(outcome),
+    )
 
 
-def _task(task: Task) -> Iterator[str]:
-    yield fitted(0, 16, words.headline(task), WIDTH, "strong large")
+def _task(task: Task, found: Found) -> Iterator[str]:
+    solved = words.solved(found)
+    yield fitted(0, 16, words.headline(task), WIDTH - SOLVED, "strong large")
+    yield text(WIDTH, 16, solved, class_="end strong")
     yield fitted(0, 35, words.a_step(task), WIDTH, "faint")
 
 
@@ -45,9 +52,7 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
     yield polyline([(limit, BAR - 5), (limit, BAR + BAR_HEIGHT + 5)], class_="line")
     verdict = f"{short(held)} of {short(task.memory)}: {'fits' if cost.fits else 'too much'}"
     yield fitted(RIGHT, BAR + 18, verdict, WIDTH, "formula" if cost.fits else "alarm")
-    yield key(
-        [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()], LEFT, NAMES
-    )
+    yield key([(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()], 0, NAMES)
 
 
 def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:
@@ -57,16 +62,40 @@ def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Numb
         begin += LENGTH * nbytes / full
 
 
-def _passes(passes: tuple[Pass, ...]) -> Iterator[str]:
-    """For each pass, the seconds of its products above those of its sending; the longer one counts."""
+def _passes(outcome: Outcome) -> Iterator[str]:
+    """The seconds that each kind of pass takes in a step: products above, sending below. The longer one counts.
+
+    The scale is the best plan's step, doubled until this step fits: so two plans of a level can be compared.
+    """
+    cost, best_s = outcome.cost, outcome.least.step_s
+    full_s = full_scale(outcome)
     yield text(0, PASSES, "A step, pass by pass", class_="strong")
     yield key([("predicted", "products"), ("limit", "sending")], LEFT + 40, PASSES)
+    yield text(LEFT + LENGTH, PASSES, f"{full_s:.3g} s", class_="end small")
     yield text(RIGHT, PASSES, "times the longer of both", class_="faint small")
-    longest = max(max(one.compute_s, one.sent_s) for one in passes if one.count)
-    for number, one in enumerate(passes):
+    bottom = PASSES + 8 + STEP * (len(cost.passes) + 1)
+    for place in (LEFT, LEFT + LENGTH):
+        yield polyline([(place, PASSES + 6), (place, bottom)], class_="grid")
+    for number, one in enumerate(cost.passes):
         y = PASSES + 12 + STEP * number
-        yield text(0, y + 15, one.name, class_="" if one.count else "faint")
+        there_are = "" if one.count else "faint"
+        yield text(0, y + 14, one.name, class_=there_are)
         if one.count:
-            yield rect(LEFT, y, LENGTH * one.compute_s / longest, HALF, class_="predicted")
-            yield rect(LEFT, y + HALF + 2, LENGTH * one.sent_s / longest, HALF, class_="limit")
-        yield fitted(RIGHT, y + 15, words.a_pass(one), WIDTH, "" if one.count else "faint")
+            compute_s, sent_s = one.count * one.compute_s, one.count * one.sent_s
+            yield rect(LEFT, y, LENGTH * min(1, compute_s / full_s), HALF, class_="predicted")
+            yield rect(LEFT, y + HALF + 2, LENGTH * min(1, sent_s / full_s), HALF, class_="limit")
+        yield fitted(RIGHT, y + 14, words.a_pass(one), WIDTH, there_are)
+    y = PASSES + 12 + STEP * len(cost.passes)
+    yield text(0, y + 14, "together", class_="strong")
+    yield rect(LEFT, y + 5, LENGTH * cost.step_s / full_s, HALF, class_="part passing")
+    best = LEFT + LENGTH * best_s / full_s
+    yield polyline([(best, y), (best, y + 20)], class_="line")
+    yield fitted(RIGHT, y + 14, words.together(outcome), WIDTH, "strong")
+
+
+def full_scale(outcome: Outcome) -> Number:
+    """The seconds that a bar of the whole width stands for."""
+    full_s = 2 * outcome.least.step_s
+    while full_s < outcome.cost.step_s:
+        full_s *= 2
+    return full_s

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from course_utils.accountant.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S
 from course_utils.accountant.plans import NODE, SHARE, Cost, Outcome, Pass, Task
-from course_utils.labs.plan.asked import Asked
+from course_utils.labs.plan.asked import LEVELS, Asked, Found, is_best
 from course_utils.quantities import count_text, three_digits
 from course_utils.quantities import decimal_bytes_text as short
 
@@ -34,6 +34,11 @@ def headline(task: Task) -> str:
     return f"{task.name} on {task.gpus} {task.machine.removesuffix(' SXM')}s: {nodes} of {NODE}, {network}"
 
 
+def solved(found: Found) -> str:
+    """How many levels the reader has solved, once there is one."""
+    return f"{len(found.solved)} of {len(LEVELS)} levels solved" if found.solved else ""
+
+
 def a_step(task: Task) -> str:
     """How many tokens a step has, and how many steps there are."""
     steps = task.tokens / task.step_tokens
@@ -47,6 +52,11 @@ def a_pass(one: Pass) -> str:
     if not one.count:
         return "none"
     return f"{one.count} × max({one.compute_s:.3g} s, {one.sent_s:.3g} s)"
+
+
+def together(outcome: Outcome) -> str:
+    """A step's seconds, beside those of the best plan's."""
+    return f"{outcome.cost.step_s:.3g} s; line: {outcome.least.step_s:.3g} s, the best plan"
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
@@ -68,24 +78,35 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
         f"{steps} = {_days(cost)} if all sending overlaps; {three_digits(cost.most_days)} if none does",
         "formula",
     )
-    if cost.fits:
+    if outcome.score:
         score = (
             f"{three_digits(outcome.least.days)} / {three_digits(cost.days)} = {100 * outcome.score:.3g} %"
         )
         yield "score", f"the best plan's days over yours: {score}", "strong"
     else:
-        yield "score", "none: it does not fit", "alarm"
+        why = [] if cost.fits else ["it does not fit"]
+        if cost.loses_gradients:
+            why.append("it loses gradients")
+        yield "score", f"none: {', and '.join(why)}", "alarm"
 
 
-def meaning(task: Task, outcome: Outcome) -> str:
+def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     """Whether it fits, how long it takes, and how far that is from the best."""
-    cost = outcome.cost
+    cost, said = outcome.cost, ""
+    if asked.batch > task.sequences:
+        said = f"A step has {task.sequences} sequences for each GPU, so a micro-batch has at most as many. "
+    if cost.loses_gradients:
+        return (
+            f"This plan loses gradients: a step adds up those of {task.micro_batches(asked.plan.batch)} micro-batches, "
+            f"and a sum in bf16 stops (notebooks 1 and 7). Take fp32 gradients, or all {task.sequences} sequences at a time."
+        )
     held, memory = short(sum(cost.held.values())), short(task.memory)
     if not cost.fits:
-        return f"Does not fit: each GPU would hold {held}, and has {memory}."
-    said = f"Fits, and takes {_days(cost)} days with products at half of the peak."
-    if outcome.score > 0.9999:
-        return f"{said} No plan takes fewer."
+        return f"{said}Does not fit: each GPU would hold {held}, and has {memory}."
+    said += f"Fits, and takes {_days(cost)} days with products at half of the peak."
+    if is_best(outcome):
+        solved = " You have solved this level." if asked.level in found.solved else ""
+        return f"{said} No plan takes fewer.{solved}"
     return f"{said} The best plan takes {three_digits(outcome.least.days)}: your score is {100 * outcome.score:.3g} %."
 
 

@@ -72,9 +72,14 @@ def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
 
 
 def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[float]:
-    """Each operation takes as long as its FLOPs or its bytes, whichever takes longer. Without a rate, fp32's counts."""
-    peak = machine.peak_flop_per_sec.get(dtype) or machine.peak("fp32")
+    """Each operation takes as long as its FLOPs or its bytes, whichever takes longer."""
+    peak = machine.peak(rate_for(machine, dtype))
     return [max(row.flops / peak, row.moved / machine.bytes_per_sec) for row in rows]
+
+
+def rate_for(machine: Machine, dtype: str) -> str:
+    """The dtype whose rate counts: that dtype if the data sheet has it, else fp32, else tf32, which is fp32's stand-in."""
+    return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
 
 def highest(measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline) -> list[int]:

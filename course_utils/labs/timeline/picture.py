@@ -1,7 +1,9 @@
 """The memory of one step, moment by moment: what is held, stacked over the step."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from course_utils.datasheets import machine_named
@@ -22,6 +24,8 @@ WIDTH, HEIGHT = 1000, 334
 PHASES = ("forward", "loss", "backward", "optimizer")  # recomputing is a part of the way back
 LEFT, RIGHT, TOP, BOTTOM = 62, 716, 50, 306  # of the step, whose time goes to the right
 SIDE, ROW = 742, 20  # where what is held at the moment is listed, line by line
+ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)  # what the upper edge may be, times a power of ten
+HEADROOM = 1.02  # over the fullest moment, so that its ring is in the picture
 MOST_MEMORY = 1.5  # times the fullest moment: a memory that ends higher up is not drawn
 
 
@@ -32,7 +36,12 @@ def view(asked: Asked, found: Found) -> View:
     drawn = [fitted(0, 16, words.title(asked, step), WIDTH, "strong large")]
     now = None if asked.hides else step.at(asked.moment / MOMENTS).held
     if now:
-        drawn += [_stacked(asked.step, scale), *_limits(scale), *_measured(asked, measured, scale)]
+        drawn += [
+            _stacked(asked.step, scale),
+            *_numbers(scale),
+            *_limits(scale),
+            *_measured(asked, measured, scale),
+        ]
         drawn += [*_now(step, asked), *_fullest(step, scale)]
     drawn += [*_phases(step), *_listed(now, scale.memory), *_marks(asked, scale)]
     table = words.table(asked, step, measured) if now else []
@@ -67,8 +76,21 @@ class Scale:
 
     def y(self, nbytes: Number) -> Number:
         """The height of so many bytes."""
-        full = 1.1 * max(self.most, self.memory * self.has_memory)
-        return BOTTOM - (BOTTOM - TOP) * nbytes / full
+        return BOTTOM - (BOTTOM - TOP) * nbytes / self.full
+
+    @cached_property
+    def full(self) -> Number:
+        """The bytes at the upper edge: a round number, so that the scale stays while the peak moves a little."""
+        least = HEADROOM * max(self.most, self.memory if self.has_memory else 1)
+        power = 10 ** math.floor(math.log10(least))
+        return next(round(one * power) for one in ROUND if one * power >= least)
+
+    @property
+    def ticks(self) -> list[int]:
+        """Round numbers of bytes, from the first above 0 to the upper edge."""
+        power = 10 ** math.floor(math.log10(self.full))
+        step = next(one * power for one in (2, 1, 0.5, 0.2) if self.full / (one * power) >= 3)
+        return [round(step * n) for n in range(1, math.floor(self.full / step) + 1)]
 
 
 def _x(share: Number) -> Number:
@@ -99,6 +121,16 @@ def _outline(below: Sequence[int], above: Sequence[int], scale: Scale) -> list[P
             if n == COLUMNS - 1 or heights[places[n + 1]] != heights[place]:
                 corners.append((_x(last / COLUMNS), y))
     return corners
+
+
+def _numbers(scale: Scale) -> Iterator[str]:
+    """The axis of bytes. A number gives way to the end of the memory."""
+    end = scale.y(scale.memory) if scale.has_memory else -HEIGHT
+    for nbytes in scale.ticks:
+        y = scale.y(nbytes)
+        yield polyline([(LEFT - 4, y), (LEFT, y)], class_="axis")
+        if abs(y - end) > 13:
+            yield text(LEFT - 6, y + 4, short(nbytes), class_="end small faint")
 
 
 def _limits(scale: Scale) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from course_utils.datasheets import machine_named
 from course_utils.labs.draw import marks
 from course_utils.labs.timeline.asked import FULLEST, HELD, Asked
-from course_utils.labs.timeline.operations import Moment, Step
+from course_utils.labs.timeline.operations import Moment, Step, rate_for
 from course_utils.predict.storages import Held
 from course_utils.quantities import Guess, seconds_text
 from course_utils.quantities import decimal_bytes_text as short
@@ -21,7 +21,11 @@ def title(asked: Asked, step: Step) -> str:
     """What is trained on what, and how long a step takes at the speed of the data sheet."""
     count, tokens = asked.machines, f"{asked.batch:,} × {asked.tokens:,} tokens"
     where = f"{f'each of {count:,} ×' if count > 1 else 'one'} {asked.machine}"
-    return f"{asked.model}: a step of {tokens} on {where}, {seconds_text(step.seconds)} by its data sheet"
+    counts = rate_for(machine_named(asked.machine), asked.dtype)
+    sheet = "its data sheet"
+    if counts != asked.dtype:
+        sheet += f", at {counts}'s rate: it has none for {asked.dtype}"
+    return f"{asked.model}: a step of {tokens} on {where}, {seconds_text(step.seconds)} by {sheet}"
 
 
 def when(moment: Moment) -> str:
