@@ -1,6 +1,7 @@
 """The plan lab: its costs against a step that is walked through pass by pass, and its best plan against all plans."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -26,7 +27,9 @@ from course_utils.accountant.shapes import transformer
 from course_utils.datasheets import MACHINES
 from course_utils.labs.plan.asked import LEVELS
 from course_utils.labs.plan.picture import LEFT, LENGTH, PASSES, full_scale
+from tests import NOTEBOOKS
 from tests.labs import answers, fresh, lines, nodes
+from tests.notebooks import read
 from tests.test_labs_contract import states
 
 LAB = labs.lab_named("plan")
@@ -153,6 +156,31 @@ def test_where_a_level_is_decided_a_step_holds_what_torch_counts(level):
     small = replace(task.model, layers=3)
     sizes = best.batch, task.sequence, "bf16", 2
     assert ours.step_bytes(small, *sizes) == pytest.approx(by_torch.step_bytes(small, *sizes), rel=1e-3)
+
+
+def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
+    level = "13B · 64 A100s"
+    planner, plan = Planner(LEVELS[level]), Plan(RECIPES[2], 3, False, 1, 0, 60)
+    (linked,) = (cell.source for cell in read(NOTEBOOKS[-1]).cells if cell.id == "c8b0a1d082")
+    said = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", linked)
+
+    def cost(**changes):
+        return planner.cost(replace(plan, **changes))
+
+    (backward,) = (one for one in cost().passes if one.name == "backward")
+    assert f"At *{level}*" in said
+    assert f"each of {LEVELS[level].sequences} micro-batches" in said
+    assert f"{backward.sent_s:.2f} s of sending stand against {backward.compute_s:.2f} s" in said
+    days = [cost(batch=batch).days for batch in (1, 2, 4)]
+    assert f"{days[0]:.0f}, {days[1]:.0f}, {days[2]:.0f} days" in said
+    longer = [all(one.compute_s > one.sent_s for one in cost(batch=b, recomputed=40).passes) for b in BATCHES]
+    assert longer == [batch >= 8 for batch in BATCHES]
+    fewest = next(r for r in range(41) if cost(batch=8, recomputed=r).fits)
+    times = [cost(batch=8, recomputed=r).days for r in (fewest, 40)]
+    assert f"{fewest} of the 40 layers are enough: {times[0]:.0f} days in place of {times[1]:.0f}" in said
+    node = cost(batch=2, recomputed=40, over_node=True)
+    slow = [one.name for one in node.passes if one.sent_s > one.compute_s]
+    assert slow == ["last backward"]
 
 
 def test_as_the_network_gets_faster_smaller_micro_batches_and_fewer_recomputed_layers_are_best():

@@ -130,7 +130,10 @@ STEPS = [
 
 @function(STEPS, tolerance=0.01)  # the angles of rotary positions, which all layers share, are left out, too
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): the most that a step adds to the state."""
+    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds to the state at the loss.
+
+    Of these four the loss is the fullest moment, so it is the most that torch holds.
+    """
     right, logits = (
         by_torch.step_bytes(m, batch, sequence, dtype, recomputed),
         batch * sequence * m.vocabulary,
