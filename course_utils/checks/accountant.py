@@ -120,7 +120,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     yield right - rows + scores, "Fused attention does not keep the scores: one number a row alone."
 
 
-STEPS = [
+STEPS = [  # of which the loss is the fullest moment, and so the most that torch holds
     (GPT, 2, 64, "bf16", 0),
     (LLAMA, 1, 96, "bf16", 1),
     (LLAMA, 1, 96, "fp32", 3),
@@ -130,19 +130,15 @@ STEPS = [
 
 @function(STEPS, tolerance=0.01)  # the angles of rotary positions, which all layers share, are left out, too
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds to the state at the loss.
-
-    Of these four the loss is the fullest moment, so it is the most that torch holds.
-    """
-    right, logits = (
-        by_torch.step_bytes(m, batch, sequence, dtype, recomputed),
-        batch * sequence * m.vocabulary,
-    )
+    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds to the state at the loss."""
+    right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
+    logits = batch * sequence * m.vocabulary
     inputs, layer = batch * sequence * m.width * BYTES[dtype], by_torch.layer_bytes(m, batch, sequence, dtype)
     without_loss = right - LOGIT_BYTES * logits
     yield right, "As three models hold it at the loss, with none, some and all layers recomputed."
     yield without_loss, "The loss holds three fp32 tensors of the logits' shape: 12 bytes a logit."
     yield without_loss + 4 * logits, "The loss holds three tensors of the logits' shape, and not one."
+    yield without_loss + 8 * logits, "The loss holds three tensors of the logits' shape, and not two."
     yield without_loss + BYTES[dtype] * logits, "The loss holds 12 bytes a logit: LOGIT_BYTES."
     yield right + recomputed * (layer - inputs), "A recomputed layer keeps its input alone."
     yield right - recomputed * inputs, "A recomputed layer still keeps its input."
