@@ -262,6 +262,7 @@ IMPOSSIBLE = [
     ({"--tokens": "nan"}, "tokens is a number above 0"),
     ({"--gpus": "-1"}, "gpus is a number above 0"),
     ({"--gpus": "1.5"}, "invalid int value"),
+    ({"--recipe": "fp32 adamw"}, "is a peak of 16 bits: say --peak"),
     ({"--peak": "inf"}, "peak is a number above 0"),
     ({"file": "missing.json"}, "No such file"),
     ({"file": "."}, "Is a directory"),
@@ -284,6 +285,12 @@ def test_whatever_is_asked_of_the_program_it_answers_in_a_sentence(tmp_path, ask
     assert run.stdout == ""
     assert "Traceback" not in run.stderr
     assert said in run.stderr.splitlines()[-1]
+
+
+def test_no_more_than_all_of_the_time_is_lost():
+    m = accountant.model_from(LLAMA)
+    lines = accountant.account(m, 10**7, 1e9, "bf16 adamw", 3, 1, 128, 0, 80e9, 1e15, 0.4)
+    assert lines["share lost to saves and failures"] == 1
 
 
 def test_a_model_of_ours_or_a_shape_that_torch_cannot_build_gets_a_sentence():

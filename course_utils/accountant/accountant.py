@@ -18,6 +18,7 @@ SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}  #
 LOGIT_BYTES, SECONDS_PER_DAY = 12, 86_400  # the loss holds three fp32 tensors of the logits' shape
 GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419  # Llama 3's 405B on H100s: arXiv 2407.21783, section 3.3.4
 SAVE_S, RESTART_S = 60, 300  # assumed
+PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
 LONGEST = 8192  # tokens of a sequence, where nobody says another number: assumed
 GPT2_NAMES = {"n_layer": "num_hidden_layers", "n_embd": "hidden_size", "n_head": "num_attention_heads"}
 GPT2_NAMES |= {"n_inner": "intermediate_size", "n_positions": "max_position_embeddings"}
@@ -49,7 +50,7 @@ OPTIONS = {  # what can be asked: a default, and what it is
     "sequence": (None, f"tokens of a sequence; if you do not say, the context, at most {LONGEST}"),
     "recomputed": (0, "layers that are recomputed"),
     "memory": (80e9, "bytes of a GPU"),
-    "peak": (989.5e12, "dense bf16 FLOP/s of a GPU: NVIDIA's data sheet for the H100 SXM"),
+    "peak": (PEAK, "dense FLOP/s of a GPU in the recipe's format: by default an H100's in 16 bits"),
     "share": (0.4, "of the peak that the counted FLOPs reach: assumed"),
 }
 
@@ -373,6 +374,10 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
     state = state_bytes(numbers, parts, gpus, stage)
     (dtype,) = parts["parameters"]
     (gradient_dtype,) = parts["gradients"]
+    if peak == PEAK and BYTES[dtype] != 2:
+        raise ValueError(
+            f"The recipe computes in {dtype}, and {PEAK:.4g} FLOP/s is a peak of 16 bits: say --peak."
+        )
 
     added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
     gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
@@ -397,7 +402,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
         "FLOPs": flops,
         "days without saves and failures": days(flops, gpus, peak, share),
         "seconds between two saves": save_every_s,
-        "share lost to saves and failures": lost,
+        "share lost to saves and failures": min(lost, 1.0),  # at 1, nothing is ever done
     }
 
 

@@ -10,7 +10,7 @@ from course_utils.predict.storages import Held
 from course_utils.quantities import Guess, seconds_text
 from course_utils.quantities import decimal_bytes_text as short
 
-PARTS = {"passing": "in passing", "gathered": "gathered weights"}
+PARTS = {"passing": "in passing"}
 ASKS = {
     HELD: "How full is the memory? Set a mark at each eighth of the step: 100 is as full as it ever gets. Then press Show.",
     FULLEST: "When is the memory fullest? Set the mark at that moment of the step, and press Show.",
