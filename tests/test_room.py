@@ -15,6 +15,7 @@ from course_utils.desk import stubs
 from course_utils.desk.copies import as_handed_out
 from course_utils.desk.notebooks import read, source
 from course_utils.room import asking, present
+from course_utils.room.bands import bands
 from tests import NOTEBOOKS
 
 # Of each question of the notebooks: its unit or its choices, and the cell that reveals it.
@@ -83,6 +84,50 @@ def test_a_checked_value_is_revealed_with_the_tempting_answers_of_its_check(run)
     (right, _), *tempting = flops.name_of_f32.listed()
     assert (answer["measured"], [*map(tuple, answer["tempting"])]) == (right, tempting)
     assert tempting
+
+
+# What the notebooks measure, as they stood when each was judged by hand: a wrong answer that the question is about has
+# to fall outside what the wall calls right.
+JUDGED = [
+    # measured, unit, item, predicted if it is shown in a few digits; the words; right guesses; wrong ones
+    (2, "times the forward pass", "", None, ["Exactly 2"], [2], [1, 1.2, 3]),
+    (16.0003, "bytes for each weight", "", 16, ["Exactly 16"], [16], [8, 12, 15.9]),
+    (10.0, "times SGD's step", "", 1 / (1 - 0.9), ["Exactly 10"], [10], [9, 11]),
+    (12, "of 18", "", None, ["Exactly 12"], [12], [9, 11]),
+    (0, "bytes", "", None, ["Exactly 0"], [0], [8192]),
+    (200, "of 200", "", None, ["Within 10 of 200"], [195], [150]),
+    (27.6, "percent", "MFU", 50, ["Within 5 points"], [25, 30, 32.6], [50, 20, 35]),
+    (0.338, "percent of the peak", "", 0.339, ["Within a factor of two"], [0.5], [5, 0.1]),
+    (0.126, "", "share of time lost", 0.131, ["Within 0.05"], [0.1], [0.25]),
+    (0.979167, "", "share of 6BP", None, ["Within 1 %"], [0.98], [0.9375]),
+    (81.1, "times", "", 16, ["Within a factor of two"], [100], [16]),
+    (1.16667, "times", "", None, ["Within 1 %"], [7 / 6], [4 / 3, 1]),
+    (1.62, "times", "", 1, ["Within 10 %"], [1.6], [2, 1]),
+    (40.0, "billions of parameters", "", 40, ["Within a factor of two"], [30], [5]),
+    (143.927, "days", "", None, ["Within 1 %", "Within a factor of two"], [144], [72]),
+    (65_504.0, "", "", None, ["Exactly 65,504", "Within a factor of two"], [65_504], [65_536]),
+    (44_193_349_632, "bytes", "", None, ["Within 1 %", "Within a factor of two"], [44e9], [16e9]),
+]
+
+
+@pytest.mark.parametrize("judged", JUDGED, ids=lambda one: f"{one[0]} {one[1]}")
+def test_what_counts_as_right_fits_the_question_and_is_said(judged):
+    measured, unit, item, predicted, words, right, wrong = judged
+    found = bands(measured, unit, item, predicted)
+    (low, high, _), *_ = found
+    assert [said for _, _, said in found] == words
+    assert [one for one in right if not low <= one <= high] == []
+    assert [one for one in wrong if low <= one <= high] == []
+
+
+def test_an_answer_is_called_as_the_table_calls_it_and_has_its_bands(run):
+    heads = "heads=('supposed', 'reported')"
+    run("asks")
+    told = run(f"Comparison({{'a': 50, 'b': 2}}, {{'a': 27.6, 'b': 2}}, guess=my_days, digits=3, {heads})")
+    assert [one["how"] for one in told] == ["reported", "reported"]
+    assert [[words for _, _, words in one["bands"]] for one in told] == [["Within a factor of two"]] * 2
+    run("value")
+    assert run("check")[0]["how"] == "answer"
 
 
 @pytest.fixture

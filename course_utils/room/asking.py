@@ -19,6 +19,7 @@ from IPython.display import HTML, display
 from course_utils.desk import stubs
 from course_utils.desk.notebooks import Cell, read, source
 from course_utils.quantities import Choice, Comparison, number_text
+from course_utils.room.bands import bands
 
 Json = dict[str, object]
 MOST = 600  # letters of a question
@@ -35,17 +36,10 @@ PLAIN = (
     (r"^\*[^*]*minutes?\.\* ", ""),
     (r"(\*\*?|`)(\S(?:.*?\S)??)\1", r"\2"),
 )
-# The frame is from another address. It asks whether the page around is light; and after a click, it gives the keys back.
+# The frame is from another address. What JupyterLab's page does for it stands in page/static/room.js.
 FRAME = (
     '<div style="min-height: {height}"><iframe class="course-wall" title="The room" '
-    'style="width: 100%; height: 450px; border: 0" src="{wall}wall.html#{asks}"></iframe></div>'
-    """<script>window.courseWall ||= addEventListener("message", ({{ data, source }}) => {{
-      const active = document.querySelector(".jp-Notebook .jp-mod-active");
-      if (data === "course-wall: keys") active?.focus({{ preventScroll: true }});
-      if (data === "course-wall: answer") document.activeElement === active && [...document.querySelectorAll(".course-wall")]
-        .find((one) => one.contentWindow === source)?.scrollIntoView({{ block: "nearest" }});
-      if (data === "course-wall: theme") source.postMessage(document.body.dataset.jpThemeLight ?? "", "*");
-    }}) ?? true</script>"""
+    'style="display: block; width: 100%; height: 450px; border: 0" src="{wall}wall.html#{asks}"></iframe></div>'
 )
 
 
@@ -111,13 +105,13 @@ def answered(questions: Questions, text: str, shown: object, names: Mapping[str,
         if listed := _listed(names.get("check"), text, name):
             (right, _), *tempting = listed
             unit = asks[name][0]["unit"]
-            answers.append({**asks[name][0], **_answer(right, unit), "tempting": tempting})
+            answers.append({**asks[name][0], **_answer(right, unit, "answer"), "tempting": tempting})
         elif isinstance(shown, Choice):
             answers.append({**asks[name][0], **_answer(shown.measured)})
         elif isinstance(shown, Comparison):
             items = shown.guess if isinstance(shown.guess, Mapping) else [*shown.measured][:1]
             for one, item in zip(asks[name], items, strict=False):
-                answers.append({**one, **_answer(shown.measured[item], one["unit"], shown.digits)})
+                answers.append({**one, **_compared(shown, item, one["unit"])})
     return answers
 
 
@@ -132,10 +126,21 @@ def revealed(text: str) -> list[str]:
     return found
 
 
-def _answer(measured: object, unit: str = "", digits: int | None = None) -> Json:
+def _compared(shown: Comparison, item: str, unit: str) -> Json:
+    """The number that a guess is held against, called as its column is: measured, reported, calculated."""
+    predicted = shown.predicted[item] if shown.digits else None
+    said = {"shown": f"{number_text(shown.measured[item], shown.digits)} {unit}".strip()}
+    return _answer(shown.measured[item], unit, shown.heads[1], item, predicted) | said
+
+
+def _answer(
+    measured: object, unit: str = "", how: str = "measured", item: str = "", predicted: object = None
+) -> Json:
     if isinstance(measured, str):
-        return {"measured": measured, "shown": measured}
-    return {"measured": float(measured), "shown": f"{number_text(measured, digits)} {unit}".strip()}
+        return {"measured": measured, "shown": measured, "how": how, "bands": []}
+    right = bands(measured, unit, item, predicted)
+    said = f"{number_text(measured)} {unit}".strip()
+    return {"measured": float(measured), "shown": said, "how": how, "bands": right}
 
 
 def _open(text: str) -> list[tuple[str, ast.expr]]:
