@@ -37,8 +37,10 @@ class Reply:
         return json.loads(self.body)
 
 
-async def request(url: str, body: object = None, method: str = "", **headers: str) -> Reply:
-    """One request. A body that is no text becomes JSON; a header's name has _ for -."""
+async def request(
+    url: str, body: object = None, method: str = "", home: str | None = None, **headers: str
+) -> Reply:
+    """One request, perhaps from another address. A body that is no text becomes JSON; a header's name has _ for -."""
     _, host, path, query, _ = urlsplit(url)
     text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
     given = {"Host": host, "Content-Type": "application/json", "Content-Length": str(len(text.encode()))}
@@ -46,7 +48,8 @@ async def request(url: str, body: object = None, method: str = "", **headers: st
     lines = [f"{method or ('GET' if body is None else 'POST')} {path}?{query} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in given.items()]
     with suppress(OSError):
-        reader, writer = await asyncio.open_connection(*host.split(":"))
+        own = (home, 0) if home else None
+        reader, writer = await asyncio.open_connection(*host.split(":"), local_addr=own)
         writer.write("\r\n".join([*lines, "", text]).encode())
         head, _, said = (await reader.read()).decode().partition("\r\n\r\n")
         writer.close()
@@ -70,9 +73,10 @@ def send(url: str, body: object = None, method: str = "", **headers: str) -> Rep
 class Phone:
     address: str
     cookie: str = ""
+    home: str | None = None  # its own address: one that begins with 127. is this machine's, too
 
     async def question(self) -> dict:
-        reply = await request(f"{self.address}question", Cookie=self.cookie)
+        reply = await request(f"{self.address}question", home=self.home, Cookie=self.cookie)
         self.cookie = reply.headers.get("Set-Cookie", self.cookie).partition(";")[0]
         return reply.said
 
@@ -80,7 +84,7 @@ class Phone:
         """As a person would: look at the question, and answer it."""
         asked = await self.question()
         body = {"key": asked["key"], "round": asked.get("round"), "guess": text}
-        return await request(f"{self.address}guess", body, Cookie=self.cookie)
+        return await request(f"{self.address}guess", body, home=self.home, Cookie=self.cookie)
 
 
 async def all_guess(phones: Sequence[Phone], texts: Sequence[str]) -> list[Reply]:
@@ -106,12 +110,12 @@ class Running:
 
 
 @contextmanager
-def running_room(folder: Path, pages: dict[str, str] = PAGES) -> Iterator[Running]:
+def running_room(folder: Path, pages: dict[str, str] = PAGES, tunnel: str = "") -> Iterator[Running]:
     """The room's process, with pages of its own; its input is closed in the end."""
     kept = folder / "rooms"
     for name, text in pages.items():
         (folder / name).write_text(text)
-    command = [sys.executable, "-m", "course_utils.room.poll", "127.0.0.1", str(folder)]
+    command = [sys.executable, "-m", "course_utils.room.poll", "127.0.0.1", tunnel, str(folder)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"text": True}
     with subprocess.Popen(
         command, cwd=ROOT, env=os.environ | {"COURSE_ROOMS": str(kept)}, **pipes

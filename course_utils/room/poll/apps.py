@@ -10,7 +10,7 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
@@ -21,10 +21,11 @@ import segno
 from tornado.web import Application, HTTPError, RedirectHandler, RequestHandler
 
 from course_utils.room.poll.rounds import FEW, Json, Room
+from course_utils.room.poll.table import as_csv
 
 PHONE = Path(__file__).with_name("phone.html")
 PAGES = Path(__file__).parents[1] / "wall"
-KINDS = {"js": "javascript", "css": "css"}
+KINDS = {"js": "javascript", "css": "css", "csv": "csv"}
 PLAIN = {"Server": "room", "Content-Type": "application/json", "Referrer-Policy": "same-origin"}
 HEADERS = PLAIN | {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 POLICY = (
@@ -37,12 +38,12 @@ POLICY = (
 class Door:
     """`who` says who asks, by a string that tells it from others, or None; it may answer in place of the handler.
 
-    `host` is the only name under which it is open, so that no other page can make a browser believe it is its own.
+    `hosts` are the only names under which it is open, so that no other page can make a browser believe it is its own.
     None leaves that to a proxy. `framed` lists who may show its pages in a frame.
     """
 
     who: Callable[["Handler"], Awaitable[str | None]]
-    host: str | None = None
+    hosts: Collection[str] | None = None
     framed: str = "'none'"
 
 
@@ -77,7 +78,8 @@ class Handler(RequestHandler):
     async def prepare(self) -> None:
         asked, given = self.request, self.request.headers
         self.answer = self.answers.get(f"{asked.method} {self.path_kwargs.get('name')}")
-        if self.answer is None or self.door.host not in (None, asked.host):
+        is_open = self.door.hosts is None or asked.host in self.door.hosts
+        if self.answer is None or not is_open:
             raise HTTPError(404)
         if asked.method == "POST":
             is_ours = given.get("Origin", f"//{asked.host}").partition("//")[2] == asked.host
@@ -146,7 +148,7 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
     def with_address(asking: Handler) -> str:
         url = urljoin(asking.request.full_url(), phones)
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
-        address = escape(url.removeprefix("http://").removesuffix("/"))
+        address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
         return page(asking.path_kwargs["name"], address=address, qr=code)
 
     def afterwards(states: list[Json]) -> str:
@@ -161,6 +163,7 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         path = kept / time.strftime(f"%Y-%m-%d-{notebook}-%H%M%S.html")
         kept.mkdir(parents=True, exist_ok=True)
         path.write_text(afterwards(states), encoding="utf-8")
+        path.with_suffix(".csv").write_text(as_csv(states), encoding="utf-8", newline="")
         return {"saved": path.name}
 
     return {
@@ -168,9 +171,10 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         "GET wall.html": with_address,
         "GET start.html": with_address,
         "GET kept.html": lambda _: afterwards(room.states()),
+        "GET kept.csv": lambda _: as_csv(room.states(at_least=FEW)),
         "GET state": lambda asking: room.state(asking.get_query_argument("key")),
         "GET all": lambda _: room.states(),
-        "GET phones": lambda _: {"phones": len(room.phones)},
+        "GET phones": lambda _: {"phones": room.here()},
         "POST ask": lambda asking: room.ask(asking.given),
         "POST reveal": lambda asking: room.reveal(asking.given),
         "POST move": lambda asking: room.move(asking.given),

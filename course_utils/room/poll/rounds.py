@@ -4,15 +4,20 @@ A phone is any string that tells it from others. A state is what the wall shows,
 never a phone.
 """
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from course_utils.room.poll import typed
 
 MOST_PHONES = 2_000
 FEW = 5  # a round of fewer guesses is not kept: it could tell whose they were
+HERE_S = 60  # a phone asks every few seconds; one that is locked, or has left, does not
+MANY_ADDRESSES = 8  # from here on, phones plainly do not all share one address
+CROWD = 4  # one address is one if it has more than a quarter of the guesses
 LONGEST = {"key": 80, "words": 600, "unit": 80}
-ANSWER = ("measured", "shown", "tempting")
+ANSWER = ("measured", "shown", "how", "bands", "tempting")
 
 Value = int | float | str
 Json = dict[str, object]
@@ -26,6 +31,7 @@ class Question:
     rounds: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     phase: str = "asking"  # then "shown", then "revealed"
     answer: Json = field(default_factory=lambda: dict.fromkeys(ANSWER))
+    left_out: set[str] = field(default_factory=set)  # addresses whose guesses are not counted
 
     @classmethod
     def of(cls, given: Json) -> "Question":
@@ -45,25 +51,38 @@ class Question:
         return text if choices else typed.read(text, self.said["unit"])
 
 
+@dataclass
+class Phone:
+    """Where it is, as far as the network says, and when it last asked for the question."""
+
+    address: str
+    seen: float
+
+
 class Room:
     """All questions of a lecture, and the phones that are there."""
 
-    def __init__(self) -> None:
-        self.phones: set[str] = set()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.phones: dict[str, Phone] = {}
+        self._clock = clock
         self._questions: dict[str, Question] = {}
         self._current: Question | None = None
 
     # What a phone does.
 
-    def admit(self, phone: str) -> bool:
-        """Whether there is room for it."""
-        if len(self.phones) < MOST_PHONES:
-            self.phones.add(phone)
+    def admit(self, phone: str, address: str = "") -> bool:
+        """Whether there is room for it. Without an address it is known to be a person's only one."""
+        if phone in self.phones:
+            self.phones[phone].seen = self._clock()
+        elif len(self.phones) < MOST_PHONES:
+            self.phones[phone] = Phone(address, self._clock())
         return phone in self.phones
 
     def question(self, phone: str | None) -> Json:
         """What stands on the wall now, and what this phone has guessed in this round."""
         now = self._current
+        if phone is None:
+            return {"key": None, "waits": True}
         return now.asked() | {"mine": now.rounds[-1].get(phone)} if now else {"key": None}
 
     def guess(self, phone: str | None, given: Json) -> Value:
@@ -86,6 +105,7 @@ class Room:
         before = self._questions.get(asked.said["key"])
         if before and before.said["choices"] == asked.said["choices"]:
             asked.rounds, asked.phase, asked.answer = before.rounds, before.phase, before.answer
+            asked.left_out = before.left_out
         self._current = self._questions[asked.said["key"]] = asked
         return self._state(asked)
 
@@ -97,8 +117,14 @@ class Room:
         return self._state(question) | ({"rounds": []} if question is asked else {})
 
     def move(self, given: Json) -> Json:
-        """Show the round that is open, or let all guess again."""
+        """Show the round that is open, let all guess again, begin anew, or leave a crowd's guesses out."""
         question, move = self._questions.get(str(given.get("key"))), given.get("move")
+        if question and move == "anew":
+            self._current = self._questions[question.said["key"]] = question = Question(question.said)
+            return self._state(question)
+        if question and move in ("leave out", "count all"):
+            question.left_out = {self._crowd(question)[0]} - {""} if move == "leave out" else set()
+            return self._state(question)
         possible = question and {"asking": "show", "shown": "again"}.get(question.phase)
         if not possible or move != possible or (move == "again" and len(question.rounds) == 2):
             raise ValueError(
@@ -121,8 +147,42 @@ class Room:
         all_of_them = map(self._state, self._questions.values())
         return [s | {"rounds": [one if enough(one) else [] for one in s["rounds"]]} for s in all_of_them]
 
+    def here(self) -> int:
+        """How many phones have asked for the question in the last minute."""
+        return len(self._here())
+
+    def _here(self) -> set[str]:
+        now = self._clock()
+        return {one for one, phone in self.phones.items() if now - phone.seen <= HERE_S}
+
+    def _crowd(self, question: Question) -> tuple[str, int]:
+        """The address that sent far more of this round's guesses than any one phone could, and how many.
+
+        Where all come through one address, as behind one router, that is no sign of anything, and it is nobody's.
+        """
+        addresses = {phone.address for phone in self.phones.values()} - {""}
+        of_each = Counter(self.phones[one].address for one in question.rounds[-1] if one in self.phones)
+        del of_each[""]
+        address, most = max(of_each.items(), key=lambda one: one[1], default=("", 0))
+        is_one = len(addresses) >= MANY_ADDRESSES and most > max(FEW, len(question.rounds[-1]) / CROWD)
+        return (address, most) if is_one else ("", 0)
+
     def _state(self, question: Question) -> Json:
-        shown = question.rounds[: len(question.rounds) - (question.phase == "asking")]
+        counted = [self._counted(question, guessed) for guessed in question.rounds]
+        shown = counted[: len(counted) - (question.phase == "asking")]
         rounds = [[list(pair) for pair in sorted(Counter(one.values()).items())] for one in shown]
-        counted = {"count": len(question.rounds[-1]), "phones": len(self.phones), "rounds": rounds}
-        return question.asked() | counted | question.answer
+        crowd = self._crowd(question)[1]
+        about = {
+            "count": len(counted[-1]),
+            "phones": len(self._here() | counted[-1].keys()),
+            "crowd": crowd,
+            "left_out": len(question.rounds[-1]) - len(counted[-1]),
+            "rounds": rounds,
+        }
+        return question.asked() | about | question.answer
+
+    def _counted(self, question: Question, guessed: dict[str, Value]) -> dict[str, Value]:
+        """The guesses of a round without those of an address that is left out."""
+        return {
+            one: value for one, value in guessed.items() if self.phones[one].address not in question.left_out
+        }
