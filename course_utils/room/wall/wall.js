@@ -2,7 +2,7 @@
 // guesses become text, never markup.
 "use strict";
 (() => {
-const POLL_MS = 500, ARRIVED_MS = 700, FEW = 5, MOST_BINS = 30, MOST_DECADES = 8, NEAR = 0.005;
+const POLL_MS = 500, ARRIVED_MS = 700, SURE_MS = 5000, ALONE_MS = 1500, FEW = 5, MOST_BINS = 30, MOST_DECADES = 8, NEAR = 0.005;
 const at = (id) => document.getElementById(id);
 
 // Numbers and words.
@@ -22,26 +22,25 @@ const isNumbers = (state) => state.choices.length === 0;
 const percent = (part, all) => `${Math.round((100 * part) / all)} %`;
 const counted = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 
-function near(state, value) {
-  const right = state.measured;
-  if (typeof value !== "number" || typeof right !== "number") return value === right;
-  return value === right || (value / right >= 0.5 && value / right <= 2);
-}
+// What counts as right: of numbers, one or two bands of the answer's own, each with the words for it.
+const hasAnswer = (state) => state.measured !== null && state.measured !== undefined;
+const bandsOf = (state) => (isNumbers(state) ? state.bands ?? [] : [[null, null, "Right"]]);
+const isIn = (state, [low, high], value) => (isNumbers(state) ? value >= low && value <= high : value === state.measured);
 
-function shares(state) {
+function shares(state, band) {
   return state.rounds.map((round) => {
-    const all = total(round), good = total(round.filter(([value]) => near(state, value)));
+    const all = total(round), good = total(round.filter(([value]) => isIn(state, band, value)));
     return all ? percent(good, all) : null;
   });
 }
 
-const hasAnswer = (state) => state.measured !== null && state.measured !== undefined;
-
 function sentence(state) {
   if (!state.rounds.some(total)) return "Nobody guessed.";
   if (!hasAnswer(state)) return "";
-  const said = shares(state).filter((one) => one !== null);
-  return `${isNumbers(state) ? "Within a factor of two" : "Right"}: ${said[0]} of the room${said[1] ? `, then ${said[1]}` : ""}`;
+  return bandsOf(state).map((band, n) => {
+    const [first, second] = shares(state, band).filter((one) => one !== null);
+    return `${band[2]}: ${first}${n ? "" : " of the room"}${second ? `, then ${second}` : ""}`;
+  }).join(" · ");
 }
 
 // The sentence that asks, and as much before it as a short one needs: the text above has left the wall.
@@ -81,10 +80,13 @@ function drawing(state, height) {
   return svg;
 }
 
+// As the table calls the number: measured, reported, calculated.
+const answered = (state) => `${state.how ?? "measured"}: ${state.shown}`;
+
 function described(state) {
   const rounds = state.rounds.map((round, n) =>
     `${n ? "second" : "first"} round: ${round.map(([value, count]) => `${value} ${count} times`).join(", ")}`);
-  return `${rounds.join("; ")}. ${hasAnswer(state) ? `Measured: ${state.shown}. ${sentence(state)}` : ""}`;
+  return `${rounds.join("; ")}. ${hasAnswer(state) ? `${answered(state)}. ${sentence(state)}` : ""}`;
 }
 
 // The class of a round: if there is one alone, it has the strong colour.
@@ -109,7 +111,9 @@ function scale(state) {
   low = Math.min(low, ...right) - 0.2;
   high = Math.max(high, ...right) + 0.2;
   const step = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20].find((one) => (high - low) / one <= MOST_BINS) ?? 50;
-  low = (Math.floor(low / step) - 0.5) * step;  // a bar stands over 1, 2, 4, 5, 8 and 10, not beside them
+  // A bar stands over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, one stands over that.
+  const over = right.length ? right[0] - Math.floor(right[0] / step) * step : 0;
+  low = (Math.floor((low - over) / step) - 0.5) * step + over;
   return { low, step, bins: Math.max(Math.ceil((high - low) / step), 1) };
 }
 
@@ -149,6 +153,12 @@ function drawNumbers(svg, state, height) {
     return [low_ones, ...column];
   });
   const most = Math.max(1, ...columns.flat()), unit = (base - top) / most;
+  if (hasAnswer(state) && state.measured > 0) {
+    for (const [from, to] of bandsOf(state)) {
+      const start = Math.max(from > 0 ? x(from) : left, left), end = Math.min(x(to), right);
+      svg.append(node("rect", { class: "band", x: start, width: Math.max(end - start, 0), y: top, height: base - top }));
+    }
+  }
   columns.forEach((column, n) => {
     column.forEach((count, bin) => {
       if (!count) return;
@@ -179,7 +189,7 @@ function drawNumbers(svg, state, height) {
     const there = state.measured > 0 ? x(state.measured) : 60;
     svg.append(node("line", { class: "measured", x1: there, x2: there, y1: 28, y2: base }));
     const anchor = there < 250 ? "start" : there > 750 ? "end" : "middle";
-    svg.append(node("text", { class: "measured halo", x: there, y: 21, "font-size": 22, "text-anchor": anchor }, `measured: ${state.shown}`));
+    svg.append(node("text", { class: "measured halo", x: there, y: 21, "font-size": 22, "text-anchor": anchor }, answered(state)));
   }
   const tallest = columns.map((column) => Math.max(0, ...column));
   columns.forEach((column, n) => {
@@ -224,8 +234,9 @@ async function talk(path, body) {
 }
 
 // JupyterLab's theme, which only the page around the frame knows. Where it does not answer, the browser's holds.
+const tell = (what) => window.parent !== window && window.parent.postMessage(`course-wall: ${what}`, "*");
 function followTheme() {
-  if (window.parent !== window) window.parent.postMessage("course-wall: theme", "*");
+  tell("theme");
 }
 addEventListener("message", ({ data, source }) => {
   if (source !== window.parent || !["true", "false"].includes(data)) return;
@@ -257,7 +268,7 @@ function wall() {
     }
     state = asks.length ? await told(asks[number_of]) : null;
     show();
-    if (isReveal && isNew && state) setTimeout(() => window.parent.postMessage("course-wall: answer", "*"), ARRIVED_MS);
+    if (isReveal && isNew && state) setTimeout(() => tell("answer"), ARRIVED_MS);
     isNew = false;
   }
 
@@ -277,8 +288,14 @@ function wall() {
     at("move").textContent = move || "Show";
     at("next").hidden = number_of + 1 >= asks.length || state.phase === "asking";
     at("minute").hidden = state.phase === "revealed";
+    at("anew").hidden = isReveal || !(state.count || state.left_out || state.rounds.length);
+    showCrowd();
     if (state.phase === "revealed") { ends = 0; at("clock").textContent = ""; }
     at("said").textContent = isShown ? sentence(state) : "";
+    if (!isShown) {
+      at("picture").replaceChildren();
+      drawn = "";
+    }
     const box = at("picture").getBoundingClientRect();
     const now = JSON.stringify([state.rounds, state.shown, state.phase, Math.round(box.width), Math.round(box.height)]);
     if (isShown && now !== drawn && box.height > 20) {
@@ -286,6 +303,16 @@ function wall() {
       at("picture").replaceChildren(empty ? "" : drawing(state, (1000 * box.height) / box.width));
       drawn = now;
     }
+  }
+
+  // Many guesses of one address may be half of a class behind one router, or one joker's script: whoever stands there knows.
+  function showCrowd() {
+    const { crowd, left_out: out, count } = state;
+    at("crowd").hidden = !crowd && !out;
+    at("crowd").firstElementChild.textContent = out
+      ? `${out} ${out === 1 ? "guess" : "guesses"} of one address left out.`
+      : `${crowd} of ${count} guesses came from one address.`;
+    at("crowd").lastElementChild.textContent = out ? "Count them again" : "Leave them out";
   }
 
   async function poll() {
@@ -305,12 +332,34 @@ function wall() {
     busy = false;
     if (event.detail > 0) leave();
   };
-  const leave = () => { document.activeElement.blur(); window.parent.focus(); window.parent.postMessage("course-wall: keys", "*"); };
+  const leave = () => { document.activeElement.blur(); window.parent.focus(); tell("keys"); };
   addEventListener("keydown", (event) => { if (event.key === "Escape") leave(); });
   at("move").addEventListener("click", pressed(async () => {
     state = await talk("move", { key: state.key, move: state.phase === "asking" ? "show" : "again" });
     ends = 0;
     at("clock").textContent = "";
+    show();
+  }));
+  at("crowd").lastElementChild.addEventListener("click", pressed(async () => {
+    state = await talk("move", { key: state.key, move: state.left_out ? "count all" : "leave out" });
+    show();
+  }));
+  // Guesses that are gone do not come back, so it asks once more.
+  const ask_anew = (sure) => {
+    at("anew").classList.toggle("sure", sure);
+    at("anew").textContent = sure ? "Drop all guesses?" : "Begin anew";
+  };
+  at("anew").addEventListener("click", pressed(async () => {
+    if (!at("anew").classList.contains("sure")) {
+      ask_anew(true);
+      setTimeout(() => ask_anew(false), SURE_MS);
+      return;
+    }
+    ask_anew(false);
+    state = await talk("move", { key: state.key, move: "anew" });
+    ends = 0;
+    at("clock").textContent = "";
+    drawn = "";
     show();
   }));
   at("next").addEventListener("click", pressed(async () => { number_of += 1; drawn = ""; await begin(); }));
@@ -320,8 +369,18 @@ function wall() {
   }
   setInterval(tick, 200);
   addEventListener("resize", () => { drawn = ""; show(); });
-  if (asks.length) begin().catch(() => { at("said").textContent = "No connection to the room's process."; }).then(poll);
-  else document.querySelector("main").hidden = true;
+  // JupyterLab's page says when; where there is none around this one, or another, it begins by itself.
+  let has_begun = false;
+  const once = () => {
+    if (has_begun) return;
+    has_begun = true;
+    begin().catch(() => { at("said").textContent = "No connection to the room's process."; }).then(poll);
+  };
+  document.querySelector("main").hidden = true;
+  if (!asks.length) return;
+  addEventListener("message", ({ data, source }) => { if (source === window.parent && data === "begin") once(); });
+  tell("begin");
+  setTimeout(once, window.parent === window ? 0 : ALONE_MS);
 }
 
 async function start() {
@@ -365,17 +424,18 @@ function question(state) {
   if (enough.some(Boolean)) {
     const seen = { ...state, rounds: rounds.map((round, n) => (enough[n] ? round : [])) };
     section.append(drawing(seen, isNumbers(state) ? 300 : 40 * state.choices.length));
-  } else if (hasAnswer(state)) section.append(element("p", `Measured: ${state.shown}`));
-  const share = isNumbers(state) ? "within a factor of two" : "right", rows = [["", "guesses", ...(isNumbers(state) ? ["median"] : []), ...(hasAnswer(state) ? [share] : [])]];
+  } else if (hasAnswer(state)) section.append(element("p", answered(state)));
+  const right = hasAnswer(state) ? bandsOf(state) : [];
+  const rows = [["", "guesses", ...(isNumbers(state) ? ["median"] : []), ...right.map(([, , words]) => words.toLowerCase())]];
   rounds.forEach((round, n) => {
     const name = element("td", n ? "second round" : "first round");
     name.prepend(element("span", "", `swatch ${kind(state, n)}`));
     if (!enough[n]) {
       const few = element("td", "fewer than five guessed");
-      few.colSpan = 3;
+      few.colSpan = rows[0].length - 1;
       rows.push([name, few]);
     }
-    else rows.push([name, total(round), ...(isNumbers(state) ? [`${number(median(round))} ${state.unit}`] : []), ...(hasAnswer(state) ? [shares(state)[n]] : [])]);
+    else rows.push([name, total(round), ...(isNumbers(state) ? [`${number(median(round))} ${state.unit}`] : []), ...right.map((band) => shares(state, band)[n])]);
   });
   if (rounds.length) section.append(table(rows));
   const wrong = enough.some(Boolean) ? tempted(state, rounds) : [];
@@ -391,7 +451,7 @@ function kept() {
   at("keep").hidden = states.length === 0;
   at("keep").querySelector("button").addEventListener("click", async () => {
     const said = at("keep").querySelector("span");
-    try { said.textContent = `Saved: rooms/${(await talk("keep", {})).saved}`; } catch (error) { said.textContent = error.message; }
+    try { said.textContent = `Saved: rooms/${(await talk("keep", {})).saved}, and the same as .csv`; } catch (error) { said.textContent = error.message; }
   });
 }
 
