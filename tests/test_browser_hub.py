@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
 
 from course_utils import record
 from tests import NOTEBOOKS, ROOT
@@ -90,11 +90,43 @@ def servers_of(home: Path) -> list[psutil.Process]:
     return found
 
 
-def all_guess(address: str, students: list[BrowserContext], instructor: Page) -> None:
-    """The instructor asks in her notebook, and whoever is logged in guesses once. The wall is hers alone."""
-    room, frame = f"{address}/services/room/", instructor.frame_locator("iframe.course-wall")
-    write(instructor, "my_product", "...", cells=1)
+def presented(page: Page, address: str) -> FrameLocator:
+    """The instructor's server for notebook 4, as `make present` shows it; the wall below its first guess, in full view."""
+    page.goto(f"{address}/hub/spawn/cleo/04", wait_until="commit")
+    page.wait_for_url(f"{address}/user/cleo/04/doc/tree/{FLOPS}**")
+    cells = page.locator(".jp-Cell")
+    asking = cells.filter(has_text="my_product = ...").first
+    expect(asking).to_be_attached()
+    expect(page.locator(".jp-MarkdownOutput p").first).to_be_attached()
+    letters = "(one) => parseFloat(getComputedStyle(one).fontSize)"
+    assert page.locator(".jp-MarkdownOutput p").first.evaluate(letters) > 17, "large type"
+    expect(page.locator(".jp-NotebookPanel-toolbar")).to_have_css("max-height", "0px")
+    expect(page.locator(".jp-SideBar:visible")).to_have_count(0)
+    wait_for_its_kernel_alone(page)
+    cells.first.click()
+    wall = page.locator("iframe.course-wall")
+    for _ in range(cells.count()):
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_timeout(400)
+        if wall.count():
+            break
+    frame = page.frame_locator("iframe.course-wall")
     expect(frame.locator("#count")).to_have_text("0")
+    expect(wall).to_be_in_viewport(ratio=0.99)
+    below = page.locator(".jp-Cell:has(iframe.course-wall) + .jp-Cell")
+    expect(below).not_to_be_in_viewport()
+    return frame
+
+
+def wait_for_its_kernel_alone(page: Page) -> None:
+    """Where the page tells a test nothing, an idle kernel is seen at the prompt: it takes a cell."""
+    expect(page.locator(".jp-Notebook")).to_be_visible()
+    page.wait_for_timeout(5000)
+
+
+def all_guess(address: str, students: list[BrowserContext], instructor: Page) -> None:
+    """The instructor asks in her presentation, and whoever is logged in guesses once. The wall is hers alone."""
+    room, frame = f"{address}/services/room/", presented(instructor, address)
     for count, student in enumerate((students[0], students[1], students[0]), 1):
         phone = student.new_page()
         phone.goto(room)
@@ -181,10 +213,15 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         assert list(record.done(mine["ben"])) == ["flops.name_of_f32"]
         assert record.done(mine["cleo"]) == {}
 
-        lab = open_notebook(pages["cleo"])
+        lab = contexts["cleo"].new_page()
+        lab.set_default_timeout(120_000)
         all_guess(address, [contexts["ada"], contexts["ben"]], lab)
         assert record.guesses(mine["cleo"]) == {}
         lab.close()
+        named = contexts["ben"].new_page()
+        assert named.goto(f"{address}/hub/spawn/ben/04").status == 403
+        expect(named.locator("body")).to_contain_text("Named servers present a notebook")
+        named.close()
 
         # Anew, for one of them.
         for name in ("ada", "ben"):

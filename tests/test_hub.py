@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from tornado.web import HTTPError
 from traitlets.config import Config, PyFileConfigLoader
 
 from tests import ROOT
@@ -46,8 +47,29 @@ def test_the_kernels_of_those_who_are_named_alone_are_told_of_the_wall(monkeypat
     monkeypatch.setenv("COURSE_INSTRUCTORS", "cleo dan")
     told = on_one_machine()
     wall = told.Spawner.environment["COURSE_ROOM"]
-    named = {name: wall(SimpleNamespace(user=SimpleNamespace(name=name))) for name in ("cleo", "dan", "ada")}
-    assert named == {"cleo": "/services/room/wall/", "dan": "/services/room/wall/", "ada": ""}
+
+    def spawner(user: str, name: str) -> SimpleNamespace:
+        own = ["jupyterhub-singleuser", "--log-level=WARN"]
+        return SimpleNamespace(user=SimpleNamespace(name=user), name=name, cmd=own, args=["--a"])
+
+    presented = {user: wall(spawner(user, "04")) for user in ("cleo", "dan", "ada")}
+    assert presented == {"cleo": "/services/room/wall/", "dan": "/services/room/wall/", "ada": ""}
+    assert wall(spawner("cleo", "")) == "", "what an instructor tries alone asks nobody"
+
+    # A server of a notebook's name presents it; a student starts none, and nonsense gets a sentence.
+    start, own, presents = told.Spawner.pre_spawn_hook, spawner("cleo", ""), spawner("cleo", "04")
+    start(own)
+    start(presents)
+    assert (own.cmd[0], own.args) == ("jupyterhub-singleuser", ["--a"])
+    assert presents.cmd[1:] == ["-m", "course_utils.room.hub.presenting", "04", "--log-level=WARN"]
+    for user, name, words in (
+        ("ada", "04", "for instructors"),
+        ("cleo", "9", "such as 04"),
+        ("dan", "x", "04"),
+    ):
+        with pytest.raises(HTTPError) as refused:
+            start(spawner(user, name))
+        assert words in refused.value.jupyterhub_message
     accepted(import_module("jupyterhub.app").JupyterHub, dict(told.JupyterHub))
 
 

@@ -3,7 +3,8 @@
 What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
 presenter's own JupyterLab its settings. The copy has its results to come, so that the room can guess.
 
-With ROOM=1, or with one of this machine's addresses, it guesses by phone: see `course_utils.room.poll`.
+With ROOM=1, or with one of this machine's addresses, it guesses by phone: see `course_utils.room.poll`. TUNNEL is the
+address at which a tunnel shows the phones' page to those in other networks.
 """
 
 import json
@@ -15,12 +16,14 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import nbformat
 from jupyterlab_server.workspaces_handler import WorkspacesManager
+from nbformat.sign import NotebookNotary
 
 from course_utils.desk import websocket
 from course_utils.desk.copies import TO_README, as_handed_out, named, notebooks
@@ -29,6 +32,7 @@ from course_utils.desk.stubs import ROOM, WORDS, has_room
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
+PAGE = Path(__file__).with_name("page")  # what JupyterLab's page does besides, as an extension of it
 RESULTS = "--results"  # shows the stored ones from the beginning
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
 # letters on a projector as on a wall.
@@ -40,6 +44,7 @@ SETTINGS = {
         "codeCellConfig": {"lineWrap": True},
         "windowingMode": "none",  # a cell that is not there yet cannot come to the top
     },
+    "docmanager-extension/plugin": {"autosaveInterval": 2},  # a page that is loaded again has its walls
     "statusbar-extension/plugin": {"visible": False},
     "shortcuts-extension/shortcuts": {
         "shortcuts": [
@@ -56,25 +61,36 @@ WINDOW = {
 }
 
 
-def present(chosen: Path, options: list[str]) -> None:
+def present(chosen: Path, options: list[str], serve: Callable[[list[str]], None] | None = None) -> None:
     """Serve a copy of that notebook and of those beside it, until the server is stopped."""
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
         copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
+        configure(own)
         for path in {copies / chosen.name, *notebooks(copies)}:
             path.write_bytes(path.read_bytes().replace(TO_CONTENTS, b""))  # which is not served
             if RESULTS not in options:
                 write(path, with_clocks(as_handed_out(read(path))))
-        configure(own)
-        from jupyterlab.labapp import main as jupyterlab  # reads what configure has put into the environment
+        trust(copies / chosen.name)
+        extensions = own / "extensions"
+        extensions.mkdir()
+        shutil.copytree(PAGE, extensions / "course-room")
+        if serve is None:
+            from jupyterlab.labapp import main as serve  # reads what configure has put into the environment
 
         # A terminal that is closed; the folder has to go then, too.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
         only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
         served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
+        page = [f"--LabApp.extra_labextensions_path={extensions}"]
         theirs = [option for option in options if option != RESULTS]
-        jupyterlab([*served, *only_the_notebook, *theirs])
+        serve([*served, *only_the_notebook, *page, *theirs])
+
+
+def trust(path: Path) -> None:
+    """Sign a copy of ours, or JupyterLab would take the walls for a stranger's and drop them when it is loaded again."""
+    NotebookNotary(data_dir=os.environ["JUPYTER_DATA_DIR"]).sign(nbformat.read(path, as_version=4))
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
@@ -107,7 +123,10 @@ def room(asked: str, shows: bool) -> Iterator[None]:
         os.environ.pop("COURSE_ROOM", None)
         yield
         return
-    command = [sys.executable, "-m", "course_utils.room.poll", own_address() if asked == "1" else asked]
+    tunnel = os.environ.get("TUNNEL", "")
+    if asked == "1":
+        asked = "127.0.0.1" if tunnel else own_address()
+    command = [sys.executable, "-m", "course_utils.room.poll", asked, tunnel]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     # It gives way to the presentation, and ends when its input does.
     with subprocess.Popen(command, **pipes, preexec_fn=partial(os.nice, 5)) as process:
@@ -116,7 +135,7 @@ def room(asked: str, shows: bool) -> Iterator[None]:
             raise ValueError("So nothing was started.")  # the process has said why
         urls = json.loads(said)
         os.environ["COURSE_ROOM"] = urls["wall"]
-        print(f"Phones in this network go to {urls['phones']}")
+        print(f"Phones {'anywhere' if tunnel else 'in this network'} go to {urls['phones']}")
         print(f"For the wall, at the start: {urls['wall']}start.html")
         print(f"After the lecture:          {urls['wall']}kept.html", flush=True)
         if shows:

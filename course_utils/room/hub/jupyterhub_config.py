@@ -8,6 +8,9 @@ there if COURSE_INSTRUCTORS names somebody in the hub's environment; COURSE_PYTH
 import os
 import sys
 
+from jupyterhub.spawner import Spawner
+from tornado.web import HTTPError
+
 c = get_config()  # noqa: F821
 
 c.Spawner.default_url = "/contents"
@@ -29,5 +32,27 @@ if instructors := os.environ.get("COURSE_INSTRUCTORS", "").split():
     }
     c.JupyterHub.services = [room]
     c.JupyterHub.load_roles = [{"name": "user", "scopes": ["self", "access:services!service=room"]}]
+    # Only where an instructor presents: what the instructor tries alone asks nobody.
     wall = {True: "/services/room/wall/", False: ""}
-    c.Spawner.environment["COURSE_ROOM"] = lambda spawner: wall[spawner.user.name in instructors]
+    c.Spawner.environment["COURSE_ROOM"] = lambda spawner: wall[
+        bool(spawner.name) and spawner.user.name in instructors
+    ]
+
+    def refused(status: int, words: str) -> HTTPError:
+        error = HTTPError(status, words)
+        error.jupyterhub_message = words  # which the hub's page shows
+        return error
+
+    def presenting(spawner: Spawner) -> None:
+        """A named server presents the notebook that it is called after; nobody but an instructor starts one."""
+        if not spawner.name:
+            return
+        if spawner.user.name not in instructors:
+            raise refused(403, "Named servers present a notebook, and are for instructors.")
+        if spawner.name.removeprefix("0") not in list("12345678"):
+            raise refused(400, "Name it after a notebook's number, such as 04: it presents that notebook.")
+        spawner.cmd = [python, "-m", "course_utils.room.hub.presenting", spawner.name, *spawner.cmd[1:]]
+        spawner.args = []  # no contents page: what runs is a copy
+
+    c.JupyterHub.allow_named_servers = True
+    c.Spawner.pre_spawn_hook = presenting
