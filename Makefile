@@ -19,17 +19,20 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results assignment present slides hub grade site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help lab anew results assignment key present slides hub grade site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
 	@echo '                  (make lab ARGS="--no-browser" passes options on)'
 	@echo 'make anew         begin an exercise anew (make anew NB=04 EXERCISE=2), or a notebook (make anew NB=04)'
 	@echo 'make results      bring the course'"'"'s results into your copy, if you only want to read (make results NB=04)'
-	@echo 'make assignment   write the copy that a class gets, without the solutions, in assignment/ (make assignment NB=04)'
+	@echo 'make assignment   write what a class gets, a notebook and the course without solutions, in assignment/ and'
+	@echo '                  assignment.zip (make assignment NB=04)'
+	@echo 'make key          write the key for assistants: solutions, points, known mistakes, in key/ (make key NB=04)'
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
 	@echo '                  ARGS=--results shows the stored results from the beginning; ROOM=1 lets the room guess by phone,'
-	@echo '                  at this machine'"'"'s address in the network, or at the one you name (ROOM=192.168.1.5)'
+	@echo '                  at this machine'"'"'s address in the network, or at the one you name (ROOM=192.168.1.5);'
+	@echo '                  TUNNEL=https://... is where a tunnel shows the phones'"'"' page to other networks'
 	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
 	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
 	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7), by the checks;'
@@ -80,6 +83,9 @@ results: $(READY)
 
 assignment: $(READY)
 	@$(RUN) -m course_utils.desk.commands assignment "$$NB"
+
+key: $(READY)
+	@$(RUN) -m course_utils.desk.commands key "$$NB"
 
 present: $(READY)
 	@ROOM="$$ROOM" $(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)

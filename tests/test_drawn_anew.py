@@ -2,17 +2,14 @@
 
 import functools
 import itertools
-import json
-import re
 
 import pytest
 
 from course_utils.checks.judging import drawing
 from course_utils.checks.judging.agreement import same
 from course_utils.checks.judging.drawing import MOST
-from course_utils.desk import commands, copies
-from tests import NOTEBOOKS
-from tests.notebooks import exercises, exercises_of, read
+from course_utils.desk import copies
+from tests.notebooks import exercises
 from tests.test_checks import LISTING, TRIED, answer, first_case
 from tests.tried import Tried
 
@@ -101,31 +98,6 @@ def test_a_seed_draws_the_same_cases_each_time_and_another_seed_others(exercise)
     first, again, others = (cases(drawing.drawn_anew(exercise.judge, seed)) for seed in (3, 3, 4))
     assert same(first, again)
     assert not same(first, others)
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_handed_out_has_no_line_of_a_solution_and_all_that_it_links_to(path, tmp_path):
-    folder = tmp_path / "assignment"
-    assert path.name in commands.assignment(path, folder)
-    cells = json.loads((folder / path.name).read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(cell["source"]) for cell in cells]
-    others = "\n".join(cell.source for cell in read(path).cells if "<summary>Solution<" not in cell.source)
-    for exercise in exercises_of(path):
-        lines = {line.strip() for line in exercise.solution.splitlines()}
-        only_there = [line for line in lines if line and line not in others]
-        assert [line for line in [exercise.solution, *only_there] if line in "\n".join(texts)] == []
-        assert {exercise.stub, exercise.check} <= {*texts}
-    assert {out["output_type"] for cell in cells for out in cell.get("outputs", [])} <= {"display_data"}
-    for one in folder.iterdir():
-        links = re.findall(r"\]\(([^)#:]+\.\w+)[)#]", one.read_text(encoding="utf-8"))
-        assert [link for link in links if not (folder / link).is_file()] == []
-    assert {one.name for one in folder.iterdir()} == {path.name, "GLOSSARY.md", "AGENTS.md"}
-
-
-def test_a_name_that_is_none_gets_the_names_that_there_are(capsys):
-    assert commands.main("assignment", "9") == 2
-    assert "There is no notebook '9'. There are: 01_floats" in (said := capsys.readouterr().err)
-    assert said.rstrip().endswith("make assignment NB=04")
 
 
 def test_what_an_assistant_is_told_lies_beside_the_copies_and_a_readers_edit_of_it_stays(tmp_path):
