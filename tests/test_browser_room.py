@@ -237,13 +237,18 @@ def test_the_bar_of_those_who_are_right_stands_over_the_line(tmp_path, chromium)
         page = wall_of(browser, running.wall, asks)
         expect(page.locator("#count")).to_have_text("0")
         six = [Phone(running.phones) for _ in range(6)]
-        together(all_send(six, ["144"] * 4 + ["30", "900"]))
+        together(all_send(six, ["144"] * 4 + ["50", "900"]))
         page.get_by_role("button", name="Show").click()
         reveal = wall_of(browser, running.wall, asks | {"run": 2} | answer)
         line = reveal.locator("#picture svg line.measured").bounding_box()
         bars = [bar.bounding_box() for bar in reveal.locator("#picture svg rect.second").all()]
         tallest = max(bars, key=lambda bar: bar["height"])
         assert abs(tallest["x"] + tallest["width"] / 2 - line["x"] - line["width"] / 2) < 2
+
+        # And all who said one number stand over that number.
+        fifty = reveal.locator("#picture svg text", has_text=re.compile("^50$")).bounding_box()
+        middles = [bar["x"] + bar["width"] / 2 for bar in bars]
+        assert min(abs(fifty["x"] + fifty["width"] / 2 - one) for one in middles) < 3
         browser.close()
 
 

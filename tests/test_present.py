@@ -194,6 +194,10 @@ SMALLEST_PX = """(lab) => {
   return Math.min(...words.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale));
 }"""
 
+SMALLEST_CONTROL_PX = """(lab) => Math.min(...[...lab.querySelectorAll(".widget-label, button")]
+  .filter((one) => one.offsetParent && one.textContent.trim() && !one.closest(".course-screen"))
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom))"""
+
 # No scroll bar takes room from it, and nothing lies over its left edge.
 FREE = """(lab) => [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")].every((one) => getComputedStyle(one).overflowY === "visible")
   && lab.contains(document.elementFromPoint(lab.getBoundingClientRect().left + 20, lab.getBoundingClientRect().top + 20))"""
@@ -210,7 +214,7 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
         page.wait_for_function(HAS_KERNEL)
         for _ in sources:
             page.keyboard.press("Shift+Enter")
-        for width, height in ((1366, 768), (1920, 1080)):
+        for width, height, letters_px in ((1366, 768, 15.5), (1920, 1080, 19)):
             page.set_viewport_size({"width": width, "height": height})
             room = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
             for name in NAMES:
@@ -219,4 +223,15 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
                 assert lab.bounding_box()["height"] <= room, f"{name} at {width} × {height}"
                 assert lab.evaluate(FREE), f"{name} at {width} × {height}"
                 assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, f"{name} at {width} × {height}"
+                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, f"{name} at {width} × {height}"
+
+        # Enlarged, a slider's handle stays under the pointer.
+        handle = lab_of(page, "float").locator(".noUi-handle").first
+        begins = handle.bounding_box()
+        x, y = begins["x"] + begins["width"] / 2, begins["y"] + begins["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 60, y, steps=5)
+        page.mouse.up()
+        wait_until(lambda: abs(handle.bounding_box()["x"] - begins["x"] - 60) < 8, "the handle has followed")
         page.close()

@@ -1,7 +1,7 @@
 """What a class gets, and what its assistants get: the course without solutions, and a key with them.
 
-`make assignment NB=04` writes `assignment/` and `assignment.zip`: a README, the notebook, and the course to install with
-it. `make key NB=04` writes `key/`, the page for whoever helps and grades.
+`make assignment NB=04` writes `assignment/` and `assignment.zip`: a README, the notebook, and the
+course to install with it. `make key NB=04` writes `key/`, the page for whoever helps and grades.
 """
 
 import re
@@ -29,25 +29,26 @@ README = """# Notebook {number}: what to do, and what to hand in
 
 ## Install
 
-You need Python 3.11 to 3.14 and `make`, on Linux, on a Mac with Apple silicon, or on Windows inside WSL2; 3 GB of disk;
-and a network, once. In a terminal:
+You need Python 3.11 to 3.14 and `make`, on Linux, on a Mac with Apple silicon, or on Windows
+inside WSL2; 3 GB of disk; and a network, once. In a terminal:
 
 ```
 cd course
 make lab
 ```
 
-The first time takes a few minutes. Then JupyterLab opens at the contents page. `course/README.md` says what else there is:
-conda, machines with a GPU, a smaller build of torch.
+The first time takes a few minutes. Then JupyterLab opens at the contents page. `course/README.md`
+says what else there is: conda, machines with a GPU, a smaller build of torch.
 
-**If you have the course already,** as on a hub of your university, install nothing. There, put `{name}` of this folder
-into `my_notebooks`, in place of the one that is there.
+**If you have the course already,** as on a hub of your university, install nothing. There, put
+`{name}` of this folder into `my_notebooks`, in place of the one that is there.
 
 ## Where to work
 
-On the contents page open notebook {number}. It is your own copy, `course/my_notebooks/{name}`; leave it at that place, and
-keep its name. Run it from top to bottom. A turn is a cell with `...` in it: write your answer there, and run it and the
-cell below, which checks it. The check says *Right*, or *Not yet* and what to think about.
+On the contents page open notebook {number}. It is your own copy, `course/my_notebooks/{name}`;
+leave it at that place, and keep its name. Run it from top to bottom. A turn is a cell with `...`
+in it: write your answer there, and run it and the cell below, which checks it. The check says
+*Right*, or *Not yet* and what to think about.
 
 ## What counts
 
@@ -55,16 +56,19 @@ cell below, which checks it. The check says *Right*, or *Not yet* and what to th
 |---|---|---|
 {counted}
 
-A turn counts if its check says *Right*, when it is judged on other cases than those that you see. A turn that is left open
-costs its own point and stops nothing, because what follows uses the course's answer. Guesses never cost anything.
+A turn counts if its check says *Right*, when it is judged on other cases than those that you see.
+A turn that is left open costs its own point and stops nothing, because what follows uses the
+course's answer. Guesses never cost anything.
 {beyond}
-Do not change the cells that call a check, and add none that a turn needs: each answer is judged with the cells above it.
+Do not change the cells that call a check.
 
 ## What to hand in
 
-One file, `course/my_notebooks/{name}`, saved (Ctrl+S), under its own name. Nothing else: no folder, no ZIP.
+One file, `course/my_notebooks/{name}`, saved (Ctrl+S), under its own name. Nothing else: no
+folder, no ZIP.
 
-If an AI assistant helps you, give it `AGENTS.md` first. It asks the assistant to explain and to ask, and not to solve.
+If an AI assistant helps you, give it `AGENTS.md` first. It asks the assistant to explain and to
+ask, and not to solve.
 """
 
 
@@ -134,14 +138,16 @@ def _row(turn: Exercise, heading: str) -> str:
 
 KEY = """# Notebook {number}: key
 
-For whoever helps and grades; not for students. It is made from the notebook's folded solutions and from what the checks
-list, so it says what `make grade` says.
+For whoever helps and grades; not for students. It is made from the notebook's folded solutions
+and from what the checks list, so it says what `make grade` says.
 
-**Points.** `make grade` gives one point for each turn that is right, and none otherwise; the main path has {points}.
-Suggested where you grade by hand: the whole point if it is right; half of it if it is one of the listed mistakes and the
-student can say what is wrong with it; none for an answer that nobody can explain. Guesses have no points.
+**Points.** `make grade` gives one point for each turn that is right, and none otherwise; the main
+path has {points}. Suggested where you grade by hand: the whole point if it is right; half of it
+if it is one of the listed mistakes and the student can say what is wrong with it; none for an
+answer that nobody can explain. Guesses have no points.
 
-**Minutes** are those that the notebook states: {minutes} on the main path. Twice that is no sign of weakness.
+**Minutes** are those that the notebook states: {minutes} on the main path. Twice that is no sign
+of weakness.
 """
 
 

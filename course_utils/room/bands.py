@@ -1,8 +1,8 @@
 """Which guesses of a room count as right, and in which words the wall says so.
 
-A factor of two is a fair band for a size that could be anything from thousands to billions. It is none for "2 times the
-forward pass", where 1 is the mistake that the question is about. So the band follows from the unit, from the value, and
-from whether the notebook calls that value exact.
+A factor of two is a fair band for a size that could be anything from thousands to billions. It is
+none for "2 times the forward pass", where 1 is the mistake that the question is about. So the
+band follows from the unit, from the value, and from whether the notebook calls that value exact.
 """
 
 import re
@@ -16,9 +16,10 @@ OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
 
 
 def bands(measured: float, unit: str, item: str = "", predicted: float | None = None) -> list[Band]:
-    """From which guess to which, and what to say of them; where there are two, the stricter comes first.
+    """Return from which guess to which, and the words for it; of two, the stricter comes first.
 
-    `predicted` is the formula's value where the measured one is shown in a few digits; without it, the number is exact.
+    `predicted` is the formula's value where the measured one is shown in a few digits; without it,
+    the number is exact.
 
     >>> bands(2, "times the forward pass")
     [(2, 2, 'Exactly 2')]

@@ -1,7 +1,7 @@
-"""On a hub, an instructor's server that presents: what `make present` shows, with the hub's log-in and the room's wall.
+"""On a hub, an instructor's server that presents: `make present`, with the hub's log-in and wall.
 
-The hub runs `python -m course_utils.room.hub.presenting 04` for a named server called 04. What runs is a copy with
-settings of its own, so the instructor's own JupyterLab stays as it is.
+The hub runs `python -m course_utils.room.hub.presenting 04` for a named server called 04. What runs
+is a copy with settings of its own, so the instructor's own JupyterLab stays as it is.
 """
 
 import os

@@ -55,9 +55,10 @@ class Gate(HTTPServer):
 class Newcomers:
     """How many new phones one address may bring: some at once, and then some in each second.
 
-    Nobody is sent away for good, as a phone that has to wait asks again every few seconds. Once many addresses are in
-    the room, an address may bring at once a third of what all others have brought, and one in each second after that:
-    so the part of a class that is behind one router comes in with the others, and a script that makes up phones is slow.
+    Nobody is sent away for good, as a phone that has to wait asks again every few seconds. Once many
+    addresses are in the room, an address may bring at once a third of what all others have brought,
+    and one in each second after that. So the part of a class that is behind one router comes in with
+    the others, and a script that makes up phones is slow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

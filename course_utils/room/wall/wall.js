@@ -140,6 +140,7 @@ function drawNumbers(svg, state, height) {
   const left = hasLow ? 130 : 25, right = 975, base = height - 62, top = hasAnswer(state) ? 60 : 26;
   const width = (right - left) / bins, x = (value) => left + ((Math.log10(value) - low) / step) * width;
   const outside = [0, 0];
+  const alone = new Array(bins + 1).fill(null);  // the one value of a bar that has no other: it stands over that
   const columns = state.rounds.map((round) => {
     const column = new Array(bins).fill(0);
     let low_ones = 0;
@@ -148,11 +149,14 @@ function drawNumbers(svg, state, height) {
       const bin = Math.floor((Math.log10(value) - low) / step + 1e-9);
       if (bin < 0) outside[0] += count;
       if (bin >= bins) outside[1] += count;
-      column[Math.min(Math.max(bin, 0), bins - 1)] += count;
+      const shown = Math.min(Math.max(bin, 0), bins - 1);
+      column[shown] += count;
+      alone[shown + 1] = bin !== shown || (alone[shown + 1] ?? value) !== value ? NaN : value;
     }
     return [low_ones, ...column];
   });
   const most = Math.max(1, ...columns.flat()), unit = (base - top) / most;
+  const middleOf = (bin) => (!bin ? 60 : alone[bin] ? x(alone[bin]) : left + (bin - 0.5) * width);
   if (hasAnswer(state) && state.measured > 0) {
     for (const [from, to] of bandsOf(state)) {
       const start = Math.max(from > 0 ? x(from) : left, left), end = Math.min(x(to), right);
@@ -162,9 +166,9 @@ function drawNumbers(svg, state, height) {
   columns.forEach((column, n) => {
     column.forEach((count, bin) => {
       if (!count) return;
-      const thin = n > 0 ? 0.52 : 0.86, whole = bin ? width : 70, from = bin ? left + (bin - 1) * width : 25;
+      const thin = n > 0 ? 0.52 : 0.86, whole = bin ? width : 70;
       svg.append(node("rect", {
-        class: kind(state, n), x: from + (whole * (1 - thin)) / 2, width: whole * thin,
+        class: kind(state, n), x: middleOf(bin) - (whole * thin) / 2, width: whole * thin,
         y: base - count * unit, height: count * unit, rx: Math.min(4, whole / 6),
       }));
     });
@@ -195,8 +199,7 @@ function drawNumbers(svg, state, height) {
   columns.forEach((column, n) => {
     const bin = column.indexOf(tallest[n]);
     if (tallest[n] && n === columns.length - 1) {
-      const middle = bin ? left + (bin - 0.5) * width : 60;
-      svg.append(node("text", { class: "halo", x: middle, y: base - tallest[n] * unit - 5, "font-size": 20, "text-anchor": "middle" }, tallest[n]));
+      svg.append(node("text", { class: "halo", x: middleOf(bin), y: base - tallest[n] * unit - 5, "font-size": 20, "text-anchor": "middle" }, tallest[n]));
     }
   });
 }

@@ -81,7 +81,7 @@ async function jumped(result) {
   const [target, at] = [notebook?.activeCell, notebook?.activeCellIndex ?? 0];
   jumps = true;
   try {
-    await result;
+    if ((await result) === false) return;  // a cell has failed, and JupyterLab shows it
     foldWhatWasSkipped(notebook.widgets.slice(0, at).filter((cell) => cell.model.type === "code"));
     toTheTop(target);
     await new Promise((done) => setTimeout(done, SETTLES_MS));
