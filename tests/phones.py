@@ -97,6 +97,7 @@ class Running:
 
     phones: str
     wall: str
+    inside: str
     process: subprocess.Popen
     kept: Path
 

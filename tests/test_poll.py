@@ -9,9 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
-import psutil
 import pytest
 from tornado.netutil import bind_sockets
 
@@ -304,7 +302,7 @@ def test_the_wall_has_its_five_pages_and_each_page_runs_only_its_own_scripts(roo
 def test_phones_of_other_networks_come_through_a_tunnel_and_under_no_third_name(tmp_path):
     with running_room(tmp_path, tunnel="https://guess.example.org/") as running:
         code = running.phones.removeprefix("https://guess.example.org")
-        inside = f"http://127.0.0.1:{port_of(running)}{code}"
+        inside = f"http://{running.inside}{code}"
         assert "guess.example.org/" in send(f"{running.wall}start.html").body.replace("<wbr>", "")
         running.post("ask", "k.far")
         through = {"Host": "guess.example.org"}
@@ -315,13 +313,6 @@ def test_phones_of_other_networks_come_through_a_tunnel_and_under_no_third_name(
         assert send(f"{inside}guess", guess, Cookie=cookie, **through, **origin).said == {"mine": 5}
         assert send(f"{inside}question").status == 200, "in this network it is there as well"
         assert send(f"{inside}question", Host="evil.org").status == 404
-
-
-def port_of(running: Running) -> int:
-    """Where the process listens for phones, which a tunnel's address does not say."""
-    open_ones = psutil.Process(running.process.pid).net_connections("tcp4")
-    wall = urlsplit(running.wall).port
-    return next(one.laddr.port for one in open_ones if one.status == "LISTEN" and one.laddr.port != wall)
 
 
 @pytest.mark.parametrize("tunnel", ["guess.example.org", "ftp://a.b", "https://", "https://a.b/c", "x"])

@@ -136,6 +136,8 @@ def room(asked: str, shows: bool) -> Iterator[None]:
         urls = json.loads(said)
         os.environ["COURSE_ROOM"] = urls["wall"]
         print(f"Phones {'anywhere' if tunnel else 'in this network'} go to {urls['phones']}")
+        if tunnel:
+            print(f"The tunnel has to lead to {urls['inside']}")
         print(f"For the wall, at the start: {urls['wall']}start.html")
         print(f"After the lecture:          {urls['wall']}kept.html", flush=True)
         if shows:

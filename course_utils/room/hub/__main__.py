@@ -30,6 +30,7 @@ def main(port: int, password: str, instructor: str) -> None:
         print(f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}")
         if instructor:
             print(f"{instructor} lets all guess at http://127.0.0.1:{port}/services/room/")
+            print(f"and presents notebook 4 at http://127.0.0.1:{port}/hub/spawn/{instructor}/04")
         print("For several students at once, take a private window for each. Ctrl+C ends it.", flush=True)
         JupyterHub.launch_instance(["--config", str(CONFIG)])
 

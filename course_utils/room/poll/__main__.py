@@ -38,7 +38,7 @@ async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES
     room, code, token = Room(), "".join(secrets.choice(LETTERS) for _ in range(6)), secrets.token_urlsafe(16)
     (outside, host), (inside, desk) = listening(ip, PORT, 0), listening(LOCAL, 0)
     outer, hosts = seen_through(tunnel) if tunnel else (f"http://{host}", [])
-    urls = {"phones": f"{outer}/{code}/", "wall": f"http://{desk}/{token}/"}
+    urls = {"phones": f"{outer}/{code}/", "wall": f"http://{desk}/{token}/", "inside": host}
     who = by_cookie(room, f"/{code}/")
     phones = f"/{code}/", apps.Door(who, [host, *hosts]), apps.phones(room)
     at_desk = apps.Door(presenter, [desk], framed=f"http://{LOCAL}:* http://localhost:*")
