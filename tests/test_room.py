@@ -78,6 +78,15 @@ def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
     assert run("Comparison({'a': 1}, guess=my_days") == [], "no Python"
 
 
+def test_a_guess_below_a_heading_alone_is_asked_by_its_words():
+    cells = [
+        {"id": "a", "cell_type": "markdown", "source": "# How many days?"},
+        {"id": "b", "cell_type": "code", "source": "my_days = ...  # days"},
+    ]
+    ((_, _, (ask,)),) = asking.asked(cells, "04", None)
+    assert ask["words"] == "How many days?"
+
+
 def test_a_checked_value_is_revealed_with_the_tempting_answers_of_its_check(run):
     (ask,), (answer,) = run("value"), run("check")
     assert (ask["key"], "tempting" in ask) == ("05.really", False)

@@ -170,7 +170,8 @@ def _choices(comment: str, name: str, texts: list[str], words: str) -> list[str]
 
 def _question(key: str, item: str, words: str, comment: str, choices: list[str]) -> Json:
     """As the wall and the phones show it. What a comment says and is no unit is said below the words."""
-    *before, last = [one for one in re.split(r"\n\n+", words) if not one.startswith("#")]
+    paragraphs = [one for one in re.split(r"\n\n+", words) if not one.startswith("#")]
+    *before, last = paragraphs or [words.lstrip("# ")]  # a heading alone has to do
     for pattern, plain in PLAIN:
         before, last = [re.sub(pattern, plain, one) for one in before], re.sub(pattern, plain, last)
     said = last
