@@ -20,7 +20,7 @@ from course_utils.labs.draw.lettering import USUAL_SIZE, columns, fitted, width_
 from course_utils.labs.draw.plot import Axis
 from course_utils.labs.draw.svg import picture
 from course_utils.labs.lab import View
-from course_utils.labs.panel import STILL, Panel
+from course_utils.labs.panel import ANSWERED, STILL, Panel
 from tests import NOTEBOOKS, ROOT
 from tests.hostile import buttons, legal
 from tests.labs import opened
@@ -149,16 +149,18 @@ def test_stop_ends_every_job_and_leaves_no_process(panel):
 def test_where_no_kernel_runs_a_still_picture_stays_and_says_how_to_bring_it_to_life(panel):
     bundle, metadata = panel._repr_mimebundle_()
     words = metadata["image/png"]["alt"]
+    asks = "shown" in panel.values
+    panel.set(**({"shown": True} if asks else {}))  # who only reads sees the answer
     assert words == f"{panel.session.lab.name}. {panel.screen.meaning}"
     assert bundle["text/plain"].startswith(words)
-    drawn = panel.screen.svg
-    *_, (said, left, top, right, _) = boxes(still.captioned(drawn, STILL))
+    drawn, caption = panel.screen.svg, ANSWERED if asks else STILL
+    *_, (said, left, top, right, _) = boxes(still.captioned(drawn, caption))
     width = float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1])
-    assert said == STILL
+    assert said == caption
     assert 0 < left < right < width
     assert top > max(bottom for *_, bottom in boxes(drawn))
     png = base64.b64decode(bundle["image/png"])
-    assert png == still.still_png(still.captioned(drawn, STILL), words)
+    assert png == still.still_png(still.captioned(drawn, caption), words)
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)

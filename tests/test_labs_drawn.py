@@ -68,6 +68,29 @@ def test_show_without_a_mark_shows_and_records_nothing(desk):
     assert record.guesses(desk) == {}
 
 
+def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_question(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panel = Panel(DrawingLab(), "n", "shown")
+    panel.set(guess=(2, None, 3))
+    bundle, metadata = panel._repr_mimebundle_()
+    assert "0.333 times what was measured" in metadata["image/png"]["alt"]
+    assert "0.333 times what was measured" in bundle["text/plain"]
+    assert panel.values["shown"] is False  # the live lab still asks
+    assert 'class="line measured"' not in panel.screen.svg
+    (tmp_path / record.HIDDEN).mkdir()  # from here on it is a reader's folder
+    question, metadata = panel._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+    assert question["image/png"] != bundle["image/png"]
+    panel.set(shown=True)
+    assert "0.333 times" in panel._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_a_figure_that_asks_for_no_guess_is_stored_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panel = Panel(DrawingLab(), "n")
+    assert panel._repr_mimebundle_()[1]["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+
+
 def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
     panel = Panel(DrawingLab(), "n", "shown", n=7)
     assert len(panel.children) == 2  # a row, and the screen

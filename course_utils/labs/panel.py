@@ -24,6 +24,7 @@ REPORT_S = 0.1  # between two reports of a job: Jupyter's server drops messages 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
+ANSWERED = "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
 
 
 def shows_from_threads() -> bool:
@@ -218,14 +219,27 @@ class Panel(widgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
         _, colabs = self.screen._repr_mimebundle_(**kwargs)  # where Colab finds the code of such a screen
-        words = f"{self.screen.name}. {self.screen.meaning}"
-        png = still.still_png(still.captioned(self.screen.svg, STILL), words)
+        shown, caption = self._still()
+        words = f"{self.screen.name}. {shown['meaning']}"
+        png = still.still_png(still.captioned(shown["svg"], caption), words)
         bundle = {
             WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
             "text/plain": f"{words} (A live lab: run this cell to move its controls.)",
             "image/png": base64.b64encode(png).decode(),
         }
         return bundle, colabs | {"image/png": {"alt": words}}
+
+    def _still(self) -> tuple[Mapping[str, object], str]:
+        """What the still picture shows, and the line below it.
+
+        Whoever reads a stored notebook has no Show button, so a guess stands there with its answer. A reader's own copy
+        is opened again by somebody who may not have guessed yet: there the question stays.
+        """
+        asks = "shown" in self.session.lab.fields and "shown" in (self._only or self.session.lab.fields)
+        if not asks or self.session.revealed or record.desk():
+            return self.session.shown, STILL
+        answered = self.session.as_revealed()
+        return (self.session.shown, STILL) if answered.shown["mistake"] else (answered.shown, ANSWERED)
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:

@@ -146,6 +146,13 @@ class Session:
         """Whether what was measured is shown beside a guess in the picture."""
         return bool(self.values.get("shown"))
 
+    def as_revealed(self) -> "Session":
+        """Another session of this lab, in which the same is asked and what was measured is shown."""
+        other = Session(self.lab, None if self._has_kernel else self._known)
+        other.found = self.found
+        other.set({**self.values, "shown": True})
+        return other
+
     def guesses(self) -> Sequence[Guess]:
         """What the reader has set in the picture, beside what was measured."""
         return self.lab.guesses(*self._asked_and_known())
