@@ -98,6 +98,20 @@ def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
     assert panel.screen.meaning == "n is 7."
 
 
+def test_one_button_at_a_time_is_coloured_and_show_only_once_there_is_a_guess():
+    panel = labs.figure("roof", "table", "c_us", "shown", "Fit")
+    (show,), (fit, *_) = panel._widgets["shown"], panel._jobs
+
+    def coloured():
+        return [button.description for button in (show, fit) if button.button_style]
+
+    assert coloured() == []
+    panel.set(shares=(10, None, None, None, None))
+    assert coloured() == ["Show"]
+    panel.set(shown=True)
+    assert coloured() == ["Fit"]
+
+
 def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sentence():
     with pytest.raises(ValueError, match=r"^Float lab has no control colour\. It has: "):
         labs.figure("float", "colour")

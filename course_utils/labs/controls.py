@@ -32,8 +32,12 @@ def widget_of(part: Part) -> widgets.Widget:
         case "tick":
             return widgets.Checkbox(part.value, indent=False, **look)
         case "toggle":
+            # Without a tooltip, ipywidgets writes "null" there.
             return widgets.ToggleButton(
-                part.value, description=part.label, layout=widgets.Layout(width="auto")
+                part.value,
+                description=part.label,
+                tooltip=f"{part.label} what was measured",
+                layout=widgets.Layout(width="auto"),
             )
         case "play":
             ends = {"min": part.least, "max": part.most, "step": part.step}

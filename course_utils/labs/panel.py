@@ -15,6 +15,7 @@ import ipywidgets as widgets
 from course_utils import measure, record
 from course_utils.labs import controls
 from course_utils.labs.draw import still
+from course_utils.labs.fields import Drawn
 from course_utils.labs.lab import Lab, Progress
 from course_utils.labs.screen import Screen
 from course_utils.labs.session import Session
@@ -88,8 +89,6 @@ class Panel(widgets.VBox):
         self._stop = _button(stop, self.stop)
         actions = buttons(lab.actions, self.act)
         done = [*self._jobs, self._stop, *actions] if self._jobs else actions
-        if self._jobs:
-            self._jobs[0].button_style = "primary"  # what is mainly done
         below = [_row("course-presets", tried), _row("course-work", done)]
         return [*asked, _row("course-below", below)] if tried or done else asked
 
@@ -191,10 +190,23 @@ class Panel(widgets.VBox):
                 setattr(self.screen, name, value)
         for button in self._jobs:
             button.disabled = self.session.running
+        self._point_out_what_is_due()
         # A click that comes while a callback runs is heard after it.
         self._stop.disabled = not (self.session.running and shows_from_threads())
         waits = "shown" in self._only and not self.session.revealed
         (self.add_class if waits else self.remove_class)("course-waits")
+
+    def _point_out_what_is_due(self) -> None:
+        """One button at most is coloured: Show when a guess stands in the picture, and else what is mainly done."""
+        asks = "shown" in self.session.lab.fields
+        if asks:
+            drawn = (name for name, field in self.session.lab.fields.items() if isinstance(field, Drawn))
+            is_guessed = any(level is not None for name in drawn for level in self.session.values[name])
+            is_due = is_guessed and not self.session.revealed
+            self._widgets["shown"][0].button_style = "primary" if is_due else ""
+        if self._jobs:
+            may_work = not asks or self.session.revealed
+            self._jobs[0].button_style = "primary" if may_work else ""
 
     def _work(self) -> None:
         """Run the job step by step. The lock is held only while a step is shown."""
