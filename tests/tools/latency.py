@@ -3,7 +3,8 @@
 `make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
 event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider or on a mark
 of the picture, each in turn over all that the lab or a notebook's figure shows; what has none is left out. Then each
-slider is dragged to and fro for a second.
+slider is dragged to and fro for a second. Where a guess is drawn, its marks move first; then Show is pressed, and what
+moves the picture from there on is timed, too.
 Other work only ever makes a lab slower, so that of some such rounds the quietest counts. On a page, also how soon after
 its opening it is alive, and what it asked for until then; where npm is missing, pages are left out.
 """
@@ -34,6 +35,9 @@ from tests.notebooks import read
 MOVEMENTS = 100
 DRAG_STEPS = 60  # in a second: as often as a screen is drawn
 REST_MS = 40  # between two movements, for what the kernel still has to say
+SETTLED_MS = 1000  # after Show
+# What follows a guess is folded, on a page; and a lab in there has no size.
+UNFOLD = "() => document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
 # A picture is whatever changes at the place; it counts once the frame after the change is painted.
 WATCH = """(place) => {
   const seen = { moved: 0, released: 0, pictures: [], heard: () => {} };
@@ -137,31 +141,62 @@ def row(name: str, one: Latency) -> str:
     )
 
 
-def latency(place: Locator, sliders: Sequence[Slider]) -> Latency:
-    """Keys on one slider after the other, and a drag of a second on each."""
-    place.evaluate(WATCH)
+def latency(lab: Locator) -> Latency | None:
+    """Keys on one slider or mark after the other, and drags, before Show and after it; None if nothing moves the picture."""
+    lab.locator(".course-picture").evaluate(WATCH)
+    show = lab.get_by_role("button", name="Show", exact=True)
+    answers_s, drags = moved(sliders_of(lab))
+    if show.count():
+        press(show)
+        more_s, more_drags = moved(sliders_of(lab))
+        press(show)  # for the next round, which begins with the question
+        answers_s, drags = answers_s + more_s, drags + more_drags
+    if not answers_s:
+        return None
+    pictures, behind_s = zip(*(drags or [(0, 0)]), strict=True)
+    return Latency(answers_s, statistics.mean(pictures), max(behind_s))
+
+
+def press(show: Locator) -> None:
+    show.click()
+    show.page.wait_for_timeout(SETTLED_MS)
+
+
+def moved(sliders: Sequence[Slider]) -> tuple[list[float], list[tuple[int, float]]]:
+    """How soon each movement was answered, and how each drag went."""
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
     sliders = [slider for slider in sliders if any(slider.answer_s() for _ in range(4))]
-    drags = [slider.drag() for slider in sliders if not slider.is_mark] or [(0, 0)]
-    seen = (slider.answer_s() for slider in sliders for _ in range(-(-MOVEMENTS // len(sliders))))
-    return Latency(
-        [seconds for seconds in seen if seconds is not None],
-        statistics.mean(pictures for pictures, _ in drags),
-        max(behind for _, behind in drags),
-    )
+    drags = [slider.drag() for slider in sliders if not slider.is_mark]
+    seen = [slider.answer_s() for slider in sliders for _ in range(-(-MOVEMENTS // len(sliders)))]
+    return [seconds for seconds in seen if seconds is not None], drags
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
-    return [
-        Slider(handle) for handle in lab.locator(":is(.noUi-handle, [type=range], [data-mark]):visible").all()
-    ]
+    free = lab.locator(":is(.noUi-handle, [type=range], [data-mark]:not([aria-disabled=true])):visible")
+    return [Slider(handle) for handle in free.all()]
 
 
-def report(name: str, lab: Locator, times: int, more: str = "") -> None:
-    """Print the quietest of so many rounds; nothing of a lab that has no slider."""
-    if sliders := sliders_of(lab):
-        rounds = [latency(lab.locator(".course-picture"), sliders) for _ in range(times)]
-        print(row(name, min(rounds, key=lambda one: one.median_s)), more, sep="", flush=True)
+def report(name: str, lab: Locator, times: int, more: str = "") -> Latency | None:
+    """Print the quietest of so many rounds; of a lab that has no slider, that it has none."""
+    rounds = [one for _ in range(times) if (one := latency(lab))]
+    if not rounds:
+        print(f"{name:<12} has nothing that moves its picture by key", flush=True)
+        return None
+    quietest = min(rounds, key=lambda one: one.median_s)
+    print(row(name, quietest), more, sep="", flush=True)
+    return quietest
+
+
+def summary(found: Sequence[Latency | None]) -> str:
+    """The slowest of all: medians, and single answers."""
+    timed = [one for one in found if one]
+    if not timed:
+        return "Nothing was timed."
+    medians, worst = [one.median_s for one in timed], [max(one.answers_s) for one in timed]
+    return (
+        f"{len(timed)} timed: medians {seconds_text(min(medians))} to {seconds_text(max(medians))}, "
+        f"worst answers {seconds_text(min(worst))} to {seconds_text(max(worst))}"
+    )
 
 
 def pages(names: Sequence[str], times: int) -> None:
@@ -181,29 +216,27 @@ def pages(names: Sequence[str], times: int) -> None:
         print(
             f"On a page, and how soon it is alive; Python is {decimal_bytes_text(sent)} compressed, once for all"
         )
+        found = []
         for path in sorted(Path(folder).glob("[0-9]*.html")):
             for place, name in enumerate(re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))):
                 if name in names:
-                    _page(chromium, f"{address}/{path.name}", place, times)
+                    found.append(_page(chromium, f"{address}/{path.name}", place, times))
+        print(summary(found))
 
 
-def _page(chromium: Browser, address: str, place: int, times: int) -> None:
+def _page(chromium: Browser, address: str, place: int, times: int) -> Latency | None:
     page = chromium.new_page(viewport=browser.VIEWPORT)
     begun = time.monotonic()
     page.goto(address)
-    if (everything := page.locator("[data-everything]")).is_visible():
-        everything.click()
+    page.evaluate(UNFOLD)
     lab = page.locator("[data-lab]").nth(place)
     expect(lab).to_have_attribute("data-alive", "true")
     alive_s = time.monotonic() - begun
     lab.scroll_into_view_if_needed()
-    report(
-        f"{Path(address).stem[:2]} {lab.get_attribute('data-lab')}",
-        lab,
-        times,
-        f"{seconds_text(alive_s):>10}",
-    )
+    name = f"{Path(address).stem[:2]} {lab.get_attribute('data-lab')}"
+    found = report(name, lab, times, f"{seconds_text(alive_s):>10}")
     page.close()
+    return found
 
 
 def main() -> None:
@@ -229,10 +262,12 @@ def main() -> None:
             f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}, Chromium {page.context.browser.version}"
         )
         print(HEAD)
+        found = []
         for place, name in enumerate([*names, *(name for name, _ in figures)]):
             lab = page.locator(".course-lab[aria-label]").nth(place)
             lab.scroll_into_view_if_needed()
-            report(name, lab, asked.times)
+            found.append(report(name, lab, asked.times))
+        print(summary(found))
     pages(names, asked.times)
 
 
