@@ -32,12 +32,8 @@ def widget_of(part: Part) -> widgets.Widget:
         case "tick":
             return widgets.Checkbox(part.value, indent=False, **look)
         case "toggle":
-            # Without a tooltip, ipywidgets writes "null" there.
             return widgets.ToggleButton(
-                part.value,
-                description=part.label,
-                tooltip=f"{part.label} what was measured",
-                layout=widgets.Layout(width="auto"),
+                part.value, description=part.label, layout=widgets.Layout(width="auto")
             )
         case "play":
             ends = {"min": part.least, "max": part.most, "step": part.step}
@@ -69,6 +65,8 @@ def show(widget: widgets.Widget, part: Part) -> None:
         widget.tooltip = f"{part.label}, typed"
     else:
         widget.description = part.label
+        # Without a tooltip, ipywidgets writes "null" there.
+        widget.tooltip = f"{part.label} what was measured" if part.kind == "toggle" else part.label
     if part.kind in ("slider", "play") and not part.options:
         widget.max = part.most
     if part.kind == "play":

@@ -91,6 +91,14 @@ class Latency:
         return statistics.median(self.answers_s)
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """How often each lab is timed, and by how many movements."""
+
+    times: int
+    movements: int
+
+
 class Slider:
     """A handle that is moved to and fro between its ends."""
 
@@ -141,14 +149,14 @@ def row(name: str, one: Latency) -> str:
     )
 
 
-def latency(lab: Locator) -> Latency | None:
+def latency(lab: Locator, movements: int) -> Latency | None:
     """Keys on one slider or mark after the other, and drags, before Show and after it; None if nothing moves the picture."""
     lab.locator(".course-picture").evaluate(WATCH)
     show = lab.get_by_role("button", name="Show", exact=True)
-    answers_s, drags = moved(sliders_of(lab))
+    answers_s, drags = moved(sliders_of(lab), movements)
     if show.count():
         press(show)
-        more_s, more_drags = moved(sliders_of(lab))
+        more_s, more_drags = moved(sliders_of(lab), movements)
         press(show)  # for the next round, which begins with the question
         answers_s, drags = answers_s + more_s, drags + more_drags
     if not answers_s:
@@ -162,12 +170,12 @@ def press(show: Locator) -> None:
     show.page.wait_for_timeout(SETTLED_MS)
 
 
-def moved(sliders: Sequence[Slider]) -> tuple[list[float], list[tuple[int, float]]]:
+def moved(sliders: Sequence[Slider], movements: int) -> tuple[list[float], list[tuple[int, float]]]:
     """How soon each movement was answered, and how each drag went."""
     # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
     sliders = [slider for slider in sliders if any(slider.answer_s() for _ in range(4))]
     drags = [slider.drag() for slider in sliders if not slider.is_mark]
-    seen = [slider.answer_s() for slider in sliders for _ in range(-(-MOVEMENTS // len(sliders)))]
+    seen = [slider.answer_s() for slider in sliders for _ in range(-(-movements // len(sliders)))]
     return [seconds for seconds in seen if seconds is not None], drags
 
 
@@ -176,13 +184,13 @@ def sliders_of(lab: Locator) -> list[Slider]:
     return [Slider(handle) for handle in free.all()]
 
 
-def report(name: str, lab: Locator, times: int, more: str = "") -> Latency | None:
+def report(name: str, lab: Locator, rounds: Rounds, more: str = "") -> Latency | None:
     """Print the quietest of so many rounds; of a lab that has no slider, that it has none."""
-    rounds = [one for _ in range(times) if (one := latency(lab))]
-    if not rounds:
+    timed = [one for _ in range(rounds.times) if (one := latency(lab, rounds.movements))]
+    if not timed:
         print(f"{name:<12} has nothing that moves its picture by key", flush=True)
         return None
-    quietest = min(rounds, key=lambda one: one.median_s)
+    quietest = min(timed, key=lambda one: one.median_s)
     print(row(name, quietest), more, sep="", flush=True)
     return quietest
 
@@ -199,7 +207,32 @@ def summary(found: Sequence[Latency | None]) -> str:
     )
 
 
-def pages(names: Sequence[str], times: int) -> None:
+def notebooks(names: Sequence[str], rounds: Rounds) -> None:
+    """The labs, and the figures of all notebooks, in a JupyterLab of this machine."""
+    figures = [
+        (f"{path.stem[:2]} {labs.made_by(cell.source)[0]}", cell.source)
+        for path in NOTEBOOKS
+        for cell in read(path).cells
+        if "labs.figure(" in cell.source and labs.made_by(cell.source)[0] in names
+    ]
+    cells = [source for _, source in figures]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browser.opened_labs(Path(folder), *names, figures=cells) as page,
+    ):
+        print(
+            f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}, Chromium {page.context.browser.version}"
+        )
+        print(HEAD)
+        found = []
+        for place, name in enumerate([*names, *(name for name, _ in figures)]):
+            lab = page.locator(".course-lab[aria-label]").nth(place)
+            lab.scroll_into_view_if_needed()
+            found.append(report(name, lab, rounds))
+        print(summary(found))
+
+
+def pages(names: Sequence[str], rounds: Rounds) -> None:
     """The same of each lab on its page, which a server on this machine sends."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -220,11 +253,11 @@ def pages(names: Sequence[str], times: int) -> None:
         for path in sorted(Path(folder).glob("[0-9]*.html")):
             for place, name in enumerate(re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))):
                 if name in names:
-                    found.append(_page(chromium, f"{address}/{path.name}", place, times))
+                    found.append(_page(chromium, f"{address}/{path.name}", place, rounds))
         print(summary(found))
 
 
-def _page(chromium: Browser, address: str, place: int, times: int) -> Latency | None:
+def _page(chromium: Browser, address: str, place: int, rounds: Rounds) -> Latency | None:
     page = chromium.new_page(viewport=browser.VIEWPORT)
     begun = time.monotonic()
     page.goto(address)
@@ -234,7 +267,7 @@ def _page(chromium: Browser, address: str, place: int, times: int) -> Latency | 
     alive_s = time.monotonic() - begun
     lab.scroll_into_view_if_needed()
     name = f"{Path(address).stem[:2]} {lab.get_attribute('data-lab')}"
-    found = report(name, lab, times, f"{seconds_text(alive_s):>10}")
+    found = report(name, lab, rounds, f"{seconds_text(alive_s):>10}")
     page.close()
     return found
 
@@ -242,33 +275,18 @@ def _page(chromium: Browser, address: str, place: int, times: int) -> Latency | 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.latency", description=__doc__)
     parser.add_argument("--lab", choices=labs.__all__)
+    parser.add_argument("--on", choices=("notebooks", "pages"), help="one of the two alone")
+    parser.add_argument("--movements", type=int, default=MOVEMENTS, help="of a lab, in a round")
     parser.add_argument("--times", type=int, default=3, help="rounds, of which the quietest counts")
     asked = parser.parse_args()
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
     names = [name.removesuffix("_lab") for name in ([asked.lab] if asked.lab else labs.__all__)]
-    figures = [
-        (f"{path.stem[:2]} {labs.made_by(cell.source)[0]}", cell.source)
-        for path in NOTEBOOKS
-        for cell in read(path).cells
-        if "labs.figure(" in cell.source and labs.made_by(cell.source)[0] in names
-    ]
-    cells = [source for _, source in figures]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        browser.opened_labs(Path(folder), *names, figures=cells) as page,
-    ):
-        print(
-            f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}, Chromium {page.context.browser.version}"
-        )
-        print(HEAD)
-        found = []
-        for place, name in enumerate([*names, *(name for name, _ in figures)]):
-            lab = page.locator(".course-lab[aria-label]").nth(place)
-            lab.scroll_into_view_if_needed()
-            found.append(report(name, lab, asked.times))
-        print(summary(found))
-    pages(names, asked.times)
+    rounds = Rounds(asked.times, asked.movements)
+    if asked.on != "pages":
+        notebooks(names, rounds)
+    if asked.on != "notebooks":
+        pages(names, rounds)
 
 
 if __name__ == "__main__":
