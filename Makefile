@@ -193,7 +193,8 @@ ifneq ($(HERE),yes)
 .PHONY: $(READY)
 endif
 
-$(READY): pyproject.toml constraints.txt
+# JupyterLab reads the extension from the environment, so that has to have the same.
+$(READY): pyproject.toml constraints.txt $(wildcard course_utils/desk/keys/*.json course_utils/desk/keys/static/*.js)
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
 	@test -w . || { printf '%s\n' "$$NEED_FOLDER" >&2; exit 1; }
 	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }

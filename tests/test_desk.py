@@ -262,7 +262,7 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert sources(mine / FLOPS) == sources(course / FLOPS)
     assert shown(mine / FLOPS) == []
     edit(mine / FLOPS, "6 * 7", "6 * 8")
-    assert "File → Reload Notebook" in copies.show_results(course / FLOPS, mine)
+    assert "read again as soon as you look" in copies.show_results(course / FLOPS, mine)
     assert shown(mine / FLOPS) == ["A lab."]
     assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
     edit(mine / FLOPS, "6 * 8", "6 * 7")

@@ -462,3 +462,12 @@ PUBLIC = {
 def test_the_names_that_other_material_relies_on_are_there(name):
     module = importlib.import_module(f"course_utils.{name}")
     assert [one for one in PUBLIC[name].split() if not hasattr(module, one)] == []
+
+
+def test_jupyterlab_finds_the_very_keys_of_this_course_in_the_environment():
+    """They are read from there, so a change in the project would not be seen until `make` has installed it."""
+    here = ROOT / "course_utils" / "desk" / "keys"
+    there = Path(sysconfig.get_path("data"), "share", "jupyter", "labextensions", "course-keys")
+    files = [path.relative_to(here) for path in here.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert [(there / path).read_bytes() for path in files] == [(here / path).read_bytes() for path in files]

@@ -40,8 +40,8 @@ MINE = (Path.cwd() if INSTALLED.is_dir() else ROOT) / "my_notebooks"  # a server
 EARLIER = "earlier"
 TO_README = b"(../README.md#the-notebooks)"
 IF_OPEN = (
-    "If it is open in JupyterLab: File → Reload Notebook from Disk, or Revert if it asks. "
-    "What was not saved there goes with that."
+    "If it is open in JupyterLab, it is read again as soon as you look at it. "
+    "If it asks there, choose Revert: what was not saved goes with that."
 )
 GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
 AGENTS = Path(__file__).with_name("AGENTS.md")  # for the AI assistant of whoever has one
