@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 # One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
 # What needs a browser comes first, as it takes longest.
-ANOTHER_PAGE = re.compile(r"tests/test_(browser_(desk|hub|site|slides)|present)\.py")
+ANOTHER_PAGE = re.compile(r"tests/test_(browser_(desk|hub|keys|site|slides)|present)\.py")
 
 
 collect_ignore_glob = ["tools/colab_modules/*"]  # for Colab's copies, in a Python of their own
