@@ -52,7 +52,9 @@
 
   // Whether a good part of it is in the window.
   function isSeen(scroller, cell) {
-    const seen = scroller.getBoundingClientRect(), { top, bottom } = boxOf(cell);
+    const seen = scroller.getBoundingClientRect(), whole = cell.node.getBoundingClientRect();
+    if (whole.bottom < seen.top || whole.top > seen.bottom) return false; // to look into what is out of the window takes long
+    const { top, bottom } = boxOf(cell);
     return Math.min(bottom, seen.bottom) - Math.max(top, seen.top) >= Math.min(seen.height, bottom - top) / 2;
   }
 
