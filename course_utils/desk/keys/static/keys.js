@@ -45,7 +45,7 @@
   function boxOf({ node }) {
     const lab = node.querySelector(".course-lab"), input = node.querySelector(".jp-Cell-inputWrapper");
     const { top } = (lab ?? node).getBoundingClientRect(), asks = node.classList.contains(HELD);
-    const parts = lab ? [...lab.querySelectorAll(".course-screen > *")] : [asks ? input : node];
+    const parts = lab ? [...lab.querySelectorAll(".course-screen > *")] : [asks ? node.querySelector(".course-wall") ?? input : node];
     const bottom = Math.max(top, ...parts.map((one) => one.getBoundingClientRect().bottom));
     return { top, bottom: bottom + (asks || (lab && waitingLab(node)) ? HINT : 0) };
   }
