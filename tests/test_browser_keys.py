@@ -78,7 +78,7 @@ def students(copies: Path, chromium: Browser) -> Iterator[Page]:
     folder = copies
     notebook_of(folder / "blank.ipynb", ["1", "2"])
     page = chromium.new_page(viewport=LAPTOP)
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(120_000)
     with jupyterlab(folder) as address:
         start_kernel(address, folder / "blank.ipynb")
         page.goto(address.format(folder / "blank.ipynb"))
