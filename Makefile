@@ -32,8 +32,10 @@ help:
 	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
 	@echo '                  ARGS=--results shows the stored results from the beginning; ROOM=1 lets the room guess by phone,'
 	@echo '                  at this machine'"'"'s address in the network, or at the one you name (ROOM=192.168.1.5);'
-	@echo '                  TUNNEL=https://... is where a tunnel shows the phones'"'"' page to other networks'
-	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/'
+	@echo '                  TUNNEL=https://... is where a tunnel shows the phones'"'"' page to other networks;'
+	@echo '                  CUT=25 shows what a lecture of 25 minutes has of it'
+	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/;'
+	@echo '                  CUT=25 makes those of a lecture of 25 minutes'
 	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
 	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7), by the checks;'
 	@echo '                  FORMAT=gradescope writes results.json; OUT=graded is where it is written'
@@ -41,7 +43,7 @@ help:
 	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
-	@echo 'make minutes      count how long each notebook takes its reader'
+	@echo 'make minutes      count how long each notebook and each section takes; brings INSTRUCTORS up to date'
 	@echo 'make seconds      run the notebooks one by one, and say what each and its slowest cells took'
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
@@ -88,13 +90,13 @@ key: $(READY)
 	@$(RUN) -m course_utils.desk.commands key "$$NB"
 
 present: $(READY)
-	@ROOM="$$ROOM" $(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)
+	@ROOM="$$ROOM" CUT="$$CUT" $(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
 hub: $(HUB)
 	@$(RUN) -m course_utils.room.hub $(ARGS)
 
 slides: $(READY)
-	$(RUN) -m course_utils.room.slides $(ARGS)
+	CUT="$$CUT" $(RUN) -m course_utils.room.slides $(ARGS)
 
 grade: $(READY)
 	@$(ONE_CPU_THREAD) $(RUN) -m course_utils.grading

@@ -3,6 +3,7 @@
 What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
 presenter's own JupyterLab its settings. The copy has its results to come, so that the room can guess.
 
+With CUT=25, it is cut down to what a lecture of 25 minutes shows: see `course_utils.room.cuts`.
 With ROOM=1, or with one of this machine's addresses, it guesses by phone: see `course_utils.room.poll`. TUNNEL is the
 address at which a tunnel shows the phones' page to those in other networks.
 """
@@ -29,6 +30,7 @@ from course_utils.desk import websocket
 from course_utils.desk.copies import TO_README, as_handed_out, named, notebooks
 from course_utils.desk.notebooks import Notebook, read, write
 from course_utils.desk.stubs import ROOM, WORDS, has_room
+from course_utils.room import cuts
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
@@ -61,14 +63,21 @@ WINDOW = {
 }
 
 
-def present(chosen: Path, options: list[str], serve: Callable[[list[str]], None] | None = None) -> None:
-    """Serve a copy of that notebook and of those beside it, until the server is stopped."""
+def present(
+    chosen: Path,
+    options: list[str],
+    lecture: cuts.Plan | None = None,
+    serve: Callable[[list[str]], None] | None = None,
+) -> None:
+    """Serve a copy of that notebook, cut for the lecture, and of those beside it, until the server is stopped."""
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
         copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
         for path in {copies / chosen.name, *notebooks(copies)}:
             path.write_bytes(path.read_bytes().replace(TO_CONTENTS, b""))  # which is not served
+            if lecture and path.name == chosen.name:
+                write(path, cuts.cut(read(path), lecture))
             if RESULTS not in options:
                 write(path, with_clocks(as_handed_out(read(path))))
         trust(copies / chosen.name)
@@ -163,9 +172,11 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(f"{error} For the fourth: make present NB=04", file=sys.stderr)
         return 2
+    minutes = os.environ.get("CUT", "")
     try:
+        lecture = cuts.plan(chosen, minutes) if minutes else None
         with room(os.environ.get("ROOM", ""), shows="--no-browser" not in options):
-            present(chosen, options)
+            present(chosen, options, lecture)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

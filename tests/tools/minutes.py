@@ -1,5 +1,7 @@
 """How long each notebook takes a careful reader, by count: called by `make minutes`, which prints it.
 
+It also writes the minutes of each section into INSTRUCTORS.
+
 120 words and 8 lines of code a minute, a minute and a half for a guess, five for a lab, two for a figure that moves,
 a guess in it included, and for each of the reader's turns half as much again as it says of itself.
 """
@@ -11,9 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 
+from course_utils.desk.notebooks import write_whole
 from course_utils.desk.stubs import asks_in_the_picture, is_guess
+from course_utils.room import cuts
 from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 
@@ -41,8 +45,13 @@ class Count:
     @property
     def minutes(self) -> int:
         """All of it together, in whole minutes."""
+        return math.ceil(self.exact)
+
+    @property
+    def exact(self) -> float:
+        """All of it together."""
         read_min = (self.words - self.words_in_turns) / 120 + self.lines / 8
-        return math.ceil(read_min + 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min)
+        return read_min + 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min
 
 
 def main_path(path: Path) -> list[NotebookNode]:
@@ -88,7 +97,51 @@ def beyond(path: Path) -> Iterator[Count]:
         yield count(part["title"], rest[begin:end], int(part["minutes"]))
 
 
+def code_cells(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
+    """Those of them that are run."""
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def sections(path: Path) -> list[Count]:
+    """The sections of the main path, the opening first."""
+    cells = list(map(from_dict, cuts.parted(main_path(path))))
+    begins = [n for n, cell in enumerate(cells) if cell.source.startswith("## ")]
+    parts = [(begin, end) for begin, end in pairwise([0, *begins, len(cells)])]
+    return [
+        count(cells[begin].source.partition("\n")[0].strip("# "), cells[begin:end]) for begin, end in parts
+    ]
+
+
+def count_of_cut(path: Path, lecture: str) -> Count:
+    """What the lecture of so many minutes asks of its room; nobody reads what is folded."""
+    cells = cuts.cut(read(path), cuts.plan(path, lecture))["cells"]
+    return count(path.stem, [from_dict(cell) for cell in cells if not cuts.is_folded(cell)])
+
+
+def line(path: Path) -> str:
+    """What INSTRUCTORS says of the minutes of that notebook's sections, and of its cuts."""
+    opening, *others = sections(path)
+    said = [f"the opening {round(opening.exact)}"]
+    said += [f"**{part.title}** {max(1, round(part.exact))}" for part in others]
+    whole = count(path.stem, main_path(path)).minutes
+    of_cuts = [
+        f"`CUT={lecture}` takes {count_of_cut(path, lecture).minutes}." for lecture in cuts.plans(path)
+    ]
+    return " ".join([f"**Minutes:** {', '.join(said)}; all of it {whole}.", *of_cuts])
+
+
+def write_into(page: Path) -> None:
+    """Bring the line of each notebook's minutes up to date."""
+    text = page.read_text(encoding="utf-8")
+    for path in NOTEBOOKS:
+        begin = text.index(f"\n## {path.stem[1]} · ")
+        at = text.index("- **Minutes:**", begin)
+        text = f"{text[:at]}- {line(path)}{text[text.index(chr(10), at) :]}"
+    write_whole(page, text.encode())
+
+
 def main() -> None:
+    write_into(NOTEBOOKS[0].with_name("INSTRUCTORS.md"))
     print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
     for path in NOTEBOOKS:
         for part in (count(path.stem, main_path(path)), *beyond(path)):

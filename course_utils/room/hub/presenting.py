@@ -24,4 +24,4 @@ def serve(options: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    present(named(sys.argv[1]), sys.argv[2:], serve)
+    present(named(sys.argv[1]), sys.argv[2:], serve=serve)
