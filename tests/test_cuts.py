@@ -75,6 +75,17 @@ def test_instructors_are_told_the_minutes_of_each_section(path):
     assert f"- {minutes.line(path)}\n" in PAGE
 
 
+@every_cut
+def test_a_guess_of_the_notebook_is_a_guess_in_its_cut(path, lecture):
+    def guesses(cells):
+        return [cell.id for at, cell in enumerate(cells) if stubs.asks(cell, cells[at + 1 :])]
+
+    notebook = cut_of(path, lecture)
+    kept = {cell.id for cell in notebook.cells}
+    assert guesses(notebook.cells) == [name for name in guesses(read(path).cells) if name in kept]
+    assert len(guesses(notebook.cells)) >= 2
+
+
 # On a small notebook.
 
 SMALL = [

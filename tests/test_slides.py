@@ -1,31 +1,38 @@
 """The decks: what is chosen from a notebook, and that a deck needs nothing but itself."""
 
 import re
+from itertools import chain
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
 from course_utils.desk.stubs import asks_in_the_picture
+from course_utils.room import cuts
 from course_utils.room.slides import __main__, formulas
-from course_utils.room.slides.choice import is_preparation, is_shown, pieces, revealed
-from course_utils.room.slides.deck import deck
+from course_utils.room.slides.choice import for_a_still, is_preparation, pieces, shown_code
+from course_utils.room.slides.deck import deck_of_cut, decks
 from tests import NOTEBOOKS
 
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}
 
 
 class Read:
-    """A notebook's deck: what it would load, where its links lead, its pictures' words and its text outside code."""
+    """A notebook's decks: what they would load, where links lead, their code and results, pictures' words, and other text."""
 
     def __init__(self, path):
-        self.cells, self.html = nbformat.read(path, as_version=4).cells, deck(path)
+        self.path, self.cells = path, nbformat.read(path, as_version=4).cells
+        self.files = decks(path)
+        self.html = "".join(self.files.values())
         page = BeautifulSoup(self.html, "html.parser")
         self.links = [tag["href"] for tag in page("a")]
         self.pictures = [tag["alt"] for tag in page("img")]
         self.loads = [
             tag[name] for tag in page(True) if tag.name != "a" for name in LOADING & tag.attrs.keys()
         ]
+        self.code = [tag.get_text() for tag in page("pre", class_="code")]
+        self.results = [tag.get_text() for tag in page("pre", class_="result")]
+        self.emphasised = {tag.get_text() for tag in page("em")}
         for tag in page(["pre", "code", "script", "style"]):
             tag.decompose()
         self.text = page.get_text()
@@ -50,17 +57,56 @@ def test_no_formula_is_left_raw(shown):
 def test_a_link_to_a_notebook_leads_to_the_deck_beside(shown):
     inside = {link for link in shown.links if not link.startswith("http")}
     assert inside
-    assert inside <= {f"{path.stem}.html" for path in NOTEBOOKS}
+    assert inside <= {f"{path.stem}.html" for path in NOTEBOOKS} | {f"{shown.path.stem}_beyond.html"}
 
 
 def test_every_picture_is_there_and_speaks_for_itself(shown):
-    outputs = []
+    pictures = 0
     for cell in shown.cells:
-        outputs += [output.data for output in cell.get("outputs", [])]
-        outputs += [revealed(cell.source)] if asks_in_the_picture(cell.source) else []
-    drawn = [data["text/plain"] for data in outputs if "image/png" in data]
-    assert shown.pictures == [text.split(" (A live lab")[0] for text in drawn]
+        pictures += sum("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+        pictures += asks_in_the_picture(cell.source)  # as a question, and as its answer
+    assert len(shown.pictures) == pictures
     assert min(map(len, shown.pictures)) > 30
+    assert "live lab" not in " ".join(shown.pictures)
+
+
+def test_no_plumbing_is_on_a_slide(shown):
+    assert len(shown.code) > 5
+    for code in shown.code:
+        assert not re.search(
+            r"guess=|^(?:import|from) |\b(?:Comparison|Choice|Table|side_by_side)\(|labs\.", code, re.M
+        ), code
+    for result in shown.results:
+        assert not re.search(r"\d\.\d{10,}|(?<![\w.-])\d{6,}(?!\])", result), result
+
+
+def test_nobody_is_told_to_move_a_picture_that_stands_still(shown):
+    assert shown.emphasised & {"Show", "Fit", "play", "Show the best plan"} == set()
+
+
+def test_what_goes_beyond_has_a_deck_of_its_own_to_which_the_end_of_the_main_path_leads(shown):
+    main, beyond = (shown.files[f"{shown.path.stem}{end}.html"] for end in ("", "_beyond"))
+    (at,) = (at for at, cell in enumerate(shown.cells) if cell.source.startswith("# Beyond"))
+    titles = [re.findall(r"^## (.+)$", cell.source, re.MULTILINE) for cell in shown.cells]
+    for of, mine, other in ((titles[:at], main, beyond), (titles[at:], beyond, main)):
+        for title in chain(*of):
+            heading = f">{title.split('`')[0].split('&')[0].split('*')[0]}"
+            assert f"<h2{heading}" in mine
+            assert f"<h2{heading}" not in other
+    assert main.rindex("<h2>Beyond</h2>") > main.rindex("<h2>Takeaways</h2>")
+    assert f'<a href="{shown.path.stem}_beyond.html">' in main
+
+
+def test_the_deck_of_a_lecture_has_its_sections_alone_and_asks_its_guesses(shown):
+    ((name, html),) = deck_of_cut(shown.path, "25").items()
+    assert name == f"{shown.path.stem}_25.html"
+    plan = cuts.plan(shown.path, "25")
+    titles = BeautifulSoup(html, "html.parser")("h2")
+    assert [tag.get_text() for tag in titles if tag.parent.name == "div"] == [*plan.sections]
+    asked = html.count('class="guess">Your guess')
+    assert asked >= 2
+    assert html.count('class="guess">Your answer') == len(plan.turns)
+    assert html.count("<h3>Solution</h3>") == len(plan.turns)
 
 
 def test_every_solution_is_in_it_and_no_check_that_waits_for_the_reader(shown):
@@ -71,9 +117,10 @@ def test_every_solution_is_in_it_and_no_check_that_waits_for_the_reader(shown):
 
 
 def test_what_instructors_are_told_of_the_notebook_is_in_its_deck(shown):
-    (told,) = re.findall(r'<template id="notes">(.*?)</template>', shown.html, re.DOTALL)
-    assert all(f"<strong>{minutes} minutes:</strong>" in told for minutes in (10, 25, 50))
-    assert told.count("<h2") == 1
+    for html in shown.files.values():
+        (told,) = re.findall(r'<template id="notes"[^>]*>(.*?)</template>', html, re.DOTALL)
+        assert all(f"<strong>{minutes} minutes:</strong>" in told for minutes in (10, 25, 50))
+        assert told.count("<h2") == 1
 
 
 @pytest.mark.parametrize(
@@ -88,13 +135,13 @@ def test_what_instructors_are_told_of_the_notebook_is_in_its_deck(shown):
 )
 def test_imports_and_places_for_answers_are_preparation(source):
     assert is_preparation(source)
-    assert not is_shown(source, [], after_prose=True)
+    assert shown_code(source, [], after_prose=True) == ""
 
 
 def test_a_definition_is_shown_where_the_text_has_just_introduced_it():
     definition = "def double(x):\n    return 2 * x"
-    assert is_shown(definition, [], after_prose=True)
-    assert not is_shown(definition, [], after_prose=False)
+    assert shown_code(f"n = 3\n\n\n{definition}\n\n\ndouble(n)", [], after_prose=True) == definition
+    assert shown_code(definition, [], after_prose=False) == ""
 
 
 def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
@@ -110,13 +157,35 @@ def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
     assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown
 
 
-def test_code_that_only_draws_is_hidden_and_its_picture_is_not():
-    cell = nbformat.v4.new_code_cell("figures.curve(x)")
-    cell.outputs = [nbformat.v4.new_output("execute_result", {"image/png": "", "text/plain": "<Figure>"})]
+def test_a_table_or_a_picture_stands_for_the_code_that_makes_it_and_a_result_beside_its_own():
+    cell = nbformat.v4.new_code_cell("import math\nx = 3\nmath.sqrt(x)")
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    assert [kind for kind, _ in pieces(notebook)] == ["output"]
-    cell.source = "x = measured()\nfigures.curve(x)"
-    assert [kind for kind, _ in pieces(notebook)] == ["code", "output"]
+
+    def shown(**data):
+        data = {kind.replace("_", "/"): said for kind, said in data.items()}
+        cell.outputs = [nbformat.v4.new_output("execute_result", data)]
+        return list(pieces(notebook))
+
+    assert [kind for kind, _ in shown(image_png="", text_plain="<Figure>")] == ["output"]
+    assert [kind for kind, _ in shown(text_html="<table>", text_plain="a table")] == ["output"]
+    result = {"text/plain": "1.732"}
+    assert shown(text_plain="1.7320508075688772") == [("code", "x = 3\nmath.sqrt(x)"), ("output", result)]
+    cell.source = "x"
+    assert shown(text_plain="1.7320508075688772") == [("output", result)]
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("Where does it stop? Set a mark for each: drag it, or Tab to it. Then press *Show*, and play.", "Where does it stop?"),
+        ("bf16 is half of fp32. (Type 0.1: none has it. A tenth is no sum.) A float is a number.", "bf16 is half of fp32. A float is a number."),
+        ("It is a bound.\n\nMove c until it fits. Then press *Fit*. Choose a GPU, and *Fit* again: which moves?", "It is a bound."),
+        ("Look.\n\n- *does it fit?*: move one control.\n- a list\n- Raise *sequence*: what then?", "Look.\n\n- a list"),
+        ("Momentum moves faster. Players drag on. Now choose (4, 3): all steps are 2 long.", None),
+    ],
+)  # fmt: skip
+def test_beside_a_lab_a_slide_leaves_out_how_it_is_moved_and_nothing_else(said, left):
+    assert for_a_still(said) == (said if left is None else left)
 
 
 def test_a_formula_says_its_source_and_keeps_its_size():

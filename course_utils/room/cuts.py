@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from course_utils.desk.notebooks import BEYOND, Cell, Notebook, source
+from course_utils.desk.stubs import is_open
 
 FILE = "cuts.toml"
 HEADING = re.compile(r"^#{1,3} (?P<title>.+)$", re.MULTILINE)
@@ -60,11 +61,23 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
             unseen.append(cell)
         if not seen[at]:
             continue
-        if unseen:
-            kept.append(_together(unseen))
+        if unseen and cell["cell_type"] == "code":
+            kept.insert(_after_what_ran(kept), _together(unseen))
             unseen = []
         kept.append(_folded(cell) if at == imports else cell)
     return {**notebook, "cells": kept}
+
+
+def _after_what_ran(cells: Sequence[Cell]) -> int:
+    """The place behind the last cell that computes: before a question, and what leads to it."""
+    return next(
+        (
+            at + 1
+            for at, cell in reversed([*enumerate(cells)])
+            if cell["cell_type"] == "code" and not is_open(source(cell))
+        ),
+        len(cells),
+    )
 
 
 def parted(cells: Sequence[Cell]) -> Iterator[Cell]:

@@ -1,6 +1,6 @@
 """Contact sheets: every slide of a deck on a few pictures, to look at.
 
-`python -m tests.tools.slide_sheets FOLDER` takes them of all decks, at both sizes, into that folder;
+`python -m tests.tools.slide_sheets FOLDER` takes them of all decks in `slides/`, at both sizes, into that folder;
 names of notebooks after it choose some.
 """
 
@@ -59,12 +59,13 @@ def main(folder: str, *names: str) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     with chromium() as browser, blank_page(browser) as page:
-        for path in copies.chosen(names):
+        decks = [deck for path in copies.chosen(names) for deck in sorted(FOLDER.glob(f"{path.stem}*.html"))]
+        for deck in decks:
             for size in SIZES:
-                images = list(shots(page, open_deck(page, FOLDER / f"{path.stem}.html", size)))
+                images = list(shots(page, open_deck(page, deck, size)))
                 for number, sheet in enumerate(sheets(images), 1):
-                    sheet.save(target / f"{path.stem}_{size[1]}_{number}.png")
-            print(f"{path.stem}: {len(images)} slides")
+                    sheet.save(target / f"{deck.stem}_{size[1]}_{number}.png")
+            print(f"{deck.stem}: {len(images)} slides")
 
 
 if __name__ == "__main__":

@@ -1,26 +1,29 @@
-"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for one."""
+"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for one; with CUT=25 those of a lecture of 25 minutes."""
 
+import os
 import sys
 
 from course_utils.desk import copies
-from course_utils.room.slides.deck import deck
+from course_utils.room.slides.deck import deck_of_cut, decks
 
 FOLDER = copies.ROOT / "slides"
 
 
 def main(names: list[str]) -> int:
     """Write the decks of these notebooks, or of all, into `slides/`."""
+    minutes = os.environ.get("CUT", "")
     try:
-        paths = copies.chosen(names)
+        texts = {}
+        for path in copies.chosen(names):
+            texts |= deck_of_cut(path, minutes) if minutes else decks(path)
     except ValueError as error:
         print(error)
         return 2
     try:
         FOLDER.mkdir(exist_ok=True)
-        for path in paths:
-            target = FOLDER / path.with_suffix(".html").name
-            target.write_text(deck(path), encoding="utf-8")
-            print(f"slides/{target.name}  {target.stat().st_size / 1000:.0f} kB")
+        for name, text in texts.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+            print(f"slides/{name}  {len(text.encode()) / 1000:.0f} kB")
     except OSError as error:  # a read-only checkout, a full disk
         print(f"The decks cannot be written: {error.strerror}, {error.filename or FOLDER}.")
         return 1

@@ -156,6 +156,7 @@
         if (atom.kind === "picture") atom.node.style.height = `${Math.floor(atom.heights[0] * picture)}px`;
         target.body.append(atom.again ? Object.assign(make("div", "again"), { innerHTML: atom.node.innerHTML }) : atom.node);
       }
+      if (asks(all[end - 1])) target.made.classList.add("asks");
       if (type === 1) enlarge(target.body);
       if (target.body.scrollHeight > target.body.clientHeight) target.body.tabIndex = 0;
     }
@@ -170,8 +171,8 @@
     tell();
   }
 
-  // The presenter's own window: which slide it is, which is next, since when, and what INSTRUCTORS.md says of the notebook.
-  // A note's name is a heading's, or it is for every guess, or for a lab.
+  // The presenter's own window: the next slide, what INSTRUCTORS.md says of this one, and how long it has been. A note's
+  // name is a heading's, or it is for every guess, or for a lab.
   function concerns(name, slide) {
     const titles = [...slide.querySelectorAll("header > *, .body > :is(h2, h3, .again)")].map((one) => one.textContent.toLowerCase());
     const [, lab] = /^moves(?:, )?(.*):$/.exec(name) ?? [];
@@ -179,20 +180,40 @@
     return titles.some((title) => (lab === undefined ? `${title} `.startsWith(`${name} `) : title.startsWith("explore") && title.endsWith(lab)));
   }
 
+  const noted = document.querySelector("#notes"), planned = JSON.parse(noted.dataset.minutes);
   const titleOf = (each) => each?.querySelector("header").lastElementChild.textContent ?? "the end";
+  const sectionOf = (place) => {
+    for (; place >= 0; place -= 1) {
+      const found = [...slides[place].querySelectorAll("header > *, .body > :is(h2, .again)")].find((one) => one.textContent in planned);
+      if (found) return found.textContent;
+    }
+    return "";
+  };
+  const minutesSince = (moment) => Math.floor((Date.now() - moment) / 60_000);
+
   function tell() {
     if (!notes || notes.closed) return;
-    const minutes = Math.floor((Date.now() - begun) / 60_000);
-    notes.document.querySelector("output").textContent = `${now + 1} / ${slides.length} · since ${minutes} min · next: ${titleOf(slides[now + 1])}`;
-    for (const name of notes.document.querySelectorAll("strong")) name.classList.toggle("here", concerns(name.textContent.toLowerCase(), slides[now]));
-    notes.document.querySelector(".here")?.scrollIntoView({ block: "nearest" });
+    const page = notes.document, find = (words) => page.querySelector(words);
+    const section = sectionOf(now);
+    if (section !== inSection) [inSection, sectionBegun] = [section, Date.now()];
+    find("output").textContent = `${now + 1} / ${slides.length} · since ${minutesSince(begun)} min · next: ${titleOf(slides[now + 1])}`;
+    find(".section").textContent = section ? `${section}: ${minutesSince(sectionBegun)} of ${planned[section]} min` : "";
+    find("time").textContent = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    if (find(".next").dataset.of !== String(now)) {
+      find(".next").dataset.of = now;
+      find(".next").replaceChildren(slides[now + 1] ? page.importNode(slides[now + 1], true) : "The end");
+    }
+    for (const name of page.querySelectorAll("strong")) name.classList.toggle("here", concerns(name.textContent.toLowerCase(), slides[now]));
+    for (const item of page.querySelectorAll("li")) item.classList.toggle("elsewhere", !item.querySelector(".here") || item.textContent.startsWith("Minutes:"));
+    find(".here")?.scrollIntoView({ block: "nearest" });
   }
   function openNotes() {
-    notes = open("", "notes", "width=720,height=760");
-    begun = Date.now();
+    notes = open("", "notes", "width=1100,height=760");
+    [begun, inSection] = [Date.now(), null];
     notes.document.head.innerHTML = `<title>Notes</title><style>${document.querySelector("style").textContent}</style>`;
     notes.document.body.className = "notes";
-    notes.document.body.innerHTML = `<output></output>${document.querySelector("#notes").innerHTML}`;
+    notes.document.body.innerHTML = `<header><time></time><output></output><span class="section"></span></header>
+      <div class="next" aria-label="The next slide"></div><div class="said">${noted.innerHTML}</div>`;
     notes.onkeydown = press;
     tell();
   }
@@ -228,7 +249,7 @@
     ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1, Backspace: -1,
     Home: -Infinity, End: Infinity,
   };
-  let slides = [], now = 0, notes = null, begun = 0;
+  let slides = [], now = 0, notes = null, begun = 0, inSection = null, sectionBegun = 0;
 
   async function begin() {
     document.documentElement.classList.add("deck");

@@ -1,5 +1,6 @@
 """A notebook into a deck: its pieces as HTML in the template, with all that they need inside."""
 
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -12,8 +13,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from course_utils.desk.copies import GLOSSARY
-from course_utils.room.slides import formulas
-from course_utils.room.slides.choice import pieces
+from course_utils.room import cuts
+from course_utils.room.slides import choice, formulas
 
 HERE = Path(__file__).parent
 CODE = HtmlFormatter(nowrap=True, style="xcode")
@@ -36,21 +37,37 @@ class Renderer(IPythonRenderer):
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 
 
-def deck(path: Path) -> str:
-    """The notebook as one HTML file."""
+def decks(path: Path) -> dict[str, str]:
+    """The notebook as HTML files by their names: its main path, and what goes beyond it in one of its own."""
+    notebook = nbformat.read(path, as_version=4)
+    beyond = f"{path.stem}_beyond.html"
+    made = {f"{path.stem}.html": deck(path, choice.main_part(notebook), beyond)}
+    return made | {beyond: deck(path, choice.beyond_part(notebook))}
+
+
+def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
+    """What a lecture of so many minutes shows of the notebook, as one HTML file by its name."""
+    lecture = cuts.plan(path, minutes)
+    notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
+    return {f"{path.stem}_{minutes}.html": deck(path, notebook)}
+
+
+def deck(path: Path, part: nbformat.NotebookNode | None = None, beyond: str = "") -> str:
+    """That notebook, or a part of it, as one HTML file; where it ends, it may lead to another one."""
     notebook = nbformat.read(path, as_version=4)
     title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
+    shown = [rendered(*piece) for piece in choice.pieces(part or notebook)]
+    if beyond:
+        shown.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
     template = Template((HERE / "deck.html").read_text(encoding="utf-8"))
     of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
     return template.substitute(
         title=escape(title),
         style=(HERE / "deck.css").read_text(encoding="utf-8") + of_code,
         notes=rendered("prose", notes(path))[1],
+        minutes=escape(json.dumps(minutes(path))),
         script=(HERE / "deck.js").read_text(encoding="utf-8"),
-        pieces="\n".join(
-            f'<div class="cell" data-kind="{kind}">{html}</div>'
-            for kind, html in (rendered(*piece) for piece in pieces(notebook))
-        ),
+        pieces="\n".join(f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in shown),
     )
 
 
@@ -59,6 +76,12 @@ def notes(path: Path) -> str:
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
     (said,) = re.findall(rf"^## {int(path.stem[:2])} · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
     return re.sub(r"your turn \d+", r"**\g<0>**", said, flags=re.IGNORECASE)
+
+
+def minutes(path: Path) -> dict[str, int]:
+    """What INSTRUCTORS.md says that each section of that notebook takes, by its title."""
+    (line,) = re.findall(r"^- \*\*Minutes:\*\* (.+);", notes(path), re.MULTILINE)
+    return {title: int(said) for title, said in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
