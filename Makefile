@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results assignment key present slides hub grade site samepages test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -39,7 +39,9 @@ help:
 	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
 	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7), by the checks;'
 	@echo '                  FORMAT=gradescope writes results.json; OUT=graded is where it is written'
-	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm'
+	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm;'
+	@echo '                  REPO=owner/name lets them lead to the repository'
+	@echo 'make pictures     draw the pictures of the README and the pages anew, if the labs have changed'
 	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
 	@echo 'make test         run every test, and every notebook against its stored outputs'
 	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
@@ -102,7 +104,10 @@ grade: $(READY)
 	@$(ONE_CPU_THREAD) $(RUN) -m course_utils.grading
 
 site: $(READY)
-	@$(RUN) -m course_utils.site
+	@REPO="$$REPO" $(RUN) -m course_utils.site
+
+pictures: $(READY)
+	@$(RUN) -m tests.tools.pictures
 
 samepages: $(READY)
 	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/test_site.py -k pyodide

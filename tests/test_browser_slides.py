@@ -23,7 +23,7 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
   if (asked?.textContent === "Your answer?" && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
   const room = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - room.top) / room.height;
-  if (filled < 1 / 3 && !asked && !slide.querySelector(".guess")) say("less than a third full");
+  if (filled < 1 / 3 && !slide.classList.contains("title") && !asked && !slide.querySelector(".guess")) say("less than a third full");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
