@@ -4,7 +4,8 @@ import re
 from importlib import import_module
 
 from course_utils import labs
-from tests import ROOT
+from tests import NOTEBOOKS, ROOT
+from tests.notebooks import prose
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 # The numbers in a button's bound: themselves, or where they stand in course_utils.labs.
@@ -32,3 +33,15 @@ def test_every_button_that_works_for_a_while_has_its_bound_which_is_that_of_the_
     for button, numbers in BOUNDS.items():
         assert [float(n.replace(",", "")) for n in bounds[button]] == [*map(number, numbers)], button
     assert f"the panel's own clock ends it after {number('session.LONGEST_S'):.0f} s" in PAGE
+
+
+def test_each_topic_of_the_lecture_leads_to_sections_that_are_there():
+    (table,) = re.findall(r"^## Where the lecture's topics are$.*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| .+ \| `.+ \| (?:2025|2026)(?:, 2026)? \| (.+) \|$", table, re.MULTILINE)
+    assert len(rows) == 20
+    for row in rows:
+        for title, number in re.findall(r"\*(.+?)\*|\b(\d)(?=,|$)", row):
+            if number:
+                (path,) = (path for path in NOTEBOOKS if path.stem[1] == number)
+            else:
+                assert f"## {title}\n" in "\n".join(prose(path)) + "\n", (path.stem, title)

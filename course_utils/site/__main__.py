@@ -1,4 +1,7 @@
-"""`make site`: the course as pages with living labs, in `site/`, for any static host."""
+"""`make site`: the course as pages with living labs, in `site/`, for any static host.
+
+With REPO=owner/name they lead to the repository.
+"""
 
 import sys
 from pathlib import Path
@@ -14,6 +17,7 @@ HERE = Path(__file__).parent
 
 def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None:
     """Write all pages. What labs need from torch is computed now, unless it is given."""
+    pages.repository_url()  # which is wrong before anything is fetched
     runtime.bring(folder / "pyodide")
     found = {} if found is None else found
     texts = {f"{path.stem}.html": pages.notebook_page(path, found) for path in copies.notebooks()}
@@ -25,6 +29,7 @@ def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+    (folder / pages.PICTURE).write_bytes((copies.COURSE / "pictures" / pages.PICTURE).read_bytes())
     (folder / "course.zip").write_bytes(runtime.modules(found))
 
 

@@ -1,6 +1,7 @@
 """The course as HTML: a page for each notebook with its stored results, the contents, and the glossary."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from html import escape
@@ -9,6 +10,7 @@ from string import Template
 
 import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from PIL import Image
 from pygments.formatters import HtmlFormatter
 
 from course_utils import labs
@@ -23,6 +25,9 @@ from course_utils.site.host import Recorded, answer_of, session_of
 from course_utils.site.recorded import FIRST, recorded
 
 HERE = Path(__file__).parent
+DESCRIPTION = "Where memory and compute go when a neural network is trained: an interactive course on bytes, FLOPs and seconds, from a single float to a run on thousands of GPUs."
+REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
+PICTURE = "timeline.png"
 PRESET = re.compile(r'\.preset\("(.+?)"\)')
 SECTION = re.compile(r"^(?:## |# (?=Beyond$))(.+)$", re.MULTILINE)
 GUESSED = re.compile(r"\b(my_\w+)\b")
@@ -56,6 +61,37 @@ def prose(text: str) -> str:
     return MarkdownWithMath(renderer=Renderer(escape=False)).render(text)
 
 
+def repository_url() -> str:
+    """Where the repository is, as REPO=owner/name says; nothing, if nobody has said."""
+    asked = os.environ.get("REPO", "").strip()
+    if not asked:
+        return ""
+    if found := REPOSITORY.fullmatch(asked):
+        return f"https://github.com/{found[1]}"
+    if asked.startswith("https://") and not re.search(r"[\s<>\"']", asked):
+        return asked
+    raise ValueError(f"REPO={asked} is no repository. Say owner/name, or its whole address: https://…")
+
+
+def page(title: str, main: str, *, script: str = "", description: str = DESCRIPTION) -> str:
+    """A page of the site around that HTML."""
+    repository = repository_url()
+    return PAGE.substitute(
+        title=escape(title),
+        main=main,
+        script=script,
+        description=escape(description),
+        repository=f' Its source is <a href="{repository}">here</a>.' if repository else "",
+        repository_short=f' · <a href="{repository}">Source</a>' if repository else "",
+    )
+
+
+def _question(stem: str) -> str:
+    """What that notebook answers, as the README says it."""
+    rows = contents.ROW.findall(copies.readme())
+    return next(question for _, name, question, *_ in rows if Path(name).stem == stem)
+
+
 def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
     """A notebook as it is stored, with its labs; `found` keeps what they computed with torch."""
     cells, parts, folds = nbformat.read(path, as_version=4).cells, [], 0
@@ -81,7 +117,7 @@ def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
     sections = [section for cell in cells for section in SECTION.findall(cell.source)]
     parts.insert(1, _outline(sections))
     script = ALIVE if any("data-lab=" in part for part in parts) else ""
-    return PAGE.substitute(title=escape(title), main="\n".join(parts), script=script)
+    return page(title, "\n".join(parts), script=script, description=_question(path.stem))
 
 
 def _guess(source: str, below: Sequence[nbformat.NotebookNode]) -> str:
@@ -152,14 +188,22 @@ def contents_page() -> str:
         f'<p class="small">{escape(contents.minutes_and_needs(minutes, needs))}</p></li>'
         for number, (title, name, question, minutes, needs) in enumerate(contents.ROW.findall(readme), 1)
     )
-    main = Template((HERE / "contents.html").read_text(encoding="utf-8")).substitute(notebooks=rows)
-    return PAGE.substitute(title="Where the memory and the compute go", main=main, script="")
+    repository = repository_url()
+    clone = (
+        f'<a href="{repository}">the course\'s repository</a>' if repository else "the course's repository"
+    )
+    with Image.open(copies.COURSE / "pictures" / PICTURE) as picture:
+        size = {"width": picture.width, "height": picture.height}
+    main = Template((HERE / "contents.html").read_text(encoding="utf-8")).substitute(
+        notebooks=rows, clone=clone, description=DESCRIPTION, **size
+    )
+    return page("Where the memory and the compute go", main)
 
 
 def glossary_page() -> str:
     """The page with every word of the glossary."""
     text = (copies.COURSE / copies.GLOSSARY).read_text(encoding="utf-8")
-    return PAGE.substitute(title="Glossary", main=prose(text), script="")
+    return page("Glossary", prose(text), description="Every word of the course, explained.")
 
 
 def style() -> str:
