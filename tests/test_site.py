@@ -7,6 +7,8 @@ import shutil
 import subprocess
 
 import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
 
 from course_utils.desk.stubs import asks_in_the_picture, is_guess
 from course_utils.labs.lab import Change, Progress
@@ -123,11 +125,51 @@ def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
     for name, text in written.items():
-        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js"}, name
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js", pages.PICTURE}, (
+            name
+        )
         assert "$$" not in text
         assert str(ROOT) not in text
     assert 'class="formula"' in written["01_floats.html"]
     assert "url(" not in pages.style()
+
+
+def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licence(written, monkeypatch):
+    front = BeautifulSoup(written["index.html"], "html.parser")
+    (picture,) = front("img")
+    with Image.open(ROOT / "notebooks" / "pictures" / picture["src"]) as image:
+        assert (int(picture["width"]), int(picture["height"])) == image.size
+    assert len(picture["alt"]) > 60
+    for name, text in written.items():
+        page = BeautifulSoup(text, "html.parser")
+        said = page.find("meta", attrs={"name": "description"})["content"]
+        assert 20 < len(said) < 200, name
+        footer = page.find("footer").get_text()
+        for words in ("CS336", "Percy Liang", "Tatsunori Hashimoto", "CC BY 4.0", "MIT License"):
+            assert words in footer, name
+    descriptions = {re.search(r'name="description" content="(.+?)"', text)[1] for text in written.values()}
+    assert len(descriptions) == len(written)
+
+
+@pytest.mark.parametrize(
+    "said", ["owner/name", "https://github.com/owner/name", "https://git.example.org/name"]
+)
+def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(monkeypatch, written, said):
+    assert "owner/name" not in written["index.html"]
+    assert ">Source</a>" not in written["index.html"]
+    monkeypatch.setenv("REPO", said)
+    for text in (pages.contents_page(), pages.glossary_page()):
+        links = {tag.get("href") for tag in BeautifulSoup(text, "html.parser")("a")}
+        assert (said if ":" in said else f"https://github.com/{said}") in links
+
+
+@pytest.mark.parametrize("said", ["javascript:alert(1)", 'https://a.b/"onload=', "name", "a/b/c"])
+def test_what_is_no_repository_gets_a_sentence_before_anything_is_made(monkeypatch, tmp_path, capsys, said):
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path / "site")
+    monkeypatch.setenv("REPO", said)
+    assert __main__.main() == 1
+    assert "Say owner/name" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
 
 
 def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(written):
