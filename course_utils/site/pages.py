@@ -10,7 +10,6 @@ from string import Template
 
 import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-from PIL import Image
 from pygments.formatters import HtmlFormatter
 
 from course_utils import labs
@@ -25,7 +24,10 @@ from course_utils.site.host import Recorded, answer_of, session_of
 from course_utils.site.recorded import FIRST, recorded
 
 HERE = Path(__file__).parent
-DESCRIPTION = "Where memory and compute go when a neural network is trained: an interactive course on bytes, FLOPs and seconds, from a single float to a run on thousands of GPUs."
+DESCRIPTION = (
+    "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
+    "from a single float to a run on thousands of GPUs."
+)
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 PICTURE = "timeline.png"
 PRESET = re.compile(r'\.preset\("(.+?)"\)')
@@ -192,8 +194,11 @@ def contents_page() -> str:
     clone = (
         f'<a href="{repository}">the course\'s repository</a>' if repository else "the course's repository"
     )
-    with Image.open(copies.COURSE / "pictures" / PICTURE) as picture:
-        size = {"width": picture.width, "height": picture.height}
+    header = (copies.COURSE / "pictures" / PICTURE).read_bytes()[:24]
+    size = {
+        "width": int.from_bytes(header[16:20]),
+        "height": int.from_bytes(header[20:24]),
+    }  # as a PNG begins
     main = Template((HERE / "contents.html").read_text(encoding="utf-8")).substitute(
         notebooks=rows, clone=clone, description=DESCRIPTION, **size
     )
