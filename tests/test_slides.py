@@ -107,6 +107,7 @@ def test_the_deck_of_a_lecture_has_its_sections_alone_and_asks_its_guesses(shown
     assert asked >= 2
     assert html.count('class="guess">Your answer') == len(plan.turns)
     assert html.count("<h3>Solution</h3>") == len(plan.turns)
+    assert 'data-minutes="{}"' in html  # of a whole section, and here it is none
 
 
 def test_every_solution_is_in_it_and_no_check_that_waits_for_the_reader(shown):

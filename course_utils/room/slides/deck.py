@@ -49,11 +49,16 @@ def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
     """What a lecture of so many minutes shows of the notebook, as one HTML file by its name."""
     lecture = cuts.plan(path, minutes)
     notebook = nbformat.from_dict(cuts.cut(nbformat.read(path, as_version=4), lecture))
-    return {f"{path.stem}_{minutes}.html": deck(path, notebook)}
+    return {f"{path.stem}_{minutes}.html": deck(path, notebook, is_whole=False)}
 
 
-def deck(path: Path, part: nbformat.NotebookNode | None = None, beyond: str = "") -> str:
-    """That notebook, or a part of it, as one HTML file; where it ends, it may lead to another one."""
+def deck(
+    path: Path, part: nbformat.NotebookNode | None = None, beyond: str = "", *, is_whole: bool = True
+) -> str:
+    """That notebook, or a part of it, as one HTML file; where it ends, it may lead to another one.
+
+    Only where its sections are whole does the presenter see how many minutes each takes.
+    """
     notebook = nbformat.read(path, as_version=4)
     title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
     shown = [rendered(*piece) for piece in choice.pieces(part or notebook)]
@@ -65,7 +70,7 @@ def deck(path: Path, part: nbformat.NotebookNode | None = None, beyond: str = ""
         title=escape(title),
         style=(HERE / "deck.css").read_text(encoding="utf-8") + of_code,
         notes=rendered("prose", notes(path))[1],
-        minutes=escape(json.dumps(minutes(path))),
+        minutes=escape(json.dumps(minutes(path) if is_whole else {})),
         script=(HERE / "deck.js").read_text(encoding="utf-8"),
         pieces="\n".join(f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in shown),
     )
