@@ -38,12 +38,12 @@ NUMBER = re.compile(
 )
 LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
 # What is no claim: solutions, code, formulas, headings, what a picture shows, where to read on, how long it takes, the
-# lines of code that another test counts, names and years.
+# minutes and sections that tests of their own hold, names and years.
 NO_CLAIM = re.compile(
     r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>]*>|^#.*?$|!\[[^\]]*\]\([^)]*\)|\]\([^)\s]*\)"
     r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|^\d\. |\*\*\d · "
     r"|^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*|[Tt]urns? \d|It takes about [^.]*\."
-    r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
+    r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|^- \*\*Minutes:\*\*.*?$|^\| [^|\n]+ \| `.*?$|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
     r"|(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section) ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b|CC BY 4\.0|\b(?:19|20)\d\d\b",
     re.DOTALL | re.MULTILINE,
 )
