@@ -43,7 +43,6 @@
     const cell = panel.content.widgets.find((one) => one.model.id === id);
     if (!cell) return; // it is gone from this copy: the top is as good as any place
     app.shell.activateById(panel.id);
-    panel.content.activeCellIndex = panel.content.widgets.indexOf(cell); // Shift+Enter goes on from there
     let isTheirs = false;
     const leave = () => { isTheirs = true; };
     const moves = ["wheel", "keydown", "pointerdown", "touchstart"];
@@ -54,6 +53,8 @@
       await pause();
       if (isTheirs || mine !== asks) break;
       if (!isInView(panel, cell)) await panel.content.setFragment(`#cell-id=${id}`);
+      // Only now: of a cell that is active but far away, JupyterLab believes that it is in view.
+      else if (panel.content.activeCell !== cell) panel.content.activeCellIndex = panel.content.widgets.indexOf(cell);
     }
     moves.forEach((move) => removeEventListener(move, leave, { capture: true }));
   }
