@@ -10,7 +10,7 @@
   const HINT = 44; // px, for the words below a guess
   const QUIET_MS = 1500; // without a change, after which what was shown is complete
   const SOON_MS = 20_000; // within which a lab that was made is drawn, on a slow machine
-  const WIDGET = '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.widget-view+json"]';
+  const WIDGET = "application/vnd.jupyter.widget-view+json";
   const HELD = "course-held", TYPED = "course-typed"; // a window's height below a cell, and words there
   const STYLE = `
     .jp-Notebook .course-waits { min-height: 100vh; align-content: flex-start; }
@@ -66,6 +66,17 @@
     if (Math.abs(by) >= 1) scroller.scrollTop += by;
   }
 
+  // Before an audience, what asks is at the top at once, where the presentation's style brings it as well.
+  function bringToTheTop(scroller, { node }) {
+    const shown = node.querySelector(".course-lab") ? node.querySelector(".jp-Cell-outputWrapper") : node;
+    const by = shown.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    if (Math.abs(by) >= 1) scroller.scrollTop += by;
+  }
+
+  function showsWidget({ model: { outputs } }) {
+    return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs.get(at)).some(({ data }) => WIDGET in data);
+  }
+
   let watched = 0; // of all that was ever kept in view, which one is
   const leave = () => { watched += 1; };
 
@@ -78,9 +89,11 @@
       if (!node.isConnected) return;
       const lab = node.querySelector(".course-lab"), now = performance.now();
       const isDrawn = lab !== null && lab !== former && lab.querySelector(".course-picture svg") !== null;
-      const patience = !isDrawn && node.querySelector(WIDGET) ? SOON_MS : QUIET_MS, isQuiet = ended && now - changed > patience;
+      const patience = !isDrawn && ended && showsWidget(cell) ? SOON_MS : QUIET_MS, isQuiet = ended && now - changed > patience;
       if ((isDrawn || isQuiet) && !node.classList.contains(TYPED)) node.classList.remove(HELD); // from here on the lab's own space does it
+      const asks = node.classList.contains(HELD) || waitingLab(node) !== null;
       if (mine === watched && moves && (always || lab)) bringIntoView(scroller, cell, was);
+      if (mine === watched && !moves && asks) bringToTheTop(scroller, cell);
       const { top, bottom } = boxOf(cell), place = `${Math.round(top)} ${Math.round(bottom)} ${isDrawn}`;
       if (place !== last) [last, changed] = [place, now];
       const isOver = mine !== watched && !(node.classList.contains(HELD) && !node.classList.contains(TYPED));
