@@ -10,6 +10,10 @@ let shell = null;
 const active = () => document.querySelector(".jp-Notebook .jp-mod-active");
 const frameOf = (source) => [...document.querySelectorAll("iframe.course-wall")].find((one) => one.contentWindow === source);
 
+const cellOf = (frame) => frame.closest(".jp-Cell");
+// Below a question there is room for the whole window, so that nothing of the answer is in view.
+const isAsking = (frame) => frame.parentElement.style.minHeight === "100vh";
+
 // A wall takes what the window leaves below the text of its cell; at a reveal, what its results leave, but not too little.
 function giveHeight(frame) {
   const cell = frame.closest(".jp-Cell"), view = frame.closest(".jp-WindowedPanel-outer");
@@ -35,6 +39,7 @@ addEventListener("message", ({ data, source }) => {
   if (told === "begin") {
     if (jumps) return skip(frame);
     giveHeight(frame);
+    if (isAsking(frame) && cellOf(frame)?.nextElementSibling === active()) cellOf(frame).scrollIntoView({ block: "start" });
     source.postMessage("begin", "*");
     setTimeout(() => shell?.currentWidget?.context?.save(), SAVED_MS);  // a page that is loaded again has it
   }
