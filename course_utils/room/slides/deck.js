@@ -140,7 +140,7 @@
     body.append(...all.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
     const heightOf = ({ kind, node, room }) =>
-      kind === "picture" ? Math.min(room, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight;
+      kind === "picture" ? Math.min(room, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight + 0.5; // which is rounded
     for (const atom of all) atom.heights = [];
     for (const type of TYPES) {
       setType(body, type);
