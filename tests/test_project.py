@@ -76,7 +76,18 @@ MAY_IMPORT = {
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
     | {"jupyterhub", "traitlets", "labs", "tornado", "segno", "IPython", "quantities"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
-    "grading": {"psutil", "jinja2", "desk", "checks", "accountant", "record"},
+    "grading": {
+        "psutil",
+        "jinja2",
+        "numpy",
+        "torch",
+        "desk",
+        "checks",
+        "accountant",
+        "record",
+        "figures",
+        "training",
+    },
 }
 
 
@@ -247,24 +258,28 @@ def test_github_runs_what_ci_runs_on_each_supported_python_and_a_mac_what_needs_
     assert all(0 < job["timeout-minutes"] <= 60 for job in (ubuntu, mac))
 
 
-UPDATE, INSTALL = "apt-get update -qq", "apt-get install -y -qq chromium"
+UPDATE, INSTALL = "apt-get update -qq", "apt-get install -y -qq"
+AS_ROOT = [UPDATE, f"{INSTALL} chromium bubblewrap"]
+BY_SUDO = [f"sudo {UPDATE}", f"sudo env DEBIAN_FRONTEND=noninteractive {INSTALL} chromium bubblewrap"]
 
 
 @pytest.mark.parametrize(
-    ("user", "browser", "done"),
+    ("user", "there", "done"),
     [
-        (0, "none", [UPDATE, INSTALL]),
-        (1000, "none", [f"sudo {UPDATE}", f"sudo env DEBIAN_FRONTEND=noninteractive {INSTALL}"]),
-        *((1000, name, []) for name in BROWSERS),
+        (0, (), AS_ROOT),
+        (1000, (), BY_SUDO),
+        (0, ("bwrap",), [UPDATE, f"{INSTALL} chromium"]),
+        (0, ("chromium",), [UPDATE, f"{INSTALL} bubblewrap"]),
+        *((1000, (name, "bwrap"), []) for name in BROWSERS),
     ],
 )
-def test_ci_installs_a_browser_where_the_tests_find_none_and_asks_for_the_right_to_where_it_has_none(
-    tmp_path, user, browser, done
+def test_ci_installs_a_browser_and_bubblewrap_where_there_are_none_and_asks_for_the_right_to(
+    tmp_path, user, there, done
 ):
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
     log = f'echo "${{0##*/}} $*" >> "{tmp_path}/done"'
-    programs = dict.fromkeys(("sudo", "apt-get", "make", browser), log) | {"id": f"echo {user}"}
+    programs = dict.fromkeys(("sudo", "apt-get", "make", *there), log) | {"id": f"echo {user}"}
     for name, script in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
