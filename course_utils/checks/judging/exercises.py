@@ -93,11 +93,14 @@ def function(
                 if error:
                     said = sentences.stopped(answer, error)
                     advice = listed or sentences.advice_on_calling(answer, case)
+                    brief = sentences.stopped_briefly(error)
                 else:
                     said = sentences.gave(came, expected, tolerance)
                     advice = listed or sentences.advice_on_kind(came, expected)
-                raise NotYetError(f"{sentences.called(answer, case)} {said} {advice}".strip(), listed)
-            for name in _names_in(getattr(inspect.unwrap(answer), "__code__", None)):
+                    brief = "In one of the cases, what came is not what was expected."
+                words = f"{sentences.called(answer, case)} {said} {advice}".strip()
+                raise NotYetError(words, listed, without_case=advice or brief)
+            for name in names_used(answer):
                 if name in forbidden:
                     raise NotYetError(forbidden[name], forbidden[name])
             return because
@@ -139,7 +142,10 @@ def _check(
         except NotAttemptedError as untouched:
             verdict = replace(NOT_ATTEMPTED, words=str(untouched))
         except NotYetError as words:
-            verdict = Verdict("not yet", words.args[0], looks_like=[one for one in words.args if one][-1])
+            looks_like = [one for one in words.args if one][-1]
+            verdict = Verdict(
+                "not yet", words.args[0], looks_like=looks_like, without_case=words.without_case
+            )
         return replace(verdict, exercise=exercise.__name__, answer=answer, ours=ours)
 
     check.__signature__ = inspect.signature(check)
@@ -152,6 +158,12 @@ def _callable(answer: object) -> Callable[..., object]:
     if not callable(answer):
         raise NotYetError(f"A function is wanted here, not {sentences.shown(answer)}.")
     return answer
+
+
+def names_used(answer: Callable[..., object]) -> set[str]:
+    """Those in the function's code. Where it lies in another process, that one has told them."""
+    told = getattr(answer, "names_told", None)
+    return _names_in(getattr(inspect.unwrap(answer), "__code__", None)) if told is None else told
 
 
 def _names_in(code: CodeType | None) -> set[str]:

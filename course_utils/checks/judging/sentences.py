@@ -151,6 +151,8 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     """The sentence on an error: the line in the reader's code, and the first line of Python's message."""
     if isinstance(error, InPlaceError):
         return "changed what it was given. Change nothing in place: make a new one."
+    if told := getattr(error, "told", ""):  # it was raised in another process, which has the student's code
+        return told
     code = getattr(inspect.unwrap(function), "__code__", None)
     frames = traceback.walk_tb(error.__traceback__)
     theirs = [(f, line) for f, line in frames if code and f.f_code.co_filename == code.co_filename]
@@ -163,6 +165,16 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     said = said_by(error)
     end = "" if said.endswith((".", "?", "!")) else "."
     return f"stopped{where} with {type(error).__name__}{': ' if said else ''}{said}{end}"
+
+
+def stopped_briefly(error: BaseException) -> str:
+    """The sentence on an error without its message, in which the function could tell what it was called with."""
+    if isinstance(error, InPlaceError):
+        return "It changed what it was given. Change nothing in place: make a new one."
+    if isinstance(error, TooLongError):
+        return f"It had not ended after {LONGEST_S:.0f} s. Does its loop come to an end?"
+    name = type(error).__name__ if type(error).__module__ == "builtins" else "an error of its own"
+    return f"In one of the cases it stopped with {name}."
 
 
 def _variables(found: Mapping[str, object]) -> str:

@@ -17,7 +17,14 @@ COLOUR = dict.fromkeys(("not attempted yet", "not judged", "not used"), COLOURS[
 
 
 class NotYetError(Exception):
-    """An answer is not right yet: the sentences that the reader is told; and of these, the advice on a listed mistake."""
+    """An answer is not right yet: the sentences that the reader is told; and of these, the advice on a listed mistake.
+
+    `without_case` is what may be told to those who are not to know the case.
+    """
+
+    def __init__(self, words: str, advice: str = "", *, without_case: str = "") -> None:
+        super().__init__(words, advice)
+        self.without_case = without_case or words
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class Verdict:
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
     looks_like: str = field(default="", compare=False)  # the advice on a listed mistake; else the words
+    without_case: str = field(default="", compare=False)  # the words for those who are not to know the case
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
 
