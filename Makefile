@@ -38,6 +38,7 @@ help:
 	@echo '                  CUT=25 makes those of a lecture of 25 minutes'
 	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
 	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7), by the checks;'
+	@echo '                  NB=04 TURNS="1-4" POINTS=2 say what counts; DETAILS=1 tells students the cases of a SEED, too;'
 	@echo '                  FORMAT=gradescope writes results.json; OUT=graded is where it is written'
 	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm;'
 	@echo '                  REPO=owner/name lets them lead to the repository'

@@ -1,97 +1,57 @@
-"""Work in a process of its own, with bounds: of time and memory, without a network, in an empty folder that goes.
+"""What an answer's process may take and do: bounds of time, memory and files, and calls that are refused.
 
-The process is forked from this one, which has imported everything. Another one stands between, and ends it; so nothing that
-the work does reaches further than what it returns. The bounds stop mistakes and pranks. They are no wall against an attack:
-whoever expects one grades in a container.
+The bounds hold wherever Python runs. The refusals stop mistakes and pranks; what stops an attack is the sandbox around it.
 """
 
-import json
-import multiprocessing
+import ctypes
 import os
 import resource
-import select
 import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
-from typing import NoReturn, TypeVar
 
 import psutil
 
+from course_utils.grading import seccomp
+
 PROCESSOR_S, LONGEST_S = 10, 20  # a busy machine ends nobody's answer
-MEMORY_BYTES, FILE_BYTES, SAID_BYTES = 2 << 30, 100_000_000, 10_000
-AT_ONCE = max(2, min(8, os.cpu_count() or 2))
-FORKING = multiprocessing.get_context("fork")
+LONGEST_START_S = 300.0
+MEMORY_BYTES, FILE_BYTES = 2 << 30, 100_000_000
 # Python says each of these before it does it. The first are refused, the others outside the work's own folder.
 REFUSED = "os.system os.exec os.fork os.posix_spawn os.kill signal.pthread_kill subprocess. socket. ctypes. pty. resource. sqlite3."
 CHANGING = "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime shutil.rmtree shutil.move"
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ENDED = {-signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time."}
 ENDED |= {-signal.SIGSEGV: "It crashed Python, as endless recursion can.", -signal.SIGKILL: "It was killed."}
-Key, Said = TypeVar("Key"), list[str]
-Work = Callable[[], Said]
+NOT_DUMPABLE = 4, 0  # prctl's PR_SET_DUMPABLE
 
 
-def done(works: Mapping[Key, Work]) -> Iterator[tuple[Key, Said]]:
-    """Each work's key, and what it said, as they end; ["stopped", why, why] where it was stopped."""
-    waiting, running = list(works.items())[::-1], {}
-    while waiting or running:
-        while waiting and len(running) < AT_ONCE:
-            key, work = waiting.pop()
-            ear, mouth = FORKING.Pipe(duplex=False)
-            with mouth:
-                FORKING.Process(target=_watch, args=(work, mouth)).start()
-            running[ear] = key
-        for ear in wait([*running]):
-            said = ["stopped", "", "It ended the process that watches it, or spoke in its place."]
-            with ear, suppress(EOFError, ValueError):
-                status, looks_like, words = json.loads(ear.recv_bytes())
-                said = [str(status), str(looks_like), str(words)]
-            yield running.pop(ear), said
+def keep_memory_to_itself() -> None:
+    """Let no other process of the same user read or change this one's memory; its children inherit that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(*NOT_DUMPABLE, 0, 0, 0)
 
 
-def _watch(work: Work, mouth: Connection) -> None:
-    """Do the work in a process, wait, end whatever is left of it, and hand on what it said."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        ear, theirs = os.pipe()
-        child = os.fork()
-        if not child:
-            _work(work, os.path.realpath(folder), theirs)
-        os.close(theirs)
-        in_time, *_ = select.select([ear], [], [], LONGEST_S)
-        said = os.read(ear, SAID_BYTES) if in_time else b""
-        with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
-            os.killpg(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        code = os.waitstatus_to_exitcode(status)
-        why = ENDED.get(code, f"It ended Python itself, with status {code}.")
-        why = why if in_time else f"It took longer than {LONGEST_S} s."
-        mouth.send_bytes(said or json.dumps(["stopped", why, why]).encode())
+def bound(folder: str) -> None:
+    """From here on this process is bounded, and may write in that folder alone."""
+    memory = _size_bytes() + MEMORY_BYTES
+    used_s = int(sum(os.times()[:2]))
+    most = {"CPU": used_s + PROCESSOR_S, "FSIZE": FILE_BYTES, "CORE": 0, "AS": memory}
+    for name, most_of_it in most.items():
+        with suppress(ValueError, OSError):  # macOS has no bound of memory
+            hard = most_of_it + (1 if name == "CPU" else 0)
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most_of_it, hard))
+    seccomp.refuse()
+    sys.addaudithook(_refusing(folder))
 
 
-def _work(work: Work, folder: str, mouth: int) -> NoReturn:
-    """What runs in the work's own process."""
+def _size_bytes() -> int:
+    """How much address space this process has; where nothing tells it, more than it ever has."""
     try:
-        os.setsid()
-        os.dup2(mouth, 3)
-        os.closerange(4, 4096)
-        for standard in range(3):
-            os.dup2(os.open(os.devnull, os.O_RDWR), standard)
-        os.chdir(folder)
-        tempfile.tempdir = os.environ["HOME"] = folder
-        sys.dont_write_bytecode = True
-        memory = psutil.Process().memory_info().vms + MEMORY_BYTES
-        most = {"CPU": PROCESSOR_S, "FSIZE": FILE_BYTES, "CORE": 0, "AS": memory}
-        for name, bound in most.items():
-            with suppress(ValueError, OSError):  # macOS has no bound of memory
-                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound + (name == "CPU")))
-        sys.addaudithook(_refusing(folder))
-        said = json.dumps([words[:500] for words in work()], ensure_ascii=False)
-        os.write(3, said.encode("utf-8", "replace"))
-    finally:
-        os._exit(1)
+        return psutil.Process().memory_info().vms
+    except (OSError, psutil.Error):  # a container without /proc
+        return 30 << 30
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:

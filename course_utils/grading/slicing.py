@@ -30,6 +30,7 @@ class Statement:
     used: Names = frozenset()
     changed: Names = frozenset()
     late: Names = frozenset()  # what its functions use of the notebook, when they are called
+    text: str = ""
 
     def run(self, space: dict[str, object]) -> None:
         code = self.code if isinstance(self.code, str) else ast.Module([self.code], [])
@@ -83,8 +84,8 @@ def statements(cell: str, text: str) -> tuple[Statement, ...]:
         except SyntaxError:
             body = ast.parse(text := IPYTHON_LINE.sub(r"\1...", text)).body
         return tuple(_statement(cell, node) for node in body)
-    except (SyntaxError, ValueError, RecursionError):
-        return (Statement(cell, text, frozenset(MADE.findall(text))),)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return (Statement(cell, text, frozenset(MADE.findall(text)), text=text),)
 
 
 def _statement(cell: str, node: ast.stmt) -> Statement:
@@ -94,7 +95,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
     made |= {one.name for one in getattr(node, "names", ()) if isinstance(one, ast.alias)} & STAR
     late = _late(table)
     used = late.union(one.get_name() for one in table.get_symbols() if one.is_referenced())
-    return Statement(cell, node, *map(frozenset, (made, used, CHANGED.findall(text), late)))
+    return Statement(cell, node, *map(frozenset, (made, used, CHANGED.findall(text), late)), text)
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:

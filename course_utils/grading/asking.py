@@ -1,0 +1,286 @@
+"""The judge's side: an answer that lies in another process, as a function that a check can call.
+
+What comes from there is plain values. A call gives one or raises an error of the same type and with the same words. Where an
+exercise is about live things, the judge does with its own what the other process says that it did; so a check needs to know
+nothing of all this.
+"""
+
+import builtins
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from course_utils.checks.judging.limits import TooLongError
+from course_utils.checks.judging.sentences import InPlaceError
+from course_utils.grading import wire
+from course_utils.grading.talking import SilentError, Talk
+from course_utils.training import repair
+
+LONGEST_WORDS, MOST_ROWS, MOST_EVENTS, MOST_FILE_BYTES = 400, 1000, 10_000, 1_000_000
+RENAME = os.replace  # as it is before a check watches it
+KINDS = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.KEYWORD_ONLY,
+    inspect.Parameter.VAR_KEYWORD,
+)
+AS_ITS_PROCESS_SAYS = (
+    "accumulated",
+    "write_whole",
+    "mended_",
+)  # how its answer went about it, only its process knows
+
+
+class StoppedError(BaseException):
+    """The answer's process has ended, or says nonsense. It is no Exception, so that no check takes it for the answer's."""
+
+
+class AnswerError(Exception):
+    """An error of a type that Python does not have."""
+
+
+class Words(str):
+    """A message that shows itself as it is: a KeyError shows its argument's repr."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def error_of(told: object) -> BaseException:
+    """The error that the other process tells of."""
+    name, said = entry(told, "error", str), entry(told, "said", str)[:LONGEST_WORDS]
+    kind = getattr(builtins, name, AnswerError)
+    if name == TooLongError.__name__:
+        kind = TooLongError
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)) or issubclass(
+        kind, BaseExceptionGroup
+    ):
+        kind = AnswerError
+    try:
+        error = kind(Words(said)) if said else kind()
+    except TypeError:  # as a UnicodeDecodeError, which wants five
+        error = AnswerError(said)
+    error.told = entry(told, "told", str)[:LONGEST_WORDS]
+    return error
+
+
+class Answer:
+    """A function in the other process."""
+
+    def __init__(self, talk: Talk, name: str, takes: object) -> None:
+        self.talk = talk
+        self.__name__ = name if name.isidentifier() and len(name) <= wire.LONGEST_NAME else "<answer>"
+        signature = _signature(takes)
+        if signature is not None:
+            self.__signature__ = signature
+        self.loop_told: dict[str, object] | None = None
+
+    def __call__(self, *case: object) -> object:
+        if len(case) == 4 and isinstance(case[0], nn.Module):
+            return self._accumulate(*case)
+        if len(case) == 2 and isinstance(case[0], Path):
+            return self._write(*case)
+        outcome = self._ask(case)
+        if "error" in outcome:
+            raise error_of(outcome["error"])
+        if entry(outcome, "changed", bool):
+            raise InPlaceError
+        if "came" not in outcome:
+            raise StoppedError("It says nonsense.")
+        return outcome["came"]
+
+    def _ask(self, question: object) -> dict[str, object]:
+        try:
+            self.talk.say(question)
+            return entries(self.talk.hear())
+        except SilentError as error:
+            raise StoppedError(str(error)) from None
+
+    def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
+        """Send so many rows through the judge's own model, forward and backward, and leave the gradients that came."""
+        layers = [[m.in_features, m.out_features] if isinstance(m, nn.Linear) else [] for m in model]
+        weights = [*model.parameters()]
+        asked = {"do": "accumulate", "layers": layers, "weights": [p.detach() for p in weights]}
+        came = self._ask(asked | {"batch": batch, "parts": parts})
+        _go_through(model, batch, entry(came, "rows", list))
+        with torch.no_grad():
+            for parameter, new in zip(weights, _tensors(came, "weights", weights), strict=True):
+                parameter.copy_(new)
+        for parameter, gradient in zip(weights, _tensors(came, "gradients", weights), strict=True):
+            parameter.grad = gradient
+        if came["error"] is not None:
+            raise error_of(came["error"])
+
+    def loop_seen(self) -> repair.Seen:
+        """What was seen of a training loop."""
+        came = self._loop()
+        if came["error"] is not None:
+            raise error_of(came["error"])
+        fields = entries(came["seen"])
+        numbers = {name: [float(x) for x in fields[name]] for name in ("losses", "zeros", "norms", "lost")}
+        seen = repair.Seen(**numbers, products={wire.DTYPES[name] for name in fields["products"]})
+        if came["stopped"] is not None:
+            seen.error = error_of(came["stopped"])
+        return seen
+
+    def is_untouched_loop(self) -> bool:
+        return entry(self._loop(), "untouched", bool)
+
+    def _loop(self) -> dict[str, object]:
+        if self.loop_told is None:
+            self.loop_told = self._ask({"do": "loop"})
+        return self.loop_told
+
+    def _write(self, path: Path, pieces: Iterator[bytes]) -> object:
+        """Have in the judge's own file what is in the other one, whenever something happens to it."""
+        old = path.read_bytes() if path.exists() else None
+        place = path.stat().st_ino if path.exists() else None
+        told = self._ask({"do": "write", "old": old})
+        full = None
+        for _ in range(MOST_EVENTS):
+            if told["event"] == "end":
+                return _ended(path, told, full, place)
+            if told["event"] == "piece":
+                _hold(path, told["contents"])
+                piece = None
+                try:
+                    piece = next(pieces, None)
+                except OSError as error:
+                    full, piece = error, "full"
+                told = self._ask(piece)
+                continue
+            if told["event"] == "rename":
+                _hold(path, told["before"])
+                _rename(path, told["contents"], is_near=entry(told, "near", bool))
+            else:
+                _hold(path, told["contents"])
+                _flush(entry(told, "nbytes", int))
+            try:
+                told = entries(self.talk.hear())
+            except SilentError as error:
+                raise StoppedError(str(error)) from None
+        raise StoppedError("It does too much.")
+
+
+def value_of(told: object, talk: Talk) -> object:
+    """The answer that the other process describes: a value, or a function in it."""
+    described = entries(told)
+    if described.get("is") == "function":
+        return Answer(talk, entry(described, "name", str), described.get("takes"))
+    if "value" not in described:
+        raise StoppedError("It says nonsense.")
+    return described["value"]
+
+
+def entries(came: object) -> dict[str, object]:
+    if type(came) is not dict:
+        raise StoppedError("It says nonsense.")
+    return came
+
+
+def entry(told: object, name: str, kind: type) -> object:
+    """One part of what was said; StoppedError if it is not exactly of that type."""
+    found = entries(told).get(name)
+    if type(found) is not kind:
+        raise StoppedError("It says nonsense.")
+    return found
+
+
+def _tensors(came: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
+    """As many tensors as there should be, and of the same shapes; a gradient may be missing."""
+    tensors = entry(came, name, list)
+    if len(tensors) != len(like):
+        raise StoppedError("It says nonsense.")
+    for tensor, one in zip(tensors, like, strict=True):
+        if tensor is None and name == "gradients":
+            continue
+        if type(tensor) is not Tensor or (tensor.shape, tensor.dtype) != (one.shape, one.dtype):
+            raise StoppedError("It says nonsense.")
+    return tensors
+
+
+def _signature(takes: object) -> inspect.Signature | None:
+    """What the function takes, as far as it says so in a way that Python allows."""
+    try:
+        found = [
+            inspect.Parameter(name, KINDS[kind], default=None if has_default else inspect.Parameter.empty)
+            for name, kind, has_default in takes
+        ]
+        return inspect.Signature(found)
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
+    waiting: list[Tensor] = []
+    if len(rows) > MOST_ROWS or any(type(n) is not int or not 0 < abs(n) <= MOST_ROWS for n in rows):
+        raise StoppedError("It says nonsense.")
+    for n in rows:
+        if n > 0:
+            waiting.append(model(batch.new_zeros(n, batch.shape[1])))
+            continue
+        result = next((one for one in waiting if len(one) == -n), None)
+        if result is None:
+            raise StoppedError("It says nonsense.")
+        result.sum().backward(retain_graph=True)
+
+
+def _hold(path: Path, contents: object) -> None:
+    if contents is None:
+        path.unlink(missing_ok=True)
+        return
+    if type(contents) is not bytes:
+        raise StoppedError("It says nonsense.")
+    if not path.exists() or path.read_bytes() != contents:
+        path.write_bytes(contents)
+
+
+def _rename(path: Path, contents: object, *, is_near: bool) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
+        beside = Path(path.parent if is_near else elsewhere) / "beside"
+        beside.write_bytes(contents if type(contents) is bytes else b"")
+        os.replace(beside, path)  # which the check watches
+    _hold(path, contents)
+
+
+def _flush(nbytes: int) -> None:
+    with tempfile.TemporaryFile() as file:
+        file.truncate(min(max(nbytes, 0), MOST_FILE_BYTES))
+        os.fsync(file.fileno())  # which the check watches
+
+
+def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int | None) -> object:
+    """Leave what the other process has left. A file that was replaced unseen is replaced here, too."""
+    is_still_there = path.exists() and path.stat().st_ino == place
+    if is_still_there and not entry(told, "same", bool) and told["contents"] is not None:
+        anew = path.with_name("anew")
+        anew.write_bytes(told["contents"] if type(told["contents"]) is bytes else b"")
+        RENAME(anew, path)
+    _hold(path, told["contents"])
+    for name in entry(told, "others", list)[:1]:
+        left = "".join(c for c in str(name)[: wire.LONGEST_NAME] if c.isalnum() or c in "._- ")
+        path.with_name(left.strip(". ") or "a file").write_bytes(b"")
+    if entry(told, "full", bool) and full is not None:
+        raise full
+    if told["error"] is not None:
+        raise error_of(told["error"])
+    return ... if entry(told, "open", bool) else None
+
+
+def judge_loops_from_afar() -> None:
+    """Let the checks of mended loops see what the answer's own process saw; this process runs none."""
+    seen, is_untouched = repair.seen, repair.is_untouched
+
+    def seen_from_afar(loop: Callable[..., object]) -> repair.Seen:
+        return loop.loop_seen() if isinstance(loop, Answer) else seen(loop)
+
+    def is_untouched_from_afar(loop: Callable[..., object]) -> bool:
+        return loop.is_untouched_loop() if isinstance(loop, Answer) else is_untouched(loop)
+
+    repair.seen, repair.is_untouched = seen_from_afar, is_untouched_from_afar

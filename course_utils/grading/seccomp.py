@@ -1,0 +1,109 @@
+"""Linux refuses an answer's process whatever makes processes, sends signals, or opens a network, by any library.
+
+It is a filter of system calls, as a list of (code, jump if true, jump if false, number), which no later call can take away.
+A thread is allowed, since torch may start one. Elsewhere than on Linux on these two processors it does nothing.
+"""
+
+import ctypes
+import errno
+import platform
+import struct
+import sys
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+# The numbers of each call, on x86_64 and on aarch64; None where there is no such call.
+REFUSED = {
+    "fork": (57, None),
+    "vfork": (58, None),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "ptrace": (101, 117),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    "pidfd_getfd": (438, 438),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "socket": (41, 198),
+    "connect": (42, 203),
+    "bind": (49, 200),
+    "listen": (50, 201),
+    "accept": (43, 202),
+    "accept4": (288, 242),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "io_uring_setup": (425, 425),
+    "userfaultfd": (323, 282),
+    "open_by_handle_at": (304, 265),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+}
+CLONE, CLONE3 = (56, 220), (435, 435)
+CLONE_THREAD = 0x00010000
+OF_ANOTHER_KIND = 0x40000000  # x86_64 has its calls a second time from this number on
+LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT = 0, 4, 16  # in what the kernel shows the filter
+ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
+NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2  # of prctl
+Instruction = tuple[int, int, int, int]
+
+
+def program(machine: str) -> list[Instruction]:
+    """The filter for that processor."""
+    column = list(ARCHITECTURES).index(machine)
+    refuse = REFUSE | errno.EPERM
+    steps: list[Instruction] = [
+        (LOAD, 0, 0, ARCHITECTURE_AT),
+        (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER_AT),
+        (JUMP_IF_AT_LEAST, 0, 1, OF_ANOTHER_KIND),
+        (RETURN, 0, 0, refuse),
+    ]
+    for numbers in REFUSED.values():
+        if numbers[column] is not None:
+            steps += [(JUMP_IF_EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, refuse)]
+    # Whoever gets "no such call" for clone3 takes clone, whose flags a filter can read.
+    steps += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
+    steps += [
+        (JUMP_IF_EQUAL, 0, 3, CLONE[column]),
+        (LOAD, 0, 0, FIRST_ARGUMENT_AT),
+        (JUMP_IF_ANY_BIT, 1, 0, CLONE_THREAD),
+        (RETURN, 0, 0, refuse),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    return steps
+
+
+def refuse() -> bool:
+    """Set the filter; whether that worked."""
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in ARCHITECTURES:
+        return False
+    steps = program(machine)
+    packed = b"".join(struct.pack("HBBI", *step) for step in steps)
+    instructions = ctypes.create_string_buffer(packed, len(packed))
+    header = struct.pack("HL", len(steps), ctypes.addressof(instructions))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    header_in_memory = ctypes.create_string_buffer(header, len(header))
+    if prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
+        return False
+    return prctl(SECCOMP, FILTER, ctypes.addressof(header_in_memory), 0, 0) == 0
