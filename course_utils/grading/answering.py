@@ -26,13 +26,14 @@ import course_utils.checks as checks
 from course_utils.accountant.accountant import Model
 from course_utils.checks.judging.limits import Clock, TooLongError
 from course_utils.checks.judging.sentences import said_by
-from course_utils.grading import bounds, flags, observing, wire
+from course_utils.grading import bounds, flags, noting, observing, wire
 from course_utils.grading.slicing import needed, statements
 from course_utils.grading.talking import SilentError, Talk
 
 CONTROL = 0  # standard input is the judge's
 MEANT_TO_END_S = 1.0  # so long a child that has gone silent may take to be gone
 JUDGED_WITH = ("after_cell", "__init__")  # of course_utils.checks, what is no exercise
+TERMS = dict(vars(course_terms))  # as they are, before calls of them are noted
 RIGHT: set[str] = set()  # the checks whose answers of this notebook were right
 
 
@@ -45,7 +46,7 @@ class Lent:
 
     @property
     def kept(self) -> object:
-        return self.or_ours if self.name in RIGHT else getattr(course_terms, self.name, self.or_ours)
+        return self.or_ours if self.name in RIGHT else TERMS.get(self.name, self.or_ours)
 
 
 class Stand(ModuleType):
@@ -181,6 +182,7 @@ def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
     every = [one for name, text in asked["code"].items() if name in cells for one in statements(name, text)]
     theirs = [one.code for one in every if one.text not in asked["course"]]
     talk.say(flags.found([*theirs, answer], found, asked["allowed"]))
+    noting.watch(asked["allowed"], [one for one in every if one.text in asked["course"]])
     value, problem = _value(found, answer, asked["cell"])
     if problem is not None:
         talk.say({"is": "stopped", "attempted": bool(found), **problem})
@@ -214,7 +216,7 @@ def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, 
 def _described(value: object) -> dict[str, object]:
     """A function by its name and what it takes; any other value as it is."""
     if not callable(value):
-        return {"is": "value", "value": observing.sayable(value)}
+        return {"is": "value", "value": observing.sayable(value), "noted": noting.NOTED}
     name = getattr(value, "__name__", "<")
     return {"is": "function", "name": str(name), "takes": observing.taken_by(value)}
 
@@ -226,9 +228,10 @@ def _say_outcome(talk: Talk, function: object, case: tuple) -> None:
         with Clock():
             came = observing.sayable(function(*case))
     except (Exception, SystemExit, KeyboardInterrupt, TooLongError) as error:
-        talk.say({"error": observing.told(function, error)})
+        talk.say({"error": observing.told(function, error), "noted": noting.NOTED})
         return
-    talk.say({"came": came, "changed": wire.encoded(observing.sayable(case)) != given})
+    changed = wire.encoded(observing.sayable(case)) != given
+    talk.say({"came": came, "changed": changed, "noted": noting.NOTED})
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ class Answer:
         signature = _signature(takes)
         if signature is not None:
             self.__signature__ = signature
+        self.noted: list[str] = []  # what has no place in an answer, as its process noted it
         self.loop_told: dict[str, object] | None = None
 
     def __call__(self, *case: object) -> object:
@@ -87,6 +88,7 @@ class Answer:
         if len(case) == 2 and isinstance(case[0], Path):
             return self._write(*case)
         outcome = self._ask(case)
+        self.noted = noted_in(outcome)
         if "error" in outcome:
             raise error_of(outcome["error"])
         if entry(outcome, "changed", bool):
@@ -176,6 +178,10 @@ def value_of(told: object, talk: Talk) -> object:
     if "value" not in described:
         raise StoppedError("It says nonsense.")
     return described["value"]
+
+
+def noted_in(told: dict[str, object]) -> list[str]:
+    return [str(one)[:LONGEST_WORDS] for one in told.get("noted") or () if type(one) is str]
 
 
 def entries(came: object) -> dict[str, object]:

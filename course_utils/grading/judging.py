@@ -111,30 +111,34 @@ def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, 
     try:
         talk.say(vars(asked))
         flags = [str(flag) for flag in _list_of(talk.hear())]
-        verdict = _verdict(talk, check)
+        verdict, noted = _verdict(talk, check)
     except SilentError as error:
         return None, error
     except StoppedError as error:
         return None, TooSlowError() if talk.left_s <= 0 else SilentError(str(error))
     told = Told(verdict.status, verdict.looks_like, verdict.words, verdict.without_case or verdict.words)
+    flags += noted
     if flags and verdict.status != NOT_ATTEMPTED.status:
         why = f"{' '.join(flags)} A person has to look at this answer; its check says: {verdict.status}."
         return Told(FLAGGED, why, why, why), None
     return told, None
 
 
-def _verdict(talk: Talk, check: Check) -> Verdict:
+def _verdict(talk: Talk, check: Check) -> tuple[Verdict, list[str]]:
+    """The check's verdict, and what the answer's process noted of it meanwhile."""
     described = asking.entries(talk.hear())
     if described.get("is") == "stopped":
         name, said = (asking.entry(described, part, str)[:400] for part in ("error", "said"))
         told = f"The cell of the answer stopped with {name}: {said.rstrip('.')}."
         verdict = Verdict("not yet", told, looks_like=told)
-        return verdict if asking.entry(described, "attempted", bool) else NOT_ATTEMPTED
+        return verdict if asking.entry(described, "attempted", bool) else NOT_ATTEMPTED, []
+    answer = asking.value_of(described, talk)
     try:
-        return check(asking.value_of(described, talk))
+        verdict = check(answer)
     except Exception as error:
         told = f"Its check stopped with {type(error).__name__}: what came is of a kind that it does not know."
-        return Verdict(STOPPED, told, looks_like=told)
+        verdict = Verdict(STOPPED, told, looks_like=told)
+    return verdict, answer.noted if isinstance(answer, asking.Answer) else asking.noted_in(described)
 
 
 def _list_of(flags: object) -> list:
