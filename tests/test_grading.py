@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from course_utils.checks.judging.drawing import drawn_anew
-from course_utils.desk import notebooks
+from course_utils.desk import notebooks, stubs
 from course_utils.grading import pages, sandbox
 from course_utils.grading.__main__ import SETTINGS, main
 from course_utils.grading.counting import counting
@@ -133,9 +133,10 @@ def anywhere(exercise, text: str) -> str:
 
 
 def guesses_of(course: Path, text: str) -> dict[str, str]:
+    """In the place of each guess of that notebook this text."""
     cells = notebooks.read(course)["cells"]
-    texts = ["".join(cell["source"]) for cell in cells]
-    return dict.fromkeys([one for one in texts if one.endswith(" = ...") and "\n" not in one], text)
+    guesses = [cell for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])]
+    return {notebooks.source(cell): text for cell in guesses}
 
 
 def advice_on(exercise) -> list[str]:

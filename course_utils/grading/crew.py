@@ -24,7 +24,7 @@ def done(make_judge: MakeJudge, works: Sequence[int]) -> Iterator[tuple[int, obj
     try:
         while waiting or members:
             while waiting and len(members) < min(AT_ONCE, len(works)):
-                members.append(_Member(make_judge))
+                members.append(_Member(make_judge, [member.talk for member in members]))
             for member in members:
                 if waiting and member.work is None:
                     member.give(waiting.pop())
@@ -49,9 +49,10 @@ _NOTHING = object()
 class _Member:
     """A judge in a process of its own."""
 
-    def __init__(self, make_judge: MakeJudge) -> None:
+    def __init__(self, make_judge: MakeJudge, others: Sequence[Connection]) -> None:
         self.talk, theirs = FORKING.Pipe()
-        self.process = FORKING.Process(target=_judge, args=(make_judge, theirs))
+        ends_of_the_first = [*others, self.talk]
+        self.process = FORKING.Process(target=_judge, args=(make_judge, theirs, ends_of_the_first))
         self.process.start()
         theirs.close()
         self.work: int | None = None
@@ -90,7 +91,10 @@ def _parted(members: Sequence[_Member]) -> tuple[list[_Member], list[_Member]]:
     return [one for one in members if one.work is not None], [one for one in members if one.work is None]
 
 
-def _judge(make_judge: MakeJudge, talk: Connection) -> None:
+def _judge(make_judge: MakeJudge, talk: Connection, ends_of_the_first: Sequence[Connection]) -> None:
+    """Judge until there is nothing more to judge, or the process that asks has ended."""
+    for end in ends_of_the_first:
+        end.close()  # so that this one, too, hears when the first process ends
     with make_judge() as judge, suppress(EOFError, BrokenPipeError):
         while (work := talk.recv_bytes()) != END:
             talk.send_bytes(json.dumps(judge(int(work))).encode())

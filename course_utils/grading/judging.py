@@ -3,7 +3,7 @@
 import os
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from course_utils.checks.judging.exercises import Check
@@ -12,6 +12,7 @@ from course_utils.grading import asking, bounds, sandbox
 from course_utils.grading.asking import StoppedError
 from course_utils.grading.talking import ENDED, SilentError, Talk, TooSlowError
 
+MOST_TIMES, LEAST_WORK_MS = 20, 400  # within bounds.LONGEST_S, at the least, on the busiest machine
 LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds
 FLAGGED, STOPPED = "flagged", "stopped"
 KEPT_IN_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
@@ -55,6 +56,7 @@ class Answers:
             with theirs:
                 socket.send_fds(self.control, [b"a"], [theirs.fileno()])
             talk = Talk(mine, bounds.LONGEST_S)
+            talk.is_working = self._works()
             told, problem = _conversation(talk, asked, check)
         status = self._end(b"k" if problem is None or isinstance(problem, TooSlowError) else b"w")
         if told is None:
@@ -92,6 +94,21 @@ class Answers:
         talk.hear()
         self.control.setblocking(True)
         self.control.settimeout(LONGEST_END_S)
+
+    def _works(self) -> Callable[[], bool]:
+        """Tells whether the answer's process has computed since it was asked the last time; a busy machine lets it wait."""
+        spent_ms = [0]
+
+        def is_working() -> bool:
+            try:
+                self.control.sendall(b"t")
+                said = self.control.recv(4)
+            except OSError:
+                return False
+            spent_ms.append(int.from_bytes(said, "big"))
+            return len(spent_ms) < MOST_TIMES and spent_ms[-1] - spent_ms[-2] > LEAST_WORK_MS
+
+        return is_working
 
     def _end(self, how: bytes) -> int:
         """End the answer's process, and say how it ended; where that fails, the next answer gets a new place."""

@@ -25,6 +25,10 @@ class Talk:
         self.end = end
         self.left_s = longest_s
         self.kinds = kinds
+        self.longest_s = longest_s
+        self.is_working: Callable[[], bool] = lambda: (
+            False
+        )  # when the time is up: whether to wait as long again
         end.setblocking(False)
 
     def say(self, value: object) -> None:
@@ -72,8 +76,11 @@ class Talk:
         ends = [self.end]
         ready = select.select(ends if reading else [], [] if reading else ends, [], max(self.left_s, 0))
         self.left_s -= time.monotonic() - begun
-        if not any(ready):
+        if not any(ready) and not self.is_working():
             raise TooSlowError("It took too long.")
+        if not any(ready):
+            self.left_s = self.longest_s
+            self._wait(reading=reading)
 
 
 class TooSlowError(SilentError):

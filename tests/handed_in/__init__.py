@@ -22,7 +22,7 @@ FLOPS = NOTEBOOKS[3]
 FIRST = exercises_of(FLOPS)[0]
 LONG = {"{a20000}": ".a" * 20_000, "{open5000}": "[" * 5_000, "{close5000}": "]" * 5_000}
 LONG["{minus50000}"] = "-" * 50_000
-MOST_CASES = 12  # of which each listed mistake shows in one
+MOST_CASES = 40  # of which each listed mistake shows in one
 AS_FUNCTION = """
 import base64, pickle
 told = iter(pickle.loads(base64.b64decode("{data}")))
