@@ -89,6 +89,11 @@ def found(nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: 
     return [*said][:MOST]
 
 
+def are_lent(names: Sequence[str], allowed: Collection[str]) -> bool:
+    """Whether an answer may import all of these from the accountant; what is in capitals is a number."""
+    return bool(names) and all(name in allowed or name.isupper() for name in names)
+
+
 def _lent(slice_: Sequence[Statement]) -> set[str]:
     """The names under which the notebook has the accountant's own functions."""
     imports = [one.code for one in slice_ if isinstance(one.code, ast.ImportFrom)]
@@ -101,7 +106,7 @@ def _sentences(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -
         case ast.Import(names=names):
             yield from _imports([alias.name for alias in names])
         case ast.ImportFrom(module=str(module), names=names):
-            if module == TERMS_OF and all(alias.name in allowed or alias.name.isupper() for alias in names):
+            if module == TERMS_OF and are_lent([alias.name for alias in names], allowed):
                 return
             yield from _imports([module, *(f"{module}.{alias.name}" for alias in names)])
         case ast.Name(id=name) if name in lent:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 
 import course_utils.accountant.accountant as course_terms
-from course_utils.grading.flags import SOLVED
+from course_utils.grading.flags import SOLVED, TERMS_OF, are_lent
 from course_utils.grading.slicing import Statement
 
 NOTED: list[str] = []
@@ -28,7 +28,7 @@ def watch(allowed: Collection[str], courses_own: Sequence[Statement]) -> None:
     """Note imports of what has the answers, and calls of the accountant's functions that the answer may not use."""
     nodes = [one.code for one in courses_own if isinstance(one.code, ast.ImportFrom)]
     own = {(str(node.module), tuple(alias.name for alias in node.names)) for node in nodes}
-    builtins.__import__ = _noting_imports(builtins.__import__, own)
+    builtins.__import__ = _noting_imports(builtins.__import__, own, allowed)
     for name, term in [*vars(course_terms).items()]:
         if isinstance(term, FunctionType) and name not in allowed:
             setattr(course_terms, name, _noting_calls(name, term))
@@ -39,15 +39,18 @@ def note(words: str) -> None:
         NOTED.append(words)
 
 
-def _noting_imports(original: Callable[..., object], own: Collection[Import]) -> Callable[..., object]:
+def _noting_imports(
+    original: Callable[..., object], own: Collection[Import], allowed: Collection[str]
+) -> Callable[..., object]:
     has_answers = tuple(f"{one}." for one in SOLVED)
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
         asked = dict(zip(("globals", "locals", "fromlist", "level"), arguments, strict=False)) | options
         is_students = (asked.get("globals") or {}).get("__name__") in STUDENTS
-        wanted = name, tuple(asked.get("fromlist") or ())
-        if is_students and wanted not in own and f"{name}.".startswith(has_answers):
+        names = tuple(asked.get("fromlist") or ())
+        is_lent = (name, names) in own or (name == TERMS_OF and are_lent(names, allowed))
+        if is_students and not is_lent and f"{name}.".startswith(has_answers):
             note(f"It imported {name[:60]}.")
         return original(name, *arguments, **options)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from course_utils.desk import notebooks, stubs
 from course_utils.desk.notebooks import Notebook, source
 
+LARGEST_CODE = 1_000_000
 LARGEST_BYTES, FEWEST_CELLS, FEWEST_CHECKS = 20_000_000, 5, 2  # so many are the course's by no chance
 LONGEST_ID, MEMORY_BYTES, LONGEST_S = 100, 2 << 30, 120.0
 FORKING = multiprocessing.get_context("fork")
@@ -201,4 +202,6 @@ def _parsed(path: Path) -> dict[str, str]:
         code = code_of(json.loads(path.read_bytes()))
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError, MemoryError):
         raise ValueError(UNREADABLE) from None
+    if sum(map(len, code.values())) > LARGEST_CODE:
+        raise ValueError("Its code is longer than a million characters. Hand in code without data in it.")
     return {name: text.replace("\r\n", "\n") for name, text in code.items()}
