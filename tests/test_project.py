@@ -76,18 +76,8 @@ MAY_IMPORT = {
     "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
     | {"jupyterhub", "traitlets", "labs", "tornado", "segno", "IPython", "quantities"},
     "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
-    "grading": {
-        "psutil",
-        "jinja2",
-        "numpy",
-        "torch",
-        "desk",
-        "checks",
-        "accountant",
-        "record",
-        "figures",
-        "training",
-    },
+    "grading": {"psutil", "jinja2", "numpy", "torch", "quantities", "record", "figures", "measure"}
+    | {"desk", "checks", "accountant", "training"},
 }
 
 

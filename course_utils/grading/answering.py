@@ -26,6 +26,7 @@ import psutil
 import course_utils.accountant.accountant as course_terms
 import course_utils.checks as checks
 from course_utils.accountant.accountant import Model
+from course_utils.checks.judging.exercises import names_used
 from course_utils.checks.judging.limits import Clock, TooLongError
 from course_utils.checks.judging.sentences import said_by
 from course_utils.grading import bounds, flags, noting, observing, wire
@@ -234,7 +235,8 @@ def _described(value: object) -> dict[str, object]:
     if not callable(value):
         return {"is": "value", "value": observing.sayable(value), "noted": noting.NOTED}
     name = getattr(value, "__name__", "<")
-    return {"is": "function", "name": str(name), "takes": observing.taken_by(value)}
+    told = {"is": "function", "name": str(name), "takes": observing.taken_by(value)}
+    return told | {"uses": sorted(names_used(value))}
 
 
 def _say_outcome(talk: Talk, function: object, case: tuple) -> None:

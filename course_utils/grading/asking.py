@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from course_utils import measure
 from course_utils.checks.judging.limits import TooLongError
 from course_utils.checks.judging.sentences import InPlaceError
 from course_utils.grading import wire
@@ -22,6 +23,9 @@ from course_utils.grading.talking import SilentError, Talk
 from course_utils.training import repair
 
 LONGEST_WORDS, MOST_ROWS, MOST_EVENTS, MOST_FILE_BYTES = 400, 1000, 10_000, 1_000_000
+KEPT_BYTES: list[
+    int
+] = []  # what autograd kept at most in the other process, in the training that was asked for last
 RENAME = os.replace  # as it is before a check watches it
 KINDS = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -79,6 +83,7 @@ class Answer:
         signature = _signature(takes)
         if signature is not None:
             self.__signature__ = signature
+        self.names_told: set[str] = set()  # those that its code uses
         self.noted: list[str] = []  # what has no place in an answer, as its process noted it
         self.loop_told: dict[str, object] | None = None
 
@@ -110,6 +115,7 @@ class Answer:
         weights = [*model.parameters()]
         asked = {"do": "accumulate", "layers": layers, "weights": [p.detach() for p in weights]}
         came = self._ask(asked | {"batch": batch, "parts": parts})
+        KEPT_BYTES.append(entry(came, "kept", int))
         _go_through(model, batch, entry(came, "rows", list))
         with torch.no_grad():
             for parameter, new in zip(weights, _tensors(came, "weights", weights), strict=True):
@@ -127,6 +133,7 @@ class Answer:
         fields = entries(came["seen"])
         numbers = {name: [float(x) for x in fields[name]] for name in ("losses", "zeros", "norms", "lost")}
         seen = repair.Seen(**numbers, products={wire.DTYPES[name] for name in fields["products"]})
+        seen.scalers = [None] * min(entry(fields, "scalers", int), MOST_ROWS)
         if came["stopped"] is not None:
             seen.error = error_of(came["stopped"])
         return seen
@@ -174,7 +181,9 @@ def value_of(told: object, talk: Talk) -> object:
     """The answer that the other process describes: a value, or a function in it."""
     described = entries(told)
     if described.get("is") == "function":
-        return Answer(talk, entry(described, "name", str), described.get("takes"))
+        answer = Answer(talk, entry(described, "name", str), described.get("takes"))
+        answer.names_told = {str(name) for name in entry(described, "uses", list)}
+        return answer
     if "value" not in described:
         raise StoppedError("It says nonsense.")
     return described["value"]
@@ -279,9 +288,9 @@ def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int
     return ... if entry(told, "open", bool) else None
 
 
-def judge_loops_from_afar() -> None:
-    """Let the checks of mended loops see what the answer's own process saw; this process runs none."""
-    seen, is_untouched = repair.seen, repair.is_untouched
+def judge_from_afar() -> None:
+    """Let the checks see what the answer's own process saw: of mended loops, and of what autograd kept."""
+    seen, is_untouched, kept = repair.seen, repair.is_untouched, measure.saved_bytes_over_time
 
     def seen_from_afar(loop: Callable[..., object]) -> repair.Seen:
         return loop.loop_seen() if isinstance(loop, Answer) else seen(loop)
@@ -289,4 +298,10 @@ def judge_loops_from_afar() -> None:
     def is_untouched_from_afar(loop: Callable[..., object]) -> bool:
         return loop.is_untouched_loop() if isinstance(loop, Answer) else is_untouched(loop)
 
+    def kept_from_afar(function: Callable[[], object], **options: object) -> list[int]:
+        KEPT_BYTES.clear()
+        here = kept(function, **options)
+        return [*KEPT_BYTES] or here
+
     repair.seen, repair.is_untouched = seen_from_afar, is_untouched_from_afar
+    measure.saved_bytes_over_time = kept_from_afar

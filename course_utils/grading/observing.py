@@ -9,13 +9,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
+from course_utils import measure
 from course_utils.checks.judging.limits import Clock, TooLongError
 from course_utils.checks.judging.sentences import said_by, stopped
 from course_utils.grading import wire
@@ -76,10 +76,17 @@ def accumulate(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
         if result.requires_grad:
             result.register_hook(lambda _: seen.append(-rows))
 
+    weights, batch = [*model.parameters()], asked["batch"]
+    stopped_with: list[Told | None] = []
+
+    def attempt() -> None:
+        stopped_with.append(_call(lambda: answer(model, _loss, batch, asked["parts"]), answer))
+
     with model.register_forward_hook(went_forward):
-        error = _call(lambda: answer(model, _loss, asked["batch"], asked["parts"]), answer)
-    weights = [*model.parameters()]
-    talk.say({"rows": seen, "weights": weights, "gradients": [p.grad for p in weights], "error": error})
+        kept = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
+    gradients, (error,) = [p.grad for p in weights], stopped_with
+    told_of_all = {"rows": seen, "weights": weights, "gradients": gradients, "error": error}
+    talk.say(told_of_all | {"kept": max(kept, default=0)})
 
 
 def _loss(results: Tensor) -> Tensor:
@@ -99,7 +106,9 @@ def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
     seen = found[0] if found else repair.Seen()
     stopped_with = told(answer, seen.error) if seen.error else None
     seen.error = None
-    fields = asdict(seen) | {"products": [str(dtype).removeprefix("torch.") for dtype in seen.products]}
+    fields = {name: getattr(seen, name) for name in ("losses", "zeros", "norms", "lost")}
+    fields |= {"products": [str(dtype).removeprefix("torch.") for dtype in seen.products]}
+    fields |= {"scalers": len(seen.scalers)}
     talk.say({"untouched": False, "seen": fields, "stopped": stopped_with, "error": error})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from course_utils.grading import wire
+from course_utils.quantities import Number
 
 ENDED = "It has ended."
 NO_KINDS: Mapping[str, Callable[..., object]] = MappingProxyType({})
@@ -20,7 +21,7 @@ class Talk:
     """One end of a socket. `left_s` is how long it may still wait, in all: what this side computes does not count."""
 
     def __init__(
-        self, end: socket.socket, longest_s: float, kinds: Mapping[str, Callable[..., object]] = NO_KINDS
+        self, end: socket.socket, longest_s: Number, kinds: Mapping[str, Callable[..., object]] = NO_KINDS
     ) -> None:
         self.end = end
         self.left_s = longest_s

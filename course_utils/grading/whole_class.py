@@ -53,7 +53,7 @@ def _judge(
     files: Sequence[HandedIn], course: Course, checks: Mapping[str, Check], prepared: Mapping[str, object]
 ) -> Iterator[crew.Judge]:
     """What one judge does: it has a process for answers, and judges one notebook after the other."""
-    asking.judge_loops_from_afar()
+    asking.judge_from_afar()
     answers = Answers(prepared)
 
     def judge(at: int) -> dict[str, dict[str, str]]:
