@@ -11,9 +11,9 @@ from course_utils.labs.plan.asked import LEVELS, Asked, Found, outcome_of
 from course_utils.quantities import Number
 from course_utils.quantities import decimal_bytes_text as short
 
-WIDTH, HEIGHT = 1000, 422
+WIDTH, HEIGHT = 1000, 398
 LEFT, LENGTH, RIGHT = 150, 500, 666  # bars lie between LEFT and LEFT + LENGTH, words begin at RIGHT
-BAR, BAR_HEIGHT, NAMES, PASSES, FORMULAS = 54, 26, 106, 146, 322  # how far down each begins
+BAR, BAR_HEIGHT, NAMES, PASSES, FORMULAS = 54, 26, 104, 138, 312  # how far down each begins
 SOLVED = 190  # how much room the solved levels have, at the right of the headline
 STEP, HALF = 28, 9  # from pass to pass, and the height of each of its two bars
 
