@@ -102,6 +102,7 @@ def test_before_an_audience(tmp_path: Path, chromium: Browser):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
     (tmp_path / "page.html").write_text(pages.notebook_page(path, {}), encoding="utf-8")
+    (tmp_path / "style.css").write_text(pages.style(), encoding="utf-8")  # which leaves room below a question
     page = chromium.new_page(viewport=LAPTOP)
     with served(tmp_path) as address:
         page.goto(f"{address}/page.html")

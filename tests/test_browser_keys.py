@@ -93,11 +93,10 @@ def students(copies: Path, chromium: Browser) -> Iterator[Page]:
 
 
 def makes_lab(cell: Cell) -> bool:
-    return (
-        cell["cell_type"] == "code"
-        and "labs." in source(cell)
-        and labs.made_by(source(cell))[0] in labs.NAMES
-    )
+    """Whether the cell shows a lab here. One that records a GPU and finds none shows words."""
+    if cell["cell_type"] != "code" or "recorder." in source(cell):
+        return False
+    return "labs." in source(cell) and labs.made_by(source(cell))[0] in labs.NAMES
 
 
 def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
