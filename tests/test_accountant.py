@@ -186,6 +186,17 @@ def test_a_405b_on_512_h100s_does_not_fit_since_weights_and_gradients_are_gather
     assert lines["bytes together"] == pytest.approx(84.4e9 + lines["bytes of gradients"], rel=0.001)
 
 
+def test_of_a_70b_two_tables_are_gathered_at_the_loss_and_three_at_the_embeddings_gradient():
+    m = shapes.known("llama-3-70b")
+    table, norm = 2 * m.vocabulary * m.width, 2 * m.width
+    gathered = {
+        moment: accountant.gathered_bytes(m, "bf16", 1024, 3, moment)
+        for moment in accountant.moments(m, 1, 8192, "bf16", "bf16", m.layers)
+    }
+    assert gathered["the loss"] == gathered["the output's gradient"] == 2 * table + norm
+    assert gathered["the embedding's gradient"] == 3 * table + 2 * norm
+
+
 def test_where_it_is_not_known_when_a_step_is_fullest_a_sentence_says_so():
     narrow = accountant.Model(2, 64, 4, 4, 16, 48, 900, 32)
     with pytest.raises(ValueError, match="it is not known here when a step is fullest"):

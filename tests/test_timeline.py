@@ -337,6 +337,27 @@ def test_what_is_gathered_is_what_fully_shard_has_whole(a_process_of_eight):
     }
 
 
+def test_at_the_loss_and_at_the_logits_gradient_no_gradient_is_whole(a_process_of_eight):
+    """The output's gradient is made after that, and at the operations that make it the pass holds it anyway."""
+    model = models.Transformer(**vars(LLAMA), dtype=torch.bfloat16, fused=True, fused_norm=True)
+    for part in (*model.blocks, model):
+        fully_shard(part, mesh=a_process_of_eight)
+    seen = []
+
+    def note(*_: object) -> None:
+        whole = [p for p in model.parameters() if not isinstance(p, DTensor)]
+        seen.append(measure.storage_bytes(whole + [p.grad for p in whole if p.grad is not None]))
+
+    logits = model(torch.zeros(1, 64, dtype=torch.int64))
+    logits.register_hook(note)
+    note()
+    logits.float().sum().backward()
+    order = {"recipe": "bf16 adamw", "machines": 8, "stage": 3, "gathered": True}
+    step = predict.timeline(LLAMA, 1, 64, **order).operations
+    at_the_loss = {one.during.gathered for one in step if one.where in ("cross-entropy", "output")}
+    assert set(seen) == at_the_loss
+
+
 # A normalisation in one kernel.
 
 

@@ -163,17 +163,19 @@ def interval(save_s, failure_s):
 
 
 def lost_share(interval_s, save_s, failure_s, restart_s):
-    """What saving, lost work and restarts take of the time, each by itself."""
+    """What saving, lost work and restarts take of the time, at most: each as if the others took none."""
     return save_s / interval_s + interval_s / (2 * failure_s) + restart_s / failure_s
 
 
+THE_LOSS, OF_THE_OUTPUT = "the loss", "the output's gradient"
 IN_A_LAYER = "the last layer's gradients"
 
 
 def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds at each moment that can be its fullest, with the gradients of an earlier batch in memory.
+    """What a step adds at each moment of its passes that can be the fullest, with the gradients of an earlier batch.
 
-    Going backward, the gradient of a whole matrix is made before it is added to that of the earlier batch.
+    Going backward, the gradient of a whole matrix is made before it is added to that of the earlier batch. What an
+    optimizer copies in its own step, gradients in fp32 for instance, is not here.
     """
     refuse_narrow(m)
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
@@ -181,14 +183,18 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
     kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * hidden
     table = (m.vocabulary, m.width)
     table_kept = tensor_bytes(table, gradient_dtype)
-    output = tensor_bytes(table, dtype) + max(hidden + logits, cast_bytes(table, dtype, gradient_dtype))
+    cast = cast_bytes(table, dtype, gradient_dtype)
+    output = tensor_bytes(table, dtype) + max(hidden + logits, cast)
     waiting = table_kept if m.tied else 0  # the output's gradient, to which the embedding's is added
     in_a_layer = layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    embedding = waiting + tensor_bytes(table, dtype) + max(hidden, cast)
+    if m.tied:
+        embedding = max(embedding, 3 * table_kept)  # one, another, and their sum
     found = {
-        "the loss": step_bytes(m, batch, sequence, dtype, recomputed),
-        "the output's gradient": kept + 2 * hidden + output,
+        THE_LOSS: step_bytes(m, batch, sequence, dtype, recomputed),
+        OF_THE_OUTPUT: kept + 2 * hidden + output,
         IN_A_LAYER: in_a_layer + waiting,
-        "the embedding's gradient": 3 * table_kept if m.tied else table_kept,  # one, another, and their sum
+        "the embedding's gradient": embedding,
     }
     if m.learned_positions:
         used = tensor_bytes((sequence, m.width), dtype)
@@ -230,19 +236,21 @@ def refuse_narrow(m):
 
 
 def gathered_bytes(m, dtype, gpus, stage, moment):
-    """What a GPU has whole for a while on the way back, of weights and gradients that all GPUs hold in parts.
+    """What a GPU has whole for a while, of weights and gradients that all GPUs hold in parts.
 
-    The tables and the last normalisation are whole during the whole step, and so is the output's gradient. Inside the
-    layers come one layer's weights, those of the next, and one layer's gradients. (As FSDP does it, layer by layer.)
+    The weights of the tables and the last normalisation are whole during the whole step. Their gradients behind the
+    layers are whole from when they are made to the step's end: at the loss there are none, and at the output's gradient
+    `moments` counts it already. Inside the layers come one layer's weights, those of the next, and one layer's
+    gradients. (As FSDP does it, layer by layer.)
     """
     if gpus == 1 or stage < SHARDED_FROM["parameters"]:
         return 0
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
-    around = parameters(m) - m.layers * layer
-    output = m.norm_vectors * m.width
-    if not m.tied:
-        output += m.vocabulary * m.width
-    numbers = around + output
+    numbers = parameters(m) - m.layers * layer  # around the layers
+    if moment not in (THE_LOSS, OF_THE_OUTPUT):
+        numbers += m.norm_vectors * m.width
+        if not m.tied:
+            numbers += m.vocabulary * m.width
     if moment == IN_A_LAYER:
         numbers += (min(2, m.layers) + 1) * layer
     return tensor_bytes((numbers,), dtype)
@@ -364,7 +372,8 @@ def refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memor
 def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
     """All lines. As in accumulation, the gradients of an earlier batch are in memory during the whole step.
 
-    A step that is a batch of its own holds them only at its end, so it never holds more than this says.
+    A step that is a batch of its own holds them only at its end, so its forward and backward pass never hold more than
+    this says. The optimizer's own step can, if it copies gradients: in fp32, for a master, 4 bytes for each number.
     """
     if sequence is None:
         sequence = min(m.context, LONGEST)
@@ -402,7 +411,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
         "FLOPs": flops,
         "days without saves and failures": days(flops, gpus, peak, share),
         "seconds between two saves": save_every_s,
-        "share lost to saves and failures": min(lost, 1.0),  # at 1, nothing is ever done
+        "share lost to saves and failures": min(lost, 1.0),  # at most: each is counted as if alone
     }
 
 

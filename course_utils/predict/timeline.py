@@ -12,6 +12,8 @@ from course_utils.predict.training import optimizer_of, recipe_named, split_in, 
 from course_utils.predict.transformer import Transformer
 from course_utils.quantities import Ledger
 
+LOSS = ("output", "cross-entropy", "output and cross-entropy")  # where the output's gradient is still to come
+
 
 @dataclass(frozen=True)
 class Timeline:
@@ -86,16 +88,15 @@ class Timeline:
         if self.machines == 1:
             return one
         *said, during, after = one
-        held = self.held_by(one.phase, one.layer, during), self.held_by(one.phase, one.layer, after)
-        return Operation(*said, *held)
+        return Operation(*said, self.held_by(one, during), self.held_by(one, after))
 
-    def held_by(self, phase: str, layer: int | None, held: Held) -> Held:
-        """The bytes that one machine holds, of those that a stretch gives for all machines."""
-        if self.machines == 1 or phase == "optimizer":
+    def held_by(self, one: Operation, held: Held) -> Held:
+        """The bytes that one machine holds at an operation, of those that a stretch gives for all machines."""
+        if self.machines == 1 or one.phase == "optimizer":
             return held
         *parts, _ = held
         parts[GRADIENTS] = self._split(held.gradients)
-        return Held(*parts, gathered=self._gathered(phase, layer))
+        return Held(*parts, gathered=self._gathered(one))
 
     def _split(self, gradients: int) -> int:
         """A machine's share of the gradients, rounded up to a whole number."""
@@ -104,25 +105,35 @@ class Timeline:
         each = self.run.gradient_bytes
         return -(-(gradients // each) // self.machines) * each
 
-    def _gathered(self, phase: str, layer: int | None) -> int:
+    def _gathered(self, one: Operation) -> int:
         """Bytes of weights and gradients that are gathered for a while, as with `fully_shard` on each layer and on the model.
 
         What stands around the layers has whole weights during the whole step. A layer has them while it computes, and
         so has the next one, which is fetched meanwhile. On the way back a layer's gradients are whole until all are
-        made, and the output's until the step's end.
+        made. The output's is whole from when it is made to the step's end; at the operations that make it, it is
+        among what is held in passing.
         """
         if not (self.gathered and self.machines > 1 and "parameters" in split_in(self.stage)):
             return 0
-        return self.run.n * _whole(self.run.model, layer is not None, phase in ("backward", "recompute"))
+        back = one.phase in ("backward", "recompute")
+        around = one.where if one.layer is None else None
+        return self.run.n * _whole(self.run.model, back, around)
 
 
 @lru_cache
-def _whole(model: Transformer, in_a_layer: bool, back: bool) -> int:
-    """How many numbers of weights and gradients a machine has gathered at once."""
+def _whole(model: Transformer, back: bool, around: str | None) -> int:
+    """How many numbers of weights and gradients a machine has gathered at once: around the layers, or inside of them."""
     of_a_layer = model.parameters_of_a_layer
-    layers = min(2, model.layers) + back if in_a_layer else 0
-    around = model.parameters - model.layers * of_a_layer
-    return around + layers * of_a_layer + back * model.parameters_of_output
+    numbers = model.parameters - model.layers * of_a_layer
+    if around is None:
+        numbers += min(2, model.layers) * of_a_layer
+    if around is None and back:
+        numbers += of_a_layer
+    if back and around == "last norm":  # its own gradient is still to come
+        numbers += model.parameters_by_part["output"]
+    elif back and around not in LOSS:
+        numbers += model.parameters_of_output
+    return numbers
 
 
 @lru_cache(4096)

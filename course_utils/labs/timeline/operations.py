@@ -98,9 +98,7 @@ def _moments(
 ) -> Iterator[tuple[int, Moment]]:
     """The fullest operation of each column. Layers that are alike are looked at once."""
     begin = 0.0
-    totals = [
-        [timeline.held_by(row.phase, row.layer, row.during).total for row in part.rows] for part in parts
-    ]
+    totals = [[timeline.held_by(row, row.during).total for row in part.rows] for part in parts]
     ends = [[end / whole_s for end in accumulate(each)] for each in seconds]
     for n, turn in ((n, turn) for n, part in enumerate(parts) for turn in range(part.times)):
         starts = [0.0, *ends[n][:-1]]
@@ -110,6 +108,6 @@ def _moments(
             if first < last:
                 fullest = max(range(first, last), key=totals[n].__getitem__)
                 (one,) = parts[n]._replace(rows=parts[n].rows[fullest : fullest + 1]).at(turn)
-                now = timeline.held_by(one.phase, one.layer, one.during)
+                now = timeline.held_by(one, one.during)
                 yield place, Moment(one.where, one.phase, one.layer, begin + starts[fullest], now)
         begin += ends[n][-1]
