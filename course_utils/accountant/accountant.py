@@ -411,7 +411,7 @@ def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, me
         "FLOPs": flops,
         "days without saves and failures": days(flops, gpus, peak, share),
         "seconds between two saves": save_every_s,
-        "share lost to saves and failures": min(lost, 1.0),  # at most: each is counted as if alone
+        "share that is lost, at most": min(lost, 1.0),  # at most: each is counted as if alone
     }
 
 
