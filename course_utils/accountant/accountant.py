@@ -187,7 +187,7 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
     output = tensor_bytes(table, dtype) + max(hidden + logits, cast)
     waiting = table_kept if m.tied else 0  # the output's gradient, to which the embedding's is added
     in_a_layer = layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
-    embedding = waiting + tensor_bytes(table, dtype) + max(hidden, cast)
+    embedding = waiting + tensor_bytes(table, dtype) + hidden + cast
     if m.tied:
         embedding = max(embedding, 3 * table_kept)  # one, another, and their sum
     found = {
