@@ -46,7 +46,9 @@ SETTINGS = {
         "codeCellConfig": {"lineWrap": True},
         "windowingMode": "none",  # a cell that is not there yet cannot come to the top
     },
-    "docmanager-extension/plugin": {"autosaveInterval": 2},  # a page that is loaded again has its walls
+    # A page that is loaded again has its walls. Nothing else saves: of two saves at once, JupyterLab takes one for
+    # somebody else's, and asks the presenter which to keep.
+    "docmanager-extension/plugin": {"autosaveInterval": 2},
     "statusbar-extension/plugin": {"visible": False},
     "shortcuts-extension/shortcuts": {
         "shortcuts": [

@@ -3,7 +3,7 @@
 "use strict";
 (() => {
 const SETTLES_MS = 1500;  // after a jump, within which outputs above still change their height
-const RESIZED_MS = 300, SAVED_MS = 500, NOTED_MS = 1000;
+const RESIZED_MS = 300, NOTED_MS = 1000;
 let jumps = false;
 let shell = null;
 
@@ -41,7 +41,6 @@ addEventListener("message", ({ data, source }) => {
     giveHeight(frame);
     if (isAsking(frame) && cellOf(frame)?.nextElementSibling === active()) cellOf(frame).scrollIntoView({ block: "start" });
     source.postMessage("begin", "*");
-    setTimeout(() => shell?.currentWidget?.context?.save(), SAVED_MS);  // a page that is loaded again has it
   }
   if (told === "keys") active()?.focus({ preventScroll: true });
   if (told === "answer" && document.activeElement === active()) frame.scrollIntoView({ block: "nearest" });
