@@ -8,7 +8,6 @@ nothing of all this.
 import builtins
 import inspect
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from course_utils import measure
 from course_utils.checks.judging.limits import TooLongError
 from course_utils.checks.judging.sentences import InPlaceError
 from course_utils.grading import wire
-from course_utils.grading.talking import SilentError, Talk
+from course_utils.grading.replaying import flush, hold, rename
+from course_utils.grading.talking import SilentError, StoppedError, Talk
 from course_utils.training import repair
 
-LONGEST_WORDS, MOST_ROWS, MOST_EVENTS, MOST_FILE_BYTES = 400, 1000, 10_000, 1_000_000
+LONGEST_WORDS, MOST_ROWS, MOST_EVENTS = 400, 1000, 10_000
 KEPT_BYTES: list[
     int
 ] = []  # what autograd kept at most in the other process, in the training that was asked for last
@@ -39,10 +39,6 @@ AS_ITS_PROCESS_SAYS = (
     "write_whole",
     "mended_",
 )  # how its answer went about it, only its process knows
-
-
-class StoppedError(BaseException):
-    """The answer's process has ended, or says nonsense. It is no Exception, so that no check takes it for the answer's."""
 
 
 class AnswerError(Exception):
@@ -156,7 +152,7 @@ class Answer:
             if told["event"] == "end":
                 return _ended(path, told, full, place)
             if told["event"] == "piece":
-                _hold(path, told["contents"])
+                hold(path, told["contents"])
                 piece = None
                 try:
                     piece = next(pieces, None)
@@ -165,11 +161,11 @@ class Answer:
                 told = self._ask(piece)
                 continue
             if told["event"] == "rename":
-                _hold(path, told["before"])
-                _rename(path, told["contents"], is_near=entry(told, "near", bool))
+                hold(path, told["before"])
+                rename(path, told["contents"], is_near=entry(told, "near", bool))
             else:
-                _hold(path, told["contents"])
-                _flush(entry(told, "nbytes", int))
+                hold(path, told["contents"])
+                flush(entry(told, "nbytes", int))
             try:
                 told = entries(self.talk.hear())
             except SilentError as error:
@@ -246,30 +242,6 @@ def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
         result.sum().backward(retain_graph=True)
 
 
-def _hold(path: Path, contents: object) -> None:
-    if contents is None:
-        path.unlink(missing_ok=True)
-        return
-    if type(contents) is not bytes:
-        raise StoppedError("It says nonsense.")
-    if not path.exists() or path.read_bytes() != contents:
-        path.write_bytes(contents)
-
-
-def _rename(path: Path, contents: object, *, is_near: bool) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
-        beside = Path(path.parent if is_near else elsewhere) / "beside"
-        beside.write_bytes(contents if type(contents) is bytes else b"")
-        os.replace(beside, path)  # which the check watches
-    _hold(path, contents)
-
-
-def _flush(nbytes: int) -> None:
-    with tempfile.TemporaryFile() as file:
-        file.truncate(min(max(nbytes, 0), MOST_FILE_BYTES))
-        os.fsync(file.fileno())  # which the check watches
-
-
 def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int | None) -> object:
     """Leave what the other process has left. A file that was replaced unseen is replaced here, too."""
     is_still_there = path.exists() and path.stat().st_ino == place
@@ -277,7 +249,7 @@ def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int
         anew = path.with_name("anew")
         anew.write_bytes(told["contents"] if type(told["contents"]) is bytes else b"")
         RENAME(anew, path)
-    _hold(path, told["contents"])
+    hold(path, told["contents"])
     for name in entry(told, "others", list)[:1]:
         left = "".join(c for c in str(name)[: wire.LONGEST_NAME] if c.isalnum() or c in "._- ")
         path.with_name(left.strip(". ") or "a file").write_bytes(b"")

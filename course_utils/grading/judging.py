@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from course_utils.checks.judging.exercises import Check
 from course_utils.checks.judging.verdict import NOT_ATTEMPTED, Verdict
 from course_utils.grading import asking, bounds, sandbox
-from course_utils.grading.asking import StoppedError
-from course_utils.grading.talking import ENDED, SilentError, Talk, TooSlowError
+from course_utils.grading.talking import ENDED, SilentError, StoppedError, Talk, TooSlowError
 
 MOST_TIMES, LEAST_WORK_MS = 20, 400  # within bounds.LONGEST_S, at the least, on the busiest machine
 LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds

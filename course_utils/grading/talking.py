@@ -17,6 +17,10 @@ class SilentError(Exception):
     """The other side has gone, takes too long, or says what is no value."""
 
 
+class StoppedError(BaseException):
+    """The answer's process has ended, or says nonsense. It is no Exception, so that no check takes it for the answer's."""
+
+
 class Talk:
     """One end of a socket. `left_s` is how long it may still wait, in all: what this side computes does not count."""
 
