@@ -107,7 +107,6 @@ TRIED: dict[Check, Tried] = {
             (loop(("scaler.scale(", "scaler.scal(")), "has no attribute 'scal'"),
             (loop(("loss.item()", "loss.items()")), "has no attribute 'items'"),
             (loop(('("cpu")', '("cpu", init_scale=2.0**10)')), " % of the first gradients are 0."),
-            (loop(("dtype=torch.float32", "dtype=torch.float16")), "Which line makes it"),
             (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make one, before the loop."),
         ),
     )
