@@ -2,11 +2,13 @@
 
 import ast
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
+
+import torch
 
 from course_utils.accountant import keeping
 from course_utils.checks.judging.drawing import drawn_anew
@@ -29,7 +31,11 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     works = [at for at, one in enumerate(files) if not one.problem and attempted(one, course[one.notebook])]
     if not works:
         return {}
-    checks = _checks([course[name] for name in names], seed)
+    checks = partial(_checks, [course[name] for name in names], seed)
+    # A torch with CUDA refuses a backward pass in a process whose parent has done one. There, each judge prepares its own.
+    if not torch.backends.cuda.is_built():
+        ready = checks()
+        checks = partial(dict, ready)
     prepared = _prepared([course[name] for name in names])
     gc.freeze()  # what the judges share stays shared
     make_judge = partial(_judge, files, course, checks, prepared)
@@ -50,9 +56,13 @@ def attempted(one: HandedIn, notebook: Notebook) -> list[Exercise]:
 
 @contextmanager
 def _judge(
-    files: Sequence[HandedIn], course: Course, checks: Mapping[str, Check], prepared: Mapping[str, object]
+    files: Sequence[HandedIn],
+    course: Course,
+    prepare: Callable[[], dict[str, Check]],
+    prepared: Mapping[str, object],
 ) -> Iterator[crew.Judge]:
     """What one judge does: it has a process for answers, and judges one notebook after the other."""
+    checks = prepare()
     asking.judge_from_afar()
     answers = Answers(prepared)
 
