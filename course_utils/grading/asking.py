@@ -23,9 +23,8 @@ from course_utils.grading.talking import SilentError, StoppedError, Talk
 from course_utils.training import repair
 
 LONGEST_WORDS, MOST_ROWS, MOST_EVENTS = 400, 1000, 10_000
-KEPT_BYTES: list[
-    int
-] = []  # what autograd kept at most in the other process, in the training that was asked for last
+# What autograd kept at most in the other process, in the training that was asked for last.
+KEPT_BYTES: list[int] = []
 RENAME = os.replace  # as it is before a check watches it
 KINDS = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -34,11 +33,8 @@ KINDS = (
     inspect.Parameter.KEYWORD_ONLY,
     inspect.Parameter.VAR_KEYWORD,
 )
-AS_ITS_PROCESS_SAYS = (
-    "accumulated",
-    "write_whole",
-    "mended_",
-)  # how its answer went about it, only its process knows
+# How their answers went about it, only the answer's own process knows.
+AS_ITS_PROCESS_SAYS = ("accumulated", "write_whole", "mended_")
 
 
 class AnswerError(Exception):

@@ -31,9 +31,8 @@ class Talk:
         self.left_s = longest_s
         self.kinds = kinds
         self.longest_s = longest_s
-        self.is_working: Callable[[], bool] = lambda: (
-            False
-        )  # when the time is up: whether to wait as long again
+        # Asked when the time is up: whether to wait as long again.
+        self.is_working: Callable[[], bool] = lambda: False
         end.setblocking(False)
 
     def say(self, value: object) -> None:
