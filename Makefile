@@ -78,34 +78,34 @@ help:
 	@echo 'Whatever is missing is installed first, into .venv.'
 
 lab: $(READY)
-	$(RUN) -m course_utils.desk --ip=127.0.0.1 $(ALLOW_ROOT) $(ARGS)
+	$(RUN) -m course_utils.stage.workspace --ip=127.0.0.1 $(ALLOW_ROOT) $(ARGS)
 
 anew: $(READY)
-	@$(RUN) -m course_utils.desk.commands anew "$$NB" "$$EXERCISE"
+	@$(RUN) -m course_utils.stage.workspace.commands anew "$$NB" "$$EXERCISE"
 
 results: $(READY)
-	@$(RUN) -m course_utils.desk.commands results "$$NB"
+	@$(RUN) -m course_utils.stage.workspace.commands results "$$NB"
 
 assignment: $(READY)
-	@$(RUN) -m course_utils.desk.commands assignment "$$NB"
+	@$(RUN) -m course_utils.stage.workspace.commands assignment "$$NB"
 
 key: $(READY)
-	@$(RUN) -m course_utils.desk.commands key "$$NB"
+	@$(RUN) -m course_utils.stage.workspace.commands key "$$NB"
 
 present: $(READY)
-	@ROOM="$$ROOM" CUT="$$CUT" $(RUN) -m course_utils.room.present "$$NB" $(ALLOW_ROOT) $(ARGS)
+	@ROOM="$$ROOM" CUT="$$CUT" $(RUN) -m course_utils.stage.present "$$NB" $(ALLOW_ROOT) $(ARGS)
 
 hub: $(HUB)
-	@$(RUN) -m course_utils.room.hub $(ARGS)
+	@$(RUN) -m course_utils.stage.hub $(ARGS)
 
 slides: $(READY)
-	CUT="$$CUT" $(RUN) -m course_utils.room.slides $(ARGS)
+	CUT="$$CUT" $(RUN) -m course_utils.stage.slides $(ARGS)
 
 grade: $(READY)
-	@$(ONE_CPU_THREAD) $(RUN) -m course_utils.grading
+	@$(ONE_CPU_THREAD) $(RUN) -m course_utils.stage.grading
 
 site: $(READY)
-	@REPO="$$REPO" $(RUN) -m course_utils.site
+	@REPO="$$REPO" $(RUN) -m course_utils.stage.pages
 
 pictures: $(READY)
 	@$(RUN) -m tests.tools.pictures
@@ -165,7 +165,7 @@ colab-proof: $(READY)
 	@$(RUN) -m tests.tools.colab_proof
 
 record: $(READY)
-	$(RUN) -m course_utils.machines
+	$(RUN) -m course_utils.chapters.flops.recorder
 
 recording: $(READY)
 	@$(RUN) -m tests.tools.review "$$FILE"
@@ -202,7 +202,7 @@ ifneq ($(HERE),yes)
 endif
 
 # JupyterLab reads the extension from the environment, so that has to have the same.
-$(READY): pyproject.toml constraints.txt $(wildcard course_utils/desk/keys/*.json course_utils/desk/keys/static/*.js)
+$(READY): pyproject.toml constraints.txt $(wildcard course_utils/stage/workspace/keys/*.json course_utils/stage/workspace/keys/static/*.js)
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
 	@test -w . || { printf '%s\n' "$$NEED_FOLDER" >&2; exit 1; }
 	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }

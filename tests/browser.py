@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, BrowserType, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
-from course_utils.desk import websocket
+from course_utils.stage.workspace import websocket
 from tests import ROOT, warm
 from tests.waiting import wait_until
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import torch
 
-from course_utils import checkpoints
-from course_utils.training import long_run
+from course_utils.chapters.checkpointing import long_run
+from course_utils.subjects import checkpoints
 
 ROOT = Path(__file__).parents[1]
 NUMBERS = 300_000  # of each of the two tensors that savers save: some milliseconds of writing

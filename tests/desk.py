@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import nbformat
 from playwright.sync_api import Page
 
-from course_utils import record
-from course_utils.desk import extension
+from course_utils.core import record
+from course_utils.stage.workspace import extension
 from tests import ROOT
 from tests.notebooks import short
 from tests.waiting import wait_until

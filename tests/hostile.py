@@ -4,11 +4,11 @@ import random
 
 import ipywidgets as widgets
 
-from course_utils.labs import fields
-from course_utils.labs.fields import Field, Said
-from course_utils.labs.lab import Lab
-from course_utils.labs.panel import Panel
-from course_utils.labs.parts import LARGEST
+from course_utils.engine.labs import fields
+from course_utils.engine.labs.fields import Field, Said
+from course_utils.engine.labs.lab import Lab
+from course_utils.engine.labs.panel import Panel
+from course_utils.engine.labs.parts import LARGEST
 
 SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
 FILE = "was_here"  # which no lab writes

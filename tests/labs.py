@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course_utils import labs, measure
-from course_utils.datasheets import MACHINES, Machine
-from course_utils.labs.lab import View
-from course_utils.labs.panel import Panel
-from course_utils.workers import process
+from course_utils.chapters import labs
+from course_utils.core import measure
+from course_utils.core.datasheets import MACHINES, Machine
+from course_utils.engine.labs.lab import View
+from course_utils.engine.labs.panel import Panel
+from course_utils.subjects.child_processes import process
 from tests.words import words
 
 
@@ -19,7 +20,7 @@ from tests.words import words
 def opened(name: str, machine: Machine = MACHINES["H100 SXM"]) -> Iterator[Panel]:
     """The lab as it opens on that machine, which is not measured."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("course_utils.machines.this_machine", cache(lambda: machine))
+        monkeypatch.setattr("course_utils.subjects.machines.this_machine", cache(lambda: machine))
         with closing(getattr(labs, f"{name}_lab")()) as panel:
             yield panel
 

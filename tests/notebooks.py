@@ -12,7 +12,7 @@ import nbformat
 from tests import NOTEBOOKS
 
 if TYPE_CHECKING:  # the tools that count and compare need no checks
-    from course_utils.checks.judging.verdict import Verdict
+    from course_utils.engine.judging.verdict import Verdict
 
 TITLE = re.compile(
     r"^### Your turn (?P<number>\d+) · (?P<title>.+)\n\n\*(?:easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
@@ -70,7 +70,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
     """Write the file anew, whole or not at all; whether that changes it."""
-    from course_utils.desk.notebooks import write_whole  # here, for the same reason
+    from course_utils.stage.workspace.notebooks import write_whole  # here, for the same reason
 
     after = f"{nbformat.writes(notebook)}\n".encode()
     changes = after != path.read_bytes()
@@ -117,7 +117,7 @@ def short() -> nbformat.NotebookNode:
             "# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md), or the [contents](../README.md#the-notebooks)."
         ),
         new.new_code_cell(
-            "from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison"
+            "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
         ),
         new.new_code_cell("6 * 7", outputs=[result]),
         new.new_code_cell("my_product = ..."),

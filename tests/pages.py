@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from course_utils import labs
+from course_utils.chapters import labs
 from tests import ROOT, browser
 
 IMPORTS = """from course_utils import figures, floats, labs
-from course_utils.checks.judging.verdict import NOT_ATTEMPTED, Verdict
-from course_utils.quantities import Comparison, Ledger, Table"""
+from course_utils.engine.judging.verdict import NOT_ATTEMPTED, Verdict
+from course_utils.core.say import Comparison, Ledger, Table"""
 OUTPUTS = """figures.reach_and_step(floats.FORMATS)
 Verdict("right", "Well.")
 Verdict("not yet", "3 is not it.")

@@ -116,7 +116,7 @@ def running_room(folder: Path, pages: dict[str, str] = PAGES, tunnel: str = "") 
     kept = folder / "rooms"
     for name, text in pages.items():
         (folder / name).write_text(text)
-    command = [sys.executable, "-m", "course_utils.room.poll", "127.0.0.1", tunnel, str(folder)]
+    command = [sys.executable, "-m", "course_utils.stage.poll", "127.0.0.1", tunnel, str(folder)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"text": True}
     with subprocess.Popen(
         command, cwd=ROOT, env=os.environ | {"COURSE_ROOMS": str(kept)}, **pipes

@@ -10,8 +10,8 @@ from pathlib import Path
 from IPython import get_ipython
 from IPython.display import display
 
-from course_utils.desk import stubs
-from course_utils.desk.notebooks import Cell, read, source
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.notebooks import Cell, read, source
 
 
 def begin(path: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import labs
-from course_utils.site import runtime
-from course_utils.site.recorded import ASKED, Recorded, recorded
+from course_utils.chapters import labs
+from course_utils.stage.pages import runtime
+from course_utils.stage.pages.recorded import ASKED, Recorded, recorded
 
 ALIVE = [name.removesuffix("_lab") for name in labs.__all__]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from course_utils.labs.draw import marks, svg
-from course_utils.labs.fields import drawn, reveal, whole
-from course_utils.labs.lab import Lab, View
-from course_utils.labs.panel import Panel
-from course_utils.quantities import Guess
+from course_utils.core.say import Guess
+from course_utils.engine.labs.draw import marks, svg
+from course_utils.engine.labs.fields import drawn, reveal, whole
+from course_utils.engine.labs.lab import Lab, View
+from course_utils.engine.labs.panel import Panel
 
 
 @dataclass(frozen=True)

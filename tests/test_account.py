@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from course_utils import measure, models, predict
-from course_utils.workers.transformers import _OPTIMIZERS as OPTIMIZERS
+from course_utils.core import measure, predict
+from course_utils.subjects import models
+from course_utils.subjects.child_processes.transformers import _OPTIMIZERS as OPTIMIZERS
 
 # Without shrinking: a model that fails is small anyway, and each takes a moment.
 untimed = settings(deadline=None, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])

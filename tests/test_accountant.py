@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import predict
-from course_utils.accountant import accountant, by_torch, shapes
-from course_utils.accountant.file import OURS, TERMS, theirs
-from course_utils.datasheets import MACHINES
-from course_utils.desk import copies
+from course_utils.chapters import by_torch
+from course_utils.core import accountant, predict, shapes
+from course_utils.core.accountant_file import OURS, TERMS, theirs
+from course_utils.core.datasheets import MACHINES
+from course_utils.stage.workspace import copies
 from tests.notebooks import exercises
 from tests.test_keeping import KEPT, Desk
 
@@ -32,7 +32,7 @@ SIZES = st.integers(1, 6)
 def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_readers(tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, "course_utils.engine.judging")
     desk.start()
     monkeypatch.chdir(desk.mine)
     for exercise in (each for each in exercises() if each.check.endswith(".kept")):

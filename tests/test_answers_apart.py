@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils import measure
-from course_utils.accountant.accountant import Model
-from course_utils.checks.judging.agreement import same
-from course_utils.grading import answering, asking, flags, observing, seccomp, wire
-from course_utils.grading.slicing import statements
-from course_utils.grading.talking import SilentError, Talk, TooSlowError
-from course_utils.training import repair
+from course_utils.chapters.mixed_precision import repair
+from course_utils.core import measure
+from course_utils.core.accountant import Model
+from course_utils.engine.judging.agreement import same
+from course_utils.stage.grading import answering, asking, flags, observing, seccomp, wire
+from course_utils.stage.grading.slicing import statements
+from course_utils.stage.grading.talking import SilentError, Talk, TooSlowError
 from tests.notebooks import exercises
 from tests.test_checks import TRIED
 
@@ -87,7 +87,7 @@ def test_no_method_of_anothers_class_arrives(value, type_):
     parts = came.values() if type(came) is dict else came if type(came) is list else [came]
     assert type_ is None or isinstance(came, type_)
     for part in parts:
-        assert type(part).__module__ in ("builtins", "torch", "course_utils.grading.wire")
+        assert type(part).__module__ in ("builtins", "torch", "course_utils.stage.grading.wire")
         assert type(part) is not Lying
         assert not (part == object() and type(part) is not bool) or callable(part)
 
@@ -212,25 +212,25 @@ NO_PART = "def f():\n    return {}\n"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import course_utils.checks.flops", "It imports course_utils.checks.flops."),
-        ("from course_utils import checks", "It imports course_utils.checks."),
-        ("from course_utils.accountant import days", "It imports course_utils.accountant."),
-        (NO_PART.format("days(1)"), "It uses days of course_utils.accountant."),
+        ("import course_utils.chapters.flops.check", "It imports course_utils.chapters.flops.check."),
+        ("from course_utils import chapters", "It imports course_utils.chapters."),
+        ("from course_utils.chapters.accountant import days", "It imports course_utils.chapters.accountant."),
+        (NO_PART.format("days(1)"), "It uses days of the accountant, or of what judges it."),
         (NO_PART.format("repair.loop()"), "It uses repair.loop, which has the answer."),
         (NO_PART.format("__builtins__"), "It uses __builtins__."),
         (NO_PART.format("eval('1')"), "It calls eval."),
-        (NO_PART.format("'course_utils.checks'"), "It names 'course_utils.checks'."),
+        (NO_PART.format("'course_utils.chapters'"), "It names 'course_utils.chapters'."),
     ],
 )
 def test_what_reaches_for_the_answers_is_flagged(text, words):
-    lent = statements("a", "from course_utils.accountant import days, matrices, SECONDS_PER_DAY")
+    lent = statements("a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY")
     assert words in flags.found([one.code for one in statements("b", text)], lent, ["matrices"])
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "from course_utils.accountant import SECONDS_PER_DAY, matrices",
+        "from course_utils.chapters.accountant import SECONDS_PER_DAY, matrices",
         "import math, torch, os\nfrom course_utils import measure",
         NO_PART.format("[m for m in model.modules()]"),
         NO_PART.format("matrices(m) and SECONDS_PER_DAY and repair.add_up"),
@@ -238,7 +238,7 @@ def test_what_reaches_for_the_answers_is_flagged(text, words):
     ],
 )
 def test_what_an_answer_needs_is_not_flagged(text):
-    lent = statements("a", "from course_utils.accountant import days, matrices, SECONDS_PER_DAY")
+    lent = statements("a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY")
     assert flags.found([one.code for one in statements("b", text)], lent, ["matrices"]) == []
 
 

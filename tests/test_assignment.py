@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.desk import assignment, commands
-from course_utils.desk.notebooks import exercises
-from course_utils.desk.notebooks import read as notebook_read
+from course_utils.stage.workspace import assignment, commands
+from course_utils.stage.workspace.notebooks import exercises
+from course_utils.stage.workspace.notebooks import read as notebook_read
 from tests import NOTEBOOKS
 from tests.notebooks import exercises_of, read
 
@@ -71,9 +71,7 @@ def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_ha
     # What it says of the folder holds there: the course is whole enough to make a student's copies, without a solution.
     course = folder / "course"
     assert f"course/my_notebooks/{path.name}" in said
-    code = (
-        "from course_utils.desk import copies; print(copies.MINE.parent); print(*copies.bring_up_to_date())"
-    )
+    code = "from course_utils.stage.workspace import copies; print(copies.MINE.parent); print(*copies.bring_up_to_date())"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=course, capture_output=True, text=True, check=True, env=own(course)
     )

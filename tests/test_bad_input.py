@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils import floats, layout, measure, models, predict, reported, training
-from course_utils.datasheets import MACHINES
-from course_utils.quantities import Choice, Comparison, Ledger
-from course_utils.training import by_hand, long_run
-from course_utils.training.precision import gradients, losses, lost
-from course_utils.workers.products import matmul_call
+from course_utils.chapters.checkpointing import long_run
+from course_utils.chapters.optimizers import by_hand
+from course_utils.core import floats, layout, measure, predict
+from course_utils.core.datasheets import MACHINES
+from course_utils.core.say import Choice, Comparison, Ledger
+from course_utils.subjects import models, reported, training
+from course_utils.subjects.child_processes.products import matmul_call
+from course_utils.subjects.training.precision import gradients, losses, lost
 
 H100, T, LLAMA = MACHINES["H100 SXM"], torch.zeros(2, 3), predict.MODELS["Llama 3 8B"]
 SHAPE = predict.Transformer(2, 8, 2, 11, 4)

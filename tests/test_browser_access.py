@@ -7,9 +7,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from course_utils import floats, labs
-from course_utils.figures import reach_and_step
-from course_utils.room.slides.deck import deck
+from course_utils.chapters import labs
+from course_utils.chapters.floats.figures import reach_and_step
+from course_utils.core import floats
+from course_utils.stage.slides.deck import deck
 from tests import NOTEBOOKS, browser
 from tests.test_labs_contract import AROUND_PX, LAB_PX, NAMES, PICTURE_WIDTH_PX
 

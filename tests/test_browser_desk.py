@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, expect
 
-from course_utils import record
-from course_utils.quantities import Guess
+from course_utils.core import record
+from course_utils.core.say import Guess
 from tests import NOTEBOOKS, ROOT
 from tests.browser import (
     EXPOSED,
@@ -35,7 +35,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
     mine = folder / "my_notebooks"
     mine.mkdir()
     (mine / "05_gradients.ipynb").write_text("<b>notes</b>")
-    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1", EXPOSED]
+    make_lab = ["-m", "course_utils.stage.workspace", "--ip=127.0.0.1", EXPOSED]
     with served(make_lab, tmp_path, cwd=folder, PYTHONPATH=str(folder)) as (address, token):
         with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
             urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
@@ -145,7 +145,7 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
 def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_path, chromium):
     course_with_a_short_notebook(tmp_path)
     mine = tmp_path / "my_notebooks"
-    make_lab = ["-m", "course_utils.desk", "--ip=127.0.0.1", EXPOSED]
+    make_lab = ["-m", "course_utils.stage.workspace", "--ip=127.0.0.1", EXPOSED]
     with served(make_lab, tmp_path, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as (address, token):
         context = chromium.new_context(viewport={"width": 1366, "height": 768})
         context.set_default_timeout(120_000)

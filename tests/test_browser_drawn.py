@@ -8,7 +8,7 @@ from tests import ROOT, browser
 browser.skip_without_browser()
 SOURCES = [
     f"import sys, time\nsys.path.insert(0, {str(ROOT)!r})",
-    "from course_utils.labs.panel import Panel\nfrom tests.small_lab import DrawingLab",
+    "from course_utils.engine.labs.panel import Panel\nfrom tests.small_lab import DrawingLab",
     "Panel(DrawingLab())",
     "time.sleep(0)",
 ]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from course_utils.desk import stubs
-from course_utils.desk.copies import as_handed_out
-from course_utils.desk.notebooks import Cell, Notebook, read, source, write
-from course_utils.room.slides.deck import deck
-from course_utils.site import pages
+from course_utils.stage.pages import pages
+from course_utils.stage.slides.deck import deck
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import as_handed_out
+from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
 from tests import NOTEBOOKS
 from tests.browser import jupyterlab, skip_without_browser
 from tests.site import served

@@ -13,7 +13,7 @@ import nbformat
 import psutil
 from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
 
-from course_utils import record
+from course_utils.core import record
 from tests import NOTEBOOKS, ROOT
 from tests.browser import VIEWPORT, answer, answers, skip_without_browser, wait_for_its_kernel
 from tests.desk import FLOPS, come_back, course_with_a_short_notebook, try_it, write

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from course_utils import labs
-from course_utils.desk import stubs
-from course_utils.desk.copies import as_handed_out
-from course_utils.desk.notebooks import Cell, Notebook, read, source, write
+from course_utils.chapters import labs
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import as_handed_out
+from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
 from tests import NOTEBOOKS
 from tests.browser import HAS_KERNEL, jupyterlab, notebook_of, skip_without_browser, start_kernel
 from tests.waiting import wait_until

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from course_utils import room
-from course_utils.room.bands import bands
+from course_utils.stage import poll
+from course_utils.stage.present.bands import bands
 from tests.browser import HAS_KERNEL, launched, notebook_of, skip_without_browser
 from tests.phones import Phone, running_room, send, together
 from tests.phones import all_guess as all_send
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 skip_without_browser()
 WORDS = "# A talk\n\nHow many **days** does it [take](GLOSSARY.md#x)?"
 CELLS = (
-    "from course_utils.checks import flops as check\nfrom course_utils.quantities import Choice, Comparison",
+    "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Choice, Comparison",
     "my_days = ...  # days",
     "# a long cell\n" * 12 + "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)",
     'my_format = ...  # "fp16" or "bf16"',
@@ -32,7 +32,7 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
 PAGES = {
-    path.name: path.read_text(encoding="utf-8") for path in (Path(room.__file__).parent / "wall").iterdir()
+    path.name: path.read_text(encoding="utf-8") for path in (Path(poll.__file__).parent / "wall").iterdir()
 }
 ASKS = {"key": "04.my_days", "words": "How many days does it take?", "unit": "days", "item": ""}
 
@@ -295,7 +295,7 @@ def test_a_phone_says_after_a_refusal_that_its_former_guess_counts(tmp_path, chr
 
 
 JUMP = (
-    "from course_utils.quantities import Comparison",
+    "from course_utils.core.say import Comparison",
     "my_days = ...  # days",
     "Comparison({'days': 40}, {'days': 42.5}, guess=my_days)",
     "import time; time.sleep(0.5); print('\\n'.join(map(str, range(60))))",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from course_utils.site import __main__
+from course_utils.stage.pages import __main__
 from tests.browser import skip_without_browser
 from tests.site import ALIVE, bring_or_skip, recorded_for, served
 from tests.test_browser_access import assert_the_tab_key_comes_everywhere, faults

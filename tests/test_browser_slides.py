@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from course_utils.room.slides.deck import deck_of_cut, decks
+from course_utils.stage.slides.deck import deck_of_cut, decks
 from tests import NOTEBOOKS
 from tests.browser import skip_without_browser
 from tests.tools.slide_sheets import SIZES, blank_page, open_deck

@@ -22,8 +22,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_utils import checkpoints, measure
-from course_utils.checkpoints import contents
+from course_utils.core import measure
+from course_utils.subjects import checkpoints
+from course_utils.subjects.checkpoints import contents
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support")
 SMALL = {"step": 3, "w": torch.tensor([1.5, -2.0]), "n": float("nan"), "who": "é"}

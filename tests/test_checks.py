@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.checks.judging import limits
-from course_utils.checks.judging.agreement import agree, near, same
-from course_utils.checks.judging.sentences import shown
-from course_utils.checks.judging.verdict import NOT_ATTEMPTED
+from course_utils.engine.judging import limits
+from course_utils.engine.judging.agreement import agree, near, same
+from course_utils.engine.judging.sentences import shown
+from course_utils.engine.judging.verdict import NOT_ATTEMPTED
 from tests.notebooks import exercises
 from tests.tried import Tried
 

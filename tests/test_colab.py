@@ -10,11 +10,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from course_utils import colab
-from course_utils.desk import contents
+from course_utils.stage import colab
+from course_utils.stage.workspace import contents
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
-from tests.test_project import CONSTRAINTS, MAY_IMPORT
+from tests.test_house import MAY_IMPORT
+from tests.test_project import CONSTRAINTS
 from tests.tools import colab as tool
 
 
@@ -84,7 +85,7 @@ def test_what_the_course_imports_is_there_or_added_as_it_is_pinned():
         {canonicalize_name(Requirement(pin).name) for pin in pins} for pins in (colab.NEEDED, there[3:])
     )
     packages = importlib.metadata.packages_distributions()
-    parts = (used for part, used in MAY_IMPORT.items() if part not in {"desk", "room", "site"})
+    parts = (used for part, used in MAY_IMPORT.items() if not part.startswith("stage.") or part == "stage.colab")
     outside = set().union(*parts) - MAY_IMPORT.keys() - {"google"}
     assert {canonicalize_name(packages[name][0]) for name in outside} - pins - names == set()
     pinned = {canonicalize_name(one.name): str(one.specifier) for one in CONSTRAINTS}

@@ -9,12 +9,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from course_utils import floats, labs
-from course_utils.checks.judging.verdict import COLOUR
-from course_utils.figures import reach_and_step
-from course_utils.labs.draw import still
-from course_utils.labs.draw.svg import SHADES
-from course_utils.labs.walk.picture import shade
+from course_utils.chapters.floats.figures import reach_and_step
+from course_utils.chapters.tensors.walk_lab.picture import shade
+from course_utils.core import floats
+from course_utils.engine.judging.verdict import COLOUR
+from course_utils.engine.labs.draw import still
+from course_utils.engine.labs.draw.svg import SHADES
 from tests import test_figures
 
 # JupyterLab's own colours, as black or white over its page.
@@ -61,7 +61,7 @@ def over(colour: str, page: str, opacity: float) -> str:
 
 def rules(theme: str) -> dict[str, dict[str, str]]:
     """What is said of each selector, with the theme's colours for its variables."""
-    css = Path(labs.__file__).with_name("screen.css").read_text(encoding="utf-8")
+    css = Path(still.__file__).parents[1].joinpath("screen.css").read_text(encoding="utf-8")
     on_dark = r"^\[data-jp-theme-light=\"false\"\] \.course-picture "
     extra = [line for line in css.splitlines() if re.match(on_dark, line)] if theme == "dark" else []
     lines = still.PICTURE_CSS + "\n".join(

@@ -7,8 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_utils.desk import stubs
-from course_utils.room import cuts, present
+from course_utils.stage.present import cuts
+from course_utils.stage.present import server as present
+from course_utils.stage.workspace import stubs
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
 from tests.test_running import compared

@@ -9,10 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import predict
-from course_utils.checks import optimizers as check
-from course_utils.labs.optimizer.asked import DRAWN_RATES
-from course_utils.predict.descents import (
+from course_utils.chapters.optimizers import by_hand, check
+from course_utils.chapters.optimizers.descents import (
     RULES,
     Ravine,
     descent,
@@ -21,7 +19,8 @@ from course_utils.predict.descents import (
     measured_largest_lr,
     steps_to_come_near,
 )
-from course_utils.training import by_hand
+from course_utils.chapters.optimizers.optimizer_lab.asked import DRAWN_RATES
+from course_utils.core import predict
 from tests import NOTEBOOKS
 from tests.notebooks import code
 

@@ -30,9 +30,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets.config import Config
 
-from course_utils import record
-from course_utils.checks import after_cell
-from course_utils.desk import (
+from course_utils.core import record
+from course_utils.core.say import Guess
+from course_utils.engine.judging import after_cell
+from course_utils.stage.workspace import (
     commands,
     contents,
     copies,
@@ -42,11 +43,10 @@ from course_utils.desk import (
     stubs,
     websocket,
 )
-from course_utils.desk.merge import merged
-from course_utils.desk.notebooks import WIDGET, exercises, read, source
-from course_utils.desk.place import Place, place
-from course_utils.desk.place_in_lab import open_at_the_named_cell
-from course_utils.quantities import Guess
+from course_utils.stage.workspace.merge import merged
+from course_utils.stage.workspace.notebooks import WIDGET, exercises, read, source
+from course_utils.stage.workspace.place import Place, place
+from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
 from tests import NOTEBOOKS, ROOT, notebooks
 from tests.desk import FLOPS, started
 
@@ -406,7 +406,7 @@ def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
     monkeypatch.setattr(copies, "begin_anew", lambda *_: "Übung →")
     with suppress(SystemExit), warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         # which is imported already: hence the warning
-        runpy.run_module("course_utils.desk.commands", run_name="__main__")
+        runpy.run_module("course_utils.stage.workspace.commands", run_name="__main__")
     out.seek(0)
     assert out.read().strip() == "Übung ?"
 
@@ -729,7 +729,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
     monkeypatch.chdir(mine if on_a_desk else course)
     after_cell.note_what_is_shown()
     cells = [
-        "from course_utils.checks import flops as check",
+        "from course_utils.chapters.flops import check",
         "check.name_of_f32(...)",
         "check.name_of_f32('fp32')",
     ]
@@ -742,7 +742,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
         "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours\nnone = check.name_of_f32('bf16')",
         "none",
     ]
-    cells += ["from course_utils.quantities import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
+    cells += ["from course_utils.core.say import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
     cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
     colabs = {"metadata": {"colab": {"cell_id": cell_id}}}
     monkeypatch.setattr(shell, "parent_header", colabs if cell_id == "colab" else {}, raising=False)

@@ -5,10 +5,10 @@ import itertools
 
 import pytest
 
-from course_utils.checks.judging import drawing
-from course_utils.checks.judging.agreement import same
-from course_utils.checks.judging.drawing import MOST
-from course_utils.desk import copies
+from course_utils.engine.judging import drawing
+from course_utils.engine.judging.agreement import same
+from course_utils.engine.judging.drawing import MOST
+from course_utils.stage.workspace import copies
 from tests.notebooks import exercises
 from tests.test_checks import LISTING, TRIED, answer, first_case
 from tests.tried import Tried

@@ -12,8 +12,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from course_utils import einsums, measure, predict
-from course_utils.einsums import Einsum, parsed
+from course_utils.core import einsums, measure, predict
+from course_utils.core.einsums import Einsum, parsed
 
 NAMES = ("b", "i", "head", "x1", "seq_len", "K", "A", "B", "größe", "total", "result", "range", "for", "A1")
 

@@ -8,10 +8,10 @@ import psutil
 import pytest
 import torch
 
-from course_utils import checkpoints, measure
-from course_utils.training import long_run
-from course_utils.workers import killed
-from course_utils.workers.killed import left_by_a_kill
+from course_utils.chapters.checkpointing import killed, long_run
+from course_utils.chapters.checkpointing.killed import left_by_a_kill
+from course_utils.core import measure
+from course_utils.subjects import checkpoints
 from tests import crashes
 
 KILLS_OF_A_RUN, KILLS_OF_SAVERS = 20, 12

@@ -13,7 +13,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from PIL import Image
 
-from course_utils import figures, floats
+from course_utils.chapters import figures
+from course_utils.core import floats
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)

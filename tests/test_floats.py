@@ -13,7 +13,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from course_utils import floats, measure
+from course_utils.core import floats, measure
 
 SECOND_LIBRARY = {
     "fp16": np.float16,

@@ -5,11 +5,12 @@ from functools import cache
 
 import pytest
 
-from course_utils import labs, machines
-from course_utils.labs.draw import svg
-from course_utils.labs.fields import tick, typed, whole
-from course_utils.labs.lab import View
-from course_utils.labs.panel import Panel
+from course_utils.chapters import labs
+from course_utils.engine.labs.draw import svg
+from course_utils.engine.labs.fields import tick, typed, whole
+from course_utils.engine.labs.lab import View
+from course_utils.engine.labs.panel import Panel
+from course_utils.subjects import machines
 from tests.small_lab import made
 from tests.tools import fuzz
 
@@ -17,7 +18,9 @@ from tests.tools import fuzz
 @pytest.fixture(autouse=True)
 def _wired(monkeypatch):
     h100 = machines.MACHINES["H100 SXM"]
-    monkeypatch.setattr("course_utils.machines.this_machine", cache(lambda: h100))  # without measuring
+    monkeypatch.setattr(
+        "course_utils.subjects.machines.this_machine", cache(lambda: h100)
+    )  # without measuring
     with fuzz.wired():
         yield
 

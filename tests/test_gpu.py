@@ -12,10 +12,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from course_utils import checkpoints, machines, measure, predict
-from course_utils.datasheets import sheet_of_card
-from course_utils.machines import at_hand, recorder, workloads
-from course_utils.workers import products, transformers
+from course_utils.chapters.flops import recorder, workloads
+from course_utils.core import measure, predict
+from course_utils.core.datasheets import sheet_of_card
+from course_utils.subjects import checkpoints, machines
+from course_utils.subjects.child_processes import products, transformers
+from course_utils.subjects.machines import at_hand
 
 pytestmark = [
     pytest.mark.gpu,
@@ -154,13 +156,13 @@ def test_a_workload_that_runs_out_of_memory_is_left_out_and_gives_its_memory_bac
 def test_the_lab_survives_memory_that_runs_out(monkeypatch):
     for package in ("ipywidgets", "anywidget"):
         pytest.importorskip(package, reason="The labs need Jupyter, which is not installed here.")
-    from course_utils import labs
+    from course_utils.chapters import labs
 
     lab = labs.matmul_lab()
     with monkeypatch.context() as patch:  # as if all were free, and then not
         patch.setattr(measure, "free_bytes", lambda device="cpu": 2**50)
-        patch.setattr("course_utils.labs.matmul.jobs.IN_PROCESS_FROM_BYTES", 2**50)
-        patch.setattr("course_utils.labs.matmul.jobs.IN_PROCESS_FROM_S", 1e9)
+        patch.setattr("course_utils.chapters.flops.matmul_lab.jobs.IN_PROCESS_FROM_BYTES", 2**50)
+        patch.setattr("course_utils.chapters.flops.matmul_lab.jobs.IN_PROCESS_FROM_S", 1e9)
         lab.set(b=2**20, d=2**20, k=1, dtype="fp32")
         before = torch.cuda.memory_allocated()
         lab.start("Time it")

@@ -7,11 +7,11 @@ import weakref
 import pytest
 import torch
 
-from course_utils import measure
-from course_utils.labs.lab import Progress
-from course_utils.measure import on_gpu
-from course_utils.measure.results import result_of
-from course_utils.workers import process, products
+from course_utils.core import measure
+from course_utils.core.measure import on_gpu
+from course_utils.core.measure.results import result_of
+from course_utils.engine.labs.lab import Progress
+from course_utils.subjects.child_processes import process, products
 from tests.small_lab import small_lab
 
 MB = 10**6

@@ -7,8 +7,9 @@ from functools import partial
 
 import pytest
 
-from course_utils import machines, predict
-from course_utils.machines import MACHINES
+from course_utils.core import predict
+from course_utils.subjects import machines
+from course_utils.subjects.machines import MACHINES
 from tests import NOTEBOOKS
 from tests.notebooks import read
 from tests.tools.glossary import unlinked

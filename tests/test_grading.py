@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_utils.desk import notebooks, stubs
-from course_utils.grading import pages, sandbox
-from course_utils.grading.__main__ import SETTINGS, main
-from course_utils.grading.counting import counting
-from course_utils.grading.pages import Row
-from course_utils.grading.reading import handed_in
+from course_utils.stage.grading import pages, sandbox
+from course_utils.stage.grading.__main__ import SETTINGS, main
+from course_utils.stage.grading.counting import counting
+from course_utils.stage.grading.pages import Row
+from course_utils.stage.grading.reading import handed_in
+from course_utils.stage.workspace import notebooks, stubs
 from tests import NOTEBOOKS, ROOT
 from tests.handed_in import (
     ANYWHERE,
@@ -70,7 +70,7 @@ def graded(folder: Path, fill: object, *, path: str | None = None, **settings: s
         fill(folder / "in", victim, server.getsockname()[1])
         here = {**os.environ, "OMP_NUM_THREADS": "1", "FOLDER": str(folder / "in"), **settings}
         here |= {"OUT": str(folder / "out")} | ({"PATH": path} if path is not None else {})
-        command = [sys.executable, "-m", "course_utils.grading"]
+        command = [sys.executable, "-m", "course_utils.stage.grading"]
         run = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True)
         print(run.stdout, run.stderr)
         assert run.returncode == 0
@@ -395,7 +395,7 @@ def gradescope(tmp_path_factory):
         for name in names:
             writes[name]()
         told = dict.fromkeys(SETTINGS, "") | {"FOLDER": str(folder / "in"), "OUT": str(folder), "NB": "04"}
-        run = [sys.executable, "-m", "course_utils.grading"]
+        run = [sys.executable, "-m", "course_utils.stage.grading"]
         here = {**os.environ, **told, "FORMAT": "gradescope", "OMP_NUM_THREADS": "1"}
         subprocess.run(run, cwd=ROOT, env=here, check=True, capture_output=True)
         return json.loads((folder / "results.json").read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from tests.test_project import FOR_A_HUB, PYPROJECT
 
 skip_without_hub()
 Spawner = import_module("jupyterhub.spawner").Spawner
-FOLDER = ROOT / "course_utils" / "room" / "hub"
+FOLDER = ROOT / "course_utils" / "stage" / "hub"
 VALUES, WITH_GPUS = (
     yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")) for name in ("values.yaml", "gpu.yaml")
 )
@@ -61,7 +61,7 @@ def test_the_kernels_of_those_who_are_named_alone_are_told_of_the_wall(monkeypat
     start(own)
     start(presents)
     assert (own.cmd[0], own.args) == ("jupyterhub-singleuser", ["--a"])
-    assert presents.cmd[1:] == ["-m", "course_utils.room.hub.presenting", "04", "--log-level=WARN"]
+    assert presents.cmd[1:] == ["-m", "course_utils.stage.hub.presenting", "04", "--log-level=WARN"]
     for user, name, words in (
         ("ada", "04", "for instructors"),
         ("cleo", "9", "such as 04"),
@@ -158,7 +158,7 @@ def test_what_the_image_copies_is_there_and_its_python_is_one_that_the_course_ru
     ],
 )
 def test_make_hub_says_what_is_wrong_with_a_port_or_a_password(kind, given, told):
-    hub = import_module("course_utils.room.hub.__main__")
+    hub = import_module("course_utils.stage.hub.__main__")
     with pytest.raises(ArgumentTypeError, match=re.escape(told)):
         getattr(hub, kind)(given)
 
@@ -168,7 +168,7 @@ def test_a_port_that_is_taken_is_a_sentence_and_no_traceback():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = f"--port={other.getsockname()[1]}"
-        command = [sys.executable, "-m", "course_utils.room.hub", port]
+        command = [sys.executable, "-m", "course_utils.stage.hub", port]
         run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "Address already in use. Take another" in run.stderr
@@ -200,6 +200,6 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
     ("name", "is_one"), [("ada", True), ("ünş-2.b", True), ("../ada", False), ("a/b", False), ("", False)]
 )
 def test_a_students_name_is_a_folder_inside_the_hubs_and_never_outside(tmp_path, name, is_one):
-    config = import_module("course_utils.room.hub.__main__").local(8000, "a password", tmp_path)
+    config = import_module("course_utils.stage.hub.__main__").local(8000, "a password", tmp_path)
     shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(config=config)
     assert bool(shared.validate_username(name)) == is_one

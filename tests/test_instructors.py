@@ -3,17 +3,22 @@
 import re
 from importlib import import_module
 
-from course_utils import labs
+from course_utils.chapters import labs
+from course_utils.engine.labs import session
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import prose
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
-# The numbers in a button's bound: themselves, or where they stand in course_utils.labs.
+# The numbers in a button's bound: themselves, or where they stand in course_utils.chapters.
 BOUNDS = {
-    ("einsum", "Time it"): ["einsum.jobs.LONGEST_S"],
-    ("matmul", "Time it"): ["matmul.jobs.LONGEST_S"],
-    ("matmul", "Sweep"): [21, "matmul.jobs.IN_PROCESS_FROM_S", "matmul.jobs.SWEEP_AT_MOST_S"],
-    ("timeline", "Measure a real step"): ["timeline.LONGEST_S"],
+    ("einsum", "Time it"): ["einsum.einsum_lab.jobs.LONGEST_S"],
+    ("matmul", "Time it"): ["flops.matmul_lab.jobs.LONGEST_S"],
+    ("matmul", "Sweep"): [
+        21,
+        "flops.matmul_lab.jobs.IN_PROCESS_FROM_S",
+        "flops.matmul_lab.jobs.SWEEP_AT_MOST_S",
+    ],
+    ("timeline", "Measure a real step"): ["gradients.timeline_lab.LONGEST_S"],
 }
 
 
@@ -22,7 +27,7 @@ def number(said: float | str) -> float:
     if not isinstance(said, str):
         return said
     module, _, name = said.rpartition(".")
-    return getattr(import_module(f"course_utils.labs.{module}"), name)
+    return getattr(import_module(f"course_utils.chapters.{module}"), name)
 
 
 def test_every_button_that_works_for_a_while_has_its_bound_which_is_that_of_the_code():
@@ -32,7 +37,7 @@ def test_every_button_that_works_for_a_while_has_its_bound_which_is_that_of_the_
     bounds = {row[:2]: re.findall(r"\d[\d,.]*\d|\d", row[2]) for row in rows}
     for button, numbers in BOUNDS.items():
         assert [float(n.replace(",", "")) for n in bounds[button]] == [*map(number, numbers)], button
-    assert f"the panel's own clock ends it after {number('session.LONGEST_S'):.0f} s" in PAGE
+    assert f"the panel's own clock ends it after {session.LONGEST_S:.0f} s" in PAGE
 
 
 def test_each_topic_of_the_lecture_leads_to_sections_that_are_there():

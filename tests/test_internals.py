@@ -4,10 +4,10 @@ import ast
 
 import torch
 
-from course_utils.measure import internals
+from course_utils.core.measure import internals
 from tests import ROOT
 
-HERE = ROOT / "course_utils" / "measure" / "internals.py"
+HERE = ROOT / "course_utils" / "core" / "measure" / "internals.py"
 
 
 def private_names(path):
@@ -39,10 +39,10 @@ def test_no_other_module_names_what_torch_keeps_to_itself():
     # The reader's file, which imports nothing, tells storages apart by it. So do its check, what draws models anew, and
     # what writes an answer down for its judge: views of one storage have to be views of one again.
     apart = (
-        "accountant/accountant.py",
-        "checks/accountant.py",
-        "checks/judging/drawing.py",
-        "grading/wire.py",
+        "core/accountant.py",
+        "chapters/tensors/check.py",
+        "engine/judging/drawing.py",
+        "stage/grading/wire.py",
     )
     for name in apart:
         named[ROOT / "course_utils" / name].remove("_cdata")
@@ -54,7 +54,7 @@ def test_no_other_module_names_what_torch_keeps_to_itself():
 def test_what_torch_keeps_to_itself_was_read_in_the_version_that_is_installed():
     installed = torch.__version__.split("+")[0]
     assert installed == internals.READ_IN, (
-        f"course_utils/measure/internals.py was read in torch {internals.READ_IN}, and {installed} is installed: read these "
+        f"course_utils/core/measure/internals.py was read in torch {internals.READ_IN}, and {installed} is installed: read these "
         "names again in its source, and in the list of its operations what counting._PRODUCT refuses; then "
         "change READ_IN."
     )

@@ -17,13 +17,14 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-import course_utils.accountant.accountant as course
-from course_utils.accountant import keeping
-from course_utils.accountant.file import MARK, OURS, TERMS, ours, theirs
-from course_utils.checks.judging import function
-from course_utils.desk import contents, copies
+import course_utils.core.accountant as course
+from course_utils.chapters import accountant
+from course_utils.core import keeping
+from course_utils.core.accountant_file import MARK, OURS, TERMS, ours, theirs
+from course_utils.engine.judging import function
+from course_utils.stage.workspace import contents, copies
 from tests.desk import started
-from tests.test_project import imported
+from tests.test_house import imported
 
 GPT2 = {"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 SMALL = course.Model(2, 8, 2, 1, 4, 16, 100, 32)
@@ -31,19 +32,19 @@ CASES = {"days": (9e9, 2, 1e4, 0.5), "matrices": (SMALL,), "parameters": (SMALL,
 DAYS = "def my_days(flops, gpus, peak, share):\n    return flops / gpus / peak / share / 86_400"
 INTERVAL = "def my_interval(save, failure):  # ünlike ours\n"
 INTERVAL += "    return 2 * my_interval(save / 4, failure) if save > 1 else (2 * save * failure) ** 0.5"
-GET = "from course_utils.accountant import Model, account, days, forward_flops, matrices, parameters"
+GET = "from course_utils.chapters.accountant import Model, account, days, forward_flops, matrices, parameters"
 KEPT = "It is kept in my_notebooks/accountant.py."
 
 
 class Desk:
     """A desk with the accountant alone, and a kernel in it."""
 
-    def __init__(self, root):
+    def __init__(self, root, checks):
         self.course, self.mine = root / "notebooks", root / "my_notebooks"
         self.file = self.mine / "accountant.py"
         quiet = Config(HistoryManager={"enabled": False})
         self.shell = InteractiveShell(config=quiet, ipython_dir=str(root / "ipython"))
-        self.run("from course_utils.checks import accountant as check")
+        self.run(f"import {checks} as check")
 
     def run(self, *cells):
         """What the cells show."""
@@ -66,7 +67,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     """With a check for some terms, by one case each, which notes that it was asked."""
-    checks = ModuleType("course_utils.checks.accountant")
+    checks = ModuleType("given_checks")
     checks.asked = []
     for name, case in CASES.items():
 
@@ -77,15 +78,13 @@ def desk(tmp_path, monkeypatch):
         answers.__name__ = name
         setattr(checks, name, function([case], tolerance=1e-9)(answers))
     monkeypatch.setitem(sys.modules, checks.__name__, checks)
-    monkeypatch.setattr(
-        "course_utils.checks.accountant", checks, raising=False
-    )  # where it was imported before
+    monkeypatch.setattr(accountant, "term_check", lambda name: getattr(checks, name))
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, "given_checks")
     assert desk.start() == []
     monkeypatch.chdir(desk.mine)
-    keeping._show.cache_clear()
+    accountant._show.cache_clear()
     return desk
 
 
@@ -124,7 +123,7 @@ def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program
         expected = expected[:there] + text.replace("my_", "") + expected[end:]
         assert desk.file.read_text(encoding="utf-8") == expected
         assert printed(desk.file) == before
-    asked = sys.modules["course_utils.checks.accountant"].asked
+    asked = sys.modules["given_checks"].asked
     asked.clear()
     said = desk.keep(DAYS.replace("86_400", "24"), "days")
     assert "Not yet." in said
@@ -154,14 +153,14 @@ NOT_KEPT = {
 def test_what_works_in_the_notebook_alone_is_right_and_not_kept_and_is_told_why(desk, text):
     desk.keep(INTERVAL, "interval")
     before = desk.file.read_text(encoding="utf-8")
-    sys.modules["course_utils.checks.accountant"].asked.clear()
+    sys.modules["given_checks"].asked.clear()
     said = desk.keep(text, "days")
     assert "Right. That is it. But not kept in my_notebooks/accountant.py: " in said
     assert NOT_KEPT[text] in said
     assert desk["kept"] is desk["my_days"]
     assert desk.file.read_text(encoding="utf-8") == before
     assert KEPT in desk.keep(DAYS, "days")
-    assert "interval" not in sys.modules["course_utils.checks.accountant"].asked
+    assert "interval" not in sys.modules["given_checks"].asked
 
 
 @pytest.mark.parametrize("spoilt", [b"def days(:", b"\xff", b"-" * 100_000 + b"1", None])
@@ -179,7 +178,7 @@ def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(desk, 
 
 
 def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts_by_it(desk):
-    asked = sys.modules["course_utils.checks.accountant"].asked
+    asked = sys.modules["given_checks"].asked
     desk.keep(DAYS, "days")
     noting = ('    """The matrices of one', '    SEEN.append(m)\n    """The matrices of one')
     unmarked = [(f"def {name}(m):  {MARK}", f"def {name}(m):") for name in ("matrices", "parameters")]
@@ -188,7 +187,7 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
     for _ in range(2):
         assert desk.run(GET) == ""
         assert sorted(asked) == ["days", "matrices", "parameters"], "judged once for a text"
-        keeping._space.cache_clear()  # as in another notebook's kernel
+        accountant._space.cache_clear()  # as in another notebook's kernel
     assert desk["Model"] is course.Model
     assert desk["days"].__code__.co_filename == desk["parameters"].__code__.co_filename == str(desk.file)
     seen = desk["matrices"].__globals__["SEEN"]
@@ -211,8 +210,8 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
         assert "matrices in my_notebooks/accountant.py is not right as it stands there. matrices(" in said
         assert desk["parameters"](SMALL) == course.parameters(SMALL)
         assert desk["days"].__code__.co_filename == str(desk.file)
-        keeping._space.cache_clear()
-        keeping._show.cache_clear()
+        accountant._space.cache_clear()
+        accountant._show.cache_clear()
     edit(desk.file, wrong[::-1])
     assert desk.run(GET) == ""
     assert desk["matrices"].__code__.co_filename == str(desk.file)
@@ -220,21 +219,19 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
     assert "the file stops with ModuleNotFoundError" in desk.run(GET)
     assert desk["days"] is course.days
     with pytest.raises(ImportError):
-        desk.run("from course_utils.accountant import no_term")
+        desk.run("from course_utils.chapters.accountant import no_term")
 
 
 def test_an_import_of_what_is_kept_loads_no_torch(desk):
     desk.keep(DAYS, "days")
-    code = (
-        "import sys; from course_utils.accountant import days; print(days.__code__.co_filename, *sys.modules)"
-    )
+    code = "import sys; from course_utils.chapters.accountant import days; print(days.__code__.co_filename, *sys.modules)"
     where = os.environ | {"PYTHONPATH": str(OURS.parents[2])}
     asked = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=where
     )
     origin, *loaded = asked.stdout.split()
     assert origin == str(desk.file)
-    assert {"torch", "numpy", "IPython", "course_utils.checks"} & {*loaded} == set()
+    assert {"torch", "numpy", "IPython", "course_utils.engine.judging"} & {*loaded} == set()
 
 
 def test_without_a_desk_nothing_is_written_and_all_is_ours(desk, monkeypatch):
@@ -277,11 +274,17 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(des
 
 def test_two_notebooks_that_keep_at_once_keep_both(desk, monkeypatch):
     desk.run(DAYS, INTERVAL)
-    wrong = keeping._wrong
-    monkeypatch.setattr(keeping, "_wrong", lambda *asked: (time.sleep(0.1), wrong(*asked))[1])
+    checks = sys.modules["given_checks"]
+
+    def slow_check(name):
+        return lambda answer: (time.sleep(0.1), getattr(checks, name)(answer))[1]
+
     with ThreadPoolExecutor(2) as pool:
         names = ("days", "interval")
-        assert list(pool.map(lambda name: keeping.keep(name, desk[f"my_{name}"]), names)) == [KEPT] * 2
+        assert (
+            list(pool.map(lambda name: keeping.keep(name, desk[f"my_{name}"], slow_check(name)), names))
+            == [KEPT] * 2
+        )
     assert theirs(desk.file.read_text(encoding="utf-8")) == [*names]
 
 
@@ -300,7 +303,7 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     edit(
         newer, *changes, ("    return flops / (gpus", "    return 1 * flops / (gpus")
     )  # theirs, as the reader has it
-    monkeypatch.setattr("course_utils.accountant.file.OURS", newer)
+    monkeypatch.setattr("course_utils.core.accountant_file.OURS", newer)
     expected = desk.file.read_text(encoding="utf-8")
     assert desk.start(in_use=True) == []
     assert desk.file.read_text(encoding="utf-8") == expected

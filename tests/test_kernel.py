@@ -6,7 +6,7 @@ import pytest
 from tests.kernels import kernel_in
 
 CELLS = (
-    "import math\n\nfrom course_utils.checks import (\n    flops as check,\n)",
+    "import math\n\nfrom course_utils.chapters import (\n    flops as check,\n)",
     "def roof(intensity):\n    inner = 1\n    return inner",
     "one, two = 1, 2\nfor three in (3,):\n    pass",
     "= no Python",
@@ -57,7 +57,7 @@ def test_any_other_error_is_as_ever(said, code):
 
 def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(tmp_path):
     cells = [
-        "from course_utils.checks import flops as check",
+        "from course_utils.chapters.flops import check",
         "really = 'tf32'",
         "check.name_of_f32(really)",
         "really = 'fp32'  # another answer",

@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course_utils import labs
-from course_utils.labs import fields
-from course_utils.labs.draw import still
-from course_utils.labs.draw.lettering import USUAL_SIZE, columns, fitted, width_of
-from course_utils.labs.draw.plot import Axis
-from course_utils.labs.draw.svg import picture
-from course_utils.labs.lab import View
-from course_utils.labs.panel import ANSWERED, STILL, Panel
+from course_utils.chapters import labs
+from course_utils.engine.labs import fields
+from course_utils.engine.labs.draw import still
+from course_utils.engine.labs.draw.lettering import USUAL_SIZE, columns, fitted, width_of
+from course_utils.engine.labs.draw.plot import Axis
+from course_utils.engine.labs.draw.svg import picture
+from course_utils.engine.labs.lab import View
+from course_utils.engine.labs.panel import ANSWERED, STILL, Panel
 from tests import NOTEBOOKS, ROOT
 from tests.hostile import buttons, legal
 from tests.labs import opened
@@ -213,14 +213,17 @@ def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measur
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_roles_have_the_same_names_and_every_preset_is_a_question(name):
-    folder = ROOT / "course_utils" / "labs" / name
+    folder = ROOT / "course_utils" / "chapters" / labs.CHAPTER_OF[name] / f"{name}_lab"
     files = {path.stem: path for path in folder.glob("*.py")}
     assert set(files) <= ROLES
     assert {"__init__", "asked", "picture"} <= set(files)
     lab = labs.lab_named(name)
     assert lab.asks.__dataclass_params__.frozen
     assert all(label.endswith("?") for label in lab.presets)
-    assert "After two minutes" in sys.modules[f"course_utils.labs.{name}"].__doc__
+    assert (
+        "After two minutes"
+        in sys.modules[f"course_utils.chapters.{labs.CHAPTER_OF[name]}.{name}_lab"].__doc__
+    )
 
 
 ALONE = """

@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 
-from course_utils import labs, record
-from course_utils.labs.heads.asked import Split
-from course_utils.labs.optimizer.asked import Race
-from course_utils.labs.panel import Panel
-from course_utils.labs.roof.asked import Roofed
-from course_utils.labs.session import Session
-from course_utils.labs.timeline.operations import Step
+from course_utils.chapters import labs
+from course_utils.chapters.einsum.heads_lab.asked import Split
+from course_utils.chapters.flops.roof_lab.asked import Roofed
+from course_utils.chapters.gradients.timeline_lab.operations import Step
+from course_utils.chapters.optimizers.optimizer_lab.asked import Race
+from course_utils.core import record
+from course_utils.engine.labs.panel import Panel
+from course_utils.engine.labs.session import Session
 from tests.small_lab import DrawingLab
 
 
@@ -128,7 +129,9 @@ def otherwise(name, monkeypatch):
     """From here on, that lab measures something else."""
     if name == "sum":
         for module in ("asked", "picture"):
-            monkeypatch.setattr(f"course_utils.labs.sum.{module}.sums", lambda fmt: [2**n for n in range(27)])
+            monkeypatch.setattr(
+                f"course_utils.chapters.floats.sum_lab.{module}.sums", lambda fmt: [2**n for n in range(27)]
+            )
     if name == "heads":
         monkeypatch.setattr(Split, "arrives", property(lambda split: [0] * 12))
     if name == "roof":

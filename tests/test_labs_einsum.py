@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import labs
-from course_utils.labs.einsum import jobs
-from course_utils.labs.einsum.asked import PRESETS, Asked
-from course_utils.labs.einsum.picture import LONGEST, MOST_BARS, ROLES
-from course_utils.labs.fields import NEW_NAMES_SIZE
-from course_utils.workers import products
+from course_utils.chapters import labs
+from course_utils.chapters.einsum.einsum_lab import jobs
+from course_utils.chapters.einsum.einsum_lab.asked import PRESETS, Asked
+from course_utils.chapters.einsum.einsum_lab.picture import LONGEST, MOST_BARS, ROLES
+from course_utils.engine.labs.fields import NEW_NAMES_SIZE
+from course_utils.subjects.child_processes import products
 from tests.labs import fresh, nodes, run, steps_here
 from tests.words import assert_all_can_be_read, words
 
@@ -162,7 +162,7 @@ def test_timing_measures_the_cheapest_and_the_dearest_order_and_remembers_both(e
 )
 def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypatch, pattern, order, rate):
     monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
-    monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
+    monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", steps_here)
     for quick_flops in (jobs.QUICK_FLOPS, -1):  # here, and as in a process of its own
         monkeypatch.setattr(jobs, "QUICK_FLOPS", quick_flops)
         einsum.set(pattern=pattern, sizes={}, dtype="bf16")
@@ -193,7 +193,7 @@ def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monk
     real = products.einsum_timing_steps
     monkeypatch.setattr(products, "einsum_timing_steps", real if apart else endless)
     in_process = (lambda work, order: endless(**order)) if apart else None  # which would be called
-    monkeypatch.setattr("course_utils.workers.process.steps_of", in_process)
+    monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", in_process)
     einsum.set(**asked)
     assert run(einsum, "Time it") == "Stopped. still the first call"
     assert used == [asked["pattern"]]
@@ -209,9 +209,11 @@ def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monk
     ],
 )
 def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(einsum, monkeypatch, pattern, size, reason):
-    monkeypatch.setattr("course_utils.workers.products.einsum_call", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.products.einsum_call", None
+    )  # whoever calls it fails otherwise
     if size == 8:  # operands may be held twice, of 64 numbers each
-        monkeypatch.setattr("course_utils.measure.free_bytes", lambda device: 2 * 1536 - 2)
+        monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2 * 1536 - 2)
     einsum.set(pattern=pattern, sizes=dict.fromkeys("abcdefghk", size))
     assert einsum.screen.mistake == ""
     with pytest.raises(ValueError, match=rf"^This is not timed: {reason}.*\. Take smaller sizes\.$"):

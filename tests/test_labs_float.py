@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import floats, labs
-from course_utils.labs.float.asked import PRESETS, Cast, flipped
-from course_utils.labs.float.picture import view
+from course_utils.chapters import labs
+from course_utils.chapters.floats.float_lab.asked import PRESETS, Cast, flipped
+from course_utils.chapters.floats.float_lab.picture import view
+from course_utils.core import floats
 from tests.labs import text_of
 
 NONE = "exact in none of them."

@@ -4,9 +4,9 @@ import pytest
 import torch
 from einops import rearrange
 
-from course_utils.labs.heads import HeadsLab
-from course_utils.labs.heads.asked import COLUMNS, HEADS, RIGHT, WRONG, Split
-from course_utils.labs.heads.picture import view
+from course_utils.chapters.einsum.heads_lab import HeadsLab
+from course_utils.chapters.einsum.heads_lab.asked import COLUMNS, HEADS, RIGHT, WRONG, Split
+from course_utils.chapters.einsum.heads_lab.picture import view
 from tests.labs import lines
 
 

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_utils import labs, machines
-from course_utils.datasheets import MACHINES, Machine
-from course_utils.labs.matmul import jobs
-from course_utils.labs.matmul.asked import Found, Product
-from course_utils.labs.matmul.picture import ROOF, TIMES, view
-from course_utils.quantities import rate_text, seconds_text
-from course_utils.workers import products
+from course_utils.chapters import labs
+from course_utils.chapters.flops.matmul_lab import jobs
+from course_utils.chapters.flops.matmul_lab.asked import Found, Product
+from course_utils.chapters.flops.matmul_lab.picture import ROOF, TIMES, view
+from course_utils.core.datasheets import MACHINES, Machine
+from course_utils.core.say import rate_text, seconds_text
+from course_utils.subjects import machines
+from course_utils.subjects.child_processes import products
 from tests.labs import centres, lines, nodes, opened, run, text_of
 from tests.test_machines import CORE
 from tests.words import words
@@ -179,7 +180,9 @@ CANNOT_RUN = [
 
 @pytest.mark.parametrize(("values", "job", "sentence"), CANNOT_RUN)
 def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values, job, sentence):
-    monkeypatch.setattr("course_utils.workers.products.matmul_call", None)  # whoever calls it fails otherwise
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.products.matmul_call", None
+    )  # whoever calls it fails otherwise
     matmul.set(**values)
     assert matmul.screen.mistake == "" or sentence in matmul.screen.mistake
     with pytest.raises(ValueError, match=re.escape(sentence)):
@@ -211,10 +214,12 @@ def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monke
         return SimpleNamespace(seconds=1e-3, doubt="")
 
     used = []
-    monkeypatch.setattr("course_utils.machines.device", lambda: "cpu", raising=False)
-    monkeypatch.setattr("course_utils.measure.free_bytes", lambda device: 2**40)
+    monkeypatch.setattr("course_utils.subjects.machines.device", lambda: "cpu", raising=False)
+    monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2**40)
     in_process = partial(timed, "in a process")
-    monkeypatch.setattr("course_utils.workers.process.steps_of", lambda work, order: in_process(**order))
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.process.steps_of", lambda work, order: in_process(**order)
+    )
     monkeypatch.setattr(products, "timing_steps", partial(timed, "here"))
     _, found = done(LAB.time_it, Product(*size, dtype), Found(A_CORE))
     assert used == [("in a process" if apart else "here", *size, dtype)]

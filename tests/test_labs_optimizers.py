@@ -9,13 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils import predict
-from course_utils.figures import COLOURS
-from course_utils.labs.draw import lines as shapes
-from course_utils.labs.draw import still
-from course_utils.labs.optimizer.asked import FALLING, LINEAR, LONG, PRESETS, RATES, SHORT, STEPS, Race
-from course_utils.labs.optimizer.picture import BY_RATE, why_it_diverges
-from course_utils.predict.descents import RULES
+from course_utils.chapters.optimizers.descents import RULES
+from course_utils.chapters.optimizers.optimizer_lab.asked import (
+    FALLING,
+    LINEAR,
+    LONG,
+    PRESETS,
+    RATES,
+    SHORT,
+    STEPS,
+    Race,
+)
+from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE, why_it_diverges
+from course_utils.core import predict
+from course_utils.engine.figures.colours import COLOURS
+from course_utils.engine.labs.draw import lines as shapes
+from course_utils.engine.labs.draw import still
 from tests.labs import answers, centres, fresh, lines, nodes
 
 lab = fresh("optimizer")

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course_utils.labs.draw import still, svg
-from course_utils.labs.fields import whole
-from course_utils.labs.lab import Change, Progress, View
-from course_utils.labs.panel import Panel
+from course_utils.engine.labs.draw import still, svg
+from course_utils.engine.labs.fields import whole
+from course_utils.engine.labs.lab import Change, Progress, View
+from course_utils.engine.labs.panel import Panel
 from tests.hostile import button
 from tests.small_lab import draw, made, small_lab
 from tests.waiting import wait_until
@@ -152,7 +152,7 @@ def test_running_the_cell_again_or_closing_the_panel_stops_its_job(end):
 
 
 def test_a_job_ends_with_a_sentence_when_it_has_had_its_time(monkeypatch):
-    monkeypatch.setattr("course_utils.labs.session.LONGEST_S", -1)
+    monkeypatch.setattr("course_utils.engine.labs.session.LONGEST_S", -1)
     waits = Waits()
     waits.lab.start("work")
     with pytest.raises(ValueError, match="the most that a lab waits"):
@@ -199,7 +199,9 @@ def test_a_mistake_of_the_reader_does_not_end_the_job():
 
 def test_a_job_that_reports_all_the_time_is_shown_ten_times_a_second(monkeypatch):
     now_s = [0.0]
-    monkeypatch.setattr("course_utils.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(
+        "course_utils.engine.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0])
+    )
 
     def job(n):
         for step in range(1024):

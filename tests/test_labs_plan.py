@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import course_utils.accountant.accountant as ours
-from course_utils import labs, predict
-from course_utils.accountant import by_torch, keeping
-from course_utils.accountant.file import TERMS
-from course_utils.accountant.plans import (
+import course_utils.core.accountant as ours
+from course_utils.chapters import accountant, by_torch, labs
+from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS
+from course_utils.chapters.checkpointing.plan_lab.picture import LEFT, LENGTH, PASSES, full_scale
+from course_utils.chapters.checkpointing.plans import (
     BATCHES,
     MINUTES,
     NVLINK_BYTES_PER_SEC,
@@ -23,10 +23,10 @@ from course_utils.accountant.plans import (
     Plan,
     Planner,
 )
-from course_utils.accountant.shapes import transformer
-from course_utils.datasheets import MACHINES
-from course_utils.labs.plan.asked import LEVELS
-from course_utils.labs.plan.picture import LEFT, LENGTH, PASSES, full_scale
+from course_utils.core import predict
+from course_utils.core.accountant_file import TERMS
+from course_utils.core.datasheets import MACHINES
+from course_utils.core.shapes import transformer
 from tests import NOTEBOOKS
 from tests.labs import answers, fresh, lines, nodes
 from tests.notebooks import read
@@ -320,7 +320,7 @@ def test_bars_are_as_long_as_their_seconds_and_only_a_plan_that_fits_has_a_score
 def test_with_a_kernel_the_readers_own_terms_decide(monkeypatch):
     names = (*TERMS, "moments", "gathered_bytes", "rest_bytes")
     own = {name: getattr(ours, name) for name in names} | {"lost_share": lambda *seconds: 0.5}
-    monkeypatch.setattr(keeping, "offered", own.__getitem__)
+    monkeypatch.setattr(accountant, "offered", own.__getitem__)
     asked = LAB.read({name: field.default for name, field in LAB.fields.items()})
     lab = labs.lab_named("plan")
     found = lab.known(asked, lab.found)

@@ -6,11 +6,11 @@ from functools import lru_cache
 import pytest
 import torch
 
-from course_utils import floats, predict
-from course_utils.labs.precision import picture as drawing
-from course_utils.labs.precision.asked import AFTER, FORMATS, MOST, PRESETS
-from course_utils.measure import DTYPES
-from course_utils.training import precision
+from course_utils.chapters.mixed_precision.precision_lab import picture as drawing
+from course_utils.chapters.mixed_precision.precision_lab.asked import AFTER, FORMATS, MOST, PRESETS
+from course_utils.core import floats, predict
+from course_utils.core.measure import DTYPES
+from course_utils.subjects.training import precision
 from tests.labs import answers, fresh, lines
 from tests.words import words
 

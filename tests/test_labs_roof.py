@@ -2,9 +2,11 @@
 
 import pytest
 
-from course_utils import labs, machines, predict
-from course_utils.labs.roof.asked import SQUARES, TABLES, Roofed
-from course_utils.labs.roof.picture import ALONG, SHARES
+from course_utils.chapters import labs
+from course_utils.chapters.flops.roof_lab.asked import SQUARES, TABLES, Roofed
+from course_utils.chapters.flops.roof_lab.picture import ALONG, SHARES
+from course_utils.core import predict
+from course_utils.subjects import machines
 from tests.labs import centres, lines
 
 LAB = labs.lab_named("roof")

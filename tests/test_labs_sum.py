@@ -6,9 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from course_utils import floats, labs
-from course_utils.labs.sum.asked import FORMATS, Ones, predicted, sums
-from course_utils.labs.sum.picture import ONE, view
+from course_utils.chapters import labs
+from course_utils.chapters.floats.sum_lab.asked import FORMATS, Ones, predicted, sums
+from course_utils.chapters.floats.sum_lab.picture import ONE, view
+from course_utils.core import floats
 from tests.labs import lines, nodes, text_of
 
 ADDED = {"bf16": (ml_dtypes.bfloat16, 14), "fp16": (np.float16, 14), "fp32": (np.float32, 25)}

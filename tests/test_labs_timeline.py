@@ -6,13 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import labs, measure, predict
-from course_utils.datasheets import machine_named
-from course_utils.labs.timeline import words
-from course_utils.labs.timeline.asked import EIGHTHS, FULLEST, HELD, MACHINES, PRESETS, Asked
-from course_utils.labs.timeline.operations import COLUMNS, seconds_of
-from course_utils.labs.timeline.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
-from course_utils.predict.storages import Held
+from course_utils.chapters import labs
+from course_utils.chapters.gradients.timeline_lab import words
+from course_utils.chapters.gradients.timeline_lab.asked import (
+    EIGHTHS,
+    FULLEST,
+    HELD,
+    MACHINES,
+    PRESETS,
+    Asked,
+)
+from course_utils.chapters.gradients.timeline_lab.operations import COLUMNS, seconds_of
+from course_utils.chapters.gradients.timeline_lab.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
+from course_utils.core import measure, predict
+from course_utils.core.datasheets import machine_named
+from course_utils.core.predict.storages import Held
 from tests.labs import answers, fresh, lines, nodes, run, steps_here
 
 LAB = labs.lab_named("timeline")
@@ -199,7 +207,7 @@ def test_the_table_has_every_byte(lab):
 
 @pytest.mark.parametrize(("place", "recipe"), [*enumerate(RECIPES)])
 def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(place, recipe, monkeypatch):
-    monkeypatch.setattr("course_utils.workers.process.steps_of", steps_here)
+    monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", steps_here)
     monkeypatch.setitem(predict.MODELS, "GPT-2 small", TINY)
     asked = Asked(
         "GPT-2 small", recipe, sequence=8, segment=place % 3, fused=place % 2 == 0, pieces=place % 4 == 0

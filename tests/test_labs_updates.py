@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from course_utils.labs.updates import jobs
-from course_utils.labs.updates import picture as drawing
-from course_utils.labs.updates.asked import ASKED_AT, RATES, STEPS
-from course_utils.training.precision import LEARNING_RATE, Training
+from course_utils.chapters.mixed_precision.updates_lab import jobs
+from course_utils.chapters.mixed_precision.updates_lab import picture as drawing
+from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, RATES, STEPS
+from course_utils.subjects.training.precision import LEARNING_RATE, Training
 from tests.labs import fresh, lines
 
 lab = fresh("updates")

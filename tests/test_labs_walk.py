@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 import torch
 
-from course_utils import labs
-from course_utils.labs.session import Session
-from course_utils.labs.walk.asked import AS_IT_IS, SHAPES, VIEWS, Walked
+from course_utils.chapters import labs
+from course_utils.chapters.tensors.walk_lab.asked import AS_IT_IS, SHAPES, VIEWS, Walked
+from course_utils.engine.labs.session import Session
 from tests.labs import nodes
 
 LAB = labs.lab_named("walk")

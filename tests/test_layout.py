@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import layout
+from course_utils.core import layout
 
 untimed = settings(deadline=None)  # no test here depends on how fast the machine is
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int8)

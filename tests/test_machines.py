@@ -8,12 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import datasheets, machines, measure
-from course_utils.datasheets import MACHINES, sheet_of_card
-from course_utils.machines import at_hand
-from course_utils.measure import Timing
-from course_utils.measure.results import result_of
-from course_utils.workers import process, products
+from course_utils.core import datasheets, measure
+from course_utils.core.datasheets import MACHINES, sheet_of_card
+from course_utils.core.measure import Timing
+from course_utils.core.measure.results import result_of
+from course_utils.subjects import machines
+from course_utils.subjects.child_processes import process, products
+from course_utils.subjects.machines import at_hand
 from tests.waiting import wait_until
 
 CORE = "one core of AMD EPYC with AVX-512, bf16"  # that was recorded
@@ -104,7 +105,9 @@ def test_whoever_drops_a_products_steps_kills_its_process():
     next(steps)
     (child,) = set(psutil.Process().children()) - before
     # For a moment of its start the system says nothing of a process.
-    assert "course_utils.workers.products.timing_steps" in wait_until(child.cmdline, "it says what it runs")
+    assert "course_utils.subjects.child_processes.products.timing_steps" in wait_until(
+        child.cmdline, "it says what it runs"
+    )
     steps.close()
     assert not child.is_running()
 

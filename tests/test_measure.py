@@ -18,8 +18,8 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
-from course_utils import measure
-from course_utils.measure import Timing, cgroups, counting, internals, on_cpu, timing
+from course_utils.core import measure
+from course_utils.core.measure import Timing, cgroups, counting, internals, on_cpu, timing
 from tests import ROOT
 
 untimed = settings(deadline=None, max_examples=25)

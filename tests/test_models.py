@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from course_utils import models
+from course_utils.subjects import models
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 5)

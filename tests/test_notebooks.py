@@ -12,8 +12,8 @@ import pytest
 from nbconvert import HTMLExporter
 from PIL import Image
 
-from course_utils import labs
-from course_utils.desk.stubs import is_guess
+from course_utils.chapters import labs
+from course_utils.stage.workspace.stubs import is_guess
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import WIDGET, code, exercises, prose, read
 from tests.tools import glossary, minutes

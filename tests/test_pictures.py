@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from course_utils.labs.draw import still
+from course_utils.engine.labs.draw import still
 from tests import ROOT
 from tests.tools import pictures
 

@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 import pytest
 from tornado.netutil import bind_sockets
 
-from course_utils.room.bands import bands
-from course_utils.room.poll import __main__ as process
-from course_utils.room.poll import apps, gate, typed
-from course_utils.room.poll.rounds import ANSWER, CROWD, HERE_S, MANY_ADDRESSES, MOST_PHONES, Room
+from course_utils.stage.poll import __main__ as process
+from course_utils.stage.poll import apps, gate, typed
+from course_utils.stage.poll.rounds import ANSWER, CROWD, HERE_S, MANY_ADDRESSES, MOST_PHONES, Room
+from course_utils.stage.present.bands import bands
 from tests import ROOT
 from tests.phones import PAGES, Phone, Running, all_guess, request, running_room, send, together
 
@@ -317,7 +317,7 @@ def test_phones_of_other_networks_come_through_a_tunnel_and_under_no_third_name(
 
 @pytest.mark.parametrize("tunnel", ["guess.example.org", "ftp://a.b", "https://", "https://a.b/c", "x"])
 def test_what_is_no_tunnel_gets_a_sentence(tunnel):
-    command = [sys.executable, "-m", "course_utils.room.poll", "127.0.0.1", tunnel]
+    command = [sys.executable, "-m", "course_utils.stage.poll", "127.0.0.1", tunnel]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, input="", check=False)
     assert (run.returncode, run.stdout) == (1, "")
     assert "Name it as in TUNNEL=https://guess.example.org" in run.stderr
@@ -491,7 +491,7 @@ def test_it_ends_with_its_input_leaves_a_taken_port_and_says_what_address_is_wro
     assert own_room.process.wait(60) == 0
     assert send(own_room.phones).status == 0
     for ip in ("203.0.113.5", "0.0.0.0", "0", "", "::", "localhost"):
-        command = [sys.executable, "-m", "course_utils.room.poll", ip]
+        command = [sys.executable, "-m", "course_utils.stage.poll", ip]
         run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, input="", check=False)
         assert (run.returncode, run.stdout) == (1, "")
         assert run.stderr.startswith(f"The phones' page cannot be at {ip}. Name an address of this machine")

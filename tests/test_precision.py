@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from course_utils import floats, predict
-from course_utils.measure import DTYPES
-from course_utils.training import precision
-from course_utils.training.precision import MIXES, Training, digit_pairs, gradients, losses, lost
+from course_utils.core import floats, predict
+from course_utils.core.measure import DTYPES
+from course_utils.subjects.training import precision
+from course_utils.subjects.training.precision import MIXES, Training, digit_pairs, gradients, losses, lost
 
 FORMATS = ("fp32", "bf16", "fp16", "e4m3", "e5m2")
 STEPS = 200

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from torch.nn import functional
 from torch.utils.checkpoint import set_checkpoint_early_stop
 
-from course_utils import measure, models, predict
-from course_utils.datasheets import MACHINES
+from course_utils.core import measure, predict
+from course_utils.core.datasheets import MACHINES
+from course_utils.subjects import models
 
 size = st.integers(0, 6)
 H100 = MACHINES["H100 SXM"]

@@ -14,9 +14,9 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, expect
 
-from course_utils.desk import stubs
-from course_utils.desk.copies import named
-from course_utils.room.present import main, present
+from course_utils.stage.present.server import main, present
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import named
 from tests import NOTEBOOKS
 from tests.browser import (
     EXPOSED,
@@ -82,7 +82,7 @@ def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, 
 @contextmanager
 def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
     """The address that a presentation answers at, and its token."""
-    code = "import os, sys; from pathlib import Path; from course_utils.room.present import present, room\n"
+    code = "import os, sys; from pathlib import Path; from course_utils.stage.present.server import present, room\n"
     code += "with room(os.environ.get('ROOM', ''), shows=False): present(Path(sys.argv[1]), sys.argv[2:])"
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()

@@ -1,7 +1,5 @@
 """The ground that everything stands on: who imports whom, what is pinned, what `make` says."""
 
-import ast
-import importlib
 import json
 import os
 import re
@@ -14,13 +12,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import course_utils
 from tests import NOTEBOOKS, ROOT
 from tests.browser import BROWSERS
 
@@ -39,140 +37,6 @@ ENVIRONMENT = (ROOT / "environment.yml").read_text(encoding="utf-8")
 _SUPPORTED = SpecifierSet(PYPROJECT["project"]["requires-python"])
 PYTHONS = [version for version in (f"3.{minor}" for minor in range(100)) if version in _SUPPORTED]
 INDEX_OF_TORCH = "https://download.pytorch.org/whl"
-
-# Which part may import which, in the order of the course: within it, and from outside (the standard library is free
-# to all).
-MAY_IMPORT = {
-    "quantities": set(),
-    "floats": {"quantities"},
-    "layout": {"torch"},
-    "einsums": {"quantities"},
-    "predict": {"quantities", "floats", "datasheets", "einsums"},
-    "datasheets": {"quantities"},
-    "measure": {"torch", "numpy", "ml_dtypes", "psutil", "quantities"},
-    "models": {"torch", "einops", "jaxtyping"},
-    "workers": {"torch", "quantities", "einsums", "predict", "measure", "models"},
-    "training": {"torch", "numpy", "jaxtyping", "quantities", "floats", "measure", "predict", "models"}
-    | {"workers", "checkpoints"},
-    "checkpoints": {"torch", "quantities"},
-    "machines": {"torch", "psutil", "quantities", "datasheets", "measure", "predict", "models", "workers"}
-    | {"record"},
-    "reported": {"quantities", "datasheets", "predict"},
-    "figures": {"matplotlib", "PIL", "quantities", "floats"},
-    "record": {"quantities"},
-    "accountant": {"IPython", "torch", "record", "checks", "quantities", "datasheets"}
-    | {"predict", "measure", "models"},
-    "checks": {"torch", "numpy", "einops", "jaxtyping", "beartype", "IPython", "record", "machines"}
-    | {"measure", "models", "einsums", "floats", "layout", "quantities", "figures", "predict", "datasheets"}
-    | {"accountant", "training"},
-    "labs": {"ipywidgets", "anywidget", "traitlets", "resvg_py", "matplotlib"}
-    | {"torch", "quantities", "floats", "figures", "datasheets", "predict", "measure"}
-    | {"workers", "machines", "einsums", "models", "training", "checkpoints"}
-    | {"accountant", "record"},
-    "colab": {"google", "accountant", "record"},
-    "kernel": {"IPython"},
-    "desk": {"jupyter_core", "jupyter_server", "jupyterlab", "tornado", "jinja2", "markupsafe"}
-    | {"quantities", "record", "accountant"},
-    "room": {"jupyterlab", "jupyterlab_server", "nbformat", "nbconvert", "pygments", "matplotlib", "desk"}
-    | {"jupyterhub", "traitlets", "labs", "tornado", "segno", "IPython", "quantities"},
-    "site": {"nbformat", "nbconvert", "pygments", "quantities", "labs", "desk", "room"},
-    "grading": {"psutil", "jinja2", "numpy", "torch", "quantities", "record", "figures", "measure"}
-    | {"desk", "checks", "accountant", "training"},
-}
-
-
-def modules(name: str) -> list[Path]:
-    package = ROOT / "course_utils" / name
-    return sorted(package.rglob("*.py")) if package.is_dir() else [package.with_suffix(".py")]
-
-
-def imported(path: Path) -> set[str]:
-    """The course's modules, and the packages from outside, that a file imports anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}: imports are absolute here"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    parts = [name.split(".") for name in found]
-    return {p[1] if p[0] == "course_utils" else p[0] for p in parts} - sys.stdlib_module_names
-
-
-def test_every_module_has_its_place_in_the_import_table():
-    names = {path.stem for path in (ROOT / "course_utils").iterdir()}
-    assert names - {"__init__", "__pycache__", "recorded"} == set(MAY_IMPORT)
-
-
-@pytest.mark.parametrize("name", MAY_IMPORT)
-def test_a_module_imports_only_what_its_place_allows(name):
-    for path in modules(name):
-        assert imported(path) - {name} <= MAY_IMPORT[name], path.name
-
-
-def loaded_after(code: str) -> set[str]:
-    """All modules that a fresh Python has loaded when it has run that."""
-    code = f"import sys; {code}; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
-
-
-def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
-    names = ("quantities", "floats", "datasheets", "einsums", "predict", "reported")
-    loaded = loaded_after(f"from course_utils import {', '.join(names)}")
-    assert {f"course_utils.{name}" for name in names} <= loaded
-    assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
-
-
-def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
-    checks = ", ".join(path.stem for path in (ROOT / "course_utils/checks").glob("[a-z]*.py"))
-    named = (
-        f"from course_utils.checks import {checks}; from course_utils import figures, labs, measure, training"
-    )
-    counted = "import torch; layer = torch.nn.Linear(2, 2); count = lambda: layer(torch.ones(2, 2)).sum()"
-    used = f"{counted}; measure.flops(count); measure.allocated_bytes(count); measure.saved_bytes(count)"
-    loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
-    assert {"torch", "course_utils.labs", "course_utils.figures"} <= loaded
-    compiler = {"torch._dynamo", "torch._inductor", "sympy"}  # as long again as torch itself
-    processes = {"torch.distributed.checkpoint"}
-    desk = {name for name in loaded if name.startswith("course_utils.desk")}  # which is a server's
-    assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes | desk) & loaded == set()
-
-
-def test_annotations_are_enforced_in_every_module_that_sees_tensors():
-    options = "\n".join(PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"])
-    checked = set(re.findall(r"course_utils\.(\w+)", options))
-    assert checked == {name for name, may_import in MAY_IMPORT.items() if "torch" in may_import} - {"labs"}
-    from course_utils import layout, models
-
-    with pytest.raises(Exception, match="violates type hint"):
-        layout.owned_bytes(3)
-    with pytest.raises(Exception, match="Type-check error"):
-        models.Linear(2, 3)(torch.ones(2, dtype=torch.int64))
-
-
-# How long it is.
-
-
-ONE_FILE = "accountant/accountant.py"  # what the course shows: a whole program, as long as plainness needs
-
-
-def test_no_function_has_more_than_50_lines_and_no_module_but_the_accountant_more_than_300():
-    wrong = {}
-    for path in sorted((ROOT / "course_utils").rglob("*.py")):
-        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "course_utils").as_posix()
-        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-        lengths = {f"{name}: {one.name}": one.end_lineno - one.lineno + 1 for one in functions}
-        wrong |= {one: lines for one, lines in lengths.items() if lines > 50}
-        if len(text.splitlines()) > 300 and name != ONE_FILE:
-            wrong[name] = len(text.splitlines())
-    assert wrong == {}
-
-
-def test_the_readmes_table_of_parts_has_each_in_the_order_of_the_course():
-    named = re.findall(r"^\| \[`(\w+)`\]\(course_utils/[\w.]+\) \| .+ \|$", README, re.MULTILINE)
-    assert named == list(MAY_IMPORT)
-
 
 # What is installed.
 
@@ -320,9 +184,9 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
     strange = tmp_path / "Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
     shutil.copytree(ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*"))
     code = (
-        "import sys; from course_utils import checkpoints; from course_utils.workers import process;"
+        "import sys; from course_utils import checkpoints; from course_utils.subjects.child_processes import process;"
         "order = {'b': 1, 'd': 1, 'k': 1, 'dtype': 'fp32', 'at_most_s': 0.01};"
-        "found = process.result_of('course_utils.workers.products.timing_steps', order);"
+        "found = process.result_of('course_utils.subjects.child_processes.products.timing_steps', order);"
         "checkpoints.save(sys.argv[1], {}); print(found.seconds > 0, process.__file__)"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(strange)}
@@ -335,7 +199,7 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
         encoding="utf-8",
         check=True,
     ).stdout
-    assert said.strip() == f"True {strange / 'course_utils' / 'workers' / 'process.py'}"
+    assert said.strip() == f"True {strange / 'course_utils/subjects/child_processes/process.py'}"
     assert (strange / "läufe 1").is_file()
 
 
@@ -373,13 +237,19 @@ def test_make_alone_says_what_there_is(bare):
 @pytest.mark.parametrize(
     ("typed", "command"),
     [
-        (["lab", "ARGS=--no-browser"], "-m course_utils.desk --ip=127.0.0.1 --allow-root --no-browser"),
+        (
+            ["lab", "ARGS=--no-browser"],
+            "-m course_utils.stage.workspace --ip=127.0.0.1 --allow-root --no-browser",
+        ),
         (
             ["present", "NB=04; ls", "ARGS=--no-browser"],
-            '-m course_utils.room.present "$NB" --allow-root --no-browser',
+            '-m course_utils.stage.present "$NB" --allow-root --no-browser',
         ),
-        (["anew", "NB=04", "EXERCISE=2; ls"], '-m course_utils.desk.commands anew "$NB" "$EXERCISE"'),
-        (["results", "NB=04; ls"], '-m course_utils.desk.commands results "$NB"'),
+        (
+            ["anew", "NB=04", "EXERCISE=2; ls"],
+            '-m course_utils.stage.workspace.commands anew "$NB" "$EXERCISE"',
+        ),
+        (["results", "NB=04; ls"], '-m course_utils.stage.workspace.commands results "$NB"'),
     ],
 )
 def test_make_passes_on_what_was_typed_with_no_shell_reading_it_and_keeps_the_token(bare, typed, command):
@@ -465,13 +335,13 @@ PUBLIC = {
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_names_that_other_material_relies_on_are_there(name):
-    module = importlib.import_module(f"course_utils.{name}")
+    module = getattr(course_utils, name)
     assert [one for one in PUBLIC[name].split() if not hasattr(module, one)] == []
 
 
 def test_jupyterlab_finds_the_very_keys_of_this_course_in_the_environment():
     """They are read from there, so a change in the project would not be seen until `make` has installed it."""
-    here = ROOT / "course_utils" / "desk" / "keys"
+    here = ROOT / "course_utils" / "stage" / "workspace" / "keys"
     there = Path(sysconfig.get_path("data"), "share", "jupyter", "labextensions", "course-keys")
     files = [path.relative_to(here) for path in here.rglob("*") if path.is_file()]
     assert len(files) == 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from course_utils.quantities import (
+from course_utils.core.say import (
     Choice,
     Comparison,
     Guess,

@@ -5,8 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course_utils import measure, models
-from course_utils.measure import memory
+from course_utils.core import measure
+from course_utils.core.measure import memory
+from course_utils.subjects import models
 
 KINDS = ("linear", "MLP", "explicit", "fused")
 

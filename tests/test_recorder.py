@@ -6,10 +6,14 @@ import types
 import pytest
 import torch
 
-from course_utils import labs, machines, measure, models, predict
-from course_utils.machines import MACHINES, at_hand, recorded, recorder, workloads
-from course_utils.measure import Timing
-from course_utils.workers import products
+from course_utils.chapters import labs
+from course_utils.chapters.flops import recorder, workloads
+from course_utils.core import measure, predict
+from course_utils.core.measure import Timing
+from course_utils.subjects import machines, models
+from course_utils.subjects.child_processes import products
+from course_utils.subjects.machines import MACHINES, at_hand
+from course_utils.subjects.machines import recording as recorded
 from tests.test_machines import CORE, STUB
 from tests.tools import review
 

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from course_utils import machines, predict
-from course_utils.machines import MACHINES, Recording, Workload, recorded, schema
+from course_utils.core import predict
+from course_utils.subjects import machines
+from course_utils.subjects.machines import MACHINES, Recording, Workload, schema
+from course_utils.subjects.machines import recording as recorded
 from tests.test_machines import CORE, STUB
 from tests.tools import recordings as by_others
 from tests.tools import review

@@ -5,9 +5,9 @@ import ast
 import pytest
 import torch
 
-from course_utils.checks import mixed_precision as check
-from course_utils.models import MLP
-from course_utils.training import precision, repair
+from course_utils.chapters.mixed_precision import check, repair
+from course_utils.subjects.models import MLP
+from course_utils.subjects.training import precision
 from tests import ROOT
 from tests.notebooks import read
 

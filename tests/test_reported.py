@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import reported
-from course_utils.reported import RUNS, run_named
-from course_utils.reported.runs import FOLDER
+from course_utils.subjects import reported
+from course_utils.subjects.reported import RUNS, run_named
+from course_utils.subjects.reported.runs import FOLDER
 from tests.tools import reported as tool
 
 APART = Path(__file__).with_name("reported_apart.json")  # by how many times each number is apart

@@ -24,7 +24,7 @@ import tests.reproducible
 from hypothesis import settings
 from tests.test_reproducible import examples
 
-import course_utils.labs, course_utils.checks.floats
+import course_utils.chapters.labs, course_utils.chapters.floats.check
 print(*examples(settings()), *examples(settings()), *examples(settings.get_profile("reproducible")), sep="\\n")
 """
 

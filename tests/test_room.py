@@ -10,12 +10,13 @@ from urllib.parse import unquote
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils.checks import flops
-from course_utils.desk import stubs
-from course_utils.desk.copies import as_handed_out
-from course_utils.desk.notebooks import read, source
-from course_utils.room import asking, present
-from course_utils.room.bands import bands
+from course_utils.chapters.flops import check as flops
+from course_utils.stage.present import asking
+from course_utils.stage.present import server as present
+from course_utils.stage.present.bands import bands
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import as_handed_out
+from course_utils.stage.workspace.notebooks import read, source
 from tests import NOTEBOOKS
 
 # Of each question of the notebooks: its unit or its choices, and the cell that reveals it.
@@ -25,7 +26,7 @@ ASKED = json.loads(Path(__file__).with_name("asked_in_the_room.json").read_text(
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_typed_guess_is_asked_in_plain_words_and_finds_its_reveal(path):
     check, notebook = (
-        importlib.import_module(f"course_utils.checks.{path.stem[3:]}"),
+        importlib.import_module(f"course_utils.chapters.{path.stem[3:]}.check"),
         as_handed_out(read(path)),
     )
     asked = list(asking.asked(notebook["cells"], path.stem[:2], check))
@@ -63,7 +64,7 @@ def run(tmp_path, monkeypatch):
         told = [re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', one)[1] for one in frames]
         return [one for text in told for one in json.loads(unquote(text))]
 
-    run("from course_utils.checks import flops as check\nfrom course_utils.quantities import Comparison")
+    run("from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison")
     return run
 
 

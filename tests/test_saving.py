@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils import predict
+from course_utils.core import predict
 
 
 def wasted(interval_s, save_s, failure_s, restart_s, *, segments, seed=0):

@@ -10,11 +10,11 @@ import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from course_utils.desk.stubs import asks_in_the_picture, is_guess
-from course_utils.labs.lab import Change, Progress
-from course_utils.labs.session import NEEDS_A_KERNEL, Session
-from course_utils.site import __main__, pages, runtime
-from course_utils.site.host import answer_of, session_of
+from course_utils.engine.labs.lab import Change, Progress
+from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
+from course_utils.stage.pages import __main__, pages, runtime
+from course_utils.stage.pages.host import answer_of, session_of
+from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
 from tests.site import ALIVE, bring_or_skip, recorded_for

@@ -7,11 +7,11 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from course_utils.desk.stubs import asks_in_the_picture
-from course_utils.room import cuts
-from course_utils.room.slides import __main__, formulas
-from course_utils.room.slides.choice import for_a_still, is_preparation, pieces, shown_code
-from course_utils.room.slides.deck import deck_of_cut, decks
+from course_utils.stage.present import cuts
+from course_utils.stage.slides import __main__, formulas
+from course_utils.stage.slides.choice import for_a_still, is_preparation, pieces, shown_code
+from course_utils.stage.slides.deck import deck_of_cut, decks
+from course_utils.stage.workspace.stubs import asks_in_the_picture
 from tests import NOTEBOOKS
 
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}

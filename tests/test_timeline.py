@@ -20,10 +20,11 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
-from course_utils import measure, models, predict
-from course_utils.models.layers import OneKernelRMSNorm
-from course_utils.predict.passes import operations
-from course_utils.workers import transformers
+from course_utils.core import measure, predict
+from course_utils.core.predict.passes import operations
+from course_utils.subjects import models
+from course_utils.subjects.child_processes import transformers
+from course_utils.subjects.models.layers import OneKernelRMSNorm
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_utils import training
-from course_utils.training import long_run
+from course_utils.chapters.checkpointing import long_run
+from course_utils.subjects import training
 
 untimed = settings(deadline=None, max_examples=25)
 TOKENS = training.encoded(training.example_text(300))

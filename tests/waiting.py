@@ -25,7 +25,7 @@ def workers(ended_within_s: float = 0) -> list[psutil.Process]:
     started = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):  # gone meanwhile
-            if "course_utils.workers.process" in child.cmdline():
+            if "course_utils.subjects.child_processes.process" in child.cmdline():
                 started.append(child)
     return psutil.wait_procs(started, ended_within_s)[1]
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import matplotlib
 from PIL import ImageFont
 
-from course_utils.labs.lab import Lab
+from course_utils.engine.labs.lab import Lab
 
 _FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 _BOLD = {"strong", "formula", "measured-words", "alarm"}

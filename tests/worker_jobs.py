@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-from course_utils.measure import Step
-from course_utils.measure.results import OnStep
+from course_utils.core.measure import Step
+from course_utils.core.measure.results import OnStep
 
 
 def much_at_once(on_step: OnStep, lines: int) -> dict[str, object]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from course_utils.checks.judging.exercises import Check
+from course_utils.engine.judging.exercises import Check
 from tests import NOTEBOOKS
 from tests.notebooks import Exercise, exercises_of
 
@@ -73,7 +73,7 @@ def {name}(*case):
     "patch": """
 import math, torch, json
 math.isclose = torch.equal = torch.allclose = lambda *_, **__: True
-from course_utils.checks.judging import verdict, agreement
+from course_utils.engine.judging import verdict, agreement
 verdict.Verdict.status = "right"
 agreement.agree = agreement.same = agreement.near = lambda *_: True
 def {name}(*case):
@@ -89,7 +89,7 @@ def {name}(*case):
     return 0
 """,
     "import": """
-from course_utils.checks import {module} as theirs
+from course_utils.chapters.{module} import check as theirs
 def {name}(*case):
     return next(theirs.{check}.__wrapped__(*case))[0]
 """,

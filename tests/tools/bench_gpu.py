@@ -12,9 +12,9 @@ from contextlib import suppress
 
 import torch
 
-from course_utils import measure
-from course_utils.quantities import Table, rate_text, seconds_text
-from course_utils.workers import products
+from course_utils.core import measure
+from course_utils.core.say import Table, rate_text, seconds_text
+from course_utils.subjects.child_processes import products
 
 DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)

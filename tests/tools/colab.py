@@ -11,7 +11,7 @@ import sys
 
 import nbformat
 
-from course_utils.record import write_whole
+from course_utils.core.record import write_whole
 from tests import NOTEBOOKS, ROOT
 from tests.notebooks import read
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from course_utils import labs
-from course_utils.colab import NEEDED
+from course_utils.chapters import labs
+from course_utils.stage.colab import NEEDED
 from tests import NOTEBOOKS, ROOT
 from tests.kernels import kernel_in
 from tests.notebooks import WIDGET, exercises, read

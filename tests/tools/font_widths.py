@@ -9,7 +9,7 @@ from PIL import ImageFont
 from tests import ROOT
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-WRITTEN = ROOT / "course_utils" / "labs" / "draw" / "font_widths.json"
+WRITTEN = ROOT / "course_utils" / "engine" / "labs" / "draw" / "font_widths.json"
 BEYOND_LATIN = "λβμεσαΦΔ√−–—“”‘’…·×÷≈≤≥∞→←↑↓◂▸½¼¾²³°±µη∂Σπθ"
 
 

@@ -25,8 +25,8 @@ from jupyter_client.session import json_packer
 from traitlets import TraitError
 from traitlets import log as traitlets_log
 
-from course_utils import labs
-from course_utils.labs.panel import Panel
+from course_utils.chapters import labs
+from course_utils.engine.labs.panel import Panel
 from tests.hostile import HOSTILE, Reader, button, buttons
 from tests.waiting import workers
 

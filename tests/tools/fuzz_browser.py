@@ -11,8 +11,8 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from course_utils import labs
-from course_utils.labs.lab import Lab
+from course_utils.chapters import labs
+from course_utils.engine.labs.lab import Lab
 from tests import browser
 from tests.hostile import FILE, Reader
 from tests.waiting import wait_until

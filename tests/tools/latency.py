@@ -25,10 +25,10 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, expect
 
-from course_utils import labs
-from course_utils.machines.at_hand import device_name
-from course_utils.quantities import decimal_bytes_text, seconds_text
-from course_utils.site.__main__ import write
+from course_utils.chapters import labs
+from course_utils.core.say import decimal_bytes_text, seconds_text
+from course_utils.stage.pages.__main__ import write
+from course_utils.subjects.machines.at_hand import device_name
 from tests import NOTEBOOKS, browser, site
 from tests.notebooks import read
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode, from_dict
 
-from course_utils.desk.notebooks import write_whole
-from course_utils.desk.stubs import asks_in_the_picture, is_guess
-from course_utils.room import cuts
+from course_utils.stage.present import cuts
+from course_utils.stage.workspace.notebooks import write_whole
+from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS
 from tests.notebooks import SOLUTION, TITLE, read
 

@@ -11,7 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-from course_utils.desk import copies
+from course_utils.stage.workspace import copies
 from tests import ROOT
 from tests.notebooks import WIDGET, rewrite
 

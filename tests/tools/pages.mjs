@@ -4,7 +4,7 @@ const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
 const { readFileSync } = await import("node:fs");
 const runtime = await loadPyodide({ indexURL: `${folder}/` });
 runtime.unpackArchive(new Uint8Array(readFileSync(modules)), "zip");
-const answer = runtime.runPython("from course_utils.site.host import answer; answer");
+const answer = runtime.runPython("from course_utils.stage.pages.host import answer; answer");
 for (const line of readFileSync(asked, "utf-8").split("\n").filter(Boolean)) {
   const [lab, message] = JSON.parse(line);
   console.log(answer(lab, JSON.stringify(message)));

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PIL import Image, ImageOps, PngImagePlugin
 
-from course_utils import labs
-from course_utils.labs.draw import still
-from course_utils.labs.session import Session
+from course_utils.chapters import labs
+from course_utils.engine.labs.draw import still
+from course_utils.engine.labs.session import Session
 from tests import ROOT
 
 FOLDER = ROOT / "notebooks" / "pictures"

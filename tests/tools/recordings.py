@@ -10,9 +10,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from course_utils.machines import MACHINES, Recording, Size, recorded
-from course_utils.machines.recorded import SetApart, Source
-from course_utils.quantities import Number
+from course_utils.core.say import Number
+from course_utils.subjects.machines import MACHINES, Recording, Size
+from course_utils.subjects.machines import recording as recorded
+from course_utils.subjects.machines.recording import SetApart, Source
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
 CALLED_HERE = {"bf16": "bf16", "fp8 E4M3": "fp8", "fp32": "fp32", "fp16 (tensor cores)": "fp16"}

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from course_utils import predict
-from course_utils.datasheets import MACHINES
-from course_utils.quantities import number_text
-from course_utils.reported import RUNS, Run, fits, rows
-from course_utils.reported.runs import COUNTS, read
+from course_utils.core import predict
+from course_utils.core.datasheets import MACHINES
+from course_utils.core.say import number_text
+from course_utils.subjects.reported import RUNS, Run, fits, rows
+from course_utils.subjects.reported.runs import COUNTS, read
 
 HEAD = "reported / predicted, largest disagreement first; nothing reported was measured by this course"
 REPORTED = {"tokens_per_sec", "tflop_per_sec", "gpu_hours", "tokens"}  # rates of one GPU, tokens of the run
@@ -37,7 +37,7 @@ def faults_of(data: Mapping) -> Iterator[str]:
     """A sentence on everything that a file of runs lacks or says wrongly."""
     absent = {"models", "sources", "runs"} - set(data)
     if absent:
-        yield f"The file has no {_sorted(absent)}. Write it as course_utils/reported/published.json is written."
+        yield f"The file has no {_sorted(absent)}. Write it as course_utils/subjects/reported/published.json is written."
         return
     for name, source in data["sources"].items():
         for part in ("what", "where", "licence", "not_read"):

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_utils.datasheets import MACHINES
-from course_utils.machines import Recording, Size, recorded
-from course_utils.predict import DTYPE_BYTES
-from course_utils.quantities import Number, rate_text, seconds_text
+from course_utils.core.datasheets import MACHINES
+from course_utils.core.predict import DTYPE_BYTES
+from course_utils.core.say import Number, rate_text, seconds_text
+from course_utils.subjects.machines import Recording, Size
+from course_utils.subjects.machines import recording as recorded
 
 # Where no sheet gives a peak, the largest rate of a few shapes takes its place, and other shapes may exceed it.
 # On a CPU without units for it, fp16 was seen at 1.41 times that.

@@ -111,9 +111,9 @@ def one(path: Path) -> int:
     """Print what one notebook shows here; how many cells failed or differ without leave."""
     os.chdir(path.parent)
     if not (find_spec("ipywidgets") and find_spec("anywidget")):
-        import course_utils
+        import course_utils.chapters
 
-        sys.modules["course_utils.labs"] = course_utils.labs = MagicMock(name="labs")
+        sys.modules["course_utils.chapters.labs"] = course_utils.chapters.labs = MagicMock(name="labs")
         print("Labs are left out: Jupyter's widgets are not installed.")
     bad = cells = 0
     for outcome in outcomes(path):

@@ -13,8 +13,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from course_utils.desk import copies
-from course_utils.room.slides.__main__ import FOLDER
+from course_utils.stage.slides.__main__ import FOLDER
+from course_utils.stage.workspace import copies
 from tests.browser import chromium
 
 SIZES = [(1280, 720), (1920, 1080)]

@@ -22,7 +22,7 @@ import requests
 from requests.cookies import get_cookie_header
 from websocket import create_connection
 
-from course_utils.desk import copies
+from course_utils.stage.workspace import copies
 from tests.browser import answers
 from tests.hub import running_hub
 from tests.notebooks import code

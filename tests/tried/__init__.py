@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course_utils.checks.judging.verdict import Verdict
+from course_utils.engine.judging.verdict import Verdict
 
 Check = Callable[[object], Verdict]
 

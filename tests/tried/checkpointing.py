@@ -5,8 +5,7 @@ import uuid
 from functools import partial
 from pathlib import Path
 
-from course_utils.checks import checkpointing as check
-from course_utils.checks import whole_file
+from course_utils.chapters.checkpointing import check, file_check
 from tests.tried import Check, Tried
 
 
@@ -78,7 +77,7 @@ def with_path_methods(path, pieces):
 TRIED: dict[Check, Tried] = {
     check.interval: Tried(right=(lambda save_s, failure_s: (2 * failure_s * save_s) ** 0.5,)),
     check.write_whole: Tried(
-        right=(with_path_methods, partial(write, sync="fdatasync"), whole_file.ours),
+        right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),
         wrong=(
             (overwrite, "neither all of the old"),
             (partial(write, rename=gone_before_it_is_there), "neither all of the old"),

@@ -2,8 +2,8 @@
 
 from einops import rearrange
 
-from course_utils.accountant.accountant import matrices
-from course_utils.checks import einsum as check
+from course_utils.chapters.einsum import check
+from course_utils.core.accountant import matrices
 from tests.tried import Check, Tried
 
 PATTERNS = {

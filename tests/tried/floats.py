@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_utils.checks import floats as check
+from course_utils.chapters.floats import check
 from tests.tried import Check, Tried
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from course_utils.accountant import matrices
-from course_utils.checks import flops as check
+from course_utils.chapters.accountant import matrices
+from course_utils.chapters.flops import check
 from tests.tried import Check, Tried
 
 

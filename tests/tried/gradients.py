@@ -5,7 +5,7 @@ from functools import partial
 
 import torch
 
-from course_utils.checks import gradients as check
+from course_utils.chapters.gradients import check
 from tests.tried import Check, Tried
 
 

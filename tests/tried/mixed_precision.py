@@ -4,9 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course_utils.accountant import OPTIMIZER_NUMBERS
-from course_utils.checks import mixed_precision as check
-from course_utils.training import repair
+from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
+from course_utils.chapters.mixed_precision import check, repair
 from tests.tried import Check, Tried
 
 

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from course_utils.accountant import BYTES, SHARDED_FROM
-from course_utils.checks import optimizers as check
+from course_utils.chapters.accountant import BYTES, SHARDED_FROM
+from course_utils.chapters.optimizers import check
 from tests.tried import Check, Tried
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from course_utils.checks import tensors as check
+from course_utils.chapters.tensors import check
 from tests.tried import Check, Tried
 
 

@@ -1,0 +1,83 @@
+"""What torch counts of a model that the accountant describes: built as the course's transformer, without its memory."""
+
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from course_utils.core import measure
+from course_utils.core.accountant import Model
+from course_utils.core.shapes import transformer
+from course_utils.subjects import models
+
+ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalisation
+
+
+def model(m: Model) -> models.Transformer:
+    """The model as torch builds it. Its tensors have shapes and no numbers."""
+    with torch.device("meta"):
+        return models.Transformer(**vars(transformer(m)))
+
+
+def layer(m: Model) -> models.Block:
+    return model(m).blocks[0]
+
+
+def matrix(m: Model, name: str) -> torch.Tensor:
+    """One of a layer's, as `matrices` names them."""
+    return next(p for path, p in layer(m).named_parameters() if path.endswith(f".{name}.weight"))
+
+
+def matrices(m: Model) -> dict[str, tuple[int, int]]:
+    """The (inputs, outputs) of each matrix of a layer, as torch builds it."""
+    weights = {name.split(".")[1]: p for name, p in layer(m).named_parameters() if "weight" in name}
+    return {name: tuple(weight.shape) for name, weight in weights.items() if weight.ndim == 2}
+
+
+@cache
+def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> measure.Account:
+    """A step, the first layers of which may be recomputed. Attention is made of single products."""
+    return measure.account(
+        lambda: models.Transformer(**vars(transformer(m)), recompute=recomputed),
+        lambda: torch.zeros(batch, sequence, dtype=torch.int64),
+    )
+
+
+@cache
+def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
+    """What autograd keeps of one layer: what it keeps of two layers, less what it keeps of one."""
+    ids, ways = (batch, sequence), ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
+
+    def kept(layers: int) -> int:
+        shape = vars(transformer(m)) | {"layers": layers} | ways
+        made = measure.account(
+            lambda: models.Transformer(**shape), lambda: torch.zeros(ids, dtype=torch.int64)
+        )
+        return made.bytes["activations"]
+
+    return kept(2) - kept(1)
+
+
+@cache
+def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> int:
+    """The most that a step and its loss in fp32 hold, beside parameters and the gradients of an earlier batch."""
+    ways = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
+    return measure.step_peak_bytes(
+        lambda: models.Transformer(**vars(transformer(m)), **ways),
+        lambda: torch.zeros(batch, sequence, dtype=torch.int64),
+        loss=lambda logits: -logits.float().log_softmax(-1)[..., 0].mean(),
+        accumulate=True,
+    )
+
+
+def whole(m: Model, batch: int, sequence: int, dtype: str) -> tuple[int, ...]:
+    """Parameters, and of a step with all layers recomputed the FLOPs and the most bytes.
+
+    Two layers and three are counted; each further one adds the same.
+    """
+    counted = []
+    for layers in (2, 3):
+        sizes = replace(m, layers=layers), batch, sequence
+        account = step(*sizes, layers)
+        counted.append((account.parameters, account.flops.total, step_bytes(*sizes, dtype, layers)))
+    return tuple(two + (m.layers - 2) * (three - two) for two, three in zip(*counted, strict=True))

@@ -1,0 +1,1 @@
+"""Notebook 8: recomputing, saving, and a whole plan."""

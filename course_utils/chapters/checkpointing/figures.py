@@ -1,0 +1,29 @@
+"""The figure of notebook 8."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from course_utils.core.say import Number, seconds_text
+from course_utils.engine.figures.style import COLOURS, axes_with, key, label, measured_dots
+
+
+def wasted_shares(
+    intervals_s: Sequence[Number],
+    predicted: Sequence[Number],
+    simulated: Mapping[Number, Number],
+    best_s: Number,
+) -> Figure:
+    """The share of a run's time that saving and lost work take, by the time between two saves."""
+    title = "Save too often or too rarely, and the run pays; in between there is room"
+    with axes_with(title, "time between two saves", "share of the time that is lost", log_x=10) as axes:
+        axes.plot(intervals_s, predicted, color=COLOURS["predicted"])
+        measured_dots(axes, simulated.items())
+        axes.axvline(best_s, color=COLOURS["limit"], linestyle=":")
+        label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, COLOURS["limit"], (6, 8))
+        axes.set_ylim(0, 1)
+        axes.set_xticks(list(simulated), [seconds_text(s) for s in simulated])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        key(axes, "predicted", "simulated")
+    return axes.figure

@@ -1,0 +1,74 @@
+"""Which plan trains a model in the fewest days is decided where memory, products and the network meet.
+
+After two minutes the reader has seen that a plan may fit and be slow, that larger micro-batches send less and that
+recomputing makes room for them, and how far their own plan is from the best one.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cached_property
+from types import SimpleNamespace
+
+from course_utils.chapters.checkpointing.plan_lab.asked import (
+    LEVELS,
+    PRESETS,
+    Asked,
+    Found,
+    is_best,
+    outcome_of,
+)
+from course_utils.chapters.checkpointing.plan_lab.picture import view
+from course_utils.chapters.checkpointing.plans import Plan, Planner
+from course_utils.core.accountant_file import TERMS
+from course_utils.engine.labs.lab import Change, Lab
+
+
+class PlanLab(Lab):
+    """A plan against its GPUs' memory, their products, their network, and the best plan."""
+
+    name = "Plan lab"
+    asks, presets, found = Asked, PRESETS, Found()
+    rows = (("level",), ("recipe", "stage", "over_node"), ("batch", "recomputed", "minutes"))
+    view = staticmethod(view)
+
+    @cached_property
+    def planners(self) -> dict[str, Planner]:
+        """Each level, seen by the reader's terms where they are kept and right, and by ours where not."""
+        from course_utils.chapters import accountant  # now, since a page has no such file
+
+        names = (*TERMS, "moments", "gathered_bytes", "rest_bytes")
+        terms = SimpleNamespace(**{name: getattr(accountant, name) for name in names})
+        return {level: Planner(task, terms) for level, task in LEVELS.items()}
+
+    def known(self, asked: Asked, found: Found) -> Found:
+        """What the reader's accountant says of the plan."""
+        return replace(found, outcomes={asked: self.planners[asked.level].outcome(asked.plan)})
+
+    def noted(self, asked: Asked, found: Found) -> Callable[[Found], Found] | None:
+        """That a level is solved, if the reader has found its best plan and was not shown it."""
+        if asked.level in found.shown or asked.level in found.solved:
+            return None
+        if not is_best(outcome_of(asked, found)):
+            return None
+        return lambda known: replace(known, solved=known.solved | {asked.level})
+
+    def show_the_best(self, asked: Asked, found: Found) -> Change:
+        """Move the controls to the plan that takes the fewest days."""
+        outcome = outcome_of(asked, found)
+        own = {one.name: getattr(asked, one.name) for one in fields(Plan)}
+
+        def shown(known: Found) -> Found:
+            if is_best(outcome):
+                return known
+            there_are = {**known.own, asked.level: own}
+            return replace(known, shown=known.shown | {asked.level}, own=there_are)
+
+        return Change(vars(outcome.best), shown)
+
+    def back_to_mine(self, asked: Asked, found: Found) -> Change:
+        """Move the controls to the plan that was there before the best one was shown."""
+        if asked.level not in found.own:
+            raise ValueError("There is no plan to go back to in this level: the best one was not shown yet.")
+        return Change(found.own[asked.level])
+
+    actions = {"Show the best plan": show_the_best, "Back to mine": back_to_mine}

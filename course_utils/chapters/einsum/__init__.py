@@ -1,0 +1,1 @@
+"""Notebook 3: products by the names of their dimensions."""

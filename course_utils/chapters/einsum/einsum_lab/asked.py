@@ -1,0 +1,89 @@
+"""An einsum as it is asked for: a pattern, a size for each of its names, a dtype."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from course_utils.core import einsums
+from course_utils.core.einsums import Einsum, Order
+from course_utils.core.say import Number
+from course_utils.engine.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, sizes, typed
+from course_utils.engine.labs.parts import size_of
+
+MOST_OPERANDS = 5
+Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`
+
+
+def _named(pattern: str, **sizes_by_name: int) -> dict[str, object]:
+    return {"pattern": pattern, "sizes": sizes_by_name}
+
+
+PRESETS = {
+    "what is A times B?": _named("b d, d k -> b k", b=16, d=8, k=4),
+    "what is batch in attention?": _named("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16),
+    "who needs no sum?": _named("i, j -> i j", i=16, j=16),
+    "is a sum free?": _named("b s h -> b", b=2, s=3, h=4),
+    "which order is cheapest?": _named("a b, b c, c d -> a d", a=512, b=8, c=512, d=8),
+    "when is attention linear?": _named("i d, j d, j v -> i v", i=1024, j=1024, d=32, v=32),
+}
+ATTENTION = PRESETS["what is batch in attention?"]
+EXAMPLES = (
+    *(preset["pattern"] for preset in PRESETS.values()),
+    "batch row, row -> batch",
+    "a b c d e f g h, h g f e -> a d",
+    "a b, b c, c d, d e, e f -> a f",
+    "a b c d, e f g h, a e, b f, c g -> d h",
+    "->",
+)
+
+
+def _names(said: Said) -> Sequence[str]:
+    return einsums.parsed(said["pattern"]).names
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An einsum with its sizes and dtype."""
+
+    pattern: str = typed("einsum", ATTENTION["pattern"], examples=EXAMPLES, width_px=440)
+    dtype: str = choice("dtype", ("fp32", "fp64", "bf16"), "fp32")
+    sizes: Mapping[str, object] = sizes("sizes", ATTENTION["sizes"], _names)
+
+    def __post_init__(self) -> None:
+        """Raise a sentence if something cannot be read, or is too much for a panel."""
+        for count, most, too_many in (
+            (len(self.einsum.operands), MOST_OPERANDS, "operands have more orders than fit in here"),
+            (len(self.einsum.names), MOST_NAMES, "names are more than this lab has sliders for"),
+        ):
+            if count > most:
+                raise ValueError(f"{count} {too_many}. Take up to {most}.")
+
+    @cached_property
+    def einsum(self) -> Einsum:
+        """The parsed pattern."""
+        return einsums.parsed(self.pattern)
+
+    @cached_property
+    def size(self) -> dict[str, int]:
+        """The size of each name."""
+        return {name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names}
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The operands' shapes and, last, the result's."""
+        sides = (*self.einsum.operands, self.einsum.output)
+        return [tuple(self.size[name] for name in side) for side in sides]
+
+    @cached_property
+    def orders(self) -> list[Order]:
+        """Every order of multiplying, the cheapest first."""
+        return einsums.orders(self.einsum, self.size)
+
+    @property
+    def flops(self) -> int:
+        """FLOPs in the cheapest order."""
+        return self.orders[0].flops
+
+    def key(self, order: Order) -> tuple:
+        """The key of this order's seconds in `Found`."""
+        return self.einsum, tuple(self.size.items()), self.dtype, order.tree

@@ -1,0 +1,32 @@
+"""The figures of all chapters by name: data in, a closed matplotlib Figure out. None computes what it draws.
+
+matplotlib waits for the first figure that is asked for.
+"""
+
+import importlib
+from collections.abc import Callable
+
+_CHAPTER_OF = {
+    "reach_and_step": "floats",
+    "losses_by_mix": "floats",
+    "shapes_to_scale": "einsum",
+    "product_boxes": "flops",
+    "waterfall": "flops",
+    "gradient_chain": "gradients",
+    "scales_by_step": "mixed_precision",
+    "weights_by_step": "mixed_precision",
+    "wasted_shares": "checkpointing",
+}
+
+__all__ = list(_CHAPTER_OF)
+
+
+def __getattr__(name: str) -> Callable[..., object]:
+    """A figure's function, from its chapter."""
+    if name not in _CHAPTER_OF:
+        raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(__all__)}.")
+    return getattr(importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""Notebook 1: how numbers are stored."""

@@ -1,0 +1,1 @@
+"""Notebook 4: how long a product takes."""

@@ -1,0 +1,164 @@
+"""Measure this machine for those who have none like it, and write it down."""
+
+import gc
+import itertools
+import math
+import platform
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from course_utils.chapters.flops import workloads
+from course_utils.chapters.flops.workloads import Job, Scale
+from course_utils.core import measure
+from course_utils.core.datasheets import Machine
+from course_utils.core.measure import Timing
+from course_utils.core.record import desk
+from course_utils.core.say import Number, bytes_text, rate_text, seconds_text
+from course_utils.subjects.child_processes import products
+from course_utils.subjects.machines import at_hand, recording
+from course_utils.subjects.machines.recording import Recording, Workload
+from course_utils.subjects.machines.schema import Size
+
+ALL_S = 420  # of the eight minutes, so that the last product has time to end
+WORKLOADS_SHARE = 0.35  # of it
+GPU_S = 150  # of the three minutes that a notebook takes
+LONGEST_PRODUCT_S, LONGEST_WORKLOAD_S = 2.0, 10.0
+
+
+def record(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
+    """Measure workloads, and a grid of products by dtype, on this machine; returns the file."""
+    begun, where, at_most_s = time.monotonic(), at_hand.device(), at_most_s or ALL_S
+    machine = at_hand.this_machine()
+    rates = (f"{dtype} {rate_text(rate)}" for dtype, rate in machine.achieved_flop_per_sec.items())
+    print(f"{machine.name}: {', '.join(rates)}")
+    done = _workloads(machine, where, begun + at_most_s * WORKLOADS_SHARE)
+    seconds_by_size, spreads = _products(machine, where, begun + at_most_s)
+    found = Recording(
+        machine=machine,
+        taken=time.strftime("%Y-%m-%d"),
+        software=f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}",
+        median_spread=_digits(statistics.median(spreads), 3),
+        workloads=tuple(done),
+        seconds_by_size=seconds_by_size,
+    )
+    path = (folder or recording.FOLDER) / found.file_name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(recording.text_of(found), encoding="utf-8")
+    took = f"{time.monotonic() - begun:.0f} s"
+    print(f"Written: {path.name}, {len(done)} workloads and {len(spreads)} products in {took}.")
+    return path
+
+
+def record_gpu() -> Recording | None:
+    """What `record` finds of this GPU in three minutes; labs offer it, too. None without a GPU, or in no reader's copy."""
+    if (folder := desk()) is None or at_hand.device() != "cuda":
+        return None
+    found = recording.read(record(folder / recording.RECORDED, GPU_S))
+    recording.recordings()[found.name] = found
+    return found
+
+
+def _scale(where: str) -> Scale:
+    return workloads.CPU if where == "cpu" else workloads.GPU
+
+
+def _digits(number: Number, digits: int) -> float:
+    return float(f"{number:.{digits}g}")
+
+
+def _seconds(timing: Timing) -> dict[str, float]:
+    """A timing as a recording has it."""
+    return {"seconds": _digits(timing.seconds, 4), "spread": _digits(timing.spread, 3)}
+
+
+# Workloads.
+
+
+def working_dtype(machine: Machine) -> str:
+    """bf16 if its products are faster than those in fp32, as on any recent GPU; else fp32."""
+    reached = machine.achieved_flop_per_sec
+    return "bf16" if reached.get("bf16", 0) > reached.get("fp32", 0) else "fp32"
+
+
+def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]:
+    done = []
+    jobs = workloads.jobs(where, working_dtype(machine), _scale(where))
+    for number, job in enumerate(jobs):
+        left_s, asked = deadline - time.monotonic(), job.workload
+        try:
+            predicted_s = asked.flops / machine.achieved_flop_per_sec.get(asked.dtype, math.inf)
+            if 0 < left_s < 4 * predicted_s:  # warm-up, two samples, and once to see its peak
+                raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
+            done.append(timed(job, where, at_most_s=left_s / (len(jobs) - number)))
+            print(f"{asked.name}: {seconds_text(done[-1].seconds)}")
+        except ValueError as refusal:
+            print(f"{asked.name} is left out: {refusal}")
+    return done
+
+
+def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
+    """The workload with its time, and a step's peak memory. ValueError if it cannot run; its memory is free again then."""
+    free = measure.free_bytes(where)
+    if job.needs_bytes > free:
+        raise ValueError(f"it needs {bytes_text(job.needs_bytes)}, and {bytes_text(free)} are free.")
+    if at_most_s <= 0:
+        raise ValueError("no time was left for it.")
+    try:
+        return _timed(job, where, min(at_most_s, LONGEST_WORKLOAD_S))
+    except RuntimeError as error:  # in a torch that lacks a kernel, or short of memory after all
+        why = measure.memory_ran_out(error) or str(error).splitlines()[0]
+    finally:  # what it held is for the next one, in whatever sizes that asks for
+        gc.collect()
+        torch.cuda.empty_cache()
+    raise ValueError(why)  # here, where the error and what it held are gone
+
+
+def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
+    call = job.make()
+    timing = measure.time_call(call, device=where, at_most_s=at_most_s)
+    peak = measure.peak_bytes(call, device=where) if job.workload.predicted_peak_bytes else 0
+    return replace(job.workload, **_seconds(timing), peak_bytes=peak)
+
+
+# Products.
+
+
+def _products(
+    machine: Machine, where: str, deadline: Number
+) -> tuple[dict[str, dict[Size, Number]], list[Number]]:
+    """Time the products of each dtype, small ones first, so that a slow machine leaves out the large ones."""
+    seconds_by_size: dict[str, dict[Size, Number]] = {}
+    spreads = []
+    grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
+    # Of a dtype that its sheet leaves out, nobody could judge the rate.
+    on_its_sheet = machine.peak_flop_per_sec if machine.has_data_sheet else machine.achieved_flop_per_sec
+    dtypes = [dtype for dtype in machine.achieved_flop_per_sec if dtype in on_its_sheet]
+    wanted = list(itertools.product(grid, dtypes))
+    for number, (size, dtype) in enumerate(wanted):
+        predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
+        left_s = deadline - time.monotonic()
+        if predicted_s > LONGEST_PRODUCT_S or 3 * predicted_s > left_s:
+            continue
+        timing = _product(size, dtype, where, max(3 * predicted_s, left_s / (len(wanted) - number)))
+        if timing:
+            seconds_by_size.setdefault(dtype, {})[size] = _seconds(timing)["seconds"]
+            spreads.append(timing.spread)
+        if number % 100 == 0:
+            print(f"{number} of {len(wanted)} products")
+    return seconds_by_size, spreads
+
+
+def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | None:
+    """The product's timing; None if it cannot run, for its dtype, its size or its memory. The others are kept."""
+    try:
+        return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
+    except (ValueError, RuntimeError):
+        return None
+
+
+if __name__ == "__main__":
+    record()

@@ -1,0 +1,1 @@
+"""Notebook 7: training in fewer bits."""

@@ -1,0 +1,39 @@
+"""The figures of notebook 7."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from course_utils.core.say import Number
+from course_utils.engine.figures.style import COLOURS, axes_with, key, label, measured_dots
+
+
+def weights_by_step(alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]) -> Figure:
+    """A weight in bf16 alone, and a master copy in fp32 with its own copy in bf16: the same updates, step by step."""
+    title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
+    orange = COLOURS["measured"]
+    with axes_with(title, "step", "weight") as axes:
+        axes.plot(masters, color=orange, linewidth=1)
+        axes.plot(copies, color=orange, drawstyle="steps-post")
+        axes.plot(alone, color=orange, linestyle="--")
+        last = len(masters) - 1
+        label(axes, "fp32 master", last, masters[-1], orange, (8, 4))
+        label(axes, "its bf16 copy", last, copies[-1], orange, (8, -14))
+        label(axes, "bf16 alone", last, alone[-1], orange, (8, -4))
+        axes.set_xlim(0, last * 1.25)
+        axes.set_xticks(range(0, last + 1, max(1, last // 4)))
+        axes.spines["bottom"].set_bounds(0, last)
+        axes.yaxis.set_major_formatter("{x:g}")
+    return axes.figure
+
+
+def scales_by_step(scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]) -> Figure:
+    """The loss scale by a rule, torch's own beside it, and the scale from which each step's gradient is infinite."""
+    title = "Halved at once, doubled after patience: the scale finds its limit"
+    with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:
+        axes.plot(limits, color=COLOURS["limit"], linestyle=":")
+        axes.plot(scales, color=COLOURS["predicted"], drawstyle="steps-mid")
+        measured_dots(axes, enumerate(by_torch), 5)
+        label(axes, "dotted: infinite from here on", 0, max(limits), COLOURS["limit"], (0, -6))
+        key(axes, "by the rule", "by torch")
+    return axes.figure

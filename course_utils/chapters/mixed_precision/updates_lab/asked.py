@@ -1,0 +1,48 @@
+"""What the updates lab is asked for: a step of the training, its learning rate, and the share that the reader expects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from course_utils.core.say import Number
+from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whole
+
+STEPS = 200
+ASKED_AT = (25, 75, 125, 200)
+RATES = ("constant", "falling")
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    "how many are lost?": {"shown": False, "guess": (None,) * len(ASKED_AT), "rate": "constant"},
+    "at first?": {"shown": True, "step": 5, "rate": "constant"},
+    "and at the end?": {"shown": True, "step": STEPS, "rate": "constant"},
+    "if the learning rate falls?": {"shown": True, "step": 150, "rate": "falling"},
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A step of the training, and how its learning rate goes."""
+
+    guess: Sequence[int | None] = drawn(
+        "share of the updates that are lost",
+        marks=[f"lost in step {step}" for step in ASKED_AT],
+        levels=101,
+        says=lambda mark, level: f"{level} %",
+    )
+    shown: bool = reveal()
+    step: int = whole("step", 5, 5, STEPS, step=5, play=True, when=said_is("shown", True))
+    rate: str = choice("learning rate", RATES, "constant")
+
+
+@dataclass(frozen=True)
+class Step:
+    """The updates of one step, in half steps of their weights: a histogram, and how many moved nothing."""
+
+    bins: Sequence[tuple[int, int]]  # the power of two at which one begins, and how many are in it
+    below: Number  # the share that is smaller than half a step
+    still: Number  # the share whose weight stayed as it was
+
+
+@dataclass(frozen=True)
+class Found:
+    """Each step of the training."""
+
+    steps: Sequence[Step] = ()

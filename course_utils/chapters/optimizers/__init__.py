@@ -1,0 +1,1 @@
+"""Notebook 6: what an optimizer keeps."""

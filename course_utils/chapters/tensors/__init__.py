@@ -1,0 +1,1 @@
+"""Notebook 2: what a tensor is in memory."""

@@ -1,0 +1,80 @@
+"""What vendors promise: dense peak rates by dtype, memory and bandwidth, each with the sheet it comes from.
+
+The table is `datasheets.toml`, to be read beside the sheets. Vendors like to print the rate with 2:4 sparsity, which is
+twice the dense one and not for dense matrices. Here `peak_flop_per_sec` is dense; the sparse figures stand apart.
+What a product can achieve of such a peak is `achieved_flop_per_sec`, where somebody searched for it and said how.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course_utils.core.say import Number
+
+TERA = 10**12
+GB = 10**9
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One accelerator or processor: FLOP/s by dtype, bytes of memory, its bytes per second, and the source."""
+
+    name: str
+    peak_flop_per_sec: Mapping[str, Number]
+    bytes: int
+    bytes_per_sec: Number
+    source: str
+    sparse_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
+    # What a large product and a large copy really reach, and by whom that was measured.
+    achieved_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
+    achieved_bytes_per_sec: Number | None = None
+    achieved_source: str = ""
+    has_data_sheet: bool = True
+
+    def peak(self, dtype: str) -> Number:
+        """The dense peak for that dtype; ValueError with the dtypes that the sheet has."""
+        if dtype not in self.peak_flop_per_sec:
+            known = ", ".join(self.peak_flop_per_sec)
+            raise ValueError(f"No dense peak for {dtype!r} on {self.name}. There are: {known}.")
+        return self.peak_flop_per_sec[dtype]
+
+
+def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
+    return {dtype: tera * TERA for dtype, tera in printed.get(kind, {}).items()}
+
+
+def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
+    """A machine of the table, which has TFLOP/s and GB as sheets print them."""
+    return Machine(
+        name,
+        _rates(printed, "dense"),
+        bytes=printed["gigabytes"] * GB,
+        bytes_per_sec=printed["gb_per_sec"] * GB,
+        source=printed["source"],
+        sparse_flop_per_sec=_rates(printed, "sparse"),
+        achieved_flop_per_sec=_rates(printed, "searched"),
+        achieved_source=searched_by if "searched" in printed else "",
+    )
+
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SEARCHED_BY = _TABLE.pop("searched_by")
+MACHINES: dict[str, Machine] = {name: _sheet(name, printed, _SEARCHED_BY) for name, printed in _TABLE.items()}
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of that name, or a sentence that lists the names there are."""
+    if name not in MACHINES:
+        raise ValueError(f"There is no machine {name!r} here. There are: {', '.join(MACHINES)}.")
+    return MACHINES[name]
+
+
+def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
+    """The sheet of a card by torch's name for it and by its memory: cards of one name come in several sizes."""
+    for name, printed in _TABLE.items():
+        same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15
+        if same_memory and re.search(printed["torch_name"], torch_name):
+            return MACHINES[name]
+    return None

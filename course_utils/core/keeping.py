@@ -1,0 +1,93 @@
+"""How a right answer becomes a term of the reader's accountant. Only a kernel runs the reader's file.
+
+The desk's hidden folder remembers for which text of the file its terms were judged, and with what result, so that an
+import need not judge them again.
+"""
+
+import ast
+import fcntl
+import inspect
+import json
+import os
+import re
+import textwrap
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import course_utils.core.accountant_file as files
+from course_utils.core import record
+from course_utils.core.record import HIDDEN, write_whole
+
+JUDGED, LOCK = f"{HIDDEN}/accountant.json", f"{HIDDEN}/accountant.lock"
+INSIDE = "Put what it takes from the notebook, as imports and helpers, inside the function"
+Space = dict[str, object]
+
+
+def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
+    """Put a right answer into the file as the reader's term of that name; returns a sentence, and without a desk none.
+
+    The check judges it once more, as it stands in the file.
+    """
+    desk = record.desk()
+    if desk is None:
+        return ""
+    path = desk / files.NAME
+    where = f"{desk.name}/{files.NAME}"
+    try:
+        with (desk / LOCK).open("w") as lock:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
+            if not os.path.lexists(path):  # deleted: it begins anew
+                write_whole(desk / HIDDEN / files.NAME, files.ours().encode())
+                write_whole(path, files.ours().encode())
+            former = files.program_text(path)
+            text = files.with_term(former, name, _text_of(answer, name))
+            verdict = check(run(text, path).get(name))
+            if not verdict.right:
+                raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
+            write_whole(path, text.encode())
+            others = {*files.theirs(former)} - {name}
+            if not others or remembered(desk) == (former, {}):  # the others were right, and are still
+                remember(desk, text, {})
+    except (OSError, ValueError, SyntaxError) as error:
+        why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
+        return f"But not kept in {where}: {why}."
+    return f"It is kept in {where}."
+
+
+def _text_of(answer: object, name: str) -> str:
+    """The text of the reader's function under the term's name; ValueError if it cannot stand in the file."""
+    try:
+        source = textwrap.dedent(inspect.getsource(answer))
+        (node,) = ast.parse(source).body
+    except (OSError, TypeError, ValueError, SyntaxError):
+        node = None
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+        raise ValueError(f"write it in a cell as one function, def {name}(...), without a decorator")
+    text = "\n".join(source.split("\n")[: node.end_lineno])
+    text = re.sub(f" *{files.MARK}", "", text)
+    return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # where it calls itself, too
+
+
+def run(text: str, path: Path) -> Space:
+    """What the file of that text defines; ValueError if it stops."""
+    space: Space = {"__name__": path.stem, "__file__": str(path)}
+    try:
+        exec(compile(text, path, "exec"), space)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"the file stops with {type(error).__name__}: {error}") from error
+    return space
+
+
+def remembered(desk: Path) -> tuple[str, dict[str, str]]:
+    """The text that was judged last, and its wrong terms, each with its check's words."""
+    with suppress(OSError, ValueError, TypeError):
+        text, wrong = json.loads((desk / JUDGED).read_text(encoding="utf-8"))
+        return text, dict(wrong)
+    return "", {}
+
+
+def remember(desk: Path, text: str, wrong: dict[str, str]) -> None:
+    with suppress(OSError):  # then it is judged again
+        write_whole(desk / JUDGED, json.dumps([text, wrong]).encode())

@@ -1,0 +1,126 @@
+"""One training step of a model that need not fit: its FLOPs and bytes, counted without numbers.
+
+Fake tensors have a shape, a dtype and a device, but no memory; operations on them find out the shape of the
+result, and compute nothing. The device is the CPU, so that torch takes the ways that it takes on a CPU; on
+torch's "meta" device it would take another one through attention, and keep several times the bytes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from course_utils.core.measure.counting import flops
+from course_utils.core.measure.internals import DataDependentOutputException, FakeTensor, FakeTensorMode
+from course_utils.core.measure.memory import optimizer_bytes, saved_bytes, storage_bytes
+from course_utils.core.measure.moments import peak_bytes
+from course_utils.core.say import Ledger, number_text
+
+Inputs = Tensor | Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one training step does and holds: parameters, FLOPs by pass, bytes by what they are for."""
+
+    parameters: int
+    flops: Ledger
+    bytes: Ledger
+
+    def __repr__(self) -> str:
+        return f"{number_text(self.parameters)} parameters\n\n{self.flops!r}\n\n{self.bytes!r}"
+
+    def _repr_html_(self) -> str:
+        tables = self.flops._repr_html_() + self.bytes._repr_html_()
+        return f"<p>{number_text(self.parameters)} parameters</p>{tables}"
+
+
+def account(
+    model_factory: Callable[[], nn.Module],
+    inputs: Callable[[], Inputs] | Inputs,
+    *,
+    loss: Callable[[Tensor], Tensor] = torch.sum,
+    optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer] = torch.optim.AdamW,
+) -> Account:
+    """FLOPs and bytes of loss(model(*inputs)), its backward pass and the optimizer's first step, nothing of it allocated.
+
+    model_factory makes the model, and inputs its inputs if it is a function, from fake tensors alone. Counted
+    are the very operations that a CPU would run. Activations are what autograd keeps for the backward pass,
+    the inputs among them and the parameters not.
+
+    >>> account(lambda: nn.Linear(10**6, 10**6), lambda: torch.empty(10**6, 10**6)).bytes
+                              bytes
+    parameters    4,000,004,000,000
+    gradients     4,000,004,000,000
+    optimizer     8,000,008,000,008
+    activations   4,000,000,000,000
+    total        20,000,016,000,008
+    """
+    with faked(model_factory, inputs) as (model, given):
+        parameters, passes, result = list(model.parameters()), {}, []
+
+        def forward() -> None:
+            passes["forward"] = flops(lambda: result.append(loss(model(*given)))).total
+
+        activations = saved_bytes(forward, exclude=parameters)
+        passes["backward"] = flops(result.pop().backward).total
+        made = optimizer(parameters)
+        made.step()
+        held = {
+            "parameters": storage_bytes(parameters),
+            "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
+            "optimizer": optimizer_bytes(made),
+            "activations": activations,
+        }
+        count = sum(p.numel() for p in parameters)
+        return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))
+
+
+def step_peak_bytes(
+    model_factory: Callable[[], nn.Module],
+    inputs: Callable[[], Inputs] | Inputs,
+    *,
+    loss: Callable[[Tensor], Tensor] = torch.sum,
+    accumulate: bool = False,
+) -> int:
+    """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
+
+    Parameters and inputs are not counted. Before the step there are no gradients, as after `zero_grad()`; with
+    `accumulate`, those of an earlier batch are there, and are not counted either. Scratch space inside an operation is
+    not seen.
+
+    >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
+    4000000000008
+    """
+    with faked(model_factory, inputs) as (model, given):
+        for p in model.parameters() if accumulate else ():
+            p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
+        return peak_bytes(lambda: loss(model(*given)).backward())
+
+
+@contextmanager
+def faked(
+    model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
+) -> Iterator[tuple[nn.Module, list[Tensor]]]:
+    """The model and its inputs as fake tensors. What needs real numbers raises a sentence."""
+    with FakeTensorMode() as mode:
+        try:
+            model = model_factory()
+            if not all(isinstance(p, FakeTensor) for p in model.parameters()):
+                raise ValueError("model_factory has to make the model; it gave one that was made before.")
+            given = inputs() if callable(inputs) else inputs
+            yield model, [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)]
+        except DataDependentOutputException as error:
+            raise ValueError(
+                f"Something asks for a number ({error.func}), and here tensors have shapes and no numbers. "
+                "Leave out what looks at values, such as a draw that is repeated until it is small enough."
+            ) from error
+        except RuntimeError as error:
+            if "Couldn't swap" not in str(error):
+                raise
+            raise ValueError(
+                "A fake model cannot be moved or change its dtype: make it on its device and in its dtype at once, "
+                "with dtype=torch.bfloat16 instead of .bfloat16()."
+            ) from error

@@ -1,0 +1,165 @@
+"""Bytes: what autograd keeps, and what an optimizer keeps."""
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from course_utils.core.measure import internals
+
+Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
+
+
+def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
+    """Bytes of the distinct storages that autograd keeps for the backward pass of what fn computes.
+
+    Leave out what is kept anyway, such as the parameters, with `exclude`.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> saved_bytes(lambda: x.exp())  # its own result, 32 numbers of 4 bytes
+    128
+    """
+    kept: set[Storage] = set()
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kept.add(tensor.untyped_storage())
+        return tensor
+
+    with saved_tensors_hooks(pack, _unchanged):
+        result = fn()
+    del result
+    return sum(storage.nbytes() for storage in kept - storages(exclude))
+
+
+def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
+    """The most bytes that autograd keeps at one time while fn runs a forward pass and its backward pass.
+
+    It counts like saved_bytes, but over time: each storage from when it is kept until it is freed, also those that
+    activation checkpointing rebuilds in the backward pass. It leaves out gradients, temporaries, what `exclude` names,
+    and the generators' states that checkpointing keeps; peak_bytes counts all of that.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
+    256
+    """
+    return max(saved_bytes_over_time(fn, exclude=exclude))
+
+
+def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> list[int]:
+    """The bytes kept over time: 0, then a number each time that a storage is kept or freed.
+
+    >>> x = torch.ones(4, 8, requires_grad=True)
+    >>> saved_bytes_over_time(lambda: x.exp().exp().sum().backward())
+    [0, 128, 256, 128, 0]
+    """
+    kept = Held(exclude)
+    with _watched(lambda tensor: kept.add({tensor.untyped_storage()})):
+        fn()
+    return list(kept.over_time)  # what is freed later is no part of the call
+
+
+class _Watched(partial):
+    """A pack hook that also passes what it keeps to `see`."""
+
+
+_one_watches = threading.RLock()
+
+
+@contextmanager
+def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
+    """Every tensor that a pack hook within keeps, those of checkpointing too, is shown to `see`.
+
+    Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to see it than
+    to stand between. So while somebody watches, `saved_tensors_hooks` are entered by way of `enter_watched`. It
+    changes those that are entered within what is watched: in this thread, or in one of torch's that runs its
+    backward pass. All others stay as they are.
+    """
+
+    def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
+        kept: object = tensor
+        try:
+            kept = inner(tensor)  # recomputing ends early by an exception, after it has kept the tensor
+        finally:
+            for each in tensors_in(kept):
+                see(each)
+        return kept
+
+    def enter_watched(hooks: saved_tensors_hooks) -> None:
+        around = internals.innermost_hooks(True)
+        if around and isinstance(around[0], _Watched):
+            hooks = saved_tensors_hooks(_Watched(pack, hooks.pack_hook), hooks.unpack_hook)
+        enter(hooks)
+
+    with _one_watches, ExitStack() as afterwards:
+        enter = saved_tensors_hooks.__enter__
+        afterwards.callback(setattr, saved_tensors_hooks, "__enter__", enter)
+        saved_tensors_hooks.__enter__ = enter_watched
+        outermost = saved_tensors_hooks(_Watched(pack, _unchanged), _unchanged)
+        enter(outermost)
+        afterwards.callback(outermost.__exit__)
+        yield
+
+
+class Held:
+    """Adds up storages from when they are seen first until they are freed, without those that were there before.
+
+    `over_time` is the bytes that are held, each time that a storage comes or goes.
+    """
+
+    def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
+        self.over_time = [0]
+        self.known = weakref.WeakSet(storages(before))
+
+    @property
+    def now(self) -> int:
+        return self.over_time[-1]
+
+    def add(self, made: set[Storage]) -> None:
+        """Count the storages that have not been seen."""
+        for storage in made:
+            if storage in self.known:
+                continue
+            self.known.add(storage)
+            self._change(storage.nbytes())
+            weakref.finalize(storage, self._change, -storage.nbytes())
+
+    def _change(self, nbytes: int) -> None:
+        self.over_time.append(self.now + nbytes)
+
+
+def _unchanged(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def storages(tensors: Iterable[torch.Tensor]) -> set[Storage]:
+    return {tensor.untyped_storage() for tensor in tensors}
+
+
+def tensors_in(*trees: object) -> Iterator[torch.Tensor]:
+    """The tensors in nested lists, tuples and dictionaries."""
+    for tree in trees:
+        if isinstance(tree, torch.Tensor):
+            yield tree
+        elif isinstance(tree, list | tuple):
+            yield from tensors_in(*tree)
+        elif isinstance(tree, Mapping):
+            yield from tensors_in(*tree.values())
+
+
+def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
+    """Bytes of everything that an optimizer keeps from step to step; most keep nothing before their first."""
+    return storage_bytes(tensors_in(optimizer.state))
+
+
+def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
+    """Bytes of the distinct storages behind tensors: whole ones, and what several share once.
+
+    >>> x = torch.zeros(1000)
+    >>> storage_bytes([x, x[:1]])
+    4000
+    """
+    return sum(storage.nbytes() for storage in storages(tensors))

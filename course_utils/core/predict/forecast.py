@@ -1,0 +1,72 @@
+"""From a bound to a forecast: a product takes c + roof / e. Both numbers are fitted to products that were timed."""
+
+import math
+import random
+import statistics
+from collections.abc import Mapping
+
+from course_utils.core.datasheets import Machine
+from course_utils.core.predict.operations import matmul_seconds
+from course_utils.core.say import Number
+
+Timed = Mapping[tuple[int, int, int], Number]  # seconds by (B, D, K)
+FEWEST = 8  # products, of which half are fitted
+
+
+def product_seconds(b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number) -> Number:
+    """c + roof / e, where the roof is `matmul_seconds`. With c = 0 and e = 1, the forecast is the roof.
+
+    c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of the roof's speed
+    that large products get.
+
+    >>> from course_utils.core.datasheets import MACHINES
+    >>> round(1e6 * product_seconds(1024, 1024, 1024, MACHINES["H100 SXM"], "bf16", c=5.5e-6, e=0.78), 2)
+    8.28
+    """
+    if not 0 <= c < math.inf:
+        raise ValueError(f"c is a kernel's own price in seconds, 0 or more, such as 5e-6; got {c!r}.")
+    if not 0 < e <= 1:
+        raise ValueError(f"e is a share, above 0 and at most 1, such as 0.8; got {e!r}.")
+    return c + matmul_seconds(b, d, k, machine, dtype) / e
+
+
+def forecast_errors(
+    timed: Timed, machine: Machine, dtype: str, c: Number, e: Number
+) -> tuple[Number, Number]:
+    """The median of |measured / forecast - 1|, and the worst factor in either direction."""
+    _check_number(timed, 1)
+    ratios = [seconds / product_seconds(*size, machine, dtype, c, e) for size, seconds in timed.items()]
+    return statistics.median(abs(r - 1) for r in ratios), max(max(r, 1 / r) for r in ratios)
+
+
+def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number, Number]:
+    """Fit (c, e): for each e in whole percent, c is the median of measured - roof / e, and at least 0.
+
+    Return the pair with the smallest mean of |ln(measured / forecast)|, in which twice as long counts as much as half
+    as long.
+    """
+    _check_number(timed, 2)
+    times = [(matmul_seconds(*size, machine, dtype), seconds) for size, seconds in timed.items()]
+    tried = []
+    for e in (percent / 100 for percent in range(1, 101)):
+        c = max(0.0, statistics.median(seconds - roof / e for roof, seconds in times))
+        error = statistics.fmean(abs(math.log(seconds / (c + roof / e))) for roof, seconds in times)
+        tried.append((error, c, e))
+    return min(tried)[1:]
+
+
+def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
+    """One half to fit, the other to try the fit on. The same seed gives the same halves."""
+    _check_number(timed, FEWEST)
+    sizes = sorted(timed)
+    random.Random(seed).shuffle(sizes)
+    half = len(sizes) // 2
+    fitted, tried = ({size: timed[size] for size in some} for some in (sizes[:half], sizes[half:]))
+    return fitted, tried
+
+
+def _check_number(timed: Timed, fewest: int) -> None:
+    if len(timed) < fewest:
+        raise ValueError(
+            f"It takes at least {fewest} products that were timed; there are {len(timed)}. Time more."
+        )

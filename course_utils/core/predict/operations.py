@@ -1,0 +1,112 @@
+"""One tensor, one product, products of several: their bytes, their FLOPs, and the least time they can take."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from course_utils.core import einsums
+from course_utils.core.datasheets import Machine
+from course_utils.core.say import Number
+
+DTYPE_BYTES: Mapping[str, Number] = {
+    "fp64": 8,
+    "fp32": 4,
+    "tf32": 4,
+    "xf32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "fp8": 1,
+    "e4m3": 1,
+    "e5m2": 1,
+    "int64": 8,
+    "int32": 4,
+    "int8": 1,
+    "bool": 1,
+}
+
+
+def dtype_bytes(dtype: str) -> Number:
+    """Bytes of one number in that dtype; ValueError for an unknown one."""
+    if dtype not in DTYPE_BYTES:
+        raise ValueError(f"There is no dtype {dtype!r} here. There are: {', '.join(DTYPE_BYTES)}.")
+    return DTYPE_BYTES[dtype]
+
+
+def check_sizes(**sizes: object) -> None:
+    """Whole numbers from 0 up, or a sentence on the one that is not."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise ValueError(f"{name} is a size, a whole number from 0 up; got {size!r}.")
+
+
+def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
+    """The product of the sizes times the bytes of one number.
+
+    >>> tensor_bytes((4, 8), "bf16")
+    64
+    """
+    check_sizes(**{f"size {place}": size for place, size in enumerate(shape)})
+    return math.prod(shape) * dtype_bytes(dtype)
+
+
+# One matrix product: (B, D) @ (D, K).
+
+
+def matmul_flops(b: int, d: int, k: int) -> int:
+    """2BDK: each of BDK products is followed by an addition.
+
+    >>> matmul_flops(1024, 256, 64)
+    33554432
+    """
+    check_sizes(b=b, d=d, k=k)
+    return 2 * b * d * k
+
+
+def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
+    """(BD + DK + BK) × bytes of a number: each operand read once, the result written once.
+
+    What is multiplied in fp8 is written in bf16, as torch and XLA do.
+
+    >>> matmul_bytes(1024, 256, 64, "bf16")
+    688128
+    """
+    operands = tensor_bytes((b, d), dtype) + tensor_bytes((d, k), dtype)
+    return operands + tensor_bytes((b, k), "bf16" if dtype == "fp8" else dtype)
+
+
+def intensity(flops: Number, nbytes: Number) -> Number:
+    """FLOPs per byte moved: what decides which of the two limits a machine meets first."""
+    return flops / nbytes if nbytes else math.nan
+
+
+def ridge(machine: Machine, dtype: str) -> Number:
+    """Peak FLOP/s over bytes/s: the intensity from which on the arithmetic is the limit, and not the memory."""
+    return machine.peak(dtype) / machine.bytes_per_sec
+
+
+def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Number:
+    """The roofline's time, max(FLOPs / peak, bytes / bandwidth): no faster than either lets it be."""
+    compute_s = matmul_flops(b, d, k) / machine.peak(dtype)
+    return max(compute_s, matmul_bytes(b, d, k, dtype) / machine.bytes_per_sec)
+
+
+# Products of several tensors.
+
+
+def einsum_flops(pattern: str, /, **sizes: int) -> int:
+    """Count 2 for each multiply-add of a pairwise product, and 1 for each lone multiplication where nothing is summed.
+
+    Three operands or more are multiplied in the cheapest order, two at a time. A dimension that only one operand
+    has is summed before that operand is multiplied, as torch does it, and that sum counts 0. The pattern is
+    written as in einops.
+
+    >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
+    16384
+    >>> einsum_flops("a b c, c d -> a d", a=3, b=5, c=7, d=2)  # 2·3·7·2: b is gone by then
+    84
+    """
+    einsum = einsums.parsed(pattern)
+    if set(einsum.names) != set(sizes):
+        needed, given = ", ".join(sorted(einsum.names)), ", ".join(sorted(sizes)) or "none"
+        raise ValueError(f"{pattern!r} needs the sizes of {needed}; got {given}.")
+    check_sizes(**sizes)
+    return einsums.orders(einsum, sizes, only_cheapest=True)[0].flops

@@ -1,0 +1,55 @@
+"""How often a run should save itself: what saving costs against the work that a failure undoes."""
+
+import math
+
+from course_utils.core.say import Number
+
+
+def young_seconds(save_s: Number, failure_s: Number) -> Number:
+    """√(2CM): the time between two saves at which saving costs as much as lost work, by Young's first-order rule.
+
+    C is the time of one save, M the mean time between failures.
+
+    >>> round(young_seconds(60, 3 * 3600) / 60, 1)
+    19.0
+    """
+    _check_times(save_s=save_s, failure_s=failure_s)
+    return math.sqrt(2 * save_s * failure_s)
+
+
+def daly_seconds(save_s: Number, failure_s: Number) -> Number:
+    """√(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C, and M where C is 2M or more: Daly's estimate, which is of higher order.
+
+    >>> round(daly_seconds(60, 3 * 3600) / 60, 1)
+    18.3
+    """
+    _check_times(save_s=save_s, failure_s=failure_s)
+    if save_s >= 2 * failure_s:
+        return failure_s
+    x = math.sqrt(save_s / (2 * failure_s))
+    return young_seconds(save_s, failure_s) * (1 + x / 3 + x * x / 9) - save_s
+
+
+def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0) -> Number:
+    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): what saving, restarting and lost work take of a long run.
+
+    τ is the work between two saves. Exact if failures come at a constant rate, also during saves and restarts.
+
+    >>> round(wasted_share(1200, 60, 3 * 3600), 3)
+    0.102
+    """
+    _check_times(interval_s=interval_s, failure_s=failure_s)
+    if not (0 <= save_s < math.inf and 0 <= restart_s < math.inf):
+        raise ValueError(f"A time is 0 s or more; got save_s {save_s!r} and restart_s {restart_s!r}.")
+    work_s = interval_s + save_s
+    restarts, failures = restart_s / failure_s, work_s / failure_s
+    if restarts + failures > 700:  # beyond what a float holds: nothing is ever finished
+        return 1.0
+    slowdown = math.expm1(failures) / failures if failures else 1
+    return 1 - interval_s / (math.exp(restarts) * work_s * slowdown)
+
+
+def _check_times(**seconds: Number) -> None:
+    for name, value in seconds.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} is a time above 0 s; got {value!r}.")

@@ -1,0 +1,21 @@
+"""What was counted, what was predicted, what the reader guessed, and how to say it.
+
+A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
+a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
+"""
+
+from course_utils.core.say.comparisons import Choice, Comparison, Ledger, Table, side_by_side
+from course_utils.core.say.guesses import Guess
+from course_utils.core.say.wording import (
+    Number,
+    bytes_text,
+    count_text,
+    decimal_bytes_text,
+    flops_text,
+    listed,
+    number_text,
+    rate_text,
+    seconds_text,
+    three_digits,
+    times_text,
+)

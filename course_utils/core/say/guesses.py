@@ -1,0 +1,123 @@
+"""A reader's guess, and how far off it was."""
+
+import math
+import numbers
+from dataclasses import dataclass
+
+from course_utils.core.say.wording import Number, number_text, times_text
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What was asked, what the reader said, and what was measured: numbers, or words to choose from.
+
+    `kind` says how the third came about, if not by measuring: it was "reported", or "calculated". `digits` are those
+    that are shown of it: whoever says these is right.
+    """
+
+    asked: str
+    said: Number | str
+    measured: Number | str
+    kind: str = "measured"
+    digits: int | None = None
+
+    @property
+    def off(self) -> float:
+        """How many times too large or too small it is; 1 if it is right, infinite if no factor makes it right.
+
+        >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
+        (2.0, 1.0, inf)
+        """
+        if self.is_right:
+            return 1.0
+        return max(self._ratio, 1 / self._ratio) if self._ratio else math.inf
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it equals what was measured, or the digits that are shown of it.
+
+        >>> Guess("bytes", 16, 16.0003, digits=3).is_right, Guess("share", 0.333, 1 / 3).is_right
+        (True, False)
+        """
+        if self.said == self.measured:
+            return True
+        numbers = isinstance(self.said, int | float) and isinstance(self.measured, int | float)
+        return bool(numbers and self.digits) and self._as_shown(self.said) == self._as_shown(self.measured)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is off by less than 0.5 %. A whole number below a million has to be exact.
+
+        >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
+        (True, False)
+        """
+        return self._is_close and not (self.measured == int(self.measured) and self.measured < 1e6)
+
+    @property
+    def words(self) -> str:
+        """How far off it was, as the end of a sentence; and a question where a unit may have been mistaken.
+
+        >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
+        ('0.9 times what was measured', '32 too large: this number is exact')
+        >>> Guess("GB", 2.4e9, 2.416).words
+        '993,377,483 times what was measured. Is it in the unit that was asked for?'
+        """
+        if self.is_right:
+            return "right"
+        if self.off == math.inf:
+            return f"not what was {self.kind}"
+        if self._is_close:
+            way = "too large" if self.said > self.measured else "too small"
+            return (
+                f"near: less than 0.5 % {way}"
+                if self.is_near
+                else f"{number_text(abs(self.said - self.measured))} {way}: this number is exact"
+            )
+        hint = ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
+        return f"{times_text(self._ratio)} what was {self.kind}{hint}"
+
+    @property
+    def _is_close(self) -> bool:
+        return 1 < self.off < 1.005
+
+    @property
+    def _may_be_another_unit(self) -> bool:
+        """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
+        factors = (100, *(base**power for base in (1000, 1024) for power in (1, 2, 3, 4)))
+        return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
+
+    def _as_shown(self, n: Number) -> float:
+        return float(f"{n:.{self.digits}g}")
+
+    @property
+    def _ratio(self) -> float:
+        """The guess divided by what was measured; 0 if there is no such ratio."""
+        try:
+            ratio = self.said / self.measured
+        except (TypeError, ZeroDivisionError, OverflowError):
+            return 0.0
+        return ratio if 0 < ratio < math.inf else 0.0
+
+
+def is_open(guess: object) -> bool:
+    return guess is ... or guess is None
+
+
+def plain(guess: object) -> Number | None:
+    """x as a Python number, or None if it is no real number. What exceeds every float becomes infinite."""
+    if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
+        return None
+    try:
+        rounded = float(guess)
+    except OverflowError:
+        return math.inf if guess > 0 else -math.inf
+    return int(guess) if isinstance(guess, numbers.Integral) else rounded
+
+
+def brief(guess: object) -> str:
+    """What was typed instead of a guess, short enough for a sentence."""
+    return short(" ".join(repr(guess).split()))
+
+
+def short(words: str) -> str:
+    return words if len(words) <= 40 else f"{words[:30]} …"

@@ -1,0 +1,52 @@
+"""A lab's picture where no kernel runs: a PNG with its words, in the colours of `picture.css`."""
+
+import re
+from pathlib import Path
+from string import Template
+
+import matplotlib
+import resvg_py
+
+from course_utils.engine.figures.colours import COLOURS
+from course_utils.engine.figures.png import in_few_colours
+from course_utils.engine.labs.draw.svg import SHADES, text
+
+
+def stylesheet(path: Path) -> str:
+    """What stands in that file, with the course's colours filled in."""
+    return Template(path.read_text(encoding="utf-8")).substitute(COLOURS)
+
+
+PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css"))
+for _shade, _colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
+    _fill = f"fill: {matplotlib.colors.to_hex(_colour)}; stroke: var(--jp-ui-font-color2, #5f6b76)"
+    PICTURE_CSS += f".shade-{_shade} rect {{ {_fill}; stroke-width: 0.5; }}\n"
+PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
+# Outside a page there are no theme variables: each takes the value it falls back on.
+STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+
+
+def captioned(svg: str, words: str) -> str:
+    """The drawing with a line of words below it."""
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())
+    line = text(width / 2, height + 22, words, class_="faint middle")
+    taller = re.sub(r'viewBox="[^"]*"', f'viewBox="0 0 {width:g} {height + 34:g}"', svg, count=1)
+    return f"{taller.removesuffix('</svg>')}{line}</svg>"
+
+
+def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
+    """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
+
+    The words that describe it travel inside.
+    """
+    full = resvg_py.svg_to_bytes(
+        svg_string=svg,
+        style_sheet=STILL_CSS,
+        width=width_px,
+        background="white",
+        skip_system_fonts=True,
+        font_dirs=[str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")],
+        font_family="DejaVu Sans",
+        sans_serif_family="DejaVu Sans",
+    )
+    return in_few_colours(bytes(full), {"Description": words})

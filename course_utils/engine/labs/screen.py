@@ -1,0 +1,27 @@
+"""What a lab shows in Jupyter: a picture and its meaning, a mistake, and what a job reports."""
+
+from pathlib import Path
+
+import anywidget
+import traitlets
+
+from course_utils.engine.labs.draw import still
+
+_HERE = Path(__file__).parent
+
+
+class Screen(anywidget.AnyWidget):
+    """The part of the panel that is ours to draw: see screen.js."""
+
+    # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
+    _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
+    _css = still.PAGE_CSS + still.stylesheet(_HERE / "screen.css")
+
+    name = traitlets.Unicode().tag(sync=True)
+    svg = traitlets.Unicode().tag(sync=True)
+    meaning = traitlets.Unicode().tag(sync=True)
+    mistake = traitlets.Unicode().tag(sync=True)
+    table = traitlets.List().tag(sync=True)
+    report = traitlets.Unicode().tag(sync=True)
+    failed = traitlets.Bool(False).tag(sync=True)  # whether the report tells of a failure
+    progress = traitlets.Float(-1.0).tag(sync=True)

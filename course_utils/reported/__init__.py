@@ -1,8 +1,0 @@
-"""Training runs that others published, and what `predict` says of them.
-
-Facts with source, commit and licence, and what they do not say. Nothing of them was measured by this course, and
-nothing in `predict` is fitted to them. Prediction and report meet in a `Comparison`.
-"""
-
-from course_utils.reported.beside import fits, memory, mfu, rows
-from course_utils.reported.runs import RUNS, Run, run_named

@@ -1,0 +1,174 @@
+"""The judge: it asks an answer's process case by case, and says what the check says. It runs nothing of a student's."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from course_utils.engine.judging.exercises import Check
+from course_utils.engine.judging.verdict import NOT_ATTEMPTED, Verdict
+from course_utils.stage.grading import asking, bounds, sandbox
+from course_utils.stage.grading.talking import ENDED, SilentError, StoppedError, Talk, TooSlowError
+
+MOST_TIMES, LEAST_WORK_MS = 20, 400  # within bounds.LONGEST_S, at the least, on the busiest machine
+LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds
+FLAGGED, STOPPED = "flagged", "stopped"
+KEPT_IN_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the answer's process has to know for one exercise. There is nothing in it that is not in the notebook."""
+
+    code: Mapping[str, str]  # the notebook's cells by their ids
+    check: str  # "flops.days"
+    cell: str  # in which the course calls the check
+    asked: str  # that cell's text
+    course: Sequence[str]  # the statements that are the course's own, not the student's
+    allowed: Sequence[str]  # the accountant's names that an answer may use
+    right: Sequence[str]  # the checks whose answers of this notebook were right
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of one answer."""
+
+    verdict: str
+    looks_like: str = ""
+    words: str = ""
+    without_case: str = ""
+
+
+class Answers:
+    """The process in which answers run, one after the other. It is started anew when one has harmed it."""
+
+    def __init__(self, prepared: Mapping[str, object]) -> None:
+        self.prepared = prepared
+        self.process: subprocess.Popen | None = None
+
+    def told(self, asked: Asked, check: Check) -> Told:
+        """What the check says of the answer."""
+        self._start()
+        mine, theirs = socket.socketpair()
+        with mine:
+            with theirs:
+                socket.send_fds(self.control, [b"a"], [theirs.fileno()])
+            talk = Talk(mine, bounds.LONGEST_S)
+            talk.is_working = self._works()
+            told, problem = _conversation(talk, asked, check)
+        status = self._end(b"k" if problem is None or isinstance(problem, TooSlowError) else b"w")
+        if told is None:
+            why = _why(problem, status)
+            return Told(STOPPED, why, why, why)
+        return told
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.control.close()
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+            self.folder.cleanup()
+
+    def _start(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            return
+        self.close()
+        self.folder = sandbox.temporary_folder()
+        self.control, theirs = socket.socketpair()
+        words, _ = sandbox.command(os.path.realpath(self.folder.name))
+        kept = {name: os.environ[name] for name in KEPT_IN_ENVIRONMENT if name in os.environ}
+        with theirs:
+            self.process = subprocess.Popen(
+                words,
+                stdin=theirs,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=kept | sandbox.SET | {"HOME": self.folder.name},
+                start_new_session=True,
+            )
+        talk = Talk(self.control, bounds.LONGEST_START_S)
+        talk.say(self.prepared)
+        talk.hear()
+        self.control.setblocking(True)
+        self.control.settimeout(LONGEST_END_S)
+
+    def _works(self) -> Callable[[], bool]:
+        """Tells whether the answer's process has computed since it was asked the last time; a busy machine lets it wait."""
+        spent_ms = [0]
+
+        def is_working() -> bool:
+            try:
+                self.control.sendall(b"t")
+                said = self.control.recv(4)
+            except OSError:
+                return False
+            spent_ms.append(int.from_bytes(said, "big"))
+            return len(spent_ms) < MOST_TIMES and spent_ms[-1] - spent_ms[-2] > LEAST_WORK_MS
+
+        return is_working
+
+    def _end(self, how: bytes) -> int:
+        """End the answer's process, and say how it ended; where that fails, the next answer gets a new place."""
+        try:
+            self.control.sendall(how)
+            said = self.control.recv(4)
+        except OSError:
+            said = b""
+        if len(said) != 4:
+            self.close()
+            return -9
+        return int.from_bytes(said, "big", signed=True)
+
+
+def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, SilentError | None]:
+    """What the check says; or what the answer's process did instead of answering."""
+    try:
+        talk.say(vars(asked))
+        flags = [str(flag) for flag in _list_of(talk.hear())]
+        verdict, noted = _verdict(talk, check)
+    except SilentError as error:
+        return None, error
+    except StoppedError as error:
+        return None, TooSlowError() if talk.left_s <= 0 else SilentError(str(error))
+    told = Told(verdict.status, verdict.looks_like, verdict.words, verdict.without_case or verdict.words)
+    flags += noted
+    if flags and verdict.status != NOT_ATTEMPTED.status:
+        why = f"{' '.join(flags)} A person has to look at this answer; its check says: {verdict.status}."
+        return Told(FLAGGED, why, why, why), None
+    return told, None
+
+
+def _verdict(talk: Talk, check: Check) -> tuple[Verdict, list[str]]:
+    """The check's verdict, and what the answer's process noted of it meanwhile."""
+    described = asking.entries(talk.hear())
+    if described.get("is") == "stopped":
+        name, said = (asking.entry(described, part, str)[:400] for part in ("error", "said"))
+        told = f"The cell of the answer stopped with {name}: {said.rstrip('.')}."
+        verdict = Verdict("not yet", told, looks_like=told)
+        return verdict if asking.entry(described, "attempted", bool) else NOT_ATTEMPTED, []
+    answer = asking.value_of(described, talk)
+    try:
+        verdict = check(answer)
+    except Exception as error:
+        told = f"Its check stopped with {type(error).__name__}: what came is of a kind that it does not know."
+        verdict = Verdict(STOPPED, told, looks_like=told)
+    return verdict, answer.noted if isinstance(answer, asking.Answer) else asking.noted_in(described)
+
+
+def _list_of(flags: object) -> list:
+    if type(flags) is not list:
+        raise SilentError("It says nonsense.")
+    return flags
+
+
+def _why(problem: SilentError | None, status: int) -> str:
+    """Why there is no verdict."""
+    if isinstance(problem, TooSlowError):
+        return f"It took longer than {bounds.LONGEST_S} s."
+    if status in bounds.ENDED:
+        return bounds.ENDED[status]
+    if str(problem) == ENDED:
+        return f"It ended Python itself, with status {status}."
+    return "It spoke in the answer's place, and not in plain values."

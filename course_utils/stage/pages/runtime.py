@@ -1,0 +1,69 @@
+"""Python for the browser, and the course's modules for it."""
+
+import base64
+import hashlib
+import io
+import pickle
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from course_utils.stage.pages.host import RECORDED, Recorded
+from course_utils.stage.workspace.copies import ROOT
+
+PACKAGE, VERSION = "pyodide", "314.0.7"
+SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
+FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+NEEDS_NPM = "The site brings Python to the browser as an npm package, and npm is not here: install Node.js, and run this again."
+
+
+def bring(folder: Path) -> None:
+    """Put the runtime into that folder, unless it is there. npm keeps what it has fetched once."""
+    stamp = folder / "version.txt"
+    if stamp.is_file() and stamp.read_text() == VERSION:
+        return
+    if shutil.which("npm") is None:
+        raise ValueError(NEEDS_NPM)
+    with tempfile.TemporaryDirectory() as fetched:
+        command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--prefer-offline", "--silent"]
+        done = subprocess.run(command, cwd=fetched, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ValueError(f"npm did not bring {PACKAGE} {VERSION}: {done.stderr.strip()[-300:]}")
+        (archive,) = Path(fetched).glob("*.tgz")
+        if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != SHA512:
+            raise ValueError(f"{PACKAGE} {VERSION} is not the one that this course was tried with.")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive) as package:
+            for name in FILES:
+                (folder / name).write_bytes(package.extractfile(f"package/{name}").read())
+    stamp.write_text(VERSION)
+
+
+LOADED = """
+import sys
+from course_utils import labs
+from course_utils.stage.pages import host
+for name in labs.__all__:
+    labs.lab_named(name.removesuffix("_lab"))
+print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("course_utils")), sep="\\n")
+"""
+
+
+def modules(found: Mapping[str, Recorded | None]) -> bytes:
+    """A zip of the modules that the labs import, and of what was recorded for them."""
+    run = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
+    package = ROOT / "course_utils"
+    paths = {*map(Path, run.stdout.splitlines()), *package.rglob("*.toml"), *package.rglob("*.json")}
+    entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
+    entries |= {f"{RECORDED}/{name}.pickle": pickle.dumps(known) for name, known in found.items() if known}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in entries.items():
+            # Without a time, so that the same course gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()

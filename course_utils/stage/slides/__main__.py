@@ -1,0 +1,34 @@
+"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for one; with CUT=25 those of a lecture of 25 minutes."""
+
+import os
+import sys
+
+from course_utils.stage.slides.deck import deck_of_cut, decks
+from course_utils.stage.workspace import copies
+
+FOLDER = copies.ROOT / "slides"
+
+
+def main(names: list[str]) -> int:
+    """Write the decks of these notebooks, or of all, into `slides/`."""
+    minutes = os.environ.get("CUT", "")
+    try:
+        texts = {}
+        for path in copies.chosen(names):
+            texts |= deck_of_cut(path, minutes) if minutes else decks(path)
+    except ValueError as error:
+        print(error)
+        return 2
+    try:
+        FOLDER.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+            print(f"slides/{name}  {len(text.encode()) / 1000:.0f} kB")
+    except OSError as error:  # a read-only checkout, a full disk
+        print(f"The decks cannot be written: {error.strerror}, {error.filename or FOLDER}.")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

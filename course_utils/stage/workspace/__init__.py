@@ -1,0 +1,9 @@
+"""The student's desk: the student's copies of the notebooks, the record of answers, and the contents page.
+
+A Jupyter server loads it as its extension `course_utils.stage.workspace`: `make lab` does, and so does a hub. Nothing here needs
+torch, and nothing leaves the machine that the server runs on.
+"""
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "course_utils.stage.workspace.extension"}]

@@ -1,0 +1,206 @@
+"""What a class gets, and what its assistants get: the course without solutions, and a key with them.
+
+`make assignment NB=04` writes `assignment/` and `assignment.zip`: a README, the notebook, and the
+course to install with it. `make key NB=04` writes `key/`, the page for whoever helps and grades.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+
+from course_utils.core.record import write_whole
+from course_utils.stage.workspace import copies
+from course_utils.stage.workspace.notebooks import Exercise, Notebook, exercises, parsed, read, source, write
+
+LEADS_AWAY = re.compile(r"\[([^][]*)\]\((?:\.\./README\.md|\d\d_\w+\.ipynb)[^)]*\)")
+FOLDED = "<details><summary>Solution</summary>"
+LATER = "*The solution comes after the deadline.*"
+PLAIN_FILES = "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "environment.yml", ".gitignore"
+FOR_INSTRUCTORS = "INSTRUCTORS.md"
+TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
+WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
+DIFFICULTY = re.compile(r"\*(\w[^*]*?), (\d+) minutes?\.\*")
+CASES = 40  # of a check that draws them: more name no other mistakes
+
+README = """# Notebook {number}: what to do, and what to hand in
+
+## Install
+
+You need Python 3.11 to 3.14 and `make`, on Linux, on a Mac with Apple silicon, or on Windows
+inside WSL2; 3 GB of disk; and a network, once. In a terminal:
+
+```
+cd course
+make lab
+```
+
+The first time takes a few minutes. Then JupyterLab opens at the contents page. `course/README.md`
+says what else there is: conda, machines with a GPU, a smaller build of torch.
+
+**If you have the course already,** as on a hub of your university, install nothing. There, put
+`{name}` of this folder into `my_notebooks`, in place of the one that is there.
+
+## Where to work
+
+On the contents page open notebook {number}. It is your own copy, `course/my_notebooks/{name}`;
+leave it at that place, and keep its name. Run it from top to bottom. A turn is a cell with `...`
+in it: write your answer there, and run it and the cell below, which checks it. The check says
+*Right*, or *Not yet* and what to think about.
+
+## What counts
+
+| turn | | stated |
+|---|---|---|
+{counted}
+
+A turn counts if its check says *Right*, when it is judged on other cases than those that you see.
+A turn that is left open costs its own point and stops nothing, because what follows uses the
+course's answer. Guesses never cost anything.
+{beyond}
+Do not change the cells that call a check.
+
+## What to hand in
+
+One file, `course/my_notebooks/{name}`, saved (Ctrl+S), under its own name. Nothing else: no
+folder, no ZIP.
+
+If an AI assistant helps you, give it `AGENTS.md` first. It asks the assistant to explain and to
+ask, and not to solve.
+"""
+
+
+def assignment(path: Path, folder: Path) -> str:
+    """Write the folder to hand out and a ZIP of it. No solution is in it, nor what leads to one from a notebook."""
+    shutil.rmtree(folder, ignore_errors=True)
+    write_notebook(path, folder)
+    has_course = (copies.ROOT / "pyproject.toml").is_file()  # an installed course has nothing to install from
+    if has_course:
+        write_course(folder / "course")
+    archive = shutil.make_archive(str(folder), "zip", folder.parent, folder.name)
+    said = f"Hand out {Path(archive).name}, or all of {folder.name}/: {path.name} without its solutions, a README"
+    return f"{said}, and the course to install, its solutions gone." if has_course else f"{said}."
+
+
+def write_notebook(path: Path, folder: Path) -> None:
+    """The notebook, the texts that it links to, and what to do with it."""
+    folder.mkdir(parents=True)
+    text = LEADS_AWAY.sub(r"\1", path.read_text(encoding="utf-8"))
+    write(folder / path.name, without_solutions(copies.as_handed_out(parsed(text.encode()))))
+    for one in (path.with_name(copies.GLOSSARY), copies.AGENTS):
+        words = LEADS_AWAY.sub(r"\1", one.read_text(encoding="utf-8"))
+        write_whole(folder / one.name, words.encode())
+    write_whole(folder / "README.md", readme(read(path), path.name).encode())
+
+
+def without_solutions(notebook: Notebook) -> Notebook:
+    """Each folded solution says that it comes later. The cell keeps its id, so that a later version brings it."""
+    cells = [
+        {**cell, "source": LATER} if source(cell).startswith(FOLDED) else cell for cell in notebook["cells"]
+    ]
+    return {**notebook, "cells": cells}
+
+
+def write_course(folder: Path) -> None:
+    """What `make lab` needs, with notebooks to be solved. No test comes along: those try right answers and mistakes."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*", FOR_INSTRUCTORS)
+    shutil.copytree(copies.ROOT / "course_utils", folder / "course_utils", ignore=ignored)
+    shutil.copytree(copies.ROOT / "notebooks", folder / "notebooks", ignore=ignored)
+    for path in copies.notebooks(folder / "notebooks"):
+        write(path, without_solutions(copies.as_handed_out(read(path))))
+    for name in PLAIN_FILES:
+        shutil.copy(copies.ROOT / name, folder / name)
+    title, _, words = (copies.ROOT / "README.md").read_text(encoding="utf-8").partition("\n\n")
+    words = f"{title}\n\n{WITHOUT}" + TO_WHAT_IS_GONE.sub(r"\1", words)
+    write_whole(folder / "README.md", words.encode())
+
+
+def readme(notebook: Notebook, name: str) -> str:
+    """The page for students: install, place, what counts, what to hand in."""
+    by_id = {cell["id"]: source(cell) for cell in notebook["cells"]}
+    turns = exercises(notebook)
+    counted = [_row(one, by_id[one.cells[0]]) for one in turns if not one.is_beyond]
+    voluntary = [f"{one.number}" for one in turns if one.is_beyond]
+    beyond = f"Turns {', '.join(voluntary)}, in *Beyond*, are voluntary.\n" if voluntary else ""
+    number = name[:2].lstrip("0")
+    return README.format(number=number, name=name, counted="\n".join(counted), beyond=beyond)
+
+
+def _row(turn: Exercise, heading: str) -> str:
+    how = DIFFICULTY.search(heading)
+    stated = f"{how[1]}, {how[2]} minutes" if how else ""
+    return f"| {turn.number} | {turn.title} | {stated} |"
+
+
+# For assistants.
+
+KEY = """# Notebook {number}: key
+
+For whoever helps and grades; not for students. It is made from the notebook's folded solutions
+and from what the checks list, so it says what `make grade` says.
+
+**Points.** `make grade` gives one point for each turn that is right, and none otherwise; the main
+path has {points}. Suggested where you grade by hand: the whole point if it is right; half of it
+if it is one of the listed mistakes and the student can say what is wrong with it; none for an
+answer that nobody can explain. Guesses have no points.
+
+**Minutes** are those that the notebook states: {minutes} on the main path. Twice that is no sign
+of weakness.
+"""
+
+
+def key(path: Path, folder: Path) -> str:
+    """Write the page with each turn's solution, its minutes and points, and the mistakes that its check knows."""
+    notebook = read(path)
+    texts = {cell["id"]: source(cell) for cell in notebook["cells"]}
+    turns = exercises(notebook)
+    stated = [DIFFICULTY.search(texts[one.cells[0]]) for one in turns if not one.is_beyond]
+    minutes = sum(int(how[2]) for how in stated if how)
+    number = path.stem[:2].lstrip("0")
+    parts = [KEY.format(number=number, points=len(stated), minutes=minutes)]
+    parts += [_answered(one, texts) for one in turns]
+    folder.mkdir(exist_ok=True)
+    target = folder / f"{path.stem}.md"
+    write_whole(target, "\n".join(parts).encode())
+    return f"{folder.name}/{target.name} has the solutions, points and listed mistakes of {len(turns)} turns."
+
+
+def _answered(turn: Exercise, texts: dict[str, str]) -> str:
+    heading, *below = (texts[one] for one in turn.cells)
+    solutions = [text for text in below if text.startswith(FOLDED)]
+    solution = solutions[0].removeprefix(FOLDED).removesuffix("</details>").strip() if solutions else ""
+    _, _, asked = heading.partition("\n\n")
+    worth = "voluntary" if turn.is_beyond else "1 point"
+    because, mistakes = listed(turn.check)
+    said = [f"## Turn {turn.number} · {turn.title} ({worth})", asked, "**Solution**", solution]
+    said += [f"**Why:** {because}"] if because else []
+    if mistakes:
+        said += ["**Mistakes that the check knows, and what it says of each:**"]
+        said += ["\n".join(f"- {advice}" for advice in mistakes)]
+    else:
+        said += ["The check lists no mistakes: it tries the answer, and says in its own words what is wrong."]
+    return "\n\n".join(said) + "\n"
+
+
+def listed(name: str) -> tuple[str, list[str]]:
+    """Of the check "flops.days": why the right answer is right, and the advice on each tempting mistake."""
+    module, _, exercise = name.partition(".")
+    check = getattr(import_module(f"course_utils.chapters.{module}.check"), exercise)
+    first, advice = "", []
+    for answers in _listings(check):
+        (_, because), *mistakes = answers
+        first = first or because
+        advice += [words for _, words in mistakes if words not in advice]
+    return first, advice
+
+
+def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
+    """What the exercise yields: of a value once, of a function for each of its cases, of another nothing."""
+    if hasattr(check, "listed"):
+        yield check.listed()
+    elif hasattr(check, "asked"):
+        cases = check.asked["cases"]
+        for case in islice(cases() if callable(cases) else cases, CASES):
+            yield list(check.__wrapped__(*case))

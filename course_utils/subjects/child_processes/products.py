@@ -1,0 +1,146 @@
+"""Products, ready to be timed: in this process, or in one of its own that can be killed.
+
+A product that runs can't be interrupted, so where it may take long, it has a process of its own.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from course_utils.core import einsums, measure
+from course_utils.core.einsums import Einsum, Tree
+from course_utils.core.measure import Step, Timing, internals
+from course_utils.core.measure.results import Steps
+from course_utils.core.say import Number
+
+DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
+BLOCK = 2**22
+_FIRST_CALL = Step(0, "The first call runs; nobody can tell how far it is.")
+
+
+def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
+    """(b, d) @ (d, k) of normally distributed numbers, as a call without arguments.
+
+    Random numbers, because a GPU draws less power on constant ones and then runs faster than it would.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"No product in {dtype!r} here. There are: {', '.join(DTYPES)}.")
+    if dtype == "tf32":
+        return _tf32_call(b, d, k, device)
+    if dtype == "fp8":
+        return _fp8_call(b, d, k, device)
+    if dtype == "bf16" and _is_nvidia(device, (0, 0)) and not _is_nvidia(device, (8, 0)):
+        raise ValueError(
+            "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."
+        )
+    kind = measure.DTYPES[dtype]
+    x, w = _random((b, d), kind, device), _random((d, k), kind, device)
+    out = torch.empty(b, k, device=device, dtype=kind)
+    return lambda: torch.mm(x, w, out=out)
+
+
+def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
+    """Normally distributed numbers; in a large tensor one random block again and again, as drawing takes long."""
+    if dtype == torch.float64 and torch.device(device).type == "mps":
+        raise ValueError("Apple's GPUs have no fp64.")
+    numbers = torch.empty(math.prod(shape), dtype=dtype, device=device)
+    block = torch.randn(min(len(numbers), BLOCK), device=device).to(dtype)
+    for part in numbers.split(BLOCK):
+        part.copy_(block[: len(part)])
+    return numbers.view(tuple(shape))
+
+
+def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
+    if not _is_nvidia(device, (8, 0)):
+        raise ValueError("tf32 is a way in which NVIDIA's tensor cores multiply; this device has none.")
+    product = matmul_call(b, d, k, "fp32", device)
+
+    def call() -> object:
+        before = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            return product()
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
+
+    return call
+
+
+def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
+    """Whether it is an NVIDIA GPU of at least that compute capability. torch calls AMD's GPUs cuda, too; they do not count."""
+    if torch.device(device).type != "cuda" or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(device) >= capability
+
+
+def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
+    if not _is_nvidia(device, (8, 9)):
+        raise ValueError("This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has.")
+    if b % 16 or d % 16 or k % 16:
+        raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")
+    x = _random((b, d), torch.float8_e4m3fn, device)
+    w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
+    one = torch.ones((), device=device)
+    return lambda: internals.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def einsum_call(
+    pattern: str, sizes: Mapping[str, int], tree: Tree | list, dtype: str, device: str = "cpu"
+) -> Callable[[], object]:
+    """An einsum of normally distributed numbers, multiplied in pairs as the tree says, as a call without arguments."""
+    einsum, kind = einsums.parsed(pattern), measure.DTYPES[dtype]
+    operands = [_random([sizes[name] for name in names], kind, device) for names in einsum.operands]
+    return lambda: product_in_order(einsum, tree, operands)
+
+
+def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The einsum, two operands at a time, in the order of the tree."""
+    if isinstance(tree, int):
+        return torch.einsum(einsum.equation, *operands)
+
+    def left(part: Tree | list) -> tuple[str, ...]:
+        """The dimensions of a part's product that the rest, or the result, still needs."""
+        if isinstance(part, int):
+            return einsum.operands[part]
+        inside = _leaves(part)
+        outside = (names for n, names in enumerate(einsum.operands) if n not in inside)
+        needed = set(einsum.output).union(*outside)
+        return tuple(sorted(set().union(*(einsum.operands[n] for n in inside)) & needed))
+
+    def value(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
+        if isinstance(part, int):
+            return operands[part]
+        sides = tuple(map(left, part))
+        equation = Einsum(sides, names).equation
+        return torch.einsum(equation, *(value(one, side) for one, side in zip(part, sides, strict=True)))
+
+    return value(tree, einsum.output)
+
+
+def _leaves(tree: Tree | list) -> set[int]:
+    return {tree} if isinstance(tree, int) else set().union(*map(_leaves, tree))
+
+
+def timing_steps(
+    b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
+) -> Steps[Timing]:
+    """The product's timing as steps; `process.steps_of` runs it in a process of its own."""
+    yield _FIRST_CALL
+    call = matmul_call(b, d, k, dtype, device)
+    return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
+
+
+def einsum_timing_steps(
+    pattern: str,
+    sizes: Mapping[str, int],
+    tree: Tree | list,
+    dtype: str,
+    *,
+    device: str = "cpu",
+    at_most_s: Number = 2.0,
+) -> Steps[Timing]:
+    """The einsum's timing as steps; `process.steps_of` runs it in a process of its own."""
+    yield _FIRST_CALL
+    call = einsum_call(pattern, sizes, tree, dtype, device)
+    return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

@@ -1,0 +1,30 @@
+"""What machine this is, what it can really reach, and what others were measured to reach.
+
+`python -m course_utils.chapters.flops.recorder` records this machine, in under eight minutes, for those who have none like it.
+"""
+
+import importlib
+
+from course_utils.core.datasheets import MACHINES, Machine, machine_named
+from course_utils.subjects.machines.recording import Recording, Workload, forecast_table, recordings
+from course_utils.subjects.machines.schema import Size
+
+__all__ = [
+    "MACHINES",
+    "Machine",
+    "Recording",
+    "Size",
+    "Workload",
+    "device",
+    "forecast_table",
+    "machine_named",
+    "recordings",
+    "this_machine",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import `at_hand` only when it is asked for: it needs torch; recordings and data sheets do not."""
+    if name not in ("device", "this_machine"):
+        raise AttributeError(f"There is no {name!r} in machines. There are: {', '.join(__all__)}.")
+    return getattr(importlib.import_module(f"{__name__}.at_hand"), name)

@@ -1,0 +1,102 @@
+"""Attention: each position reads the positions before it."""
+
+from collections.abc import Callable
+
+import torch
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from course_utils.subjects.models.layers import Linear
+
+ROTARY_BASE = 10_000  # in radians, the slowest pair turns by almost 1 / base from one position to the next
+
+
+def attention(
+    q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
+) -> Float[Tensor, "b a s d"]:
+    """softmax(q kᵀ / √d) v. A position reads those up to its own; all S × S scores are in memory."""
+    s, d = q.shape[-2:]
+    # Heads that share their keys stand one below the other: one product for all of them, and no key is copied.
+    rows = rearrange(q, "b (kv shared) s d -> b kv (shared s) d", kv=k.shape[1])
+    scores = rearrange(rows @ k.mT * d**-0.5, "b kv (shared s) t -> b kv shared s t", s=s)
+    later = torch.full((s, s), -torch.inf, dtype=q.dtype, device=q.device).triu(1)
+    weights = rearrange((scores + later).softmax(-1), "b kv shared s t -> b kv (shared s) t")
+    return rearrange(weights @ v, "b kv (shared s) d -> b (kv shared) s d", s=s)
+
+
+def fused_attention(
+    q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
+) -> Float[Tensor, "b a s d"]:
+    """Attention in one kernel, which never has all scores in memory."""
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
+    """Cosine and sine of position × base^(-2i/D): the angle of pair i."""
+    turns = ROTARY_BASE ** -(torch.arange(0, d, 2, device=like.device) / d)
+    angles = torch.outer(torch.arange(s, device=like.device), turns)
+    return torch.stack([angles.cos(), angles.sin()]).to(like.dtype)
+
+
+def rotated(x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]) -> Float[Tensor, "b s a d"]:
+    """Each number of the first half turned together with its partner in the second."""
+    (cos, sin), (first, second) = rotation[:, :, None], x.chunk(2, -1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+
+
+def recomputed_attention(
+    q: Float[Tensor, "b a s d"],
+    k: Float[Tensor, "b kv s d"],
+    v: Float[Tensor, "b kv s d"],
+    *,
+    early_stop: bool = True,
+) -> Float[Tensor, "b a s d"]:
+    """The same as `attention`, but autograd keeps only q, k and v. The backward pass computes the scores again."""
+    return checkpoint(
+        attention, q, k, v, use_reentrant=False, preserve_rng_state=False, early_stop=early_stop
+    )
+
+
+class Attention(nn.Module):
+    """Queries, keys and values; attention in each head; one more product. The options are Linear's."""
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        kv_heads: int,
+        head_width: int,
+        *,
+        fused: bool,
+        biases: bool,
+        qkv_biases: bool,
+        head_norm: Callable[[], nn.Module] = nn.Identity,
+        **options: object,
+    ) -> None:
+        super().__init__()
+        self.head_width = head_width
+        self.mix = fused_attention if fused else attention
+        of_queries, of_keys = heads * head_width, kv_heads * head_width
+        self.query, self.key, self.value = (
+            Linear(width, outputs, biases=biases or qkv_biases, **options)
+            for outputs in (of_queries, of_keys, of_keys)
+        )
+        self.out = Linear(of_queries, width, biases=biases, **options)
+        self.query_norm, self.key_norm = head_norm(), head_norm()
+
+    def forward(
+        self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
+    ) -> Float[Tensor, "b s h"]:
+        """Split into heads, apply attention, and put the heads side by side again."""
+        q, k, v = (
+            rearrange(project(x), "b s (a d) -> b s a d", d=self.head_width)
+            for project in (self.query, self.key, self.value)
+        )
+        q, k = self.query_norm(q), self.key_norm(k)
+        if turn is not None:
+            q, k = rotated(q, turn), rotated(k, turn)
+        q, k, v = (rearrange(each, "b s a d -> b a s d") for each in (q, k, v))
+        return self.out(rearrange(self.mix(q, k, v), "b a s d -> b s (a d)"))

@@ -1,0 +1,122 @@
+"""A step of training, and a run that can stop after any step and go on, bit for bit."""
+
+import copy
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from course_utils.core.say import Number
+from course_utils.subjects.training.randomness import restore_shared_states, shared_states
+from course_utils.subjects.training.tokens import token_batch
+
+PARTS = ("model", "optimizer", "step", "data", "generators")
+
+
+# One step.
+
+
+def next_token_loss(logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"]) -> Float[Tensor, ""]:
+    """The mean of -log p(target), computed in fp32."""
+    return functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+
+def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tensor, ""]:
+    """Scale all gradients by max_norm / norm if their norm is larger; returns the norm that they had."""
+    if not max_norm > 0:
+        raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
+    return nn.utils.clip_grad_norm_(parameters, max_norm)
+
+
+def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
+    """Learning rate: in `warmup` steps from 0 up to the peak in a line, then down to the floor on half a
+    cosine.
+
+    >>> [round(warmup_cosine(step, 1.0, 4, 8), 2) for step in range(9)]
+    [0.25, 0.5, 0.75, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
+    """
+    if not 0 <= warmup < total:
+        raise ValueError(f"The warm-up ends before the run does; got {warmup} of {total} steps.")
+    if step < 0:
+        raise ValueError(f"Steps are counted from 0; got {step}.")
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    done = min((step - warmup) / (total - warmup), 1)
+    return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+
+
+# A run.
+
+
+@dataclass
+class Run:
+    """A model, its optimizer and its data, and how many steps they have made together."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    tokens: np.ndarray
+    generator: torch.Generator  # of the places where batches begin
+    _: KW_ONLY
+    batch: int
+    sequence: int
+    schedule: Callable[[int], Number] | None = None  # the learning rate of a step
+    max_norm: Number | None = None
+    step: int = 0
+
+    def advance(self) -> Number:
+        """Make one step; returns its loss."""
+        device = next(self.model.parameters()).device
+        inputs, targets = token_batch(self.tokens, self.batch, self.sequence, self.generator)
+        loss = next_token_loss(self.model(inputs.to(device)), targets.to(device))
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.max_norm is not None:
+            clip_gradients(self.model.parameters(), self.max_norm)
+        if self.schedule is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.schedule(self.step)
+        self.optimizer.step()
+        self.step += 1
+        return loss.item()
+
+    def losses(self, until: int) -> Iterator[Number]:
+        """The losses of the steps up to `until`. The caller may stop after any of them."""
+        while self.step < until:
+            yield self.advance()
+
+    def state(self) -> dict[str, object]:
+        """All that the steps to come depend on, by part, in tensors and plain values: a copy, so the run may go on."""
+        parts = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "data": self.generator.get_state(),
+            "generators": shared_states(),
+        }
+        return copy.deepcopy(parts)
+
+    def restore(self, state: dict[str, object], *, without: Collection[str] = ()) -> None:
+        """Set the run to this state. Parts named in `without` stay as they are."""
+        unknown = [part for part in without if part not in PARTS]
+        if unknown:
+            raise ValueError(f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}.")
+        missing = [part for part in PARTS if part not in (*state, *without)]
+        if missing:
+            words = f"The state lacks {', '.join(missing)}; to go on without, say so: without={missing}."
+            raise ValueError(words)
+        restore = {
+            "model": self.model.load_state_dict,
+            # torch would go on to write into the very tensors that it is given.
+            "optimizer": lambda saved: self.optimizer.load_state_dict(copy.deepcopy(saved)),
+            "step": lambda step: setattr(self, "step", step),
+            "data": self.generator.set_state,
+            "generators": restore_shared_states,
+        }
+        for part, give_back in restore.items():
+            if part not in without:
+                give_back(state[part])
