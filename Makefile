@@ -111,7 +111,7 @@ pictures: $(READY)
 	@$(RUN) -m tests.tools.pictures
 
 samepages: $(READY)
-	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/test_site.py -k pyodide
+	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/stage/test_pages.py -k pyodide
 
 test: $(HUB)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)

@@ -1,6 +1,6 @@
 """Which worker runs which test. The process that deals tests out imports this file and no more.
 
-Processes that run tests also load the plugins `reproducible` and `pages`, whose imports take two seconds.
+Processes that run tests also load the plugins `reproducible` and `chromium` of tests/helpers, whose imports take two seconds.
 """
 
 import os
@@ -14,14 +14,15 @@ from xdist.scheduler import LoadFileScheduling
 
 # One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
 # What needs a browser comes first, as it takes longest.
-ANOTHER_PAGE = re.compile(r"tests/test_(browser_(desk|hub|keys|site|slides)|present)\.py")
+ANOTHER_PAGE = re.compile(r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py")
+BROWSER = re.compile(r"tests/(\w+/)*test_(browser|present)\w*\.py")
 
 
 collect_ignore_glob = ["tools/colab_modules/*"]  # for Colab's copies, in a Python of their own
 
 
 def _needs_browser(nodeid: str) -> bool:
-    return nodeid.startswith(("tests/test_browser", "tests/test_present"))
+    return bool(BROWSER.match(nodeid))
 
 
 class LabsInOneWorker(LoadFileScheduling):
@@ -46,8 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     deals_out = config.getoption("dist") != "no" and not config.getoption("collectonly")
     if not deals_out or config.getoption("--hypothesis-profile"):
-        for name in ("reproducible", "pages"):
-            config.pluginmanager.import_plugin(f"tests.{name}")
+        for name in ("reproducible", "chromium"):
+            config.pluginmanager.import_plugin(f"tests.helpers.{name}")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # nothing but the count comes after these lines

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests import browser
+from tests.helpers import browser
 from tests.tools import bench_gpu, bench_room
 from tests.tools.latency import HEAD, Slider, latency, row, sliders_of
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.phones import Phone, Running, all_guess, request, running_room
+from tests.helpers.phones import Phone, Running, all_guess, request, running_room
 
 PHONES, BATCH = 300, 30
 HOSTILE = "127.0.0.2"  # another address than the phones', which Linux has on loopback

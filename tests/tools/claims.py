@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 
 from tests import NOTEBOOKS, ROOT
-from tests.notebooks import SOLUTION, read
+from tests.helpers.notebooks import SOLUTION, read
 from tests.tools.glossary import unlinked
 
 FOLDER = ROOT / "tests" / "claims"

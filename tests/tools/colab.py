@@ -13,7 +13,7 @@ import nbformat
 
 from course_utils.core.record import write_whole
 from tests import NOTEBOOKS, ROOT
-from tests.notebooks import read
+from tests.helpers.notebooks import read
 
 FOLDER, README = ROOT / "colab", ROOT / "README.md"
 FIRST_CELL = """# Run this cell first (Shift+Enter). It brings the course to this machine in half a minute, and replaces nothing there.

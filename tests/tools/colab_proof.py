@@ -19,8 +19,8 @@ from pathlib import Path
 from course_utils.chapters import labs
 from course_utils.stage.colab import NEEDED
 from tests import NOTEBOOKS, ROOT
-from tests.kernels import kernel_in
-from tests.notebooks import WIDGET, exercises, read
+from tests.helpers.kernels import kernel_in
+from tests.helpers.notebooks import WIDGET, exercises, read
 from tests.tools import colab, elsewhere, versions
 from tests.tools.front_end import FrontEnd, outcomes
 from tests.tools.shown_here import words_on

@@ -27,9 +27,9 @@ import requests
 import websocket
 
 from tests import ROOT
-from tests.browser import answers, free_port
+from tests.helpers.browser import answers, free_port
+from tests.helpers.waiting import wait_until
 from tests.tools.remote import reply
-from tests.waiting import wait_until
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
@@ -37,7 +37,7 @@ IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
 MAKE = ("make", "READY=", "HUB=", f"RUN='{sys.executable}'")
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
 # All but what needs a browser or a hub, whose answer does not hang on what is tried here.
-SUITE = "ARGS=-q --ignore-glob=*/test_browser* --ignore=tests/test_present.py --ignore=tests/test_hub.py"
+SUITE = "ARGS=-q --ignore-glob=*/test_browser* --ignore=tests/stage/test_present.py --ignore=tests/stage/test_hub.py"
 LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
 # Root's part, in namespaces of its own, before the user takes over. Of root's home only Python is left to be seen.

@@ -13,7 +13,7 @@ from jupyter_client.blocking import BlockingKernelClient
 from nbformat import NotebookNode
 from nbformat.v4 import output_from_msg
 
-from tests.notebooks import code
+from tests.helpers.notebooks import code
 from tests.tools.shown_here import Outcome, stored_text
 
 LONGEST_S = 300.0  # of a cell or a click

@@ -27,8 +27,8 @@ from traitlets import log as traitlets_log
 
 from course_utils.chapters import labs
 from course_utils.engine.labs.panel import Panel
-from tests.hostile import HOSTILE, Reader, button, buttons
-from tests.waiting import workers
+from tests.helpers.hostile import HOSTILE, Reader, button, buttons
+from tests.helpers.waiting import workers
 
 MOVES = 50  # on one panel
 OF_A_PICTURE = ("svg", "g", "text", "rect", "polyline", "circle")

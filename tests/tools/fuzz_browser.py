@@ -13,9 +13,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from course_utils.chapters import labs
 from course_utils.engine.labs.lab import Lab
-from tests import browser
-from tests.hostile import FILE, Reader
-from tests.waiting import wait_until
+from tests.helpers import browser
+from tests.helpers.hostile import FILE, Reader
+from tests.helpers.waiting import wait_until
 
 MOVES = 10  # at one lab, before the next one's turn
 CONTROLS = ":is(button.widget-button, button.widget-toggle-button, input[type=checkbox]):visible"

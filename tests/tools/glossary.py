@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 
 from tests import NOTEBOOKS, ROOT
-from tests.notebooks import rewrite
+from tests.helpers.notebooks import rewrite
 
 GLOSSARY = ROOT / "notebooks" / "GLOSSARY.md"
 ENTRY = re.compile(r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE)

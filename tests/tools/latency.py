@@ -29,8 +29,10 @@ from course_utils.chapters import labs
 from course_utils.core.say import decimal_bytes_text, seconds_text
 from course_utils.stage.pages.__main__ import write
 from course_utils.subjects.machines.at_hand import device_name
-from tests import NOTEBOOKS, browser, site
-from tests.notebooks import read
+from tests import NOTEBOOKS
+from tests.helpers import browser
+from tests.helpers import pages as site
+from tests.helpers.notebooks import read
 
 MOVEMENTS = 100
 DRAG_STEPS = 60  # in a second: as often as a screen is drawn

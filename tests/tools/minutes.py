@@ -19,7 +19,7 @@ from course_utils.stage.present import cuts
 from course_utils.stage.workspace.notebooks import write_whole
 from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS
-from tests.notebooks import SOLUTION, TITLE, read
+from tests.helpers.notebooks import SOLUTION, TITLE, read
 
 BEYOND = "# Beyond"
 PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes?\.\*")

@@ -15,7 +15,7 @@ import torch
 from tests import ROOT
 
 PARTS = {  # by name: the longest it may take, and how it is called
-    "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/test_gpu.py"]),
+    "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/gpu/test_gpu.py"]),
     "bench": (270, ["-m", "tests.tools.bench_gpu"]),
     "record": (480, ["-m", "course_utils.subjects.machines"]),
     "notebooks": (600, ["-m", "tests.tools.shown_here"]),

@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from course_utils.stage.workspace import copies
 from tests import ROOT
-from tests.notebooks import WIDGET, rewrite
+from tests.helpers.notebooks import WIDGET, rewrite
 
 
 def run(notebook: nbformat.NotebookNode) -> None:

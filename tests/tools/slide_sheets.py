@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 
 from course_utils.stage.slides.__main__ import FOLDER
 from course_utils.stage.workspace import copies
-from tests.browser import chromium
+from tests.helpers.browser import chromium
 
 SIZES = [(1280, 720), (1920, 1080)]
 COLUMNS, ROWS, TILE = 3, 4, (640, 360)

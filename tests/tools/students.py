@@ -23,11 +23,11 @@ from requests.cookies import get_cookie_header
 from websocket import create_connection
 
 from course_utils.stage.workspace import copies
-from tests.browser import answers
-from tests.hub import running_hub
-from tests.notebooks import code
+from tests.helpers.browser import answers
+from tests.helpers.hub import running_hub
+from tests.helpers.notebooks import code
+from tests.helpers.waiting import wait_until
 from tests.tools.remote import reply
-from tests.waiting import wait_until
 
 PATIENCE_S = 600  # twenty kernels that start on two cores take turns
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests import NOTEBOOKS, ROOT
-from tests.kernels import kernel_in
-from tests.notebooks import read
+from tests.helpers.kernels import kernel_in
+from tests.helpers.notebooks import read
 from tests.tools.front_end import FrontEnd, outcomes
 from tests.tools.shown_here import Outcome, words_on
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tests import NOTEBOOKS
-from tests.notebooks import read
+from tests.helpers.notebooks import read
 
 
 def uses(path: Path) -> Iterator[tuple[str, str, set[str]]]:

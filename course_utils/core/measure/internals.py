@@ -1,7 +1,7 @@
 """The private names of torch that this course uses. torch may change them in any version.
 
 No other module names anything of torch's that begins with an underscore. All of this was read in the source of
-the version below; tests/test_internals.py asks to read it again when there is another one.
+the version below; tests/core/test_internals.py asks to read it again when there is another one.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Mode(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         """False: otherwise torch would import its compiler, which takes as long as torch itself does.
 
-        If nobody asks this any more, tests/test_project.py says whether the compiler is imported again: leave
+        If nobody asks this any more, tests/project/test_project.py says whether the compiler is imported again: leave
         it out then, or live with the import.
         """
         return False

@@ -1,6 +1,6 @@
 """The course's transformer, written for sizes: `models.Transformer` line by line, on a tape.
 
-Where a name stands for a tensor there, it does here, so that what is held is the same: tests/test_timeline.py
+Where a name stands for a tensor there, it does here, so that what is held is the same: tests/core/test_timeline.py
 compares both, operation by operation.
 """
 

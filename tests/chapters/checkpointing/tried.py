@@ -1,0 +1,95 @@
+"""Answers to the exercises of notebook 08."""
+
+import os
+import uuid
+from functools import partial
+from pathlib import Path
+
+from course_utils.chapters.checkpointing import check, file_check
+from tests.engine.tried import Check, Tried
+
+
+def overwrite(path, pieces):
+    with open(path, "wb") as file:
+        file.writelines(pieces)
+
+
+def write(
+    path, pieces, *, beside="beside", flush=True, sync="fsync", rename=Path.replace, clear=True, swallow=False
+):
+    """Right, or with one thing done wrongly."""
+    beside = path.parent.joinpath(beside).resolve()
+    try:
+        with open(beside, "wb") as file:
+            file.writelines(pieces)
+            if flush:
+                file.flush()
+            if sync:
+                getattr(os, sync)(file.fileno())
+        rename(beside, path)
+    except BaseException:
+        if clear:
+            beside.unlink()
+        if not swallow:
+            raise
+
+
+def gone_before_it_is_there(new, old):
+    old.unlink(missing_ok=True)
+    new.rename(old)
+
+
+def joined_first(path, pieces):
+    """Where an error comes before there is anything to remove."""
+    beside = path.with_name("beside")
+    try:
+        joined = b"".join(pieces)
+        with open(beside, "wb") as file:
+            file.write(joined)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
+
+
+def in_memory_first(path, pieces):
+    """Nothing is written before all is there, and then in place."""
+    overwrite(path, [b"".join(pieces)])
+
+
+def with_path_methods(path, pieces):
+    """Another right way: a file with a name of its own, renamed by the path's own method."""
+    beside = path.parent / "0.part"
+    try:
+        with beside.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file)
+        beside.replace(path)
+    except OSError:
+        beside.unlink()
+        raise
+
+
+TRIED: dict[Check, Tried] = {
+    check.interval: Tried(right=(lambda save_s, failure_s: (2 * failure_s * save_s) ** 0.5,)),
+    check.write_whole: Tried(
+        right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),
+        wrong=(
+            (overwrite, "neither all of the old"),
+            (partial(write, rename=gone_before_it_is_there), "neither all of the old"),
+            (partial(write, beside=f"../{uuid.uuid4()}"), "write in the same folder"),
+            (partial(write, flush=False), "call file.flush() and then os.fsync"),
+            (in_memory_first, "it writes into the file itself"),
+            (partial(write, sync=None), "os.fsync(file.fileno()), with `os.` in front"),
+            (partial(write, clear=False), "is left beside"),
+            (partial(write, swallow=True), "raise the error again"),
+            (joined_first, "use unlink(missing_ok=True)"),
+            (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
+            (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
+        ),
+    ),
+}

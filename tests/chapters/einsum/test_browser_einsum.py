@@ -1,0 +1,71 @@
+"""The einsum lab as a reader meets it: typed into, dragged, timed, given nonsense."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.helpers import browser
+from tests.helpers.waiting import wait_until
+
+browser.skip_without_browser()
+
+
+@pytest.fixture
+def einsum(labs_page: Page) -> Locator:
+    """The einsum lab with a matrix product of 16 by 8 and 8 by 4."""
+    lab = browser.lab_of(labs_page, "einsum")
+    lab.get_by_role("button", name="what is A times B?", exact=True).click()
+    expect(lab.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 4 = 1,024 FLOPs")
+    return lab
+
+
+def field(lab: Locator, name: str) -> Locator:
+    return lab.get_by_role("textbox", name=name, exact=True)
+
+
+def sliders(lab: Locator) -> list[str]:
+    """The names of the size sliders that can be seen, as a screen reader would say them."""
+    return [handle.get_attribute("aria-label") for handle in lab.locator(".noUi-handle:visible").all()]
+
+
+def typed_size(lab: Locator, name: str) -> Locator:
+    return lab.get_by_title(f"{name}, typed", exact=True).filter(visible=True)
+
+
+def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(labs_page, einsum):
+    handle = einsum.get_by_role("slider", name="d", exact=True)
+    box = handle.bounding_box()
+    labs_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    labs_page.mouse.down()
+    labs_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
+    expect(einsum.locator(".course-picture")).not_to_contain_text("= 1,024 FLOPs")  # the button is still down
+    labs_page.mouse.up()
+    picture = einsum.locator(".course-picture")
+
+    def settled() -> bool:  # the last of the movements may still be on its way
+        size = int(typed_size(einsum, "d").input_value())
+        return size > 16 and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
+
+    wait_until(settled, "field and picture agree on a larger size")
+
+
+def test_a_size_can_be_moved_by_the_keyboard_and_typed(labs_page, einsum):
+    einsum.get_by_role("slider", name="k", exact=True).focus()
+    for _ in range(4):  # a quarter of a power each
+        labs_page.keyboard.press("ArrowRight")
+    expect(typed_size(einsum, "k")).to_have_value("8")
+    expect(einsum.locator(".course-picture")).to_contain_text("2 × 16 × 8 × 8 = 2,048 FLOPs")
+    typed_size(einsum, "b").fill("2^10")
+    expect(einsum.locator(".course-picture")).to_contain_text("2 × 1024 × 8 × 8 = 131,072 FLOPs")
+
+
+def test_new_names_rename_the_sliders_for_screen_readers_too(einsum):
+    assert sliders(einsum) == ["b", "d", "k"]
+    field(einsum, "einsum").fill("batch query d, batch key d -> batch query key")
+    expect(einsum.locator(".course-picture")).to_contain_text("for query in range(4):")
+    expect(einsum.locator(".noUi-handle:visible")).to_have_count(4)
+    assert sliders(einsum) == ["batch", "query", "d", "key"]
+    for name in sliders(einsum):
+        expect(typed_size(einsum, name)).to_have_value("8" if name == "d" else "4")
+    field(einsum, "einsum").fill("d -> ")
+    expect(einsum.locator(".noUi-handle:visible")).to_have_count(1)
+    assert sliders(einsum) == ["d"]

@@ -1,0 +1,291 @@
+"""The einsum lab against torch; test_browser_tensors.py looks at it from outside."""
+
+import itertools
+import re
+import string
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_utils.chapters import labs
+from course_utils.chapters.einsum.einsum_lab import jobs
+from course_utils.chapters.einsum.einsum_lab.asked import PRESETS, Asked
+from course_utils.chapters.einsum.einsum_lab.picture import LONGEST, MOST_BARS, ROLES
+from course_utils.engine.labs.fields import NEW_NAMES_SIZE
+from course_utils.subjects.child_processes import products
+from tests.helpers.labs import fresh, nodes, run, steps_here
+from tests.helpers.words import assert_all_can_be_read, words
+
+LAB = labs.einsum_lab()  # one for all that is drawn: to make it takes longer than to move it
+einsum = fresh("einsum")
+CHAIN = "a b, b c, c d -> a d"
+
+
+def sized(pattern, **sizes):
+    return {"pattern": pattern, "sizes": sizes}
+
+
+# What is shown and said.
+
+
+SHOWN = [
+    (PRESETS["what is A times B?"], "Kept: b, k. Summed: d. 1,024 FLOPs, 2 for each step: a product and an addition."),
+    (PRESETS["what is A times B?"], "2 × 16 × 8 × 4 = 1,024 FLOPs 896 bytes in fp32, each once 1.143 FLOPs per byte"),
+    (PRESETS["what is batch in attention?"], "Batch: b, h. Kept: i, j. Summed: d. 16,384 FLOPs, 2 for each step"),
+    (PRESETS["what is batch in attention?"], "8,192 steps of the loops 2 × 2 × 4 × 8 × 16 × 8 = 16,384 FLOPs"),
+    (PRESETS["who needs no sum?"], "256 FLOPs, 1 for each step: nothing is summed."),
+    (PRESETS["is a sum free?"], "0 FLOPs by convention, as nothing is multiplied."),
+    (PRESETS["which order is cheapest?"], "131,072 FLOPs as (A (B C)); ((A C) B): 384 times."),
+    (PRESETS["which order is cheapest?"], "steps of the loops 131,072 FLOPs in the cheapest order 65,536 bytes"),
+    (PRESETS["when is attention linear?"], "4,194,304 FLOPs as (A (B C)); ((A C) B): 768 times."),
+    (sized("b d, d k -> b k", b=16, d=8, k=4) | {"dtype": "fp64"}, "1,792 bytes in fp64, each once 0.571 FLOPs"),
+    (PRESETS["what is A times B?"], "range(16):for k in range(4):total = 0for d in range(8):total += A[b, d] * B[d, k]"),
+    (sized("a, a, a -> a"), "8 FLOPs in every order."),
+    (sized(CHAIN, a=64, b=4, c=64, d=4), "cheapest ((A B) C)  65,536 FLOPs · 16 times ((A C) B)  196,608 FLOPs · 48 times"),
+    (sized("i, j -> i j", i=3, j=5), "1 × 3 × 5 = 15 FLOPs"),
+    (sized("i, i j -> j", i=3, j=5), "2 × 3 × 5 = 30 FLOPs"),
+    (sized("i j -> j", i=3, j=5), "0 × 3 × 5 = 0 FLOPs"),
+    (sized("i, j, i -> j", i=3, j=5), "11 FLOPs in the cheapest order"),  # A and C, 2 · 3, then B, which sums nothing
+    (sized("a b c, c d -> a d", a=3, b=5, c=7, d=2), "84 FLOPs, 2 for each combination of the other names: b is in one operand alone and summed first, which counts 0."),
+    (sized("a b c, c d -> a d", a=3, b=5, c=7, d=2), "210 steps of the loops 2 × 3 × 7 × 2 = 84 FLOPs"),
+    (sized("a b, c -> a c", a=3, b=5, c=7), "1 × 3 × 7 = 21 FLOPs"),
+    (sized("a b, c d -> a", a=3, b=5, c=7, d=2), "3 FLOPs, 1 for each combination of the other names: b, c and d are each in one operand alone and summed first"),
+    (sized("i b, i j, j -> i", i=3, b=5, j=7), "45 FLOPs as (A (B C)); ((A B) C): 1.4 times. b is in one operand alone and summed first"),
+    (sized("a, a, a, a, a, a ->"), "6 operands have more orders than fit in here. Take up to 5."),
+    (sized("a b c d e f g h i ->"), "9 names are more than this lab has sliders for. Take up to 8."),
+    (sized("a b c d e f g h, a, b, c, d ->"), "5 of 105 orders"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "sentence"), SHOWN)
+def test_what_an_einsum_costs_and_why_is_said(einsum, asked, sentence):
+    einsum.set(**asked)
+    assert sentence in einsum.screen.mistake + einsum.screen.meaning + words(einsum)
+
+
+def test_the_pattern_is_drawn_by_the_roles_of_its_names(einsum):
+    einsum.set(pattern="b d, d k -> b k", sizes={"b": 16, "d": 8, "k": 4})
+    chips = {
+        (role, "".join(node.itertext())) for role in ROLES for node in nodes(einsum.screen.svg, "g", role)
+    }
+    assert chips - {(role, role) for role in ROLES} == {("kept", "b 16"), ("kept", "k 4"), ("summed", "d 8")}
+    assert "Ab 16d 8Bd 8k 4→ resultb 16k 4" in words(einsum)
+
+
+@pytest.mark.parametrize("pattern", [CHAIN, "a b, b c, c d, d e, e f -> a f"])
+def test_bars_are_as_long_as_their_orders_are_expensive_from_the_cheapest_to_the_dearest(einsum, pattern):
+    einsum.set(pattern=pattern, sizes=dict(zip("abcdef", (9, 2, 8, 3, 7, 4), strict=True)))
+    orders = einsum.session.lab.read(einsum.values).orders
+    shown = [*orders[: MOST_BARS - 1], orders[-1]] if len(orders) > MOST_BARS else orders
+    texts = [
+        node.text for class_ in ("code strong", "code ") for node in nodes(einsum.screen.svg, "text", class_)
+    ]
+    assert texts == [order.text for order in shown]
+    bars = [*nodes(einsum.screen.svg, "rect", "predicted"), *nodes(einsum.screen.svg, "rect", "limit")]
+    lengths = [LONGEST * order.flops / orders[-1].flops for order in shown]
+    assert [float(bar.get("width")) for bar in bars] == pytest.approx(lengths, abs=2)
+    assert f"{len(shown)} of {len(orders)} orders of multiplying in pairs" in words(einsum)
+
+
+@st.composite
+def small_patterns(draw):
+    """Operands and a result as one would type them, with sizes."""
+    side = st.lists(st.sampled_from("abcd"), max_size=3, unique=True)
+    sides = draw(st.lists(side, min_size=2, max_size=4))
+    named = sorted(set().union(*sides))
+    result = draw(st.lists(st.sampled_from(named), unique=True)) if named else []
+    sizes = {name: draw(st.integers(1, 3)) for name in named}
+    return f"{', '.join(map(' '.join, sides))} -> {' '.join(result)}", sizes
+
+
+@settings(max_examples=40)
+@given(small_patterns(), st.sampled_from(["fp32", "bf16"]))
+def test_torch_and_every_order_of_multiplying_agree(drawn, dtype):
+    pattern, sizes = drawn
+    LAB.set(pattern=pattern, sizes=sizes, dtype=dtype)
+    assert LAB.session.error is None
+    assert_all_can_be_read(LAB.screen.svg)
+    asked = Asked(pattern=pattern, sizes=sizes)
+    draw = torch.Generator().manual_seed(2)
+    operands = [torch.randint(-4, 5, shape, generator=draw).double() for shape in asked.shapes[:-1]]
+    expected = torch.einsum(asked.einsum.equation, *operands)
+    for order in asked.orders:
+        assert torch.equal(products.product_in_order(asked.einsum, order.tree, operands), expected)
+
+
+@settings(max_examples=100)
+@given(
+    st.text(max_size=30) | st.text(alphabet="abAB ,->→.()_1é", max_size=30),
+    st.text(max_size=8) | st.integers(-3, 2**21),
+)
+def test_any_text_gets_a_picture_or_a_sentence(pattern, size):
+    LAB.set(pattern=pattern, sizes={"a": size})
+    answer = re.compile(r"In “.*▸.*◂.*”, at ▸◂: |a is a size: |\d+ (operands|names) ", re.DOTALL)
+    assert LAB.session.error is None or (
+        isinstance(LAB.session.error, ValueError) and answer.match(LAB.screen.mistake)
+    )
+
+
+def test_long_names_and_large_sizes_still_fit_the_picture(einsum):
+    names = ["".join(itertools.islice(itertools.cycle(string.ascii_letters), n)) for n in (40, 60, 80)]
+    einsum.set(pattern=f"{' '.join(names)}, {names[0]} -> {names[1]}", sizes=dict.fromkeys(names, 2**20))
+    assert einsum.session.error is None
+    assert_all_can_be_read(einsum.screen.svg)
+
+
+# Timing.
+
+
+def test_timing_measures_the_cheapest_and_the_dearest_order_and_remembers_both(einsum, monkeypatch):
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.1)
+    asked = sized(CHAIN, a=64, b=2, c=64, d=2) | {"dtype": "fp32"}
+    einsum.set(**asked)
+    assert re.fullmatch(
+        r"Measured: \(A \(B C\)\) [\d.]+ [mµ]?s, \(\(A C\) B\) [\d.]+ [mµ]?s, [\d,.]+ times as long; "
+        r"by FLOPs it would be 48 times\.( Take it as an upper bound: .*)?",
+        run(einsum, "Time it"),
+    )
+    assert words(einsum).count("· measured ") == 2
+    assert "measured: " in words(einsum)
+    for other in ({"dtype": "fp64"}, sized(CHAIN, a=64, b=2, c=64, d=4)):
+        einsum.set(**asked | other)
+        assert "measured" not in words(einsum)
+    einsum.set(**asked)
+    assert words(einsum).count("· measured ") == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "order", "rate"),
+    [("b d, d k -> b k", r"\(A B\)", r", [\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "")],
+)
+def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypatch, pattern, order, rate):
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
+    monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", steps_here)
+    for quick_flops in (jobs.QUICK_FLOPS, -1):  # here, and as in a process of its own
+        monkeypatch.setattr(jobs, "QUICK_FLOPS", quick_flops)
+        einsum.set(pattern=pattern, sizes={}, dtype="bf16")
+        time = r"[\d.]+ [mµ]?s"
+        said = rf"Measured: {order} {time}\.( Take it as an upper bound: .*)?"
+        assert re.fullmatch(said, run(einsum, "Time it"))
+        assert re.search(rf"measured: {time}{rate}$", words(einsum))
+
+
+@pytest.mark.parametrize(
+    ("asked", "apart"),
+    [
+        (sized("b d, d k -> b k", b=256, d=128, k=256), False),  # 2^24 FLOPs
+        (sized("b d, d k -> b k", b=256, d=129, k=256), True),
+        (sized("a, b -> a b", a=511, b=511), False),  # all in all fewer than 2^18 numbers
+        (sized("a, b -> a b", a=512, b=511), True),
+    ],
+)
+def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monkeypatch, asked, apart):
+    def endless(**order):
+        used.append(order["pattern"])
+        yield products.Step(0, "The first call runs; nobody can tell how far it is.")
+        einsum.stop()
+        yield products.Step(0, "still the first call")
+        raise AssertionError("nobody stopped it")
+
+    used = []
+    real = products.einsum_timing_steps
+    monkeypatch.setattr(products, "einsum_timing_steps", real if apart else endless)
+    in_process = (lambda work, order: endless(**order)) if apart else None  # which would be called
+    monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", in_process)
+    einsum.set(**asked)
+    assert run(einsum, "Time it") == "Stopped. still the first call"
+    assert used == [asked["pattern"]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size", "reason"),
+    [
+        ("a b, b c -> a c", 2**12, "it takes 137 GFLOPs, and this lab at most 34.4 GFLOPs here"),
+        ("a, b -> a b", 2**15, "it may need .* and this lab takes at most"),
+        ("a b c d e f g h -> a", 2**20, "it may need .* and this lab takes at most"),
+        ("b d, d k -> b k", 8, "it may need 1,536 bytes .* at most 1,535 bytes"),
+    ],
+)
+def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(einsum, monkeypatch, pattern, size, reason):
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.products.einsum_call", None
+    )  # whoever calls it fails otherwise
+    if size == 8:  # operands may be held twice, of 64 numbers each
+        monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2 * 1536 - 2)
+    einsum.set(pattern=pattern, sizes=dict.fromkeys("abcdefghk", size))
+    assert einsum.screen.mistake == ""
+    with pytest.raises(ValueError, match=rf"^This is not timed: {reason}.*\. Take smaller sizes\.$"):
+        run(einsum, "Time it")
+    assert einsum.screen.report.startswith("This is not timed")
+
+
+def test_an_order_that_is_too_dear_is_left_out_and_the_next_dearest_timed(einsum, monkeypatch):
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
+    monkeypatch.setattr(jobs, "MOST_FLOPS", 70_000)
+    einsum.set(**sized(CHAIN, a=64, b=4, c=64, d=4))  # 4,096, 65,536 and 196,608 FLOPs
+    assert "by FLOPs it would be 16 times." in run(einsum, "Time it")
+    assert "((A B) C)" in einsum.screen.report
+
+
+# A size for each name.
+
+
+def shown(lab):
+    """The sizes that can be seen, by name."""
+    parts = lab.session.parts["sizes"]
+    return {part.label: part.value for part in parts if part.kind == "typed" and not part.hidden}
+
+
+def moved(lab, place, to):
+    """As the reader does it: even places are sliders, in powers of two, and what is typed stands behind each."""
+    lab.session.move("sizes", place, to)
+
+
+def test_sliders_come_and_go_with_the_names_and_values_are_remembered(einsum):
+    einsum.set(pattern="b d, d k -> b k", sizes={"b": 16, "d": 8})
+    assert shown(einsum) == {"b": "16", "d": "8", "k": f"{NEW_NAMES_SIZE}"}
+    boxes = einsum.controls["sizes"].children[:3]
+    described = [(slider.description, field.tooltip) for slider, field in (box.children for box in boxes)]
+    assert described == [(name, f"{name}, typed") for name in "bdk"]
+    einsum.set(pattern="k q -> k")
+    boxes[1].children[0].value = 32  # as dragged
+    assert boxes[1].children[1].value == "32"
+    einsum.set(pattern="q d -> q")
+    assert shown(einsum) == {"q": "32", "d": "8"}
+    assert "for q in range(32):" in words(einsum)
+    einsum.set(pattern="b d, d k -> q")
+    assert einsum.screen.mistake
+    assert shown(einsum) == {"q": "32", "d": "8"}  # those of a pattern that can't be read are not known
+
+
+def test_an_illegal_size_matters_only_while_its_name_is_in_the_pattern(einsum):
+    einsum.set(pattern="i j -> j")
+    moved(einsum, 1, "<b>4</b>")
+    for _ in range(2):
+        assert re.fullmatch("i is a size: .*“<b>4</b>” is none.", einsum.session.shown["mistake"])
+        moved(einsum, 3, "9")  # another name meanwhile
+    for pattern, sizes in (("j ->", {"j": "9"}), ("i j -> j", {"i": "5", "j": "9"})):
+        einsum.set(pattern=pattern)
+        moved(einsum, 1, next(iter(sizes.values())))
+        assert (einsum.session.shown["mistake"], shown(einsum)) == ("", sizes)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abcde"), min_size=1, max_size=5, unique=True), st.integers(1, 99)
+        ),
+        max_size=8,
+    )
+)
+def test_a_name_always_shows_the_size_that_it_was_given_last(moves):
+    given_ = {}
+    LAB.set(sizes={})
+    for names, size in moves:
+        LAB.set(pattern=f"{' '.join(names)} ->")
+        assert shown(LAB) == {name: given_.get(name, f"{NEW_NAMES_SIZE}") for name in names}
+        moved(LAB, 1, f"{size}")
+        given_[names[0]] = f"{size}"

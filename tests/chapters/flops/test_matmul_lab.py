@@ -1,0 +1,245 @@
+"""The matmul lab's answers; test_browser_flops.py looks at them from outside."""
+
+import dataclasses
+import math
+import re
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from course_utils.chapters import labs
+from course_utils.chapters.flops.matmul_lab import jobs
+from course_utils.chapters.flops.matmul_lab.asked import Found, Product
+from course_utils.chapters.flops.matmul_lab.picture import ROOF, TIMES, view
+from course_utils.core.datasheets import MACHINES, Machine
+from course_utils.core.say import rate_text, seconds_text
+from course_utils.subjects import machines
+from course_utils.subjects.child_processes import products
+from tests.helpers.labs import centres, lines, nodes, opened, run, text_of
+from tests.helpers.words import words
+from tests.subjects.test_machines import CORE
+
+A_CORE = Machine(
+    "a core",
+    {"fp32": 100e9, "bf16": 200e9, "fp16": 1e9},
+    bytes=2**30,
+    bytes_per_sec=25e9,
+    source="made up for a test",
+    achieved_flop_per_sec={"fp32": 100e9, "bf16": 200e9, "fp16": 1e9},
+    has_data_sheet=False,
+)
+LAB = labs.lab_named("matmul")
+RECORDED = f"{CORE} (recorded)"
+BY_OPENXLA = "H100 SXM, by OpenXLA"
+
+
+@pytest.fixture
+def matmul(monkeypatch):
+    """The lab on a machine with round numbers, in place of this one."""
+    monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
+    monkeypatch.setattr(jobs, "SWEEP_AT_MOST_S", 0.01)
+    with opened("matmul", A_CORE) as lab:
+        yield lab
+
+
+def shown(found=None, **asked):
+    """All that a view says."""
+    return text_of(view(Product(**asked), found or Found(A_CORE)))
+
+
+# What is predicted, and whose numbers these are.
+
+
+SIZES = {"b": 1024, "d": 256, "k": 64}
+IN_FP8 = {"where": "B200, by OpenXLA", "dtype": "fp8", "b": 4096, "d": 4096, "k": 4096}
+IN_DOUBT = {"where": BY_OPENXLA, "dtype": "bf16", "b": 256, "d": 4096, "k": 256}
+SHOWN = [
+    (SIZES, "2·B·D·K = 2 · 1,024 · 256 · 64 = 33,554,432"),
+    (SIZES, "(B·D + D·K + B·K) · 4 = 1,376,256 bytes"),
+    (SIZES, "33.6 MFLOPs / 100 GFLOP/s = 336 µs memory 1,376,256 / 25 GB/s = 55.1 µs predicted the larger of the two: 336 µs"),
+    (SIZES, "24.4 FLOPs per byte, above the ridge of 4: arithmetic is the limit, and predicts 336 µs, by measured peaks."),
+    (SIZES | {"b": 1}, "0.49 FLOPs per byte, below the ridge of 4: memory is the limit"),
+    (SIZES, "measured not timed yet"),
+    (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
+    (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
+    ({"where": "MI355X, by AMD", "dtype": "fp32"}, "not recorded in fp32; there are: bf16, fp8"),
+    ({"where": "A100 SXM", "dtype": "bf16"}, "only on paper: no such machine here, and no recording"),
+    ({"where": "A100 SXM", "dtype": "bf16"}, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "sentence"), SHOWN)
+def test_what_is_predicted_and_recorded_is_shown_with_the_numbers_filled_in(asked, sentence):
+    assert sentence in shown(**asked)
+
+
+def done(job, asked, found):
+    """What a job says last, and what is known then."""
+    for step in job(asked, found):
+        found = step.change.found(found) if step.change and step.change.found else found
+    return step.report, found
+
+
+def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
+    recording, size = machines.recordings()[CORE], (256, 1024, 1024)
+    seconds, flops = recording.seconds_by_size["fp32"][size], 2 * math.prod(size)
+    values = {"b": 250, "d": 1000, "k": 1100, "where": RECORDED}
+    asked, text = Product(**values), shown(**values)
+    nearest = f"Recorded at the nearest size (256 × 1,024 × 1,024): {seconds_text(seconds)}"
+    assert f"{nearest}." in text
+    assert f"{rate_text(flops / seconds)}, " in text
+    _, under_the_roof, along_k = centres(view(asked, Found()).picture, "measured")
+    x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
+    assert under_the_roof[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
+    assert along_k[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
+    _, found = done(LAB.time_it, asked, Found())
+    said, again = done(LAB.time_it, asked, found)  # the same each time
+    _, row = view(asked, again).table
+    assert row[:4] == [RECORDED, "256", "1,024", "1,024"]
+    assert said.startswith(f"{nearest}, ")
+
+
+@pytest.mark.parametrize("n", [1, 2**20])
+def test_the_roofline_reaches_as_far_as_the_product_that_is_asked_for(n):
+    asked = Product(b=n, d=n, k=n, dtype="fp64", where="H100 SXM")
+    ours, machine = n / 12, MACHINES["H100 SXM"]
+    svg = view(asked, Found()).picture
+    (ring, *_), (dashed, *_) = centres(svg, "ring"), lines(svg, "line dashed")
+    low, high = min(0.1, ours), max(10_000, ours)
+    for shown, intensity in ((ring[0], ours), (dashed[0][0], machine.peak("fp64") / machine.bytes_per_sec)):
+        assert shown == pytest.approx(
+            ROOF[0] + ROOF[2] * math.log(intensity / low) / math.log(high / low), abs=0.1
+        )
+
+
+BY_OTHERS = [
+    (name, dtype)
+    for name, recording in machines.recordings().items()
+    if recording.source
+    for dtype in recording.seconds_by_size
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), BY_OTHERS)
+def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(name, dtype):
+    recording = machines.recordings()[name]
+    recorded = recording.seconds_by_size[dtype]
+    size = max(recorded, key=math.prod)
+    asked = Product(*size, dtype, name, "D")
+    text = shown(b=size[0], d=size[1], k=size[2], dtype=dtype, where=name, sweep="D")
+    whose = f"Recorded by {recording.source.by}"
+    assert len(nodes(view(asked, Found()).picture, "circle", "measured past")) == len(recorded)
+    assert f"{whose}: {recording.source.where}." in text
+    assert f"{whose}: {seconds_text(recorded[size])}." in text
+    _, found = done(LAB.sweep, asked, Found())
+    _, *rows = view(asked, found).table
+    along_d = [(f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])]
+    assert sorted(tuple(row[:5]) for row in rows) == sorted((name, *sizes, dtype) for sizes in along_d)
+
+
+# What is timed here.
+
+
+def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
+    matmul.set(b=32, d=32, k=32)
+    for _ in range(2):
+        assert run(matmul, "Time it").startswith("Measured: ")
+    head, *rows = matmul.screen.table
+    assert [row[:5] for row in rows] == [["this machine", "32", "32", "32", "fp32"]] * 2  # each time is kept
+    assert f"{rows[0][head.index('of the peak')]} of the largest rate of a few" in words(matmul)
+    assert "Measured: " in matmul.screen.meaning
+    assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2  # by its words, and in each plot
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2
+    matmul.set(b=64)
+    assert "Measured" not in matmul.screen.meaning
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2  # none along 64 × 32 × ·
+    a_gpu = Found(dataclasses.replace(A_CORE, has_data_sheet=True), matmul.session.found.runs)
+    assert "% of the data sheet's peak (MFU)" in shown(a_gpu, b=32, d=32, k=32)
+    matmul.act("Clear history")
+    assert matmul.screen.table == []
+
+
+def test_a_sweep_draws_every_product_that_takes_less_than_a_moment(matmul):
+    matmul.set(b=64, d=64, k=64, dtype="fp16", sweep="K")  # at 1 GFLOP/s and worse, up to K = 2^12
+    assert run(matmul, "Sweep") == "13 products along K."
+    assert [row[3] for row in reversed(matmul.screen.table[1:])] == [f"{2**n:,}" for n in range(13)]
+    assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 13 * 2  # in each plot
+
+
+WAITS = "This lab waits 60 s at most"
+CANNOT_RUN = [
+    ({"b": 2**20, "d": 2**20, "k": 2**20}, "Time it", "are free. Make it smaller."),
+    ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "Time it", WAITS),  # 137 s, and perhaps ten times that
+    ({"b": 2**20, "d": 2**20}, "Sweep", "Already at K = 1 this takes too long to sweep."),
+    ({"where": "A100 SXM"}, "Time it", "There is no A100 SXM here, and no recording of one"),
+    ({"where": "MI355X, by AMD"}, "Sweep", "'fp32' was not recorded on MI355X. There are: bf16, fp8."),
+    ({"dtype": "tf32"}, "Sweep", "No dense peak for 'tf32' on a core"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "job", "sentence"), CANNOT_RUN)
+def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values, job, sentence):
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.products.matmul_call", None
+    )  # whoever calls it fails otherwise
+    matmul.set(**values)
+    assert matmul.screen.mistake == "" or sentence in matmul.screen.mistake
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        run(matmul, job)
+    assert sentence in matmul.screen.report + matmul.screen.mistake
+    assert matmul.screen.table == []
+
+
+def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
+    monkeypatch.setattr(jobs, "LONGEST_S", 1e-4)  # more than it is predicted to take
+    matmul.set(b=32, d=32, k=32)
+    with pytest.raises(ValueError, match="which is the most that this lab waits"):
+        run(matmul, "Time it")
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "apart"),
+    [
+        ((1024, 1024, 1024), "fp32", False),  # 21 ms at the peak
+        ((2048, 2048, 2048), "fp32", True),  # 172 ms
+        ((512, 512, 512), "fp16", True),  # predicted too well, without units for it
+        ((2**20, 1024, 1), "fp32", True),  # 4 GiB have to be filled first
+    ],
+)
+def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monkeypatch, size, dtype, apart):
+    def timed(where, b, d, k, dtype, **_):
+        used.append((where, b, d, k, dtype))
+        yield products.Step(0.5, "on the way")
+        return SimpleNamespace(seconds=1e-3, doubt="")
+
+    used = []
+    monkeypatch.setattr("course_utils.subjects.machines.device", lambda: "cpu", raising=False)
+    monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2**40)
+    in_process = partial(timed, "in a process")
+    monkeypatch.setattr(
+        "course_utils.subjects.child_processes.process.steps_of", lambda work, order: in_process(**order)
+    )
+    monkeypatch.setattr(products, "timing_steps", partial(timed, "here"))
+    _, found = done(LAB.time_it, Product(*size, dtype), Found(A_CORE))
+    assert used == [("in a process" if apart else "here", *size, dtype)]
+    assert [(run.product.size, run.seconds) for run in found.runs] == [(size, 1e-3)]
+
+
+# What is typed.
+
+
+@pytest.mark.parametrize(
+    ("typed", "size"), [("1,024", 1024), ("2^11", 2048), (" 7 ", 7), (33, 33), ("2**20", 2**20)]
+)
+def test_a_size_can_be_dragged_or_typed_as_people_write_it(matmul, typed, size):
+    matmul.set(b=typed)
+    assert f"2 · {size:,} ·" in words(matmul)
+    slider, field = matmul.controls["b"].children
+    step = 2 ** (round(4 * math.log2(size)) / 4)  # the nearest that the slider has
+    assert slider.value == pytest.approx(step)
+    slider.value = math.nextafter(step, math.inf)  # as the page says when it has put it there
+    assert f"2 · {size:,} ·" in words(matmul)
+    slider.value = 512
+    assert field.value == "512"
+    assert "2 · 512 ·" in words(matmul)

@@ -1,0 +1,229 @@
+"""What `make record` measures: workloads and products, in the time that there is, and what it leaves out."""
+
+import dataclasses
+import types
+
+import pytest
+import torch
+
+from course_utils.chapters import labs
+from course_utils.chapters.flops import recorder, workloads
+from course_utils.core import measure, predict
+from course_utils.core.measure import Timing
+from course_utils.subjects import machines, models
+from course_utils.subjects.child_processes import products
+from course_utils.subjects.machines import MACHINES, at_hand
+from course_utils.subjects.machines import recording as recorded
+from tests.subjects.test_machines import CORE, STUB
+from tests.tools import review
+
+MODEL = {"shape": predict.Transformer(1, 16, 2, 211, 8), "model": "tiny"}
+TINY = workloads.Scale((1, 16), 2**12, 8, 16, heads=2, attended=8, batch=2, sequence=8, **MODEL)
+
+
+def jobs(dtype="bf16", scale=TINY):
+    return {job.workload.name: job for job in workloads.jobs("cpu", dtype, scale)}
+
+
+# Workloads.
+
+
+def test_the_recorded_core_was_asked_for_these_very_workloads():
+    """Names, sizes, FLOPs, bytes, predicted peaks: all that is said before something is timed."""
+    asked = jobs("bf16", workloads.CPU)
+    found = {one.name: one for one in machines.recordings()[CORE].workloads}
+    assert list(asked) == list(found)
+    for name, job in asked.items():
+        measured = {key: getattr(found[name], key) for key in ("seconds", "spread", "peak_bytes")}
+        assert dataclasses.replace(job.workload, **measured) == found[name]
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_a_workloads_flops_are_those_that_torch_counts(dtype):
+    scores_again = TINY.shape.forward_flops(2, 8)["attention"] // 2  # the fused kernel's own
+    for name, job in jobs(dtype).items():
+        extra = measure.flops(job.make()).total - job.workload.flops
+        if "recomputed" in name:
+            assert extra > scores_again  # what is computed again is not what the model needs
+        else:
+            assert extra == (scores_again if "training step" in name else 0), name
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_a_workload_moves_at_least_the_bytes_of_its_operands_and_results(dtype):
+    """By what operations read and hand out, gradients of parameters aside; a kernel that does less work is not known."""
+    moved = {name: job.workload.bytes for name, job in jobs(dtype).items()}
+    matrix, head = (predict.dtype_bytes(dtype) * numbers for numbers in (8 * 16, 2 * 2 * 8 * 64))
+    parameters = sum(p.numel() for p in models.Transformer(**vars(TINY.shape)).parameters())
+    assert list(moved.values()) == [
+        *(2 * 4 * 2**12, 2 * 4 * 2**12, 2 * matrix, (2 + 3) * matrix, 2 * matrix, 4 * 16 * 211),
+        *(4 * head, (4 + 5 + 3) * head, 7 * 4 * parameters, 7 * 4 * parameters, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize(("batch", "sequence"), [(4, 32), (1, 8)])  # the loss decides, and the end
+def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recompute, batch, sequence):
+    shape = predict.Transformer(2, 64, 4, 5003, 32)
+    step = workloads.training_step(shape, dtype, batch, sequence, recompute=recompute)
+    step()  # the optimizer has its averages from here on
+    predicted = workloads.predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
+    assert 0 <= measure.peak_bytes(step) - predicted <= 8
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_a_training_step_trains(dtype, monkeypatch):
+    made, build = [], models.Transformer
+    monkeypatch.setattr(models, "Transformer", lambda **sizes: made.append(build(**sizes)) or made[-1])
+    step = workloads.training_step(TINY.shape, dtype, 2, 8)
+    parameters = list(made[0].parameters())
+    before = [p.clone() for p in parameters]
+    step()
+    moved = [not torch.equal(p, old) for p, old in zip(parameters, before, strict=True)]
+    assert any(moved) if dtype == "bf16" else all(moved)  # bf16's 1 is too coarse for a step
+    assert all(p.grad is None for p in parameters)
+
+
+@pytest.mark.parametrize(("dtype", "state_bytes"), [("fp32", 12), ("bf16", 14)])
+def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
+    def batches(free_bytes):
+        monkeypatch.setattr(measure, "free_bytes", lambda device: free_bytes)
+        found = jobs(dtype, dataclasses.replace(TINY, batch=16)).items()
+        return {job.workload.sizes["batch"] for name, job in found if "step" in name}
+
+    def needs(batch):
+        peak = workloads.predicted_peak_bytes(TINY.shape, dtype, batch, 8)
+        return state_bytes * TINY.shape.parameters + peak
+
+    assert batches(10**12) == {16}
+    assert batches(needs(4) / 0.6 + 1) == {4}
+    assert batches(needs(4) / 0.6 - 1) == {2}
+    assert batches(1) == {1}
+
+
+def test_the_working_dtype_is_bf16_only_where_it_is_faster():
+    assert recorder.working_dtype(STUB) == "bf16"
+    for reached in ({"fp32": 2e9, "bf16": 1e9}, {"fp32": 1e9}):
+        assert recorder.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached)) == "fp32"
+
+
+# The recorder.
+
+
+def as_many_seconds_as_flops(call, **_):
+    """In place of a measurement, which is tested elsewhere."""
+    seconds = measure.flops(call).total + 1
+    return Timing((seconds, 1.5 * seconds), "best", True, "wall time", 1.0)
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch, capsys):
+    """Record the made-up machine, or another, and few small things: what can be read back of it, and what was said."""
+
+    def run(machine=STUB):
+        monkeypatch.setattr(at_hand, "this_machine", lambda: machine)
+        return recorded.read(recorder.record()), capsys.readouterr().out.splitlines()
+
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(workloads, "CPU", TINY)
+    monkeypatch.setattr(at_hand, "device", lambda: "cpu")
+    monkeypatch.setattr(measure, "time_call", as_many_seconds_as_flops)
+    # Slow among so many modules.
+    monkeypatch.setattr(recorder, "gc", types.SimpleNamespace(collect=lambda: None))
+    return run
+
+
+def test_what_is_recorded_can_be_read_back(record, tmp_path):
+    read, said = record()
+    path = tmp_path / "a_machine_made_up.json"
+    assert said[0] == "A machine (made up): fp32 1 GFLOP/s, bf16 2 GFLOP/s"
+    assert said[-1].startswith(f"Written: {path.name}, 12 workloads and 16 products in ")
+    assert (read.machine, read.median_spread) == (STUB, 0.25)
+    sizes = {(b, d, k): 2 * b * d * k + 1 for b in (1, 16) for d in (1, 16) for k in (1, 16)}
+    assert read.seconds_by_size == {dtype: pytest.approx(sizes, rel=1e-3) for dtype in ("fp32", "bf16")}
+    for one, job in zip(read.workloads, jobs().values(), strict=True):
+        timed = {"seconds": one.seconds, "spread": 0.25, "peak_bytes": one.peak_bytes}
+        assert one == dataclasses.replace(job.workload, **timed)
+        assert abs(one.peak_bytes - one.predicted_peak_bytes) <= 8
+        assert one.seconds == pytest.approx(measure.flops(job.make()).total + 1, rel=1e-3)
+    assert recorded.text_of(read) == path.read_text()
+    assert path.read_text().count("\n   [") == 16  # one product a line
+
+
+def test_a_notebook_records_a_gpu_beside_the_readers_copy_so_that_it_may_be_added(
+    record, tmp_path, monkeypatch
+):
+    """On a T4: what it cannot do, and what its sheet has no peak for, is left out."""
+    reached = {"fp32": 2.0, "fp16": 3.0, "fp64": 1.0}
+    t4 = dataclasses.replace(MACHINES["T4"], achieved_flop_per_sec=reached, achieved_bytes_per_sec=1e9)
+    monkeypatch.setattr(at_hand, "this_machine", lambda: t4)
+    monkeypatch.setitem(machines.recordings(), "T4", None)  # and gone again at the end
+    monkeypatch.chdir(tmp_path)
+    devices = iter(["cpu", "cuda"])  # when the notebook asks; what is measured is measured on a CPU
+    monkeypatch.setattr(at_hand, "device", lambda: next(devices, "cpu"))
+    assert recorder.record_gpu() is None
+    (tmp_path / ".course").mkdir()
+    assert recorder.record_gpu() is None
+    found = recorder.record_gpu()
+    assert (found.machine, [*found.seconds_by_size]) == (t4, ["fp32", "fp16"])
+    assert review.problems_of(found, tmp_path / "recorded" / "t4.json") == []
+    lab = labs.matmul_lab()
+    lab.set(where="T4 (recorded)", dtype="fp16")
+    assert (lab.screen.mistake, lab.session.lab.read(lab.values).recording) == ("", found)
+
+
+def test_a_workload_that_does_not_fit_is_left_out_with_a_sentence(record, monkeypatch):
+    monkeypatch.setattr(measure, "free_bytes", lambda device: 20_000)
+    read, said = record()
+    needed, free = "32,768 bytes = 32 KiB = 32.8 kB", "20,000 bytes = 19.5 KiB = 20 kB"
+    assert f"copy is left out: it needs {needed}, and {free} are free." in said
+    assert "softmax" in [one.name for one in read.workloads]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has"), "another 20.00 GiB"),
+        (NotImplementedError('"norm" not implemented for \'Half\'\nat kernel.cpp'), "not implemented for 'Half'"),
+    ],
+)  # fmt: skip
+def test_what_fails_is_left_out_and_the_rest_is_recorded(record, monkeypatch, error, sentence):
+    def failing(*operands, **_):
+        raise error
+
+    def multiplying(*asked):
+        return failing() if asked[:3] == (16, 16, 16) else multiply(*asked)
+
+    multiply = products.matmul_call
+    monkeypatch.setattr(torch, "softmax", failing)
+    monkeypatch.setattr(products, "matmul_call", multiplying)
+    read, said = record()
+    assert [one.name for one in read.workloads] == [name for name in jobs() if name != "softmax"]
+    (why,) = (line for line in said if "left out" in line)
+    assert why.startswith("softmax is left out: ")
+    assert sentence in why
+    assert [len(table) for table in read.seconds_by_size.values()] == [7, 7]
+
+
+def test_a_workload_that_would_take_all_the_time_is_not_begun(record):
+    flops = {name: job.workload.flops for name, job in jobs("fp32").items()}
+    rate = max(flops.values()) / 40  # 40 s for the longest, where there are 150 s for all
+    _, said = record(dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": rate}))
+    assert [line for line in said if "left out" in line] == [
+        f"{name} is left out: it would take 40 s and more, again and again."
+        for name in flops
+        if flops[name] / rate == 40
+    ]
+
+
+@pytest.mark.parametrize(("all_s", "longest_s"), [(600, 2.0), (60, 100)])  # one alone; what time is left
+def test_products_that_would_take_too_long_are_left_out(record, monkeypatch, all_s, longest_s):
+    monkeypatch.setattr(recorder, "ALL_S", all_s)
+    monkeypatch.setattr(recorder, "LONGEST_PRODUCT_S", longest_s)
+    monkeypatch.setattr(workloads, "jobs", lambda *_: [])
+    rates = {"fp32": 2 * 16**3 / 21, "fp64": 1e9}
+    found = record(dataclasses.replace(STUB, achieved_flop_per_sec=rates))[0].seconds_by_size
+    assert (16, 16, 16) not in found["fp32"]
+    assert (16, 16, 16) in found["fp64"]
+    assert (1, 1, 1) in found["fp32"]

@@ -1,0 +1,58 @@
+"""The labs of notebooks 5 to 8 as a reader meets them: clicked, dragged, typed into, counted, trained and stopped."""
+
+import random
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.helpers import browser
+from tests.tools.fuzz_browser import Room
+
+browser.skip_without_browser()
+NAMES = ("optimizer", "timeline")
+
+
+def test_the_recomputed_layers_follow_the_keyboard_and_the_best_plan_is_a_click_away(labs_page):
+    lab = browser.lab_of(labs_page, "plan")
+    browser.press(lab, "all layers again?")
+    meaning = lab.locator(".course-meaning")
+    expect(meaning).to_contain_text("The best plan takes 108")
+    lab.locator(".noUi-handle").nth(1).focus()
+    for _ in range(20):
+        labs_page.keyboard.press("ArrowLeft")
+    labs_page.keyboard.press("ArrowLeft")
+    expect(meaning).to_contain_text("Does not fit")
+    browser.press(lab, "Show the best plan")
+    expect(meaning).to_contain_text("No plan takes fewer.")
+    expect(lab.locator(".course-mistake")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "focused"),
+    [
+        ("float", "0.1 exact?", "[data-key]"),
+        ("walk", "is a transpose even?", ".noUi-handle"),
+        ("timeline", "what do scores take?", "select"),
+        ("timeline", "what do scores take?", "summary"),
+        ("precision", "bf16?", ".widget-toggle-buttons button"),
+        ("precision", "bf16?", ".jupyter-button"),
+        ("precision", "where are the cliffs?", "[data-mark]"),
+    ],
+)
+def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(labs_page, name, preset, focused):
+    lab = browser.lab_of(labs_page, name)
+    browser.press(lab, preset)
+    browser.assert_takes_no_key(labs_page, lab.locator(focused).first)
+    expect(lab.locator(".course-picture svg")).to_be_visible()
+
+
+@pytest.fixture
+def room(labs_page):
+    """Its page with nothing in the way, whose failures are heard from now on."""
+    labs_page.mouse.move(0, 0)
+    return Room(labs_page, labs_page.folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_lab_dies_under_a_hostile_hand(room, name):
+    assert len(room.visit(name, random.Random(f"hand {name}"), moves=8)) >= 8

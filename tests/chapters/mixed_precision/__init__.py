@@ -1,0 +1,1 @@
+"""Tests of `course_utils/chapters/mixed_precision`."""

@@ -1,0 +1,82 @@
+"""The repair shop: each fault shows in a way of its own, on every processor, and the notebook shows these very loops."""
+
+import ast
+
+import pytest
+import torch
+
+from course_utils.chapters.mixed_precision import check, repair
+from course_utils.subjects.models import MLP
+from course_utils.subjects.training import precision
+from tests import ROOT
+from tests.helpers.notebooks import read
+
+SHOP = [cell.source for cell in read(ROOT / "notebooks" / "07_mixed_precision.ipynb").cells]
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return {letter: repair.seen(repair.loop(letter)) for letter in ("", *repair.FAULTS)}
+
+
+def test_only_the_right_loop_shows_nothing(seen):
+    right = seen[""]
+    assert right.losses[-1] < 0.01
+    assert right.products == {torch.float16}
+    assert max(right.norms) < 1.001 * repair.MAX_NORM
+    assert right.zeros[0] == 0
+    assert max(right.lost) < 0.01
+
+
+def test_each_fault_has_a_symptom_that_no_other_has_by_a_wide_margin(seen):
+    others = {letter: [one for name, one in seen.items() if name != letter] for letter in repair.FAULTS}
+    assert 0.25 < seen["A"].zeros[0] < 0.45
+    assert max(one.zeros[0] for one in others["A"]) < 0.01
+    assert seen["B"].lost[-1] > 0.8
+    assert max(one.lost[-1] for one in others["B"]) < 0.1
+    assert seen["C"].norms[0] == pytest.approx(repair.MAX_NORM / 2**16, rel=0.01)
+    assert 0.01 < seen["D"].norms[0] / seen[""].norms[0] < 0.04
+    assert min(one.norms[0] for one in others["C"]) > 1e-3
+    assert "step" in str(seen["E"].error)
+    assert [len(one.losses) for one in seen.values()] == [repair.STEPS] * 5 + [1]
+
+
+def test_each_broken_loop_ends_higher_than_the_right_one(seen):
+    ends = {letter: one.losses[-1] / seen[""].losses[-1] for letter, one in seen.items() if not one.error}
+    assert 1.5 < ends["B"] < 10 < ends["A"] < 200 < ends["D"]
+    assert seen["C"].losses[-1] == pytest.approx(seen["C"].losses[0], rel=0.01)
+
+
+@pytest.mark.parametrize("letter", repair.FAULTS)
+def test_the_notebook_shows_these_loops_and_their_mends(letter):
+    assert repair.broken(letter).strip() in SHOP
+    assert any(repair.solution(letter) in text for text in SHOP)
+    changed = set(repair.broken(letter).splitlines()) ^ set(repair.solution(letter).splitlines())
+    assert len(changed) <= 2
+    ast.parse(repair.broken(letter))
+
+
+@pytest.mark.parametrize("letter", repair.FAULTS)
+def test_a_loop_as_it_came_in_is_not_attempted_yet(letter):
+    assert check.mended_c(repair.loop(letter)).status == "not attempted yet"
+
+
+@pytest.mark.parametrize("parts", [3, 200, 2000])
+def test_gradients_are_added_up_one_by_one_in_that_format(parts):
+    model = MLP((3, 2))
+    for dtype in (torch.bfloat16, torch.float32):
+        (weight,) = model.parameters()
+        weight.grad = torch.tensor([[1.0, 0.0, -3e-5], [0.7, 2.0, 1e-3]]).to(dtype).float().view_as(weight)
+        total = torch.zeros_like(weight.grad, dtype=dtype)
+        for _ in range(parts):
+            total += weight.grad.to(dtype)
+        repair.add_up(model, parts, dtype=dtype)
+        assert torch.allclose(weight.grad, total.float(), rtol=1e-4 if dtype == torch.float32 else 0)
+
+
+def test_what_watches_a_loop_goes_with_it():
+    found = repair.seen(repair.loop("E"))
+    steps = len(found.norms)
+    assert steps == 1
+    next(repair.loop("E")(MLP(precision.WIDTHS), *precision.digit_pairs()))
+    assert len(found.norms) == steps

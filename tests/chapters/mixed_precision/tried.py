@@ -1,0 +1,113 @@
+"""Answers to the exercises of notebook 07."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from course_utils.chapters.accountant import OPTIMIZER_NUMBERS
+from course_utils.chapters.mixed_precision import check, repair
+from tests.engine.tried import Check, Tried
+
+
+def master_by_addcmul(master, update):
+    """Another right way."""
+    new = torch.addcmul(master, update, torch.ones_like(update))
+    return [new, new.to(torch.bfloat16)]
+
+
+def master_in_place(master, update):
+    master += update
+    return master, master.bfloat16()
+
+
+def copy_cut_off(master, update):
+    new = master + update
+    return new, (new.view(torch.int32) & ~0xFFFF).view(torch.float32).bfloat16()
+
+
+def scaler(scale, good_steps, finite, interval):
+    doubles = finite and good_steps + 1 == interval
+    return scale * (2 if doubles else 1 if finite else 0.5), (good_steps + 1) * (finite and not doubles)
+
+
+def loop(*changes, letter=""):
+    """A loop of the repair shop with these changes of its text."""
+    text = repair.broken(letter) if letter else repair.RIGHT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    names = {"torch": torch, "nn": nn, "F": functional, "repair": repair}
+    exec(text, names)
+    return list(names.values())[-1]
+
+
+def recipe_of_two_formats(name):
+    dtype = "bf16" if name.startswith("bf16") else "fp32"
+    wide = "fp32" if "+master" in name else dtype
+    numbers = OPTIMIZER_NUMBERS[name.partition(",")[0].split()[1]]
+    return {
+        "parameters": (dtype,),
+        "gradients": ("fp32" if "fp32 gradients" in name else dtype,),
+        "optimizer": (wide,) * numbers,
+        "master": ("fp32",) if "+master" in name else (),
+    }
+
+
+CLIP = "        nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.2)\n"
+HEAD, NEW_SCALER = "    for _ in range(200):\n", '        scaler = torch.amp.GradScaler("cpu")\n'
+UNSCALE, NO_SCALE = "        scaler.unscale_(optimizer)\n", ('("cpu")', '("cpu", enabled=False)')
+
+TRIED: dict[Check, Tried] = {
+    check.master_step: Tried(
+        right=(master_by_addcmul,),
+        wrong=(
+            (master_in_place, "make a new one"),
+            (copy_cut_off, "Round it to the nearest"),
+            (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "and should be"),
+            (lambda master, update: (update, update.bfloat16()), "gave as the first of 2"),
+            (
+                lambda master, update: (master + update, (master + update).bfloat16().float()),
+                "torch.float32; expected torch.bfloat16.",
+            ),
+        ),
+    ),
+    check.updated_scale: Tried(right=(scaler,)),
+    check.recipe: Tried(wrong=((recipe_of_two_formats, "Other formats than bf16 and fp32"),)),
+    check.mended_c: Tried(
+        right=(
+            loop(("float16", "bfloat16"), NO_SCALE),
+            loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),
+        ),
+        wrong=(
+            (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
+            (loop((CLIP, "")), "no longer clips to 0.2"),
+            (loop((UNSCALE, "")), "of norm 3.1e-06: clipping still sees them with the scale on."),
+            (loop(('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')), "products are in fp32"),
+            (loop(("lr=0.5", "lr=1.0"), letter="B"), "of the last updates are lost"),
+            (
+                loop(("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False"), letter="A"),
+                "34 % of the first",
+            ),
+            (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
+            (loop(("        scaler.step(optimizer)\n", "")), "made no step"),
+            (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
+        ),
+    ),
+} | {
+    one: Tried(
+        right=(
+            loop((CLIP, CLIP.replace("0.2", "0.2, norm_type=2"))),
+            loop(("dtype=torch.float32", "dtype=torch.float64")),
+            loop(('("cpu")', '("cpu", init_scale=2.0**20)')),
+        ),
+        wrong=(
+            (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
+            (loop(("range(200)", "range(1)")), "1 losses, and 200 are wanted"),
+            (loop(("scaler.scale(", "scaler.scal(")), "has no attribute 'scal'"),
+            (loop(("loss.item()", "loss.items()")), "has no attribute 'items'"),
+            (loop(('("cpu")', '("cpu", init_scale=2.0**10)')), " % of the first gradients are 0."),
+            (loop((HEAD, HEAD + NEW_SCALER), letter="E"), "Make one, before the loop."),
+        ),
+    )
+    for one in (check.mended_a, check.mended_b, check.mended_d, check.mended_e)
+}

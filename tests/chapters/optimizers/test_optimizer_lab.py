@@ -1,0 +1,227 @@
+"""The optimizer lab: what it says of a race is so, what it draws was walked, and a guess has its answer."""
+
+import math
+import re
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_utils.chapters.optimizers.descents import RULES
+from course_utils.chapters.optimizers.optimizer_lab.asked import (
+    FALLING,
+    LINEAR,
+    LONG,
+    PRESETS,
+    RATES,
+    SHORT,
+    STEPS,
+    Race,
+)
+from course_utils.chapters.optimizers.optimizer_lab.picture import BY_RATE, why_it_diverges
+from course_utils.core import predict
+from course_utils.engine.figures.colours import COLOURS
+from course_utils.engine.labs.draw import lines as shapes
+from course_utils.engine.labs.draw import still
+from tests.helpers.labs import answers, centres, fresh, lines, nodes
+
+lab = fresh("optimizer")
+
+
+# What is said.
+
+SAYS = [
+    ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows."),
+    ("who overshoots?", "At lr = 0.03, after 100 steps, momentum has the least loss"),
+    ("who comes back?", "At lr = 1, after 10,000 steps, AdamW has the least loss: "),
+    ("who minds a turn?", "Momentum diverges: lr × 100 = 10 > 3.8, so"),
+    ("what does less momentum buy?", "momentum has the least loss"),
+    ({"lr": 0.018}, "At lr = 0.018, after 100 steps, RMSProp has the least loss: 6.1e-06."),
+]
+
+
+@pytest.mark.parametrize(("asked", "sentence"), SAYS, ids=str)
+def test_every_preset_answers_its_question(lab, asked, sentence):
+    assert sentence in answers(lab, **{"preset": asked} if isinstance(asked, str) else asked)
+
+
+def test_what_the_presets_show_is_in_the_numbers():
+    assert {asked for asked, _ in SAYS if isinstance(asked, str)} == set(PRESETS)
+    overshoot = Race(**PRESETS["who overshoots?"])
+    assert max(x for x, _ in overshoot.descent("momentum")) > 0.5
+    assert max(x for x, _ in overshoot.descent("SGD")) < 0
+    turned, straight = Race(degrees=45), Race()
+    cost = {name: turned.steps_to_come_near(name)[0] / straight.steps_to_come_near(name)[0] for name in RULES}
+    assert cost["SGD"] == cost["momentum"] == 1
+    assert cost["RMSProp"] > 10
+    assert 1 < cost["AdamW"] < 1.5
+    back = Race(**PRESETS["who comes back?"])
+    assert Race(lr=back.lr).end_loss("RMSProp", back.lr) < 1e-30
+    assert Race(lr=back.lr).end_loss("AdamW", back.lr) < 0.01
+    assert back.end_loss("RMSProp", back.lr) > back.end_loss("AdamW", back.lr) > 0.1
+    less = Race(**PRESETS["what does less momentum buy?"])
+    assert less.end_loss("momentum", less.lr) < 1e-10 < Race().lowest("momentum")[0]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5, 0.9])
+def test_divergence_is_named_just_past_the_limit_and_not_before_it(mu):
+    for steepness, name in product((1, 3, 10, 30, 100, 300, 1000), LINEAR):
+        race = Race(racing=(name,), steepness=steepness, momentum=mu)
+        limit = race.limit(name)
+        for lr in RATES:
+            said = why_it_diverges(Race(racing=(name,), steepness=steepness, momentum=mu, lr=lr), name)
+            assert bool(said) == (lr > limit * (1 + 1e-9))
+            numbers = re.search(r"([\d.e+]+) > ([\d.]+),", said)
+            assert not said or float(numbers[1]) > float(numbers[2]), said
+    assert not any(why_it_diverges(Race(lr=lr), name) for lr in RATES for name in ("RMSProp", "AdamW"))
+
+
+def test_a_race_without_optimizers_gets_a_sentence():
+    with pytest.raises(ValueError, match=r"^Nobody races\. Tick at least one optimizer\.$"):
+        Race(racing=())
+
+
+def test_the_learning_rates_offered_are_even_on_a_logarithmic_scale_and_have_the_limits_among_them():
+    apart = [b / a for a, b in pairwise(RATES)]
+    assert 1.02 < min(apart) < max(apart) < 1.2
+    assert {predict.largest_lr(100), predict.largest_lr(10), predict.largest_lr(100, 0.9)} <= set(RATES)
+    assert {preset["lr"] for preset in PRESETS.values()} <= set(RATES)
+
+
+# A guess.
+
+COMES_DOWN = "After 100 steps, {} has come down at every lr, up to 10, where this axis ends."
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "said"),
+    [
+        ("SGD", 0.02, "SGD comes down up to lr = 2/100 = 0.02; measured: 0.0200."),
+        ("momentum", 0.038, "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.0380."),
+        ("RMSProp", 10.0, COMES_DOWN.format("RMSProp")),
+        ("AdamW", 10.0, COMES_DOWN.format("AdamW")),
+    ],
+)
+def test_a_guessed_limit_is_judged_by_walking_and_hidden_until_then(lab, name, right, said):
+    lab.set(guessed=name, guess=(RATES.index(right),))
+    assert not lines(lab.screen.svg, f"line {name.lower()}")[1:]  # its way alone
+    assert said not in answers(lab)
+    assert answers(lab, shown=True).startswith(f"{said} Your guess is right.")
+    assert len(lines(lab.screen.svg, f"line {name.lower()}")) > 1
+    assert answers(lab, guess=(0,)).startswith(f"{said} Your guess is 0.")
+
+
+def test_in_the_long_run_the_mark_on_rmsprop_belongs_where_its_loss_is_that_of_the_start(lab):
+    lab.set(racing=("SGD", "RMSProp"), guessed="RMSProp", run=LONG, guess=(RATES.index(2.0),))
+    for steepness in (100, 1000):
+        said = answers(lab, shown=True, steepness=steepness)
+        assert re.match(
+            r"In the long run RMSProp's loss is \d+ × lr²/8\. That is the [\d.]+ of the start", said
+        )
+        assert "at lr = 2.01; measured: 2.01. Your guess is right." in said or steepness == 1000
+        assert "at lr = 2; measured: 2.00. Your guess is right." in said or steepness == 100
+    assert "After 10,000 steps, lr falling to 0, RMSProp has come down" in answers(lab, run=FALLING)
+    assert "RMSProp has come down at every lr" in answers(lab, run=SHORT)
+
+
+def test_in_the_long_run_the_last_hundred_steps_are_drawn_and_rmsprop_goes_to_and_fro_by_half_its_step():
+    race = Race(racing=("RMSProp",), run=LONG, lr=1.0)
+    places = race.descent("RMSProp")
+    assert len(places) == STEPS + 1
+    assert all(abs(part) == pytest.approx(0.5, abs=1e-3) for place in places for part in place)
+    assert places[-1] == pytest.approx([-part for part in places[-2]], abs=1e-3)
+
+
+def test_the_predicted_line_lies_on_rmsprops_curve_in_the_long_run_alone(lab):
+    lab.set(racing=("RMSProp",))
+    for run, there in ((SHORT, 0), (LONG, 1), (FALLING, 0)):
+        lab.set(run=run)
+        predicted = lines(lab.screen.svg, "line predicted dashed")
+        assert len(predicted) == there
+    lab.set(run=LONG)
+    (left, low), *_ = lines(lab.screen.svg, "line predicted dashed")[0]
+    assert (left, low) == pytest.approx(by_rate(lab, "rmsprop")[0], abs=0.5)
+
+
+@pytest.mark.parametrize("run", [SHORT, LONG, FALLING])
+def test_every_number_of_the_table_is_what_was_walked(run):
+    for name in RULES:
+        race = Race(run=run)
+        loss, lr = race.lowest(name)
+        assert loss == race.end_loss(name, lr) == min(race.end_loss(name, one) for one in race.drawn_rates)
+
+
+def test_an_optimizer_that_was_lost_has_no_last_steps_and_no_word_is_said_for_it(lab):
+    said = answers(lab, racing=("SGD",), lr=0.1, run=LONG)
+    assert said.startswith("SGD diverges: lr × 100 = 10 > 2, so its error grows. Nobody is left.")
+
+
+def test_before_a_guess_is_shown_nothing_can_be_tried(lab):
+    lab.set(guessed="SGD", lr=0.1, steepness=300)
+    assert lab.session.lab.read(lab.values).lr == 0.018
+    lab.set(shown=True)
+    assert lab.session.lab.read(lab.values).lr == 0.1
+
+
+# What is drawn.
+
+
+def by_rate(lab, name):
+    """The points of somebody's loss by learning rate, which is drawn to the right of the ways."""
+    return next(line for line in lines(lab.screen.svg, f"line {name}") if line[0][0] >= BY_RATE.left - 1)
+
+
+def test_a_dot_lies_where_the_curve_is_at_the_learning_rate_and_the_limit_is_where_the_formula_says(lab):
+    lab.set(racing=("SGD",), lr=0.01, steepness=10)
+    race = Race(racing=("SGD",), lr=0.01, steepness=10)
+    loss = (
+        0.5 * (1.5 * 0.99 ** (STEPS - 9)) ** 2
+    )  # nothing is left across, and the first of the last ten is the largest
+    assert race.end_loss("SGD", 0.01) == pytest.approx(loss, rel=1e-3)
+    at = BY_RATE.at(0.01, loss)
+    assert at in [pytest.approx(place, abs=0.1) for place in centres(lab.screen.svg, "sgd", "5")]
+    (limit,) = lines(lab.screen.svg, "line predicted dashed")
+    assert limit[0][0] == pytest.approx(BY_RATE.x(0.2), abs=0.1)
+
+
+def test_looking_at_another_step_moves_the_ways_and_not_the_curves(lab):
+    lab.set(racing=("SGD", "AdamW"))
+    whole, drawn = (by_rate(lab, "sgd"), by_rate(lab, "adamw")), lab.screen.svg
+    assert "after 20 steps" in answers(lab, step=20)
+    assert (by_rate(lab, "sgd"), by_rate(lab, "adamw")) == whole
+    assert lab.screen.svg != drawn
+
+
+def test_one_that_leaves_ends_at_the_frame_with_a_cross(lab):
+    said = answers(lab, racing=("SGD", "AdamW"), lr=0.1)
+    assert "SGD diverges" in said
+    assert lab.screen.svg.count('class="pointed"') == 2  # one cross, of two strokes
+
+
+def test_every_optimizer_has_a_colour_of_its_own_and_no_words_carry_it(lab):
+    classes = [name.lower() for name in RULES]
+    assert len({COLOURS[class_] for class_ in classes}) == len(RULES)
+    for class_ in classes:
+        assert f".line.{class_} {{ stroke: {COLOURS[class_]};" in still.PICTURE_CSS
+        assert not nodes(lab.screen.svg, "text", class_)
+
+
+# Lines fit for a picture.
+
+corners = st.lists(st.tuples(st.floats(-50, 150), st.floats(-50, 150)), min_size=2, max_size=12)
+
+
+@given(corners)
+def test_what_is_drawn_of_a_line_is_what_lies_in_the_frame(line):
+    pieces = shapes.pieces_inside(line, 0, 0, 100)
+    assert all(-1e-9 <= part <= 100 + 1e-9 for piece in pieces for place in piece for part in place)
+    long = sum(math.dist(a, b) for piece in pieces for a, b in pairwise(piece))
+    # An independent measure: how much of each stretch of the line is inside, by walking it.
+    shares = np.linspace(0, 1, 2001)[:, None]
+    walked = 0.0
+    for a, b in pairwise(line):
+        way = np.array(a) + shares * (np.array(b) - np.array(a))
+        walked += math.dist(a, b) * ((way >= 0) & (way <= 100)).all(axis=1).mean()
+    assert long == pytest.approx(walked, abs=0.3 * len(line))

@@ -1,0 +1,177 @@
+"""A guess that is drawn in a picture: what the marks may say, what is recorded, and a figure's few controls."""
+
+import dataclasses
+
+import pytest
+
+from course_utils.chapters import labs
+from course_utils.chapters.einsum.heads_lab.asked import Split
+from course_utils.chapters.flops.roof_lab.asked import Roofed
+from course_utils.chapters.gradients.timeline_lab.operations import Step
+from course_utils.chapters.optimizers.optimizer_lab.asked import Race
+from course_utils.core import record
+from course_utils.engine.labs.panel import Panel
+from course_utils.engine.labs.session import Session
+from tests.helpers.small_lab import DrawingLab
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    (tmp_path / record.HIDDEN).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(record, "notebook", "floats")
+    return tmp_path
+
+
+@pytest.mark.parametrize("levels", [(1, 2), (1, 2, 21), (1, 2, -1), (1, 2, 3.0), (1, 2, True), "123"])
+def test_levels_that_no_mark_can_have_get_a_sentence_and_the_marks_stay(levels):
+    session = Session(DrawingLab())
+    session.set({"guess": (1, 2, None)})
+    session.set({"guess": levels})
+    assert "squares" in session.shown["mistake"]
+    assert session.values["guess"] == (1, 2, None)
+
+
+def test_a_page_moves_marks_by_lists_and_they_are_named_with_their_values():
+    panel = Panel(DrawingLab())
+    panel.screen._handle_custom_msg({"set": {"guess": [2, None, 20]}}, [])
+    assert panel.values["guess"] == (2, None, 20)
+    for said in (
+        'aria-label="a"',
+        'aria-valuetext="2 cm²"',
+        'aria-valuetext="not set"',
+        'aria-valuetext="20 cm²"',
+    ):
+        assert said in panel.screen.svg
+
+
+def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(desk):
+    panel = Panel(DrawingLab())
+    panel.set(guess=(2, None, 3))
+    assert record.guesses(desk) == {}
+    panel.set(shown=True)
+    assert "× 2" in panel.screen.svg
+    assert "× 0.333" in panel.screen.svg
+    assert panel.screen.meaning == "The farthest of your guesses, c, is 0.333 times what was measured."
+    panel.set(n=4)
+    ((guess,),) = record.guesses(desk).values()
+    assert (guess.asked, guess.said, guess.measured) == ("c", 3, 9)
+    panel.set(shown=False, guess=(3, None, 9))  # now "a" is the farthest, and its answer has been seen
+    panel.set(shown=True)
+    ((guess,),) = record.guesses(desk).values()
+    assert guess.asked == "c"
+
+
+def test_show_without_a_mark_shows_and_records_nothing(desk):
+    panel = Panel(DrawingLab())
+    panel.set(shown=True)
+    assert 'class="line measured"' in panel.screen.svg
+    assert record.guesses(desk) == {}
+
+
+def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_question(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panel = Panel(DrawingLab(), "n", "shown")
+    panel.set(guess=(2, None, 3))
+    bundle, metadata = panel._repr_mimebundle_()
+    assert "0.333 times what was measured" in metadata["image/png"]["alt"]
+    assert "0.333 times what was measured" in bundle["text/plain"]
+    assert panel.values["shown"] is False  # the live lab still asks
+    assert 'class="line measured"' not in panel.screen.svg
+    (tmp_path / record.HIDDEN).mkdir()  # from here on it is a reader's folder
+    question, metadata = panel._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+    assert question["image/png"] != bundle["image/png"]
+    panel.set(shown=True)
+    assert "0.333 times" in panel._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_a_figure_that_asks_for_no_guess_is_stored_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panel = Panel(DrawingLab(), "n")
+    assert panel._repr_mimebundle_()[1]["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+
+
+def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
+    panel = Panel(DrawingLab(), "n", "shown", n=7)
+    assert len(panel.children) == 2  # a row, and the screen
+    assert list(panel.children[0].children) == [panel.controls["n"], panel.controls["shown"]]
+    assert panel.screen.meaning == "n is 7."
+
+
+def test_one_button_at_a_time_is_coloured_and_show_only_once_there_is_a_guess():
+    panel = labs.figure("roof", "table", "c_us", "shown", "Fit")
+    (show,), (fit, *_) = panel._widgets["shown"], panel._jobs
+
+    def coloured():
+        return [button.description for button in (show, fit) if button.button_style]
+
+    assert coloured() == []
+    panel.set(shares=(10, None, None, None, None))
+    assert coloured() == ["Show"]
+    panel.set(shown=True)
+    assert coloured() == ["Fit"]
+
+
+def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sentence():
+    with pytest.raises(ValueError, match=r"^Float lab has no control colour\. It has: "):
+        labs.figure("float", "colour")
+    with pytest.raises(ValueError, match="has no control colour"):
+        labs.figure("float", colour="red")
+    for name in ("stride", "draw", "session", "Float", ""):
+        with pytest.raises(ValueError, match=f"^There is no lab {name}. There are: einsum, float, "):
+            labs.figure(name, "shown")
+    with pytest.raises(ValueError, match="squares"):
+        Panel(DrawingLab(), guess=(1,))
+
+
+def otherwise(name, monkeypatch):
+    """From here on, that lab measures something else."""
+    if name == "sum":
+        for module in ("asked", "picture"):
+            monkeypatch.setattr(
+                f"course_utils.chapters.floats.sum_lab.{module}.sums", lambda fmt: [2**n for n in range(27)]
+            )
+    if name == "heads":
+        monkeypatch.setattr(Split, "arrives", property(lambda split: [0] * 12))
+    if name == "roof":
+        twice = property(lambda asked: {size: 2 * s for size, s in timed(asked).items()})
+        timed = Roofed.seconds_by_size.fget
+        monkeypatch.setattr(Roofed, "seconds_by_size", twice)
+    if name == "optimizer":
+        loss = Race.end_loss
+        monkeypatch.setattr(Race, "measured_limit", lambda race, name: 0.001)
+        monkeypatch.setattr(
+            Race, "end_loss", lambda race, name, lr: 1.0 if name == race.guessed else loss(race, name, lr)
+        )
+    if name == "timeline":
+        late = property(lambda step: dataclasses.replace(fullest(step), share=0.987))
+        fullest = Step.fullest.func
+        monkeypatch.setattr(Step, "fullest", late)
+        monkeypatch.setattr(Step, "at", lambda step, share: step.columns[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [
+        ("sum", {}),
+        ("heads", {}),
+        ("roof", {}),
+        ("optimizer", {"guessed": "SGD"}),
+        ("optimizer", {"guessed": "AdamW", "racing": ("SGD", "AdamW")}),
+        ("timeline", {"ask": "held"}),
+        ("timeline", {"ask": "fullest", "machines": 8, "stage": 3}),
+    ],
+)
+def test_before_show_another_measurement_gives_the_very_same_view(name, answers, monkeypatch):
+    views = {}
+    for measured in ("so", "otherwise"):
+        if measured == "otherwise":
+            otherwise(name, monkeypatch)
+        for shown in (False, True):
+            session = Session(labs.lab_named(name))
+            session.set(answers | {"shown": shown})
+            assert not session.shown["mistake"]
+            views[measured, shown] = session.view()
+    assert views["so", False] == views["otherwise", False]
+    assert views["so", True] != views["otherwise", True]

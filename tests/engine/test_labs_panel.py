@@ -1,0 +1,286 @@
+"""The panel every lab stands on; test_browser.py looks at it from outside."""
+
+import sys
+import threading
+import time
+import types
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import pytest
+
+from course_utils.engine.labs.draw import still, svg
+from course_utils.engine.labs.fields import whole
+from course_utils.engine.labs.lab import Change, Progress, View
+from course_utils.engine.labs.panel import Panel
+from tests.helpers.hostile import button
+from tests.helpers.small_lab import draw, made, small_lab
+from tests.helpers.waiting import wait_until
+
+
+def test_picture_and_meaning_follow_a_control_and_what_is_wrong_is_said_until_it_is_right():
+    lab = small_lab()
+    assert lab.screen.meaning == "n is 3"
+    lab.controls["n"].value = 13
+    assert (lab.screen.mistake, lab.screen.meaning) == ("13 is not allowed here; take 12.", "n is 3")
+    lab.controls["n"].value = 8
+    assert (lab.screen.mistake, lab.screen.meaning, lab.session.error) == ("", "n is 8", None)
+    assert ">8</text>" in lab.screen.svg
+
+
+def test_a_fault_of_the_lab_is_raised_to_the_caller_and_one_at_the_start_fails_its_cell():
+    lab = small_lab()
+    with pytest.raises(RuntimeError, match="a fault of the lab"):
+        lab.controls["n"].value = 14
+    assert lab.screen.mistake.endswith("which is not your doing: RuntimeError: a fault of the lab")
+    with pytest.raises(ZeroDivisionError):
+        small_lab(lambda n: n / 0)
+
+
+@dataclass(frozen=True)
+class Two:
+    a: int = whole("a", 0, 0, 9)
+    b: int = whole("b", 0, 0, lambda said: 3 + said["a"])
+
+
+def test_several_controls_move_with_one_drawing_or_with_a_sentence():
+    drawn = []
+
+    def show(asked, found):
+        drawn.append((asked.a, asked.b))
+        if asked.b == 12:
+            raise ValueError("12 is too much.")
+        return View(svg.picture(1, 1), "")
+
+    lab = Panel(made(Two, show, presets={"nine?": {"a": 9}}))
+    lab.set(a=1, b=2)
+    lab.set(a=3, b="many")
+    assert lab.screen.mistake.startswith("b cannot be 'many'.")
+    lab.set(b=4)
+    assert lab.screen.mistake == ""
+    lab.set(a=9, b=12)  # which b can be from now on
+    lab.preset("nine?")  # what is nonsense beside it goes
+    assert lab.screen.mistake == ""
+    assert drawn == [(0, 0), (1, 2), (3, 4), (9, 12), (9, 12), (9, 0)]
+
+
+def test_a_name_that_does_not_exist_gets_a_sentence_with_those_that_do():
+    lab = small_lab()
+    lab.set(m=1)
+    assert lab.screen.mistake == "This lab has no control m. It has: n."
+    for what, use in (("preset", lab.preset), ("job", lab.start), ("action", lab.act)):
+        use("nope")
+        assert lab.screen.mistake == f"This lab has no {what} nope. It has: none."
+
+
+def test_buttons_do_what_their_names_say():
+    kept = [1, 2]
+
+    def clear(n):
+        kept.clear()
+        return Change()
+
+    def show(n):
+        return View(svg.picture(1, 1), f"{n}, {len(kept)} kept", table=[["n"], *([str(k)] for k in kept)])
+
+    lab = small_lab(show, presets={"seven": {"n": 7}}, actions={"Clear": clear})
+    button(lab, "seven").click()
+    assert (lab.screen.meaning, lab.screen.table) == ("7, 2 kept", [["n"], ["1"], ["2"]])
+    button(lab, "Clear").click()
+    assert (lab.screen.meaning, lab.screen.table) == ("7, 0 kept", [["n"]])
+
+
+# Jobs.
+
+
+class Waits:
+    """A lab whose job begins, and goes on once it may; its end is drawn."""
+
+    def __init__(self, steps=1000, show=draw):
+        self.steps, self.go, self.begun = steps, threading.Event(), []
+        self.lab = small_lab(show, jobs={"work": self.job})
+
+    def job(self, n):
+        self.begun.append(n)
+        for step in range(self.steps):
+            yield Progress(step / self.steps, f"step {step}")
+            self.go.wait(10)
+        yield Progress(1, "all steps done", Change())
+
+    def ends(self):
+        """What it says when it has gone on."""
+        self.go.set()
+        self.lab.wait(10)
+        return self.lab.screen.report
+
+
+def test_a_job_runs_once_at_a_time_while_the_panel_stays_awake_and_stops_at_its_next_step():
+    waits, progress = Waits(), []
+    lab, work, stop = waits.lab, button(waits.lab, "work"), button(waits.lab, "Stop")
+    lab.stop()  # with nothing to stop
+    assert (work.disabled, stop.disabled) == (False, True)
+    lab.screen.observe(lambda change: progress.append(change.new), "progress")
+    for _ in range(2):  # the second click while it runs
+        work.click()
+    assert (work.disabled, stop.disabled) == (True, False)
+    lab.set(n=5)
+    assert lab.screen.meaning == "n is 5"
+    stop.click()
+    assert waits.ends().startswith("Stopped. step")
+    assert (work.disabled, stop.disabled) == (False, True)
+    assert progress[0] >= 0 > progress[-1]
+    waits.steps = 3
+    work.click()
+    assert waits.ends() == "all steps done"
+    assert waits.begun == [3, 5]
+
+
+def test_a_job_that_is_done_is_not_said_to_be_stopped():
+    waits = Waits(steps=1)
+    waits.lab.start("work")
+    wait_until(lambda: waits.lab.screen.report == "step 0", "its only step is done")
+    waits.lab.stop()
+    assert waits.ends() == "all steps done"
+
+
+@pytest.mark.parametrize("end", [lambda lab: small_lab(), Panel.close])
+def test_running_the_cell_again_or_closing_the_panel_stops_its_job(end):
+    waits = Waits()
+    waits.lab.start("work")
+    end(waits.lab)
+    assert waits.ends().startswith("Stopped.")
+
+
+def test_a_job_ends_with_a_sentence_when_it_has_had_its_time(monkeypatch):
+    monkeypatch.setattr("course_utils.engine.labs.session.LONGEST_S", -1)
+    waits = Waits()
+    waits.lab.start("work")
+    with pytest.raises(ValueError, match="the most that a lab waits"):
+        waits.ends()
+    assert waits.lab.screen.failed
+
+
+def test_a_failure_stands_in_the_panel_until_the_reader_goes_on_and_is_there_before_the_next_job_can_start():
+    disabled = []
+
+    def job(n):
+        try:
+            yield Progress(0, "so far so good")
+        finally:
+            disabled.append(button(lab, "work").disabled)
+            raise OSError("could not clean up")
+
+    lab = small_lab(jobs={"work": job})
+    lab.start("work")
+    with pytest.raises(OSError, match="could not clean up"):
+        lab.wait(10)
+    assert lab.screen.report.endswith("OSError: could not clean up")
+    assert lab.screen.failed
+    lab.set(n=6)
+    assert lab.screen.report == ""
+    assert disabled == [True]
+
+
+def test_what_a_job_found_goes_as_soon_as_something_else_is_asked():
+    waits = Waits()
+    waits.lab.start("work")
+    assert waits.ends() == "all steps done"
+    waits.lab.controls["n"].value = 4
+    assert waits.lab.screen.report == ""
+
+
+def test_a_mistake_of_the_reader_does_not_end_the_job():
+    waits = Waits()
+    waits.lab.start("work")
+    waits.lab.set(n=13)
+    assert waits.ends() == "all steps done"
+    assert waits.lab.screen.mistake == "13 is not allowed here; take 12."
+
+
+def test_a_job_that_reports_all_the_time_is_shown_ten_times_a_second(monkeypatch):
+    now_s = [0.0]
+    monkeypatch.setattr(
+        "course_utils.engine.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0])
+    )
+
+    def job(n):
+        for step in range(1024):
+            yield Progress(step / 1024, f"step {step}")
+            now_s[0] += 1 / 128
+        yield Progress(1, "done")
+
+    lab, reports = small_lab(jobs={"work": job}), []
+    lab.screen.observe(lambda change: reports.append(change.new), "report")
+    lab.start("work")
+    lab.wait()
+    # 13 / 128 s is the first above 0.1.
+    assert reports == [*(f"step {step}" for step in range(0, 1024, 13)), "done"]
+
+
+def test_a_job_draws_the_state_of_the_moment_not_that_of_its_start():
+    drawn = []
+
+    def show(n):
+        drawn.append(n)
+        return draw(n)
+
+    waits = Waits(show=show)
+    waits.lab.start("work")
+    waits.lab.set(n=7)
+    assert waits.ends() == "all steps done"
+    assert drawn == [3, 7, 7, 7]  # at first, by the reader, by the job, and at its end
+    assert (waits.lab.screen.meaning, waits.begun) == ("n is 7", [3])
+
+
+def test_where_a_front_end_shows_nothing_from_threads_a_job_runs_in_the_click(monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    waits = Waits(steps=2)
+    waits.go.set()
+    button(waits.lab, "work").click()
+    assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == ("all steps done", False)
+
+
+def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypatch):
+    def job(n):
+        yield Progress(0.5, "half")
+        assert button(lab, "To stop: Runtime → Interrupt execution").disabled
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    lab = small_lab(jobs={"work": job})
+    button(lab, "work").click()
+    assert (lab.screen.report, lab.screen.progress, button(lab, "work").disabled) == ("Stopped.", -1, False)
+
+
+def test_a_drawing_is_never_overtaken_by_another():
+    inside, overlaps = threading.Semaphore(1), []
+
+    def show(n):
+        overlaps.append(not inside.acquire(blocking=False))
+        time.sleep(0.002)
+        inside.release()
+        return View(svg.picture(1, 1), "")
+
+    lab = small_lab(show, jobs={"work": lambda n: (Progress(0, "", Change()) for _ in range(50))})
+    lab.start("work")
+    for n in [1, 2] * 25:
+        lab.set(n=n)
+    lab.wait()
+    assert overlaps == [False] * (1 + 50 + 50 + 1)  # the first, the job's, the reader's, and at the job's end
+
+
+# What is drawn.
+
+
+def test_words_never_become_markup():
+    (words,) = ElementTree.fromstring(svg.picture(1, 1, svg.text(0, 0, "<script>&</script>", class_='"><b>')))
+    assert (words.text, words.get("class")) == ("<script>&</script>", '"><b>')
+
+
+def test_the_still_picture_has_its_size_its_colours_and_its_letters():
+    drawn = ("", svg.rect(0, 0, 9, 9, class_="sign"), svg.text(0, 15, "bits"))
+    plain, *others = (still.still_png(svg.picture(40, 20, shape)) for shape in drawn)
+    assert (int.from_bytes(plain[16:20], "big"), int.from_bytes(plain[20:24], "big")) == (1400, 700)
+    assert len({plain, *others}) == 3
+    assert "var(" not in still.STILL_CSS
+    assert "$" not in still.PICTURE_CSS

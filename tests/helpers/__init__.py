@@ -1,0 +1,1 @@
+"""What several tests share: a browser, kernels, a hub, small labs."""

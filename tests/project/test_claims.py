@@ -1,0 +1,97 @@
+"""Nothing is asserted that is not measured or cited: every number of the prose has something that holds it."""
+
+import copy
+
+import pytest
+
+from tests import NOTEBOOKS
+from tests.helpers.notebooks import read
+from tests.tools import claims as tool
+from tests.tools.claims import TEXTS, claims, file_of, written
+
+FOUND = {path: claims(path) for path in TEXTS}
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_every_number_is_held_and_by_what_is_written_down(path):
+    loose = [f"{one.place}: {one.number!r} in: {one.sentence}" for one in FOUND[path] if not one.held_by]
+    assert loose == [], "Put each into a cell, cite it, or give tests/claims/reasons.toml a reason."
+    before, now = file_of(path).read_text(encoding="utf-8"), written(FOUND[path])
+    assert now.splitlines() == before.splitlines(), (
+        "If they are right, `make claims` writes down what holds them."
+    )
+
+
+@every_notebook
+def test_a_number_that_is_altered_in_a_text_or_an_output_does_not_go_unnoticed(path):
+    as_written, notebook = written(FOUND[path]), copy.deepcopy(read(path))
+    for claim in FOUND[path][::10]:
+        (cell,) = (cell for cell in notebook.cells if cell.id == claim.place)
+        before = cell.source
+        last = claim.at + max(at for at, character in enumerate(claim.number) if character.isdigit())
+        cell.source = f"{before[:last]}{(int(before[last]) + 1) % 10}{before[last + 1 :]}"
+        assert written(claims(path, notebook)) != as_written, f"{claim.place}: {claim.number}"
+        cell.source = before
+    assert written(claims(path, notebook)) == as_written
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    assert len(set(as_written.splitlines()) - set(written(claims(path, notebook)).splitlines())) > 5
+
+
+def test_the_list_of_reasons_is_short_and_each_is_needed():
+    by_reason = [(path.stem, c) for path in TEXTS for c in FOUND[path] if c.held_by.startswith("reason: ")]
+    assert len(by_reason) < 60
+    for name, reason in tool.reasons().items():
+        assert reason["why"].endswith(".")
+        for text, listed in reason.items():
+            held = [c.sentence for stem, c in by_reason if (stem, c.held_by) == (text, f"reason: {name}")]
+            assert text == "why" or all(any(words in said for said in held) for words in listed), (name, text)
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ("2.25 GiB", (2.25, 2.25 * 2**30)),
+        ("1,024 H100s", (1024,)),
+        ("2^-24.", (2**-24,)),
+        ("3.14 × 10^23 FLOPs", (3.14e23,)),
+        ("70-billion-parameter", (70, 70e9)),
+        ("58.7 %", (58.7, 0.587)),
+        ("43.8 ZFLOPs", (43.8, 43.8e21)),
+        ("x = 16_384", (16384,)),
+        ("E4M3, GPT-2, fp16, H100, v1.2", ()),
+    ],
+)
+def test_a_number_is_read_with_what_stands_behind_it(said, values):
+    found = [number for _, number in tool.numbers(said)]
+    assert [value for number in found for value in number.values] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "held"),
+    [
+        ("44.2 GB", "44,193,349,632", True),
+        ("44.3 GB", "44,193,349,632", False),
+        ("144 days", "143.9", True),
+        ("145 days", "143.9", False),
+        ("8 bytes", "8.2", False),
+        ("0.39 %", "0.00390625", True),
+    ],
+)
+def test_a_number_supports_another_that_equals_it_when_rounded(ours, theirs, held):
+    (_, number), (_, source) = next(tool.numbers(ours)), next(tool.numbers(theirs))
+    assert number.is_said_by(source) == held
+
+
+def test_a_claim_without_a_source_is_named(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "PAGE.md"
+    monkeypatch.setattr(tool, "TEXTS", (page,))
+    monkeypatch.setattr(tool, "FOLDER", tmp_path)
+    monkeypatch.setattr(tool, "reasons", dict)
+    page.write_text("# A page\n\nIt takes 4711 steps, as [they say](https://example.org): 17.\n")
+    assert tool.main() == 0  # the link stands in the same paragraph
+    page.write_text("# A page\n\nIt takes 4711 steps.\n")
+    assert tool.main() == 1
+    assert "nothing holds '4711' in: It takes 4711 steps." in capsys.readouterr().out

@@ -1,0 +1,50 @@
+"""The glossary explains each word once, and its links lead to it; tests/project/test_notebooks.py looks where they are set."""
+
+import re
+
+from tests import NOTEBOOKS
+from tests.helpers.notebooks import prose
+from tests.tools import glossary
+
+TEXT = glossary.GLOSSARY.read_text(encoding="utf-8")
+ENTRIES = glossary.entries()
+
+
+def test_the_words_stand_in_alphabetical_order_each_once_and_each_says_its_notebook():
+    assert len(ENTRIES) == len(re.findall("^## ", TEXT, re.MULTILINE)) > 60
+    names = [entry.names[0].lower() for entry in ENTRIES]
+    assert names == sorted(names)
+    called = [name for entry in ENTRIES for name in entry.names]
+    assert len(called) == len(set(called))
+    for entry in ENTRIES:
+        assert re.search(r"Notebooks? .*\[(\d)\]\(0\1_\w+\.ipynb\)\.\*$", entry.text), entry.anchor
+        assert 2 < len(entry.text.split()) < 60, entry.anchor
+
+
+def test_an_anchor_leads_to_its_word_on_code_hosting_pages_and_in_jupyterlab():
+    # Both make anchors of headings: the one in small letters, the other with hyphens for blanks and no more.
+    # Where these differ, the anchor is written out.
+    for line in re.findall("^## (.+)$", TEXT, re.MULTILINE):
+        written = re.fullmatch(r'<a id="([a-z0-9-]+)"></a>(.+)', line)
+        hosted = re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
+        assert bool(written) != (hosted == line.replace(" ", "-")), line
+
+
+def test_every_word_is_used_by_the_notebook_that_explains_it():
+    linked = {
+        path.name: {anchor for _, anchor in glossary.LINK.findall("\n".join(prose(path)))}
+        for path in NOTEBOOKS
+    }
+    for entry in ENTRIES:
+        for name in re.findall(r"\]\((\w+\.ipynb)\)", entry.text):
+            assert entry.anchor in linked[name], (entry.anchor, name)
+
+
+def test_links_stand_in_running_text_alone_and_at_the_longest_word():
+    text = (
+        "## Bytes and `bytes`\n\n*a byte* [byte](x.md) $byte$ Activation checkpointing of bytes, byte by byte"
+    )
+    links = "[Activation checkpointing](GLOSSARY.md#activation-checkpointing) of [bytes](GLOSSARY.md#byte)"
+    once = glossary.linked([text, "Byte"])
+    assert once == [text.replace("Activation checkpointing of bytes", links), "Byte"]
+    assert glossary.linked(once) == once

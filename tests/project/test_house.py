@@ -1,0 +1,447 @@
+"""The house: which part may import which, what a notebook loads, and how long a thing may be."""
+
+import ast
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from course_utils.chapters.labs import CHAPTER_OF
+from tests import NOTEBOOKS, ROOT
+from tests.project.test_project import PYPROJECT
+
+COURSE = ROOT / "course_utils"
+# Each may import those before it, but the engine no subjects: how something is judged or drawn has nothing to do with
+# what it is. Nothing imports the stage.
+ROOMS = ("core", "subjects", "engine", "chapters", "stage")
+
+# What each part imports: of the course, and from outside (the standard library is free to all). A part is a module or a
+# folder of a room. What is not imported any more is not allowed any more.
+MAY_IMPORT = {
+    "core.accountant": set(),
+    "core.accountant_file": set(),
+    "core.datasheets": {"core.say"},
+    "core.einsums": set(),
+    "core.floats": set(),
+    "core.keeping": {"core.accountant_file", "core.record"},
+    "core.layout": {"torch"},
+    "core.measure": {"ml_dtypes", "numpy", "psutil", "torch", "core.say"},
+    "core.predict": {"core.datasheets", "core.einsums", "core.floats", "core.say"},
+    "core.record": {"core.say"},
+    "core.say": set(),
+    "core.shapes": {"core.accountant", "core.predict"},
+    "subjects.checkpoints": {"torch", "core.say"},
+    "subjects.child_processes": {
+        "torch",
+        "core.einsums",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.models",
+    },
+    "subjects.machines": {
+        "torch",
+        "core.datasheets",
+        "core.measure",
+        "core.predict",
+        "core.record",
+        "core.say",
+        "subjects.child_processes",
+    },
+    "subjects.models": {"einops", "jaxtyping", "torch"},
+    "subjects.reported": {"core.datasheets", "core.predict", "core.say"},
+    "subjects.training": {
+        "jaxtyping",
+        "numpy",
+        "torch",
+        "core.floats",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.models",
+    },
+    "engine.figures": {"PIL", "matplotlib", "core.say"},
+    "engine.judging": {
+        "IPython",
+        "numpy",
+        "torch",
+        "core.accountant",
+        "core.keeping",
+        "core.record",
+        "core.say",
+        "engine.figures",
+    },
+    "engine.labs": {
+        "anywidget",
+        "ipywidgets",
+        "matplotlib",
+        "resvg_py",
+        "traitlets",
+        "core.measure",
+        "core.record",
+        "core.say",
+        "engine.figures",
+    },
+    "chapters.accountant": {
+        "IPython",
+        "core.accountant",
+        "core.accountant_file",
+        "core.keeping",
+        "core.record",
+        "engine.judging",
+    },
+    "chapters.by_torch": {
+        "torch",
+        "core.accountant",
+        "core.measure",
+        "core.shapes",
+        "subjects.models",
+    },
+    "chapters.figures": set(),
+    "chapters.labs": {"engine.labs"},
+    "chapters.small_models": {"core.accountant"},
+    "chapters.floats": {
+        "matplotlib",
+        "torch",
+        "core.accountant",
+        "core.floats",
+        "core.measure",
+        "core.say",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+    },
+    "chapters.tensors": {"torch", "core.say", "engine.judging", "engine.labs"},
+    "chapters.einsum": {
+        "matplotlib",
+        "torch",
+        "core.accountant",
+        "core.einsums",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.child_processes",
+        "subjects.machines",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+        "chapters.by_torch",
+        "chapters.small_models",
+    },
+    "chapters.flops": {
+        "matplotlib",
+        "torch",
+        "core.accountant",
+        "core.datasheets",
+        "core.measure",
+        "core.predict",
+        "core.record",
+        "core.say",
+        "core.shapes",
+        "subjects.child_processes",
+        "subjects.machines",
+        "subjects.models",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+        "chapters.by_torch",
+        "chapters.small_models",
+    },
+    "chapters.gradients": {
+        "einops",
+        "matplotlib",
+        "torch",
+        "core.accountant",
+        "core.datasheets",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.child_processes",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+        "chapters.by_torch",
+        "chapters.small_models",
+    },
+    "chapters.optimizers": {
+        "torch",
+        "core.accountant",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.models",
+        "subjects.training",
+        "engine.judging",
+        "engine.labs",
+    },
+    "chapters.mixed_precision": {
+        "matplotlib",
+        "torch",
+        "core.floats",
+        "core.measure",
+        "core.predict",
+        "core.say",
+        "subjects.models",
+        "subjects.training",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+    },
+    "chapters.checkpointing": {
+        "jaxtyping",
+        "matplotlib",
+        "torch",
+        "core.accountant",
+        "core.accountant_file",
+        "core.datasheets",
+        "core.say",
+        "core.shapes",
+        "subjects.models",
+        "subjects.training",
+        "engine.figures",
+        "engine.judging",
+        "engine.labs",
+        "chapters.accountant",
+        "chapters.by_torch",
+        "chapters.small_models",
+    },
+    "stage.colab": {"google", "core.accountant_file", "core.record"},
+    "stage.grading": {
+        "jinja2",
+        "numpy",
+        "psutil",
+        "torch",
+        "core.accountant",
+        "core.measure",
+        "core.record",
+        "core.say",
+        "engine.figures",
+        "engine.judging",
+        "chapters",
+        "chapters.mixed_precision",
+        "stage.workspace",
+    },
+    "stage.hub": {
+        "jupyterhub",
+        "tornado",
+        "traitlets",
+        "stage.poll",
+        "stage.present",
+        "stage.workspace",
+    },
+    "stage.kernel": {"IPython"},
+    "stage.pages": {
+        "nbconvert",
+        "nbformat",
+        "pygments",
+        "core.say",
+        "engine.labs",
+        "chapters.labs",
+        "chapters.flops",
+        "chapters.mixed_precision",
+        "stage.slides",
+        "stage.workspace",
+    },
+    "stage.poll": {"segno", "tornado"},
+    "stage.present": {
+        "IPython",
+        "jupyterlab",
+        "jupyterlab_server",
+        "nbformat",
+        "core.say",
+        "stage.workspace",
+    },
+    "stage.slides": {
+        "matplotlib",
+        "nbconvert",
+        "nbformat",
+        "pygments",
+        "engine.labs",
+        "chapters.labs",
+        "stage.present",
+        "stage.workspace",
+    },
+    "stage.workspace": {
+        "jinja2",
+        "jupyter_core",
+        "jupyter_server",
+        "jupyterlab",
+        "markupsafe",
+        "tornado",
+        "core.accountant_file",
+        "core.record",
+        "core.say",
+    },
+}
+
+
+def test_the_rooms_are_these_and_the_table_has_each_of_their_parts():
+    # A folder that is left of an earlier course has no Python in it.
+    tops = {path.relative_to(COURSE).parts[0] for path in COURSE.rglob("*.py")}
+    assert tops == {"__init__.py", *ROOMS}
+    parts = {part_of(path) for room in ROOMS for path in (COURSE / room).rglob("*.py")} - {*ROOMS}
+    assert parts == set(MAY_IMPORT)
+
+
+def part_of(path: Path) -> str:
+    """The part to which a file belongs: "core.floats"; of a room's own `__init__`, the room."""
+    room, *rest = path.relative_to(COURSE).with_suffix("").parts
+    return room if rest[0] == "__init__" else f"{room}.{rest[0]}"
+
+
+def imported(path: Path) -> set[str]:
+    """The course's parts, and the packages from outside, that a file imports anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute here"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [name.split(".") for name in found]
+    return {".".join(p[1:3]) if p[0] == "course_utils" else p[0] for p in parts} - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("part", MAY_IMPORT)
+def test_a_part_imports_what_the_table_says_and_nothing_in_it_is_stale(part):
+    folder = COURSE / part.replace(".", "/")
+    paths = folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
+    assert set().union(*map(imported, paths)) - {part} == MAY_IMPORT[part]
+
+
+def test_no_part_needs_itself_and_each_room_only_those_before_it():
+    ours = {
+        part: {one for one in needs if one.partition(".")[0] in ROOMS} for part, needs in MAY_IMPORT.items()
+    }
+    list(TopologicalSorter(ours).static_order())  # a circle would stop it
+    for part, needs in ours.items():
+        room = part.partition(".")[0]
+        allowed = {*ROOMS[: ROOMS.index(room) + 1]}
+        if room == "engine":
+            allowed.remove("subjects")
+        assert {one.partition(".")[0] for one in needs} <= allowed, part
+
+
+# What is loaded.
+
+
+def loaded_after(code: str) -> set[str]:
+    """All modules that a fresh Python has loaded when it has run that."""
+    code = f"import sys; {code}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_what_is_computed_from_shapes_alone_loads_nothing_heavy():
+    names = ("say", "floats", "datasheets", "einsums", "predict", "accountant")
+    names = [*(f"course_utils.core.{name}" for name in names), "course_utils.subjects.reported"]
+    loaded = loaded_after(f"import {', '.join(names)}")
+    assert {*names} <= loaded
+    assert not {"torch", "numpy", "matplotlib", "ipywidgets"} & loaded
+
+
+def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
+    checks = [f"course_utils.chapters.{chapter}.check" for chapter in {*CHAPTER_OF.values()}]
+    named = f"import {', '.join(checks)}; from course_utils import figures, labs, measure, training"
+    counted = "import torch; layer = torch.nn.Linear(2, 2); count = lambda: layer(torch.ones(2, 2)).sum()"
+    used = f"{counted}; measure.flops(count); measure.allocated_bytes(count); measure.saved_bytes(count)"
+    loaded = loaded_after(f"{named}; {used}; labs.float_lab()")
+    assert {"torch", "course_utils.chapters.labs", "course_utils.chapters.figures"} <= loaded
+    compiler = {"torch._dynamo", "torch._inductor", "sympy"}  # as long again as torch itself
+    processes = {"torch.distributed.checkpoint"}
+    stage = {name for name in loaded if name.startswith("course_utils.stage")}
+    assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes | stage) & loaded == set()
+
+
+def code_lines(path: Path) -> int:
+    """Lines with code: without blank ones, comments and docstrings."""
+    text = path.read_text(encoding="utf-8")
+    lines = {
+        number
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip() and not line.strip().startswith("#")
+    }
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
+            lines -= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
+    return len(lines)
+
+
+IMPORTS = re.compile(r"^(?:from course_utils|import course_utils).*$", re.MULTILINE)
+
+
+def loaded_by(path: Path) -> set[Path]:
+    """The course's modules that a notebook's imports load."""
+    cells = [cell["source"] for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    lines = [line for cell in cells for line in IMPORTS.findall(cell)]
+    code = "\n".join(
+        [
+            "import sys",
+            *lines,
+            "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('course_utils')), sep='\\n')",
+        ]
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=path.parent
+    )
+    return {Path(line) for line in run.stdout.splitlines()}
+
+
+def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_little_more():
+    loaded = {path.stem[:2]: loaded_by(path) for path in NOTEBOOKS}
+    by_all = set.intersection(*loaded.values())
+    assert sum(map(code_lines, by_all)) <= 2600
+    assert sum(map(code_lines, loaded["02"])) <= 2900
+
+
+def test_annotations_are_enforced_in_every_module_that_sees_tensors():
+    from course_utils.core import layout
+    from course_utils.subjects import models
+
+    with pytest.raises(Exception, match="violates type hint"):
+        layout.owned_bytes(3)
+    with pytest.raises(Exception, match="Type-check error"):
+        models.Linear(2, 3)(torch.ones(2, dtype=torch.int64))
+    (option,) = [one for one in PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"] if "jaxtyping" in one]
+    checked = [name.replace(".", "/") for name in option.partition("=")[2].split(",")]
+    unchecked = []
+    for path in COURSE.rglob("*.py"):
+        name = path.relative_to(ROOT).with_suffix("").as_posix()
+        in_a_lab = "_lab/" in name or name.startswith(
+            "course_utils/engine/labs"
+        )  # see tests/engine/test_labs_contract.py
+        if (
+            "torch" in imported(path)
+            and not in_a_lab
+            and not any(f"{name}/".startswith(f"{one}/") for one in checked)
+        ):
+            unchecked.append(name)
+    assert unchecked == []
+
+
+# How long it is.
+
+# How long it is.
+
+
+ONE_FILE = "core/accountant.py"  # what the course shows: a whole program, as long as plainness needs
+
+
+def test_no_function_has_more_than_50_lines_and_no_module_but_the_accountant_more_than_300():
+    wrong = {}
+    for path in sorted((ROOT / "course_utils").rglob("*.py")):
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "course_utils").as_posix()
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        lengths = {f"{name}: {one.name}": one.end_lineno - one.lineno + 1 for one in functions}
+        wrong |= {one: lines for one, lines in lengths.items() if lines > 50}
+        if len(text.splitlines()) > 300 and name != ONE_FILE:
+            wrong[name] = len(text.splitlines())
+    assert wrong == {}

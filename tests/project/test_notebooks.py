@@ -1,0 +1,310 @@
+"""What every notebook promises its reader. nbval runs them, and test_checks tries their exercises; this reads them."""
+
+import ast
+import base64
+import io
+import re
+import statistics
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+from PIL import Image
+
+from course_utils.chapters import labs
+from course_utils.stage.workspace.stubs import is_guess
+from tests import NOTEBOOKS, ROOT
+from tests.helpers.notebooks import WIDGET, code, exercises, prose, read
+from tests.helpers.words import words_on
+from tests.tools import glossary, minutes
+from tests.tools.claims import numbers
+from tests.tools.minutes import main_path
+from tests.tools.outputs import normalise
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
+OPENING = re.compile(
+    r"# (?P<number>\d) · .*?(?:After this notebook|After it) you can\n\n(?P<aims>(?:- .+\n)+)"
+    r"\nYou need .*? It takes about (?P<minutes>\d+) minutes, your turns included, and \*Beyond\* another (?P<more>\d+)\. "
+    r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
+    re.DOTALL,
+)
+MACHINE_PATHS = re.compile(r"(?<![\w.])/(home|root|Users|tmp|work|usr|opt|private|var/folders)/|[A-Z]:\\")
+ITALICS, BOLD = (re.compile(rf"(?<!\*){star}([^*\n]+){star}(?!\*)") for star in (r"\*", r"\*\*"))
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+NETWORK = {"socket", "urllib", "http", "requests", "ftplib", "smtplib", "webbrowser"}
+EXERCISES = exercises()
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def outputs(path: Path) -> list[nbformat.NotebookNode]:
+    return [output for cell in code(path) for output in cell.outputs]
+
+
+def called(tree: ast.AST) -> set[str]:
+    """The names of the functions that are called in it."""
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {function.id for function in calls if isinstance(function, ast.Name)}
+
+
+# The way through it.
+
+
+@every_notebook
+def test_it_opens_with_what_you_will_be_able_to_do_what_you_need_and_how_long_it_takes(path):
+    opening = OPENING.fullmatch(prose(path)[0])
+    assert opening, "one of its parts is missing, or stands elsewhere"
+    assert opening["number"] == path.stem[1]
+    assert opening["aims"].count("- ") >= 3
+    said_in_readme = (
+        rf"\| {opening['number']} \| \[[^]]*\]\(notebooks/{path.name}\) \|.*\| (\d+), and (\d+) beyond"
+    )
+    assert re.search(said_in_readme, README).groups() == (opening["minutes"], opening["more"])
+    assert int(opening["minutes"]) == minutes.count(path.stem, main_path(path)).minutes
+    assert int(opening["more"]) == sum(part.minutes for part in minutes.beyond(path))
+
+
+@every_notebook
+def test_the_main_path_is_one_sitting_and_half_of_it_is_in_the_readers_hands(path):
+    walked = minutes.count(path.stem, main_path(path))
+    assert walked.minutes <= 75
+    assert walked.words >= 1000
+    assert walked.guesses >= 6
+    assert len(walked.turns) >= 3
+    assert {turn for turn in walked.turns if not 2 <= turn <= 6} == set()
+
+
+@every_notebook
+def test_each_part_beyond_says_its_minutes(path):
+    parts = list(minutes.beyond(path))
+    assert [(part.title, part.minutes) for part in parts] == [(part.title, part.stated) for part in parts]
+    rest = prose(path)[len([cell for cell in main_path(path) if cell.cell_type == "markdown"]) :]
+    titles = [title for text in rest for title in re.findall(r"^## (.+)$", text, re.MULTILINE)]
+    assert titles == [part.title for part in parts] != []
+
+
+@every_notebook
+def test_the_main_path_ends_with_three_takeaways_and_the_opening_question(path):
+    last = main_path(path)[-1].source
+    assert last.startswith("## Takeaways\n\n- ")
+    assert len(re.findall(r"^- \*\*", last, re.MULTILINE)) == 3
+    assert "opening question" in last
+
+
+@every_notebook
+def test_the_way_to_its_neighbours_stands_at_both_ends(path):
+    here = NOTEBOOKS.index(path)
+    neighbours = [NOTEBOOKS[n].name for n in (here - 1, here + 1) if 0 <= n < len(NOTEBOOKS)]
+    for end in (prose(path)[0], prose(path)[-1]):
+        series = end[end.index("*The series: ") :]
+        assert re.findall(r"\]\((.+?)\)", series) == ["../README.md#the-notebooks", *neighbours]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*NOTEBOOKS, *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("notebooks/*.md"))],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_every_link_within_the_project_leads_somewhere(path):
+    text = "\n".join(prose(path)) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    targets = [target for target in LINK.findall(text) if not target.startswith(("http:", "https:"))]
+    targets += re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)  # pictures are never another server's
+    for target in targets:
+        file, _, anchor = target.partition("#")
+        assert (path.parent / file).exists(), target
+        if anchor and not file:
+            headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in slugs, target
+
+
+@every_notebook
+def test_the_first_use_of_each_word_of_the_glossary_is_its_link_and_no_other(path):
+    assert prose(path) == glossary.linked(prose(path)), "make glossary sets the links anew"
+
+
+# What the reader does.
+
+
+def reveals(source: str) -> dict[str, str]:
+    """The guesses that a cell sets against what was measured, and what is asked of each."""
+    found = {}
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+        if not isinstance(call.func, ast.Name) or call.func.id not in ("Comparison", "Choice"):
+            continue
+        guess = arguments.get("guess")
+        asked = call.args[0] if call.args else arguments.get("predicted", arguments.get("asked"))
+        if isinstance(guess, ast.Dict):
+            by_item = zip(guess.keys, guess.values, strict=True)
+            found |= {ast.unparse(value): ast.unparse(key) for key, value in by_item}
+        elif guess:
+            first = asked.keys[0] if isinstance(asked, ast.Dict) else asked
+            found[ast.unparse(guess)] = ast.unparse(first)
+    return found
+
+
+@every_notebook
+def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path):
+    cells = [cell.source for cell in code(path)]
+    asked = []
+    for at, source in enumerate(cells):
+        if not is_guess(code(path)[at], code(path)[at + 1 :]):
+            continue
+        assert re.fullmatch(r"my_\w+ = (\.\.\.|\{[^{}]*\})(  # .+)?", source), "it stands alone"
+        name = source.partition(" = ")[0]
+        later = [reveals(below).get(name) for below in cells[at + 1 : at + 4]]
+        assert len(list(filter(None, later))) == 1, f"{name} is revealed nowhere near, or twice"
+        asked += filter(None, later)
+    assert len(asked) == len(set(asked)), "the record knows a question by its words"
+    assert sum(len(reveals(source)) for source in cells) == len(asked), "a guess that nobody is asked for"
+
+
+@every_notebook
+def test_what_follows_a_turn_on_the_main_path_uses_what_the_reader_wrote(path):
+    on_the_path = [cell.source for cell in main_path(path) if cell.cell_type == "code"]
+    for exercise in (each for each in EXERCISES if each.notebook == path and each.check in on_the_path):
+        used = re.fullmatch(r"(\w+) = check\.\w+\((\w+)\)\.(?:or_ours|kept)", exercise.check)
+        assert used, exercise.check
+        assert used[1] != used[2], "run twice, it would judge ours"
+        below = on_the_path[on_the_path.index(exercise.check) + 1 :]
+        assert any(re.search(rf"\b{used[1]}\b", source) for source in below), exercise.check
+
+
+@every_notebook
+def test_every_exercise_is_a_stub_a_check_and_a_solution_that_leave_the_notebook_runnable(path):
+    here = [exercise for exercise in EXERCISES if exercise.notebook == path]
+    assert [int(exercise.number) for exercise in here] == list(range(1, len(here) + 1))
+    assert len(here) >= 3
+    assert len(here) == sum("### Your turn" in text for text in prose(path))
+    for exercise in here:
+        assert "..." in exercise.stub or "def my_loop" in exercise.stub  # which is to be mended
+        assert re.match(r"check\.\w+\(", exercise.call)
+        assert not re.search(r"[=:] \.\.\.|return \.\.\.", exercise.solution)  # x[..., 0] is one
+
+
+def lab_cells(path: Path) -> list[tuple[str, str, str]]:
+    """Each lab of a notebook, and each figure that is one: its name, the text before it, and all code from its cell on."""
+    cells, found = read(path).cells, []
+    for number, cell in enumerate(cells):
+        name = labs.made_by(cell.source)[0] if cell.cell_type == "code" and "labs." in cell.source else ""
+        if name:
+            rest = "\n".join(c.source for c in cells[number : number + 4] if c.cell_type == "code")
+            found.append((name, cells[number - 1].source, rest))
+    return found
+
+
+@every_notebook
+def test_the_buttons_that_the_text_and_the_code_name_are_on_the_lab(path):
+    assert lab_cells(path)
+    for name, invitation, code_ in lab_cells(path):
+        explore = invitation.rpartition("## Explore")[2]
+        pressed = re.findall(r"\.(?:preset|start|act)\(\"([^\"]+)\"\)", code_)
+        assert {*ITALICS.findall(explore), *pressed} <= words_on(labs.lab_named(name)), name
+
+
+@every_notebook
+def test_the_instructors_page_says_what_to_show_of_it_and_names_what_is_there(path):
+    (part,) = re.findall(rf"^## {path.stem[1]} · .*?(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert f"]({path.name})" in part
+    for begin in ("**10 minutes:**", "**25 minutes:**", "**50 minutes:**", "**Moves", "**In the room:**"):
+        assert f"- {begin}" in part
+    sections = [words for words in BOLD.findall(part) if not words.endswith(":")]
+    headings = set(re.findall(r"^##+ (.+)$", "\n".join(prose(path)), re.MULTILINE))
+    on_labs = set().union(*(words_on(labs.lab_named(name)) for name, *_ in lab_cells(path)))
+    for named, there in ((sections, headings), (ITALICS.findall(part), on_labs)):
+        assert len(named) >= 5
+        assert [words for words in named if words not in there] == []
+
+
+# How it is made.
+
+
+@every_notebook
+def test_cells_are_short_and_the_file_is_small(path):
+    lengths = [len(cell.source.splitlines()) for cell in code(path)]
+    assert max(lengths) <= 15
+    assert statistics.median(lengths) <= 6
+    assert path.stat().st_size < 500_000
+
+
+@every_notebook
+def test_it_uses_no_network_no_shell_and_no_path_of_a_machine(path):
+    for cell in code(path):
+        tree = ast.parse(cell.source)  # neither ! nor %
+        named = {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        named |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not {name.split(".")[0] for name in named} & NETWORK
+        assert "hub.load" not in cell.source
+    for cell in read(path).cells:
+        data = [{"text": out.get("text", "")} | out.get("data", {}) for out in cell.get("outputs", [])]
+        shown = [str(text) for one in data for kind, text in one.items() if not kind.startswith("image/")]
+        assert not MACHINE_PATHS.search("\n".join([cell.source, *shown])), cell.source
+
+
+@every_notebook
+def test_no_figure_is_rounded_before_it_is_compared(path):
+    """Rounded beforehand, two figures that differ can be "1 exactly"."""
+    nodes = [node for cell in code(path) for node in ast.walk(ast.parse(cell.source))]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    rounding = {"round"} | {function.name for function in functions if "round" in called(function)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Comparison":
+            assert not called(node) & rounding, ast.unparse(node)
+
+
+# What is stored of its run.
+
+
+@every_notebook
+def test_stored_outputs_are_those_of_one_run_from_top_to_bottom_and_of_no_machine(path):
+    counts = [cell.execution_count for cell in code(path)]
+    assert counts == list(range(1, len(counts) + 1))
+    assert [o for o in outputs(path) if o.output_type == "error" or o.get("name") == "stderr"] == []
+    assert {tag for cell in code(path) for tag in cell.metadata.get("tags", [])} <= {"nbval-ignore-output"}
+    assert "widgets" not in read(path).metadata
+    unchanged = nbformat.from_dict(read(path))
+    normalise(unchanged)
+    assert unchanged == read(path)
+
+
+@every_notebook
+def test_every_picture_carries_its_description_inside_and_beside(path):
+    pictures = [output for output in outputs(path) if "image/png" in output.get("data", {})]
+    assert pictures
+    for output in pictures:
+        words = output.metadata["image/png"]["alt"]
+        assert len(words.split()) > 8
+        assert output.data["text/plain"].startswith(words)
+        png = io.BytesIO(base64.b64decode(output.data["image/png"]))
+        assert Image.open(png).text["Description"] == words
+
+
+@every_notebook
+def test_every_lab_leaves_a_picture_where_no_kernel_runs(path):
+    with_labs = [cell for cell in code(path) if any(WIDGET in out.get("data", {}) for out in cell.outputs)]
+    shown = [output.data for cell in with_labs for output in cell.outputs if WIDGET in output.get("data", {})]
+    assert shown
+    page, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=with_labs))
+    for data in shown:
+        assert {"image/png", "text/plain"} <= set(data)
+        assert "text/html" not in data
+        assert data["image/png"].replace("\n", "") in page.replace("\n", "")
+
+
+@every_notebook
+def test_no_two_stored_rates_of_one_machine_and_dtype_contradict_each_other(path):
+    """Two CPUs of one name once differed 491-fold: notebook 4 shows this machine's rates and a recorded core's."""
+    found: dict[tuple[str, str], set[float]] = {}
+    for output in outputs(path):
+        said = output.get("data", {}).get("text/plain", "")
+        for machine in re.findall(r"'(one core of [^']*?)(?:, recorded [^']*)?'", said):
+            for dtype, rate in re.findall(r"'(fp32|bf16|fp16|fp64)': '([\d.]+ [kMGTP]FLOP/s)'", said):
+                (_, number), *_ = numbers(rate)
+                found.setdefault((machine, dtype), set()).add(max(number.values))
+    assert [key for key, rates in found.items() if max(rates) > 1.5 * min(rates)] == []
+    assert found or path.stem != "04_flops"

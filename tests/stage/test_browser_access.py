@@ -1,0 +1,141 @@
+"""What is ours on a page can be used by everybody: axe-core finds no fault, and the keyboard reaches every control."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from course_utils.chapters import labs
+from course_utils.chapters.floats.figures import reach_and_step
+from course_utils.core import floats
+from course_utils.stage.slides.deck import deck
+from tests import NOTEBOOKS
+from tests.engine.test_labs_contract import AROUND_PX, LAB_PX, NAMES, PICTURE_WIDTH_PX
+from tests.helpers import browser
+
+browser.skip_without_browser()
+
+# What the Tab key comes to in a lab, and how it looks, its own parts included.
+REACHABLE = """(lab) => [...lab.querySelectorAll("button, input, select, summary, a[href], .widget-readout, [tabindex='0']")].filter(
+  (node) => (node.tabIndex >= 0 || node.isContentEditable) && !node.disabled && node.checkVisibility({ visibilityProperty: true }))"""
+LOOK = """(node) => [node, ...node.querySelectorAll("rect, .mark")].map((part) => {
+  const { outline, stroke, strokeWidth } = getComputedStyle(part);
+  return `${outline} ${stroke} ${strokeWidth}`;
+}).join()"""
+
+
+# Of the lab, of its picture, of what is said below; its table is folded, as it was at first.
+HEIGHTS = """(lab) => {
+  lab.querySelector(".course-numbers").open = false;
+  const parts = ["picture", "meaning", "report"].map((name) => lab.querySelector(`.course-${name}`));
+  return [lab, ...parts].map((part) => part.getBoundingClientRect().height);
+}"""
+
+
+@pytest.fixture
+def page(labs_page: Page) -> Iterator[Page]:
+    """All labs on a laptop's screen."""
+    labs_page.set_viewport_size({"width": 1366, "height": 768})
+    yield labs_page
+    labs_page.set_viewport_size(browser.VIEWPORT)
+
+
+def faults(page: Page, *parts: str) -> list[tuple[str, list[str]]]:
+    """What axe-core finds wrong in these parts of the page, and where."""
+    found = Axe().run(page, {"include": [[part] for part in parts]}).response
+    return [(fault["id"], [node["html"][:100] for node in fault["nodes"]]) for fault in found["violations"]]
+
+
+def test_all_labs_appear_and_none_of_them_fails(labs_page):
+    browser.assert_no_errors(labs_page.saved)
+    for name in NAMES:
+        expect(browser.lab_of(labs_page, name).locator(".course-picture svg")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
+def test_axe_finds_no_fault_in_labs_and_outputs(page, theme):
+    page.get_by_role("menuitem", name="Settings", exact=True).click()
+    page.locator(".lm-Menu-item[data-type=submenu]", has_text="Theme").first.hover()
+    page.locator("[data-command='apputils:change-theme']", has_text=f"JupyterLab {theme}").first.click()
+    page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {theme}']", state="attached")
+    assert faults(page, ".course-lab", ".jp-OutputArea-output") == []
+
+
+def test_a_picture_of_an_output_has_its_words(page):
+    (picture,) = page.locator(".jp-RenderedImage img").all()
+    expect(picture).to_have_attribute("alt", reach_and_step(floats.FORMATS).words)
+
+
+def test_the_tab_key_comes_to_every_control_shows_where_it_is_and_leaves_the_lab(page):
+    assert_the_tab_key_comes_everywhere(page)
+
+
+def assert_the_tab_key_comes_everywhere(page: Page) -> None:
+    """In each lab to every control, showing where it is, and then out of the lab."""
+    for lab in page.locator(".course-lab").all():
+        name = lab.get_attribute("aria-label")
+        page.evaluate("document.activeElement.blur()")
+        looks = lab.evaluate(f"(lab) => ({REACHABLE})(lab).map({LOOK})")
+        lab.evaluate(f"(lab) => ({REACHABLE})(lab)[0].focus()")
+        for number, look in enumerate(looks):
+            at, now = lab.evaluate(
+                f"(lab) => [({REACHABLE})(lab).indexOf(document.activeElement), ({LOOK})(document.activeElement)]"
+            )
+            assert at == number, f"{name}: the Tab key comes to {at} in place of {number}"
+            assert now != look or not number, f"{name}: nothing shows that the focus is at {number}"
+            page.keyboard.press("Tab")
+        assert not lab.evaluate("(lab) => lab.contains(document.activeElement)"), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lab_is_seen_at_once_on_a_laptop(page, name):
+    """In every preset; tests/engine/test_labs_contract.py looks at every drawn state, with what is measured here."""
+    lab = browser.lab_of(page, name)
+    for preset in labs.lab_named(name).presets:
+        browser.press(lab, preset)
+        height, *parts = lab.evaluate(HEIGHTS)
+        assert height <= LAB_PX, preset
+        assert height - sum(parts) <= AROUND_PX[name], preset
+    assert lab.locator(".course-picture").bounding_box()["width"] <= PICTURE_WIDTH_PX
+
+
+def test_on_a_small_laptop_no_picture_is_cut(page):
+    page.set_viewport_size({"width": 1024, "height": 768})
+    for name in NAMES:
+        picture = browser.lab_of(page, name).locator(".course-picture")
+        assert picture.evaluate("(one) => one.scrollWidth <= one.clientWidth"), name
+
+
+def test_on_a_phone_pictures_keep_their_letters_and_are_moved_sideways(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in NAMES:
+        picture = browser.lab_of(page, name).locator(".course-picture")
+        shown, whole = picture.evaluate("(part) => [part.clientWidth, part.scrollWidth]")
+        drawn = picture.locator("[data-mark]").count()  # a finger has to reach all of it
+        assert shown < whole >= (480 if drawn else 720), name
+
+
+def test_jupyterlab_takes_no_letter_from_a_number_that_is_typed_beside_its_slider(page):
+    browser.assert_takes_no_key(
+        page, browser.lab_of(page, "float").get_by_role("textbox", name="times 2^k, typed")
+    )
+
+
+def test_a_link_to_the_glossary_shows_its_word_in_jupyterlab(page):
+    for name in ("stride", "AdamW"):
+        page.get_by_role("link", name=name, exact=True).first.click()
+        word = page.locator(".jp-MarkdownViewer h2", has_text=name).first
+        expect(word).to_be_in_viewport()
+        page.locator(".lm-TabBar-tab", has_text="labs.ipynb").first.click()
+
+
+def test_axe_finds_no_fault_in_a_deck(page, tmp_path: Path):
+    path = tmp_path / "deck.html"
+    path.write_text(deck(NOTEBOOKS[0]), encoding="utf-8")
+    sheet = page.context.browser.new_page()
+    sheet.goto(path.as_uri())
+    sheet.emulate_media(media="print")  # on paper all slides are there at once
+    assert faults(sheet, "main") == []
+    sheet.close()

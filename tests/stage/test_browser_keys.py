@@ -1,0 +1,256 @@
+"""Shift+Enter, the key that everybody presses, cell by cell through every notebook: after each key one looks at the window."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from course_utils.chapters import labs
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import as_handed_out
+from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
+from tests import NOTEBOOKS
+from tests.helpers.browser import HAS_KERNEL, jupyterlab, notebook_of, skip_without_browser, start_kernel
+from tests.helpers.waiting import wait_until
+
+skip_without_browser()
+
+LAPTOP = {"width": 1366, "height": 768}
+HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"  # the notebook in front
+# Notes each cell as soon as it is painted in the window. A moment is enough to read an answer.
+WATCH = """() => {
+  const notebook = window.jupyterapp.shell.currentWidget.content, cells = notebook.widgets;
+  const root = notebook.node.querySelector(".jp-WindowedPanel-outer"), numbers = new Map(cells.map(({ node }, at) => [node, at]));
+  window.courseSeen = new Set();
+  const note = (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && window.courseSeen.add(numbers.get(target)));
+  const watching = new IntersectionObserver(note, { root, rootMargin: "-2px" });
+  for (const { node } of cells) watching.observe(node);
+  notebook.activeCellIndex = 0;
+  notebook.activate();
+}"""
+# When the kernel and the page have done what they had to do for that cell: what lies where.
+LOOK = """async ([at, makesLab]) => {
+  const frames = async (number) => { while (number--) await new Promise(requestAnimationFrame); };
+  const panel = window.jupyterapp.shell.currentWidget, { content: notebook, sessionContext } = panel, { node } = notebook.widgets[at];
+  await sessionContext.session.kernel.requestKernelInfo();
+  const picture = () => node.querySelector(".course-lab[aria-label] .course-picture svg");
+  for (const begun = performance.now(); makesLab && !picture() && performance.now() - begun < 60_000;) await frames(1);
+  const place = () => JSON.stringify([node, ...node.querySelectorAll(".course-lab, .course-picture")].map((one) => one.getBoundingClientRect()));
+  for (let last = "", same = 0; same < (makesLab ? 6 : 2); last = place()) { same = place() === last ? same + 1 : 0; await frames(1); }
+  const seen = notebook.node.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
+  const outside = (one) => { const { top, bottom } = one.getBoundingClientRect(); return Math.max(seen.top - top, bottom - seen.bottom); };
+  const all = [...node.querySelectorAll(".course-lab :is(button, input, .noUi-handle, .course-meaning, .course-picture)")].filter((one) => one.checkVisibility());
+  const height = (one) => one.getBoundingClientRect().height;
+  const lab = node.querySelector(".course-lab"), screen = node.querySelector(".course-screen");
+  return {
+    active: notebook.activeCellIndex, seen: [...window.courseSeen].sort((a, b) => a - b),
+    outside: Math.max(0, ...all.map(outside)), parts: all.length,
+    height: lab ? Math.max(...[...screen.children].map((one) => one.getBoundingClientRect().bottom)) - lab.getBoundingClientRect().top : 0,
+  };
+}"""
+OPEN = """async (name) => {
+  window.jupyterapp.commands.execute("docmanager:open", { path: name, kernel: { name: "python3" } });
+}"""
+IS_OPEN = f"""(name) => window.jupyterapp?.shell.currentWidget?.context?.path === name && ({HAS_KERNEL})()
+  && window.jupyterapp.shell.currentWidget.content.widgets.length > 1"""
+CLOSE = """async () => {
+  const { currentWidget } = window.jupyterapp.shell;
+  await currentWidget.sessionContext.shutdown();
+  currentWidget.dispose();
+}"""
+REPLAY = """async (path) => {
+  const code = `from tests.helpers import replay; replay.begin(${JSON.stringify(path)})`;
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  const { content } = await kernel.requestExecute({ code, silent: true }).done;
+  if (content.status !== "ok") throw new Error(content.evalue);
+}"""
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a student's copies of the notebooks."""
+    folder = tmp_path_factory.mktemp("copies")
+    for path in NOTEBOOKS:
+        write(folder / path.name, as_handed_out(read(path)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def students(copies: Path, chromium: Browser) -> Iterator[Page]:
+    """A page of a JupyterLab over it."""
+    folder = copies
+    notebook_of(folder / "blank.ipynb", ["1", "2"])
+    page = chromium.new_page(viewport=LAPTOP)
+    page.set_default_timeout(120_000)
+    with jupyterlab(folder) as address:
+        start_kernel(address, folder / "blank.ipynb")
+        page.goto(address.format(folder / "blank.ipynb"))
+        page.wait_for_function(IS_OPEN, arg="blank.ipynb")
+        yield page
+        page.close()
+
+
+def makes_lab(cell: Cell) -> bool:
+    """Whether the cell shows a lab here. One that records a GPU and finds none shows words."""
+    if cell["cell_type"] != "code" or "recorder." in source(cell):
+        return False
+    return "labs." in source(cell) and labs.made_by(source(cell))[0] in labs.NAMES
+
+
+def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
+    """Press the key for that cell, and look: how much of its lab is outside, and what below it was seen since then."""
+    page.evaluate("() => window.courseSeen.clear()")
+    page.keyboard.press("Shift+Enter")
+    found = page.evaluate(LOOK, [at, makes_lab(cell)])
+    return found | {"below": [number for number in found["seen"] if number > at]}
+
+
+def walk(page: Page, notebook: Notebook) -> list[str]:
+    """Press the key for each cell, and Show in each picture that has it; what was wrong."""
+    wrong, cells = [], notebook["cells"]
+    page.evaluate(WATCH)
+    for at, cell in enumerate(cells):
+        asks = cell["cell_type"] == "code" and stubs.asks(cell, cells[at + 1 :])
+        if not (asks or makes_lab(cell)):
+            page.keyboard.press("Shift+Enter")
+            continue
+        page.evaluate(LOOK, [max(0, at - 1), False])  # until all before it has run
+        found, words = press(page, at, cell), f"{at}: {source(cell)[:50]}"
+        if makes_lab(cell) and (not found["parts"] or found["outside"] > 1):
+            wrong.append(f"{words}: {found['outside']:.0f} px of {found['height']:.0f} are outside")
+        if asks and found["below"]:
+            wrong.append(f"{words}: in the window were cells {found['below']}")
+        if asks and stubs.asks_in_the_picture(source(cell)):
+            wrong += [f"{words}: {one}" for one in show(page, at, cell)]
+    return wrong
+
+
+def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
+    """To run the next cell does not show the answer, and Show does; then the key goes on."""
+    found = press(page, at, cell)
+    if found["below"] or found["outside"] > 1:
+        yield f"once more, and in the window were cells {found['below']}, and {found['outside']:.0f} px outside"
+    waiting = page.locator(f"{HERE} .course-waits")
+    waiting.get_by_role("button", name="Show", exact=True).click()
+    waiting.wait_for(state="detached")
+    shown = page.evaluate(LOOK, [at, True])
+    if shown["outside"] > 1:
+        yield f"when it is shown, {shown['outside']:.0f} px of {shown['height']:.0f} are outside"
+    found = press(page, at, cell)
+    if found["active"] != at + 1 or waiting.count():
+        yield f"after Show, cell {found['active']} is chosen, and {waiting.count()} wait"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(students: Page, path: Path):
+    students.evaluate(OPEN, path.name)
+    students.wait_for_function(IS_OPEN, arg=path.name)
+    students.evaluate(REPLAY, str(path))
+    assert walk(students, as_handed_out(read(path))) == []
+    students.evaluate(CLOSE)
+
+
+ASKED = ["my_guess = ...  # of a question", "6 * 7", "'42, as was to be seen'"]
+DRAWN = ["from course_utils import labs", 'labs.figure("sum", "fmt", "power", "shown")', "'it stops at 256'"]
+
+
+@pytest.fixture
+def short(students: Page, copies: Path, request: pytest.FixtureRequest) -> Page:
+    """A page with a short notebook of these cells, below some lines of text, with nothing run yet."""
+    name = f"{request.node.originalname}.ipynb"
+    notebook_of(copies / name, request.param, "Some words.\n\n" * 20)
+    students.evaluate(OPEN, name)
+    students.wait_for_function(IS_OPEN, arg=name)
+    students.evaluate(WATCH)
+    students.keyboard.press("Shift+Enter")
+    return students
+
+
+def code(page: Page, text: str) -> Locator:
+    """The code with that text in the notebook in front."""
+    return page.locator(f"{HERE} .jp-Cell .cm-content", has_text=text)
+
+
+def after(page: Page, at: int, key: str = "Shift+Enter") -> dict[str, object]:
+    """What lies where when that key was pressed for that cell."""
+    page.evaluate("() => window.courseSeen.clear()")
+    page.keyboard.press(key)
+    found = page.evaluate(LOOK, [at, False])
+    return found | {"below": [number for number in found["seen"] if number > at]}
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_what_follows_dots_waits_for_a_guess_or_for_the_next_cell_to_run(short: Page):
+    assert after(short, 1, "Control+Enter")["below"] == []
+    assert after(short, 1)["below"] == []
+    assert 3 in after(short, 2)["below"]
+    assert short.locator(f"{HERE} .course-held").count() == 0
+    code(short, "my_guess").click()
+    short.keyboard.press("Control+a")
+    short.keyboard.type("my_guess = 3")
+    after(short, 1)
+    assert short.locator(f"{HERE} .course-held").count() == 0
+
+
+@pytest.mark.parametrize("short", [DRAWN], indirect=True)
+def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_whose_kernel_is_gone_is_made_anew(
+    short: Page,
+):
+    after(short, 1)
+    after(short, 2)
+    marks = short.locator(f"{HERE} [data-mark]")
+    marks.first.focus()
+    short.keyboard.press("Home")
+    expect(marks.first).not_to_have_attribute("aria-valuetext", "not set")
+    found = after(short, 2)
+    assert (found["active"], found["below"]) == (3, [])
+    expect(marks.first).not_to_have_attribute("aria-valuetext", "not set")
+    short.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    expect(short.locator(f"{HERE} .course-lab.jupyter-widgets-disconnected")).to_have_count(1)
+    notebook = "window.jupyterapp.shell.currentWidget.content"
+    short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
+    after(short, 1)
+    after(short, 2)
+    expect(marks.first).to_have_attribute("aria-valuetext", "not set")
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_a_notebook_that_changed_on_disk_is_read_again_when_one_looks_and_never_over_unsaved_changes(
+    short: Page, copies: Path
+):
+    path = copies / f"{short.evaluate('() => window.jupyterapp.shell.currentWidget.context.path')}"
+    short.keyboard.press("Control+s")
+    dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
+    short.wait_for_function(f"() => !{dirty}")
+    # Times of a file that are nearer than half a second are one.
+    wait_until(lambda: time.time() - path.stat().st_mtime > 1, "a second has gone by")
+    path.write_text(path.read_text(encoding="utf-8").replace("6 * 7", "6 * 8"), encoding="utf-8")
+    short.evaluate("dispatchEvent(new Event('focus'))")
+    expect(code(short, "6 * 8")).to_have_count(1)
+    code(short, "6 * 8").click()
+    short.keyboard.type("# mine")
+    short.wait_for_function(f"() => {dirty}")
+    wait_until(lambda: time.time() - path.stat().st_mtime > 1, "a second has gone by")
+    path.write_text(path.read_text(encoding="utf-8").replace("6 * 8", "6 * 9"), encoding="utf-8")
+    short.evaluate("dispatchEvent(new Event('focus'))")
+    short.evaluate(
+        "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })", path.name
+    )
+    expect(code(short, "mine")).to_have_count(1)
+    short.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
+
+
+@pytest.mark.parametrize("short", [ASKED], indirect=True)
+def test_the_contents_page_can_have_an_open_notebook_saved_before_it_changes_the_file(short: Page):
+    code(short, "6 * 7").click()
+    short.keyboard.type("# mine")
+    dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
+    short.wait_for_function(f"() => {dirty}")
+    short.evaluate("""() => new Promise((done) => {
+      const contents = new BroadcastChannel("course-desk");
+      contents.onmessage = ({ data }) => data === "saved" && done();
+      contents.postMessage("save");
+    })""")
+    assert short.evaluate(f"() => {dirty}") is False

@@ -1,0 +1,177 @@
+"""The decks in a real browser without a network: whole, readable, and turned by keys, clicks and addresses."""
+
+import re
+
+import nbformat
+import pytest
+
+from course_utils.stage.slides.deck import deck_of_cut, decks
+from tests import NOTEBOOKS
+from tests.helpers.browser import skip_without_browser
+from tests.tools.slide_sheets import SIZES, blank_page, open_deck
+
+skip_without_browser()
+
+# On every slide, the current one or not: what does not fit on it, what type is too small, and whether it is rather empty.
+FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place) => {
+  const scale = slide.getBoundingClientRect().width / 1280, sheet = slide.getBoundingClientRect(), faults = [];
+  const say = (what) => faults.push(`slide ${place + 1}: ${what}`);
+  const body = slide.querySelector(".body");
+  if (!body.textContent.trim() && !body.querySelector("img")) say("empty");
+  if (body.scrollHeight > body.clientHeight || body.scrollWidth > body.clientWidth) say("does not fit");
+  if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
+  const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
+  if (asked?.textContent === "Your answer?" && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
+  const room = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - room.top) / room.height;
+  if (filled < 1 / 3 && !slide.classList.contains("title") && !asked && !slide.querySelector(".guess")) say("less than a third full");
+  if (slide.querySelector(".guess:first-child")) say("a guess without its question");
+  for (const node of slide.querySelectorAll("*")) {
+    const box = node.getBoundingClientRect();
+    if (box.right > sheet.right + 1 || box.bottom > sheet.bottom + 1 || box.left < sheet.left - 1 || box.top < sheet.top - 1)
+      say(`${node.localName} is cut off`);
+    if (node.localName === "img" && box.height < 200 * scale) say("a picture is too small");
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (own && parseFloat(getComputedStyle(node).fontSize) < 15.9) say(`${node.textContent.slice(0, 20)} is too small`);
+  }
+  return faults;
+})"""
+HEADINGS = """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map((one) => one.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slides")
+    for path in NOTEBOOKS:
+        for name, text in (decks(path) | deck_of_cut(path, "25")).items():
+            (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(chromium):
+    with blank_page(chromium) as page:
+        page.said = []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("requestfailed", lambda request: page.said.append(request.url))
+        yield page
+
+
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def seen(request, page, folder):
+    """A notebook, and each of its decks at each size: how many slides, their faults and their headings."""
+    return request.param, {
+        end: [
+            (
+                open_deck(page, folder / f"{request.param.stem}{end}.html", size),
+                page.evaluate(FAULTS),
+                page.evaluate(HEADINGS),
+            )
+            for size in SIZES
+        ]
+        for end in ("", "_beyond", "_25")
+    }
+
+
+def test_every_slide_is_whole_and_readable_at_both_sizes(page, seen):
+    _, shown = seen
+    for end, sheets in shown.items():
+        assert [faults for _, faults, _ in sheets] == [[]] * len(SIZES), end
+        assert len({count for count, *_ in sheets}) == 1
+    assert page.said == []
+
+
+def test_every_heading_of_the_notebook_is_on_a_slide(seen):
+    path, shown = seen
+    fenced, wanted = False, []
+    for cell in nbformat.read(path, as_version=4).cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
+            fenced ^= line.startswith("```")
+            if line.startswith("#") and not fenced:
+                wanted.append(line.lstrip("# ").replace("`", "").replace("*", ""))
+    for (*_, main), (*_, beyond) in zip(shown[""], shown["_beyond"], strict=True):
+        assert [heading for heading in wanted if heading not in main + beyond] == []
+
+
+def test_keys_clicks_and_addresses_turn_the_slides(page, folder):
+    count = open_deck(page, folder / "01_floats.html")
+    number = page.locator("output")
+    for key, place in [
+        ("ArrowRight", 2), ("Space", 3), ("PageDown", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
+        ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert number.inner_text() == f"{place} / {count}", key
+    page.mouse.click(1000, 700)
+    assert number.inner_text() == f"2 / {count}"
+    page.mouse.click(50, 700)
+    assert number.inner_text() == f"1 / {count}"
+    page.evaluate("location.hash = '#5'")
+    page.wait_for_function(f"document.querySelector('output').textContent === '5 / {count}'")
+    assert page.locator(".slide").nth(4).is_visible()
+    assert not page.locator(".slide").nth(3).is_visible()
+    page.locator(".slide a").first.evaluate(
+        "(a) => a.addEventListener('click', (event) => event.preventDefault())"
+    )
+    page.locator(".slide a").first.evaluate("(a) => a.click()")
+    assert number.inner_text() == f"5 / {count}"  # a click on a link is the link's
+
+
+def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page, folder):
+    count = open_deck(page, folder / "04_flops.html")
+    page.keyboard.press("o")
+    page.keyboard.press("End")
+    last = page.locator(".slide").last
+    assert last.bounding_box()["y"] < 720  # the keys lead there, too
+    last.click()
+    assert page.locator("output").inner_text() == f"{count} / {count}"
+    assert last.bounding_box()["width"] == 1280
+    page.keyboard.press("d")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 20, 20)"
+    page.keyboard.press("Home")
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    notes = opened.value
+    assert "Guesses aloud" in notes.inner_text("body")
+    assert re.search(r"\d?\d:\d\d", notes.inner_text("time"))
+    notes.keyboard.press("ArrowRight")  # the presenter looks at the notes
+    assert page.locator("output").inner_text() == f"2 / {count}"
+    assert notes.inner_text("output").startswith(f"2 / {count} · since 0 min · next: What a product costs")
+    assert re.fullmatch(r"What a product costs: 0 of \d+ min", notes.inner_text(".section"))
+    for place in (2, count - 1):  # the next slide stands beside the notes, as it will be
+        page.evaluate(f"location.hash = '#{place}'")
+        notes.wait_for_function(f"document.querySelector('output').textContent.startsWith('{place} /')")
+        following = page.locator(".slide").nth(place).evaluate("(slide) => slide.textContent")
+        assert notes.locator(".next .slide").evaluate("(slide) => slide.textContent") == following
+        box = notes.locator(".next .slide").bounding_box()
+        assert 500 < box["width"] < 620
+        assert box["height"] == pytest.approx(box["width"] * 9 / 16, rel=0.02)
+    page.evaluate("location.hash = '#2'")
+    notes.wait_for_function("document.querySelector('output').textContent.startsWith('2 /')")
+    here = notes.locator("li:not(.elsewhere) .here")
+    assert "What a product costs" in here.all_inner_texts()
+    assert "What training costs" not in notes.locator(".here").all_inner_texts()
+    notes.keyboard.press("ArrowRight")
+    assert "Guesses aloud:" in here.all_inner_texts()
+    for _ in range(9):  # to the slide that asks for it
+        if "your turn 1" not in here.all_inner_texts():
+            notes.keyboard.press("ArrowRight")
+    assert "your turn 1" in here.all_inner_texts()
+    notes.close()
+
+
+# What shares a sheet: as the printed page has it, where a slide begins below another one.
+@pytest.mark.parametrize("end", ["", "_beyond"])
+def test_on_paper_two_slides_share_a_sheet_unless_one_answers_the_other(page, folder, end):
+    open_deck(page, folder / f"04_flops{end}.html")
+    asks = page.evaluate(
+        """() => [...document.querySelectorAll(".slide")].map(
+          (slide) => slide.querySelector(".body").lastElementChild?.classList.contains("guess") ?? false)"""
+    )
+    assert any(asks)
+    sheets, room = 0, 0
+    for question in asks:
+        sheets += room == 0
+        room = 0 if question else (room or 2) - 1
+    printed = page.pdf(prefer_css_page_size=True)
+    assert printed.count(b"/Type /Page\n") == sheets < len(asks)

@@ -1,0 +1,207 @@
+"""The desk as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
+
+import re
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect
+
+from course_utils.core import record
+from course_utils.core.say import Guess
+from tests import NOTEBOOKS, ROOT
+from tests.helpers.browser import (
+    EXPOSED,
+    HAS_KERNEL,
+    NEXT_FRAMES,
+    answer,
+    run_all,
+    served,
+    skip_without_browser,
+    start_kernel,
+)
+from tests.helpers.waiting import wait_until
+from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, try_it, write
+
+skip_without_browser()
+
+
+def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path, chromium):
+    folder = tmp_path / "ein Kurs für ünş"
+    folder.mkdir()
+    course_with_a_short_notebook(folder)
+    mine = folder / "my_notebooks"
+    mine.mkdir()
+    (mine / "05_gradients.ipynb").write_text("<b>notes</b>")
+    make_lab = ["-m", "course_utils.stage.workspace", "--ip=127.0.0.1", EXPOSED]
+    with served(make_lab, tmp_path, cwd=folder, PYTHONPATH=str(folder)) as (address, token):
+        with pytest.raises(urllib.error.HTTPError, match="403"):  # no token, no button
+            urllib.request.urlopen(f"{address}/contents", b"do=forget", timeout=10)
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(120_000)
+        page = context.new_page()
+        page.goto(f"{address}/?token={token}")
+        assert page.url.startswith(f"{address}/contents")
+        expect(page.locator(".said")).to_contain_text("05_gradients.ipynb stays as it is")
+        links = page.locator(".notebooks > li > h2 > a")
+        hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
+        assert hrefs == [f"/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
+        assert page.locator(".question").all_inner_texts() == questions()
+        fourth = page.locator(".notebooks > li").nth(3)
+        turns = fourth.locator("summary").first
+        expect(turns).to_have_text("Your turns: 0 of 2 right on the main path")
+        expect(page.get_by_role("link", name="Go on where you were")).to_have_count(0)
+        colours = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert colours == ["rgb(255, 255, 255)", "rgb(20, 24, 28)"]
+
+        # For somebody who only wants to read: results, and no kernel is needed for them.
+        assert "iVBOR" not in (mine / FLOPS).read_text(encoding="utf-8")
+        fourth.get_by_role("button", name="Show the results of notebook 4").click()
+        expect(page.get_by_role("status")).to_contain_text("04_flops shows the course's results")
+
+        # By keyboard into the notebook.
+        start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / FLOPS, "my_notebooks/")
+        links.nth(3).focus()
+        with context.expect_page() as opened:
+            page.keyboard.press("Enter")
+        lab = opened.value
+        lab.on("dialog", lambda dialog: dialog.accept())
+        question = lab.locator("dialog.jp-Dialog")
+        lab.add_locator_handler(question, lambda: answer(question), no_wait_after=True)
+        lab.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        figure = lab.locator(".jp-OutputArea-output img")
+        expect(figure).to_be_visible()
+        lab.evaluate("document.body.dataset.jpThemeLight = false")  # as its dark theme does
+        expect(figure).to_have_css("filter", re.compile("invert"))  # no white on the dark page
+        expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
+        lab.wait_for_function(HAS_KERNEL)  # which has told what language it speaks by now
+        expect(lab.locator(".lm-TabBar-tab.jp-mod-current")).not_to_have_class(re.compile("jp-mod-dirty"))
+        run_all(lab, mine / FLOPS)
+        assert record.done(mine) == {}, "what is not attempted is not noted"
+        write(lab, "my_product", "21", cells=2)
+        wait_until(lambda: record.guesses(mine), "the guess is noted")
+        assert record.guesses(mine) == {"flops": [Guess("6 × 7", 21, 42)]}
+        come_back(page)
+        expect(fourth).to_contain_text("1 guess: within 2 times")
+        expect(page.locator("svg circle")).to_have_count(1)
+        try_it(lab, "'fp32'", mine, "tried")
+        come_back(page)
+        expect(fourth.locator(".exercises")).to_contain_text("tried 1 time")
+        try_it(lab, "'tf32'", mine, "right")
+        come_back(page)
+        expect(fourth.locator(".exercises")).to_contain_text("right since")
+        expect(turns).to_have_text("Your turns: 1 of 2 right on the main path")
+        (check,) = (
+            cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.name_of_f32(" in cell.source
+        )
+        where = fourth.get_by_role("link", name="Go on where you were")
+        expect(where).to_have_attribute("href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}")
+
+        # Anew, and no record.
+        lab.bring_to_front()
+        lab.keyboard.press("Control+s")
+        wait_until(lambda: "really = 'tf32'" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
+        lab.close()
+        page.bring_to_front()
+        fourth.get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
+        expect(page.get_by_role("status")).to_contain_text(
+            "begins anew. As it was when last saved: my_notebooks/earlier/04_flops"
+        )
+        assert "really = 'tf32'" not in (mine / FLOPS).read_text(encoding="utf-8")
+        expect(fourth.locator(".exercises")).to_contain_text("not attempted")
+        delete = page.get_by_role("button", name="Yes, delete the record")
+        expect(delete).to_be_hidden()  # it asks first
+        page.get_by_text("Delete the record", exact=True).click()
+        delete.click()
+        expect(page.get_by_role("status")).to_contain_text(
+            "The record begins anew. As it was: my_notebooks/earlier/record"
+        )
+        assert not (mine / "record.txt").exists()
+        (kept,) = (mine / "earlier").glob("record*.txt")
+        assert "flops.name_of_f32 right" in kept.read_text(encoding="utf-8")
+
+        # What was done is said to the reader, though the page's script has looked meanwhile.
+        page.evaluate("""async () => {
+          const done = new URLSearchParams(new FormData(document.querySelector("main > .asked form")));
+          done.set("do", "forget");
+          await fetch(location.pathname, { method: "POST", body: done, redirect: "manual" });
+          await fetch(location.pathname + "?look=1");
+        }""")
+        page.reload()
+        expect(page.get_by_role("status")).to_contain_text("There is no record")
+
+        # The accountant, in an editor.
+        with context.expect_page() as opened:
+            page.get_by_role("link", name="accountant.py").click()
+        expect(opened.value.locator(".jp-FileEditor")).to_contain_text("An accountant of training")
+        context.close()
+
+
+def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_path, chromium):
+    course_with_a_short_notebook(tmp_path)
+    mine = tmp_path / "my_notebooks"
+    make_lab = ["-m", "course_utils.stage.workspace", "--ip=127.0.0.1", EXPOSED]
+    with served(make_lab, tmp_path, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as (address, token):
+        context = chromium.new_context(viewport={"width": 1366, "height": 768})
+        context.set_default_timeout(120_000)
+        page = context.new_page()
+        page.goto(f"{address}/?token={token}")
+        name = "01_floats.ipynb"
+        start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / name, "my_notebooks/")
+        far, middle = (id_of(mine / name, words) for words in ("check.scale_for_e4m3(", "check.ends("))
+        link = page.locator(".notebooks > li").first.get_by_role("link", name="Go on where you were")
+        record.note_place(mine, "floats", far)
+        come_back(page)
+        with context.expect_page() as opened:
+            link.click()
+        lab = opened.value
+        lab.on("dialog", lambda dialog: dialog.accept())
+        assert_stands_at(lab, far, "check.scale_for_e4m3(")
+
+        # From the same tab, which is open and has been scrolled away since.
+        lab.keyboard.press("Escape")  # whoever does something is left alone
+        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        expect(lab.get_by_role("heading", name="1 · Floats")).to_be_in_viewport()
+        record.note_place(mine, "floats", middle)
+        page.bring_to_front()
+        come_back(page)
+        expect(link).to_have_attribute("href", re.compile(middle))
+        link.click()
+        assert_stands_at(lab, middle, "check.ends(")
+        assert len(context.pages) == 2
+
+        # Text of an output, here the words in the room below the first guess, breaks between words.
+        lab.keyboard.press("Escape")
+        lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
+        said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess first").first
+        expect(said).to_have_css("word-break", "normal")
+        context.close()
+
+
+def id_of(notebook: Path, words: str) -> str:
+    (cell,) = (cell for cell in nbformat.read(notebook, 4).cells if words in cell.source)
+    return cell.id
+
+
+def assert_stands_at(lab: Page, cell: str, words: str) -> None:
+    """That cell is active, and it is seen; the notebook's top is not. And it stays so when all pictures are there."""
+    active = "() => window.jupyterapp?.shell.currentWidget?.content?.activeCell?.model.id"
+    lab.wait_for_function(f"{active.removeprefix('() => ')} === '{cell}'")
+    code = lab.locator(".jp-CodeCell.jp-mod-active .cm-content")
+    for _ in range(2):
+        expect(code).to_contain_text(words)
+        expect(code).to_be_in_viewport(ratio=1)
+        expect(lab.get_by_role("heading", name="1 · Floats")).not_to_be_in_viewport()
+        lab.wait_for_load_state("networkidle")
+        lab.evaluate(NEXT_FRAMES)
+
+
+def questions() -> list[str]:
+    """Of the README's table, read by another route: its third column."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    return [line.split(" | ")[2] for line in lines if re.match(r"\| \d ", line)]

@@ -1,0 +1,444 @@
+"""What a class hands in: right, blank, each listed mistake, attacks, and honest students' ways, graded in one run."""
+
+import csv
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from course_utils.stage.grading import pages, sandbox
+from course_utils.stage.grading.__main__ import SETTINGS, main
+from course_utils.stage.grading.counting import counting
+from course_utils.stage.grading.pages import Row
+from course_utils.stage.grading.reading import handed_in
+from course_utils.stage.workspace import notebooks, stubs
+from tests import NOTEBOOKS, ROOT
+from tests.engine.test_checks import LISTING, first_case
+from tests.helpers.notebooks import exercises_of
+from tests.stage.handed_in import (
+    ANYWHERE,
+    FIRST,
+    FLOPS,
+    HONEST,
+    HOSTILE,
+    cell_of,
+    hand_in,
+    hand_in_honestly,
+    mistaken,
+    name_in,
+    solved,
+)
+
+NO_POINTS = ("not yet", "stopped", "flagged", "not judged")
+NEEDS_SANDBOX = pytest.mark.skipif(bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}")
+PART = 9  # without bubblewrap, each so-manieth attack
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the command wrote of a folder, and what else happened meanwhile."""
+
+    rows: list[dict[str, str]]
+    students: dict[str, dict[str, str]]
+    out: Path
+    victim: Path
+    said: str
+    was_called: bool  # somebody connected to the port
+    left: list[str]  # processes that are still there
+
+    def of(self, student: str, number: int = 1) -> dict[str, str]:
+        name = student.replace("_", " ")
+        found = [r for r in self.rows if r["student"] == name and r["exercise"].startswith(f"{number} ")]
+        assert len(found) == 1, (student, number, found)
+        return found[0]
+
+
+def graded(folder: Path, fill: object, *, path: str | None = None, **settings: str) -> Graded:
+    """Fill the folder, and run the command on it."""
+    victim = folder / "mine" / "book.txt"
+    victim.parent.mkdir(parents=True)
+    victim.write_text("kept")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        fill(folder / "in", victim, server.getsockname()[1])
+        here = {**os.environ, "OMP_NUM_THREADS": "1", "FOLDER": str(folder / "in"), **settings}
+        here |= {"OUT": str(folder / "out")} | ({"PATH": path} if path is not None else {})
+        command = [sys.executable, "-m", "course_utils.stage.grading"]
+        run = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True)
+        print(run.stdout, run.stderr)
+        assert run.returncode == 0
+        try:
+            server.accept()
+            was_called = True
+        except TimeoutError:
+            was_called = False
+    left = [words for words in map(_words, psutil.process_iter()) if str(folder) in words]
+    rows, students = (table(folder / "out" / name) for name in ("grades.csv", "students.csv"))
+    by_name = {one["student"]: one for one in students}
+    return Graded(rows, by_name, folder / "out", victim, run.stdout, was_called, left)
+
+
+def _words(process: psutil.Process) -> str:
+    """How that process was started, and which folder it was told to grade."""
+    try:
+        return " ".join([*process.cmdline(), process.environ().get("FOLDER", "")])
+    except (psutil.Error, OSError):  # gone, or another user's
+        return ""
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def fill_all(folder: Path, victim: Path, port: int) -> None:
+    for course in NOTEBOOKS:
+        hand_in(folder / "blank" / course.name, course, {})
+        hand_in(folder / "right" / course.name, course, solved(course))
+        listing = [e for e in exercises_of(course) if e in LISTING]
+        cells = {e.stub: mistaken(e, e.judge) for e in listing}
+        for number in range(max(map(len, cells.values()))):
+            answers = {stub: made[number] for stub, made in cells.items() if number < len(made)}
+            hand_in(folder / f"mistake_{number + 1}" / course.name, course, answers)
+        for kind, text in ANYWHERE.items():
+            answers = {e.stub: anywhere(e, text) for e in exercises_of(course)}
+            hand_in(folder / f"anywhere_{kind}" / course.name, course, answers)
+    fill_hostile(folder, victim, port)
+    for student, one in HONEST.items():
+        hand_in_honestly(folder / f"honest_{student}" / FLOPS.name, one)
+    (folder / "deep").mkdir()
+    guess = "my_days_guess = x" + ".a" * 20_000
+    hand_in(folder / "deep" / FLOPS.name, FLOPS, solved(FLOPS) | guesses_of(FLOPS, guess))
+
+
+def fill_hostile(folder: Path, victim: Path, port: int, step: int = 1) -> None:
+    fills = {"{victim}": str(victim), "{folder}": str(victim.parent), "{port}": str(port)}
+    for student, one in [*HOSTILE.items()][::step]:
+        hand_in(folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(one, fills)})
+
+
+def anywhere(exercise, text: str) -> str:
+    module, check = exercise.notebook.stem.partition("_")[2], exercise.judge.__name__
+    return text.format(name=name_in(exercise), module=module, check=check)
+
+
+def guesses_of(course: Path, text: str) -> dict[str, str]:
+    """In the place of each guess of that notebook this text."""
+    cells = notebooks.read(course)["cells"]
+    guesses = [cell for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])]
+    return {notebooks.source(cell): text for cell in guesses}
+
+
+def advice_on(exercise) -> list[str]:
+    _, *listed = exercise.judge.__wrapped__(*first_case(exercise.judge))
+    return [said for _, said in listed]
+
+
+@pytest.fixture(scope="module")
+def class_of_all(tmp_path_factory) -> Iterator[Graded]:
+    return graded(tmp_path_factory.mktemp("class"), fill_all)
+
+
+def test_folded_solutions_are_right_and_stubs_not_attempted(class_of_all):
+    for course in NOTEBOOKS:
+        of_notebook = [row for row in class_of_all.rows if row["notebook"] == course.stem]
+        by_student = {name: [r for r in of_notebook if r["student"] == name] for name in ("right", "blank")}
+        wanted = len(exercises_of(course))
+        assert [row["verdict"] for row in by_student["right"]] == ["right"] * wanted, by_student["right"]
+        assert [row["verdict"] for row in by_student["blank"]] == ["not attempted yet"] * wanted
+    right, blank = class_of_all.students["right"], class_of_all.students["blank"]
+    assert right["points"] == right["of"] == right["right"] == blank["of"]
+    assert (blank["points"], blank["not_attempted"]) == ("0", right["of"])
+    assert int(right["beyond_right"]) > 5
+
+
+def test_each_listed_mistake_gets_its_advice(class_of_all):
+    rows = {
+        (row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row for row in class_of_all.rows
+    }
+    looked_at = 0
+    for exercise in LISTING:
+        for number, advice in enumerate(advice_on(exercise), 1):
+            row = rows[f"mistake {number}", exercise.notebook.stem, exercise.number]
+            assert (row["verdict"], row["points"]) == ("not yet", "0"), row
+            assert row["looks_like"] == advice, row
+            looked_at += 1
+    assert looked_at > 150
+
+
+@pytest.mark.parametrize("kind", ANYWHERE)
+def test_what_would_fool_a_judge_in_its_own_process_earns_nothing_in_any_turn(class_of_all, kind):
+    rows = [row for row in class_of_all.rows if row["student"] == f"anywhere {kind}"]
+    assert len(rows) == sum(len(exercises_of(course)) for course in NOTEBOOKS)
+    for row in rows:
+        assert row["verdict"] in NO_POINTS, row
+        assert row["points"] == "0"
+        assert row["looks_like"]
+    assert class_of_all.students[f"anywhere {kind}"]["points"] == "0"
+
+
+@NEEDS_SANDBOX
+@pytest.mark.parametrize("attack", HOSTILE)
+def test_an_attack_costs_its_line_and_nothing_else(class_of_all, attack):
+    row, wanted = class_of_all.of(attack), HOSTILE[attack]
+    assert row["verdict"] == wanted["verdict"], row
+    assert wanted["words"] in row["looks_like"], row
+    assert row["looks_like"]
+    assert class_of_all.students[row["student"]]["points"] == "0"
+    others = [class_of_all.of(attack, number)["verdict"] for number in range(2, 7)]
+    assert others == ["not attempted yet"] * 5
+
+
+def test_what_is_outside_is_as_it_was(class_of_all):
+    assert [path.name for path in class_of_all.victim.parent.iterdir()] == ["book.txt"]
+    assert class_of_all.victim.read_text() == "kept"
+    assert not class_of_all.was_called
+    assert class_of_all.left == []
+
+
+@pytest.mark.parametrize("student", HONEST)
+def test_an_honest_student_gets_what_the_answer_deserves(class_of_all, student):
+    row, wanted = class_of_all.of(f"honest_{student}"), HONEST[student]
+    assert row["verdict"] == wanted["verdict"], row
+    assert wanted.get("words", "") in row["looks_like"], row
+
+
+def test_a_guess_that_no_parser_can_read_costs_nothing(class_of_all):
+    assert [class_of_all.of("deep", number)["verdict"] for number in range(1, 7)] == ["right"] * 6
+    assert int(class_of_all.of("deep")["guesses_made"]) > 3
+
+
+def test_no_output_has_a_character_that_commands(class_of_all):
+    pages_ = [*class_of_all.out.rglob("*.html")]
+    assert len(pages_) > 150
+    for path in [*pages_, *class_of_all.out.glob("*.csv")]:
+        text = path.read_text(encoding="utf-8-sig")
+        assert not set(text) & {"\x00", "\x1b", "\x07", "\u202e"}, path
+    for path in class_of_all.out.glob("*.csv"):
+        assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+        for row in csv.reader(path.open(encoding="utf-8-sig", newline="")):
+            assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(tmp_path):
+    """Each ninth attack, and a right answer, with a search path on which there is no bubblewrap."""
+
+    def fill(folder: Path, victim: Path, port: int) -> None:
+        hand_in(folder / "right" / FLOPS.name, FLOPS, solved(FLOPS))
+        fill_hostile(folder, victim, port, step=PART)
+
+    came = graded(tmp_path, fill, path=str(tmp_path), SEED="8")
+    assert "bubblewrap was not used: it is " in came.said
+    assert "bubblewrap was not used" in (came.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
+    assert came.students["right"]["points"] == came.students["right"]["of"]
+    for attack in [*HOSTILE][::PART]:
+        assert came.of(attack)["verdict"] in NO_POINTS, came.of(attack)
+    assert came.victim.read_text() == "kept"
+    assert not came.was_called
+    told = [path.read_text(encoding="utf-8") for path in came.out.rglob("*.html")]
+    assert not [page for page in told if "; expected " in page or "my_days(" in page]
+    assert "; expected " in (came.out / "grades.csv").read_text(encoding="utf-8-sig")
+
+
+@NEEDS_SANDBOX
+def test_with_bubblewrap_a_sentence_says_what_is_promised(class_of_all):
+    assert sandbox.PROMISED in class_of_all.said
+    assert sandbox.PROMISED in (class_of_all.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
+
+
+# Files: whose they are, which notebook, and why one is not judged.
+
+
+def read_course() -> dict[str, notebooks.Notebook]:
+    return {path.stem: notebooks.read(path) for path in NOTEBOOKS}
+
+
+def test_a_file_is_known_by_its_cells_and_belongs_to_whom_its_course_system_says(tmp_path):
+    places = {
+        "Ada Love_123_assignsubmission_file_/final (3).ipynb": ("Ada Love 123", "123"),
+        "lovelaceada_LATE_1234_5678_04_flops-1.ipynb": ("lovelaceada 1234", "1234"),
+        "lovelaceada_12345_67890_file.ipynb": ("lovelaceada 12345", "12345"),
+        "submission_4711/04_flops.ipynb": ("submission 4711", "4711"),
+        "submitted-by-ada/ps1/04_flops.ipynb": ("submitted-by-ada", ""),
+        "ada_04_flops.ipynb": ("ada", ""),
+        "Zoë Ångström_7_assignsubmission_file_/04_flops.ipynb": ("Zoë Ångström 7", "7"),
+    }
+    for place in places:
+        hand_in(tmp_path / place, FLOPS, {})
+    found = {
+        one.file: (one.student, one.number, one.notebook, one.problem)
+        for one in handed_in(tmp_path, read_course())
+    }
+    assert found == {place: (*whose, "04_flops", "") for place, whose in places.items()}
+
+
+def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
+    hand_in(tmp_path / "ada" / "old.ipynb", FLOPS, {})
+    hand_in(tmp_path / "ada" / "new.ipynb", FLOPS, {})
+    os.utime(tmp_path / "ada" / "old.ipynb", (1, 1))
+    hand_in(tmp_path / ".ipynb_checkpoints" / "04.ipynb", FLOPS, {})
+    (tmp_path / "answers.zip").write_bytes(b"PK")
+    (tmp_path / "broken.ipynb").write_text('{"cells": [')
+    (tmp_path / "nested.ipynb").write_text("[" * 100_000)
+    (tmp_path / "nested_inside.ipynb").write_text('{"cells": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}")
+    (tmp_path / "bytes.ipynb").write_bytes(b"\xff\xfe\x00{\x80\x81")
+    (tmp_path / "nul.ipynb").write_bytes(b'{"cells": [\x00]}')
+    (tmp_path / "digits.ipynb").write_text('{"cells": ' + "9" * 1_000_000 + "}")
+    (tmp_path / "odd.ipynb").write_text(
+        '{"cells": [{"cell_type": "code", "id": [1], "source": {"a": 1}}, 3]}'
+    )
+    (tmp_path / "list.ipynb").write_text("[1, 2]")
+    (tmp_path / "other.ipynb").write_text('{"cells": []}')
+    (tmp_path / "many.ipynb").write_text('{"cells": [' + "[]," * 6_000_000 + "[]]}")
+    os.mkfifo(tmp_path / "fifo.ipynb")
+    (tmp_path / "link.ipynb").symlink_to("/etc/passwd")
+    with (tmp_path / "huge.ipynb").open("wb") as file:
+        file.truncate(30_000_000)
+    unreadable = "It cannot be read as a notebook"
+    none = "It is none of the course's notebooks: their cells are not in it"
+    assert {one.file: one.problem.partition(".")[0] for one in handed_in(tmp_path, read_course())} == {
+        "ada/new.ipynb": "",
+        "ada/old.ipynb": "ada/new",
+        "answers.zip": "It is no notebook",
+        "broken.ipynb": unreadable,
+        "nested.ipynb": unreadable,
+        "nested_inside.ipynb": unreadable,
+        "bytes.ipynb": unreadable,
+        "nul.ipynb": unreadable,
+        "digits.ipynb": unreadable,
+        "odd.ipynb": unreadable,
+        "list.ipynb": unreadable,
+        "many.ipynb": unreadable,
+        "other.ipynb": none,
+        "link.ipynb": "It is no notebook",
+        "huge.ipynb": "It is larger than 20 MB",
+    }
+
+
+# What counts.
+
+
+def test_what_counts_is_said_by_notebook_turn_and_points():
+    names = [path.stem for path in NOTEBOOKS]
+    plain = counting("", "", "", names)
+    assert plain.counts("04_flops", 1, is_beyond=False)
+    assert not plain.counts("04_flops", 5, is_beyond=True)
+    assert counting("", "all", "", names).counts("04_flops", 5, is_beyond=True)
+    of_two = counting("4 05", "1-2 05.4", "2 04.2:3", names)
+    assert of_two.notebooks == ("04_flops", "05_gradients")
+    counted = [(name, n) for name in names for n in range(1, 9) if of_two.counts(name, n, is_beyond=n > 4)]
+    assert counted == [("04_flops", 1), ("04_flops", 2), *(("05_gradients", n) for n in (1, 2, 4))]
+    assert [of_two.worth("04_flops", n) for n in (1, 2)] == [2, 3]
+    assert of_two.worth("05_gradients", 2) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("9", "", ""), "There is no notebook '9'. There are: 01_floats"),
+        (("", "some", ""), "TURNS=some is not understood"),
+        (("", "09.1", ""), "There is no notebook '09'"),
+        (("", "", "many"), "POINTS=many is not understood"),
+    ],
+)
+def test_what_cannot_be_counted_is_told_what_can(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        counting(*wrong, [path.stem for path in NOTEBOOKS])
+
+
+def test_points_and_turns_and_the_place_of_feedback(tmp_path):
+    def fill(folder: Path, *_: object) -> None:
+        half = dict([*solved(FLOPS).items()][:2])
+        hand_in(folder / "Zoë Ö_7_assignsubmission_file_" / "a.ipynb", FLOPS, half)
+        hand_in(folder / "lovelaceada_1234_5678_04_flops.ipynb", FLOPS, {})
+        hand_in(folder / "lovelaceada_1234_5679_01_floats.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0]))
+
+    came = graded(tmp_path, fill, NB="04", TURNS="1-3 6", POINTS="2 1:5")
+    zoe, ada = came.students["Zoë Ö 7"], came.students["lovelaceada 1234"]
+    assert (zoe["id"], zoe["points"], zoe["of"], zoe["right"], zoe["not_attempted"]) == (
+        "7",
+        "7",
+        "11",
+        "2",
+        "2",
+    )
+    assert (ada["id"], ada["points"], ada["of"], ada["to_look_at"]) == ("1234", "0", "11", "1")
+    assert "It is 01_floats, which does not count." in [row["looks_like"] for row in came.rows]
+    written = {path.relative_to(came.out / "feedback").as_posix() for path in came.out.rglob("*.html")}
+    assert written == {
+        "Zoë Ö_7_assignsubmission_file_/feedback.html",
+        "lovelaceada_1234_5678_04_flops.html",
+        "lovelaceada_1234_5679_01_floats.html",
+    }
+
+
+@pytest.fixture(scope="module")
+def gradescope(tmp_path_factory):
+    """What Gradescope gets of one student's files: three copies, another notebook, and an unknown file."""
+
+    def results(*names: str) -> dict[str, object]:
+        folder = tmp_path_factory.mktemp("submission")
+        half = dict([*solved(FLOPS).items()][:2])
+        writes = {
+            "copies": lambda: [hand_in(folder / "in" / f"{n}.ipynb", FLOPS, half) for n in "abc"],
+            "another": lambda: hand_in(folder / "in" / "z.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])),
+            "unknown": lambda: (folder / "in" / "essay.docx").write_bytes(b"PK"),
+        }
+        (folder / "in").mkdir()
+        for name in names:
+            writes[name]()
+        told = dict.fromkeys(SETTINGS, "") | {"FOLDER": str(folder / "in"), "OUT": str(folder), "NB": "04"}
+        run = [sys.executable, "-m", "course_utils.stage.grading"]
+        here = {**os.environ, **told, "FORMAT": "gradescope", "OMP_NUM_THREADS": "1"}
+        subprocess.run(run, cwd=ROOT, env=here, check=True, capture_output=True)
+        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+    return results
+
+
+def test_gradescope_counts_each_notebook_once_and_beyond_not_at_all(gradescope):
+    results = gradescope("copies", "another", "unknown")
+    of_main = list(exercises_of(FLOPS))[:4]
+    assert results["score"] == 2
+    assert sum(one["max_score"] for one in results["tests"]) == len(of_main)
+    outputs = "\n".join(one["output"] for one in results["tests"])
+    assert outputs.count("c.ipynb is later, and is judged in its place.") == 2
+    assert "which does not count" in outputs
+    right = [one for one in results["tests"] if one["status"] == "passed"]
+    assert {one["name"] for one in right} == {f"04_flops · {e.number} · {e.title}" for e in of_main[:2]}
+    assert {one["visibility"] for one in results["tests"]} == {"visible"}
+
+
+def test_gradescope_has_the_whole_maximum_where_the_notebook_is_missing(gradescope):
+    results = gradescope("unknown")
+    assert results["score"] == 0
+    assert sum(one["max_score"] for one in results["tests"]) == 4
+    assert "There is no notebook 04_flops among the files." in results["tests"][-1]["output"]
+
+
+def test_what_a_student_wrote_is_no_formula_and_no_markup(tmp_path):
+    row = Row(
+        "=1+1", "", "04_flops", "1 · Days", "main", "not yet", "-1 is <b>not</b> it.", "<script>", "a/b.ipynb"
+    )
+    pages.write_table(tmp_path / "grades.csv", [row])
+    assert "'=1+1,,04_flops,1 · Days,main,not yet,0,0,'-1 is" in (tmp_path / "grades.csv").read_text(
+        "utf-8-sig"
+    )
+    pages.write_feedback(tmp_path / "feedback", [row])
+    (page,) = (tmp_path / "feedback").rglob("*.html")
+    assert "&lt;script&gt;" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"FOLDER": "nowhere"}, {"SEED": "x"}, {"FORMAT": "xml"}, {"NB": "99"}, {"POINTS": "-1"}]
+)
+def test_what_cannot_be_graded_is_told_how_it_is_done(capsys, wrong):
+    assert main(dict.fromkeys(SETTINGS, "") | {"FOLDER": "tests"} | wrong) == 2
+    assert "make grade FOLDER=handed_in" in capsys.readouterr().out

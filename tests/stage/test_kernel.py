@@ -1,0 +1,96 @@
+"""What a notebook's kernel does beside running cells: after a restart, a name that is gone gets a sentence."""
+
+import nbformat
+import pytest
+
+from tests.helpers.kernels import kernel_in
+
+CELLS = (
+    "import math\n\nfrom course_utils.chapters import (\n    flops as check,\n)",
+    "def roof(intensity):\n    inner = 1\n    return inner",
+    "one, two = 1, 2\nfor three in (3,):\n    pass",
+    "= no Python",
+)
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What the kernel of a notebook of these cells says of an error in another cell."""
+    folder = tmp_path_factory.mktemp("my notebooks")
+    cells = [nbformat.v4.new_markdown_cell("text"), *map(nbformat.v4.new_code_cell, CELLS)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "04 flops.ipynb")
+    with kernel_in(folder, JPY_SESSION_NAME=str(folder / "04 flops.ipynb")) as (_, client):
+
+        def run(code):
+            shown = []
+            client.execute_interactive(
+                code, timeout=60, output_hook=lambda message: shown.append(message["content"])
+            )
+            return next("\n".join(one["traceback"]) for one in shown if "traceback" in one)
+
+        yield run
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "begins"),
+    [
+        ("check.name_of_f32('fp64')", "check", "import math"),
+        ("math.pi", "math", "import math"),
+        ("1 + roof(3)", "roof", "def roof(intensity):"),
+        ("two", "two", "one, two = 1, 2"),
+        ("three", "three", "one, two = 1, 2"),
+    ],
+)
+def test_a_name_that_another_cell_makes_gets_a_sentence_in_the_errors_place(said, code, name, begins):
+    words = said(code)
+    assert words.startswith(f"The kernel does not know {name}. The cell that begins “{begins}” makes it")
+    assert "Run All Above Selected Cell" in words
+    assert "Traceback" not in words
+
+
+@pytest.mark.parametrize("code", ["cheque", "inner", "no", "1 / 0"])
+def test_any_other_error_is_as_ever(said, code):
+    words = said(code)
+    assert "Traceback" in words
+    assert "The kernel does not know" not in words
+
+
+def test_a_verdict_is_taken_back_when_its_answer_changes_or_stops_with_an_error(tmp_path):
+    cells = [
+        "from course_utils.chapters.flops import check",
+        "really = 'tf32'",
+        "check.name_of_f32(really)",
+        "really = 'fp32'  # another answer",
+        "check.name_of_f32(really)",
+        "really = = 3",
+        "really = 'tf32'",  # nothing is left to be taken back
+        "def my_days(flops, gpus, peak, share):\n    return flops / (gpus * peak * share) / 86_400",
+        "days = check.days(my_days).kept",
+        "3 == really, my_days(1, 2, 3, 4)",  # used, and not changed
+        "def my_days(flops, gpus, peak, share)\n    return 3",
+    ]
+    said = []
+
+    def hear(message):
+        if message["msg_type"] in ("display_data", "update_display_data", "execute_result"):
+            said.append((message["msg_type"], message["content"]["data"]["text/plain"]))
+
+    with kernel_in(tmp_path) as (_, client):
+        for cell in cells:
+            client.execute_interactive(cell, timeout=60, output_hook=hear)
+    kinds, words = zip(*said, strict=True)
+    right, again, wrong, broken, days, _, last = words
+    assert kinds == ("display_data", "update_display_data") * 2 + (
+        "display_data",
+        "execute_result",
+        "update_display_data",
+    )
+    assert right.startswith("Right.")
+    assert wrong.startswith("Not yet.")
+    assert days.startswith("Right.")
+    assert again == "Not judged. The answer has changed: run this cell again."
+    assert (
+        broken
+        == last
+        == "Not judged. The cell of the answer stopped with an error. Mend it, and run both cells again."
+    )

@@ -1,0 +1,204 @@
+"""The pages: whole, linked, without another host; and their labs the same under Pyodide as here, to the byte."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
+
+from course_utils.engine.labs.lab import Change, Progress
+from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
+from course_utils.stage.pages import __main__, pages, runtime
+from course_utils.stage.pages.host import answer_of, session_of
+from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
+from tests import NOTEBOOKS, ROOT
+from tests.engine.test_labs_contract import states
+from tests.helpers.notebooks import read
+from tests.helpers.pages import ALIVE, bring_or_skip, recorded_for
+from tests.helpers.small_lab import small
+
+# Of each lab, beside its presets; `make samepages` draws 300.
+STATES = int(os.environ.get("PAGE_STATES", "12"))
+RECORDED = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
+STEP = {"step": []}
+# What a page can do beyond its views.
+DONE = [
+    ("matmul", [{"set": [RECORDED]}, {"start": ["Sweep"]}, STEP, STEP, {"start": ["Time it"]}, STEP, STEP]),
+    ("matmul", [{"act": ["Clear history"]}, {"start": ["Fit"]}, STEP, {"move": ["where", 0, "A100 SXM"]}, STEP]),
+    ("timeline", [{"move": ["batch", 1, "☃"]}, {"preset": ["what do scores take?"]}]),
+    ("float", [{"pick": ["fp16:3"]}, {"move": ["number", 0, "<b>"]}]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, object]:
+    return {name: recorded_for(name, states(name, STATES)) for name in ALIVE}
+
+
+# Under Pyodide.
+
+
+def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, found):
+    bring_or_skip(tmp_path / "pyodide")
+    if shutil.which("node") is None:
+        pytest.skip("Pyodide is tried in Node.js, and node is not here.")
+    asked = [(name, {"set": [state]}) for name in ALIVE for state in states(name, STATES)]
+    asked += [(name, message) for name, messages in DONE for message in messages]
+    (tmp_path / "course.zip").write_bytes(runtime.modules(found))
+    (tmp_path / "asked").write_text("\n".join(json.dumps(one) for one in asked), encoding="utf-8")
+    given = [
+        ROOT / "tests/tools/pages.mjs",
+        *(tmp_path / name for name in ("pyodide", "course.zip", "asked")),
+    ]
+    run = subprocess.run(["node", *given], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    sessions = {name: session_of(name, found[name]) for name in ALIVE}
+    theirs = run.stdout.splitlines()
+    assert len(theirs) == len(asked)
+    for (name, message), line in zip(asked, theirs, strict=True):
+        assert json.loads(line) == json.loads(json.dumps(answer_of(sessions[name], message))), (name, message)
+    assert len(set(theirs)) > len(asked) / 4
+
+
+# The session, as a page has it.
+
+
+def page_of(**jobs: object) -> Session:
+    """A session of the small lab without a kernel, where `far` needs one."""
+    lab = small(jobs=jobs, actions={"far": lambda n: None}, needs_kernel={"far"})
+    return Session(lab, lambda asked, found: found)
+
+
+def test_a_mistake_or_a_fault_is_a_sentence_and_the_next_answer_recovers():
+    session = page_of()
+    said = [answer_of(session, {"set": [{"n": n}]}) for n in (13, 14, 12)]
+    assert said[0]["mistake"] == "13 is not allowed here; take 12."
+    assert said[1]["mistake"].endswith("RuntimeError: a fault of the lab")
+    assert (said[2]["mistake"], said[2]["meaning"]) == ("", "n is 12")
+
+
+def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_so():
+    def count(n):
+        for n in range(4):
+            yield Progress(n / 3, f"{n} of 3", Change({"n": n}))
+
+    session = page_of(count=count, far=count)
+    assert answer_of(session, {"start": ["count"]})["running"]
+    assert [answer_of(session, {"step": []})["report"] for _ in range(2)] == ["0 of 3", "1 of 3"]
+    stopped = answer_of(session, {"stop": [], "step": []})
+    assert (stopped["report"], stopped["meaning"]) == ("Stopped. 2 of 3", "n is 2")
+    assert not answer_of(session, {"step": []})["running"]
+    for message in ({"start": ["far"]}, {"act": ["far"]}):
+        assert answer_of(session, message)["mistake"] == NEEDS_A_KERNEL
+
+
+# The pages.
+
+
+@pytest.fixture(scope="module")
+def written(found) -> dict[str, str]:
+    texts = {f"{path.stem}.html": pages.notebook_page(path, dict(found)) for path in NOTEBOOKS}
+    return texts | {"index.html": pages.contents_page(), "glossary.html": pages.glossary_page()}
+
+
+def test_all_labs_are_alive_and_each_is_on_a_page(written):
+    text = "".join(written.values())
+    assert sorted(set(re.findall(r'data-lab="(\w+)"', text))) == ALIVE
+    assert 'class="course-mistake"' not in text
+
+
+def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
+    anchors = {name: set(re.findall(r'id="([^"]+)"', text)) for name, text in written.items()}
+    for name, text in written.items():
+        for link in re.findall(r'href="(?!https?:|data:|style)([^"]+)"', text):
+            page, _, anchor = link.partition("#")
+            assert not anchor or anchor in anchors[page or name], (name, link)
+            assert (page or name) in written, (name, link)
+    for path in NOTEBOOKS:
+        linked = path.read_text(encoding="utf-8").count("(GLOSSARY.md#")
+        assert written[f"{path.stem}.html"].count('href="glossary.html#') == linked, path.stem
+
+
+def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
+    for name, text in written.items():
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js", pages.PICTURE}, (
+            name
+        )
+        assert "$$" not in text
+        assert str(ROOT) not in text
+    assert 'class="formula"' in written["01_floats.html"]
+    assert "url(" not in pages.style()
+
+
+def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licence(written, monkeypatch):
+    front = BeautifulSoup(written["index.html"], "html.parser")
+    (picture,) = front("img")
+    with Image.open(ROOT / "notebooks" / "pictures" / picture["src"]) as image:
+        assert (int(picture["width"]), int(picture["height"])) == image.size
+    assert len(picture["alt"]) > 60
+    for name, text in written.items():
+        page = BeautifulSoup(text, "html.parser")
+        said = page.find("meta", attrs={"name": "description"})["content"]
+        assert 20 < len(said) < 200, name
+        footer = page.find("footer").get_text()
+        for words in ("CS336", "Percy Liang", "Tatsunori Hashimoto", "CC BY 4.0", "MIT License"):
+            assert words in footer, name
+    descriptions = {re.search(r'name="description" content="(.+?)"', text)[1] for text in written.values()}
+    assert len(descriptions) == len(written)
+
+
+@pytest.mark.parametrize(
+    "said", ["owner/name", "https://github.com/owner/name", "https://git.example.org/name"]
+)
+def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(monkeypatch, written, said):
+    assert "owner/name" not in written["index.html"]
+    assert ">Source</a>" not in written["index.html"]
+    monkeypatch.setenv("REPO", said)
+    for text in (pages.contents_page(), pages.glossary_page()):
+        links = {tag.get("href") for tag in BeautifulSoup(text, "html.parser")("a")}
+        assert (said if ":" in said else f"https://github.com/{said}") in links
+
+
+@pytest.mark.parametrize("said", ["javascript:alert(1)", 'https://a.b/"onload=', "name", "a/b/c"])
+def test_what_is_no_repository_gets_a_sentence_before_anything_is_made(monkeypatch, tmp_path, capsys, said):
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path / "site")
+    monkeypatch.setenv("REPO", said)
+    assert __main__.main() == 1
+    assert "Say owner/name" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+
+
+def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(written):
+    for path in NOTEBOOKS:
+        text = written[f"{path.stem}.html"]
+        code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+        guesses = sum(
+            asks_in_the_picture(c.source) or is_guess(c, code[at + 1 :]) for at, c in enumerate(code)
+        )
+        assert text.count('<details class="fold">') == guesses >= 3, path.stem
+        depth = 0
+        for tag in re.findall(r"</?details", text):
+            depth += 1 if tag == "<details" else -1
+            assert depth >= 0
+        assert depth == 0
+        assert "Not attempted yet" not in text
+
+
+def test_without_npm_it_says_so_in_a_sentence(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert __main__.main() == 1
+    assert capsys.readouterr().err.strip() == runtime.NEEDS_NPM
+
+
+def test_the_browser_gets_what_labs_stand_on_and_nothing_that_needs_torch(found, tmp_path):
+    archive = tmp_path / "course.zip"
+    archive.write_bytes(runtime.modules(found))
+    assert archive.read_bytes() == runtime.modules(found)
+    shutil.unpack_archive(archive, tmp_path / "there")
+    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "there").rglob("*.py"))
+    assert not re.search(r"^(import|from) (torch|numpy|ipywidgets)", text, re.MULTILINE)

@@ -1,0 +1,237 @@
+"""Presenting: a copy, large, with working labs and one key to go on."""
+
+import os
+import re
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect
+
+from course_utils.stage.present.server import main, present
+from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.copies import named
+from tests import NOTEBOOKS
+from tests.engine.test_labs_contract import NAMES
+from tests.helpers.browser import (
+    EXPOSED,
+    HAS_KERNEL,
+    lab_of,
+    launched,
+    notebook_of,
+    press,
+    served,
+    skip_without_browser,
+)
+from tests.helpers.waiting import wait_until
+
+skip_without_browser()
+WIDTH, HEIGHT = 1280, 720
+SOURCES = (
+    "# A title\n\n" + "Some words.\n\n" * 12,
+    "import time\n\nfrom course_utils import labs",
+    "time.sleep(1)\nprint('\\n'.join(map(str, range(20))))",
+    "labs.float_lab()",
+    "my_guess = ...",
+    "'the end'",
+)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_can_be_named_in_four_ways(path):
+    number = path.stem[:2]
+    assert {named(name) for name in (number, str(int(number)), path.stem, path.name)} == {path}
+
+
+@pytest.mark.parametrize("name", ["", "9", "0", "floats", "../notebooks/01_floats.ipynb", "4; ls"])
+def test_nonsense_gets_a_sentence_that_lists_what_there_is(name, capsys):
+    assert main([name]) == 2
+    said = capsys.readouterr().err
+    assert all(path.stem in said for path in NOTEBOOKS)
+    assert said.rstrip().endswith("make present NB=04")
+
+
+@pytest.mark.parametrize("options", [[], ["--results"]])
+def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, monkeypatch, options):
+    (tmp_path / "notebooks").mkdir()
+    path = Path(shutil.copy(NOTEBOOKS[0], tmp_path / "notebooks"))
+    (path.parent / "Untitled.ipynb").write_text('{"cells": [{"source": "no id"}]}')
+    stored, seen = path.read_bytes(), []
+
+    def serve(arguments):
+        (root,) = (option.partition("=")[2] for option in arguments if "root_dir" in option)
+        cells = nbformat.read(Path(root) / path.name, as_version=4).cells
+        shown = [output for cell in cells for output in cell.get("outputs", [])]
+        seen.append(any(stubs.WORDS not in output.get("data", {}).get("text/plain", "") for output in shown))
+        assert "--results" not in arguments
+
+    monkeypatch.setattr("jupyterlab.labapp.main", serve)
+    monkeypatch.setattr("os.environ", dict(os.environ))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    present(path, options)
+    assert seen == [bool(options)]
+    assert path.read_bytes() == stored
+
+
+@contextmanager
+def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
+    """The address that a presentation answers at, and its token."""
+    code = "import os, sys; from pathlib import Path; from course_utils.stage.present.server import present, room\n"
+    code += "with room(os.environ.get('ROOM', ''), shows=False): present(Path(sys.argv[1]), sys.argv[2:])"
+    temporary = chosen.parent.parent / "temporary"
+    temporary.mkdir()
+    with served(["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary), **more) as server:
+        yield server
+    assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
+
+
+def top_of(page: Page, number: int) -> float:
+    """How far below the window's upper edge a cell begins."""
+    return page.locator(".jp-Cell").nth(number).bounding_box()["y"]
+
+
+def run_next(page: Page, ran: int, key: str = "Shift+Enter") -> None:
+    """Go on, and wait until that cell has run."""
+    page.keyboard.press(key)
+    expect(page.locator(".jp-Cell").nth(ran + 1)).to_contain_class("jp-mod-active")
+    if ran:  # the first is a text
+        prompt = page.locator(".jp-Cell").nth(ran).locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
+
+
+def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(tmp_path, chromium):
+    chosen = tmp_path / "notebooks" / "talk.ipynb"
+    chosen.parent.mkdir()
+    cells = [nbformat.v4.new_markdown_cell(SOURCES[0])]
+    cells += [nbformat.v4.new_code_cell(source) for source in SOURCES[1:]]
+    stored = nbformat.v4.new_output("execute_result", {"text/plain": "the stored end"})
+    cells[-1].outputs = [stored]
+    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), chosen)
+    before = chosen.read_bytes()
+
+    with presented(chosen) as (address, token):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{address}/api/contents", timeout=10)
+        seen = launched(chromium.browser_type)  # which scrolls by the wheel
+        page = seen.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)  # a cell that is run before is lost
+
+        # Only the notebook, and large; what it will show is still to come.
+        expect(page.get_by_text("the stored end")).to_have_count(0)
+        room = page.locator(".jp-WindowedPanel-outer").bounding_box()
+        assert room["width"] == WIDTH
+        assert room["height"] >= HEIGHT - 30
+        size = "(node) => parseFloat(getComputedStyle(node).fontSize)"
+        assert page.locator(".jp-MarkdownOutput p").first.evaluate(size) > 21
+        assert page.locator(".cm-content").first.evaluate(size) > 17
+
+        # The cell that ran comes to the top, or its lab, even if what it shows comes late.
+        for ran, key in enumerate(["Shift+Enter", "PageDown", "Shift+Enter", "Shift+Enter"]):
+            run_next(page, ran, key)
+            if ran:
+                shown = page.locator(".jp-Cell").nth(ran).locator(".jp-Cell-inputWrapper, .course-lab").last
+                at_the_top = partial(lambda one: abs(one.bounding_box()["y"] - room["y"]) < 12, shown)
+                wait_until(at_the_top, f"cell {ran} stands at the top, after {key}")
+
+        # A lab works by mouse; the page rests meanwhile.
+        lab = lab_of(page, "float")
+        rests = top_of(page, 3)
+        meaning = lab.locator(".course-meaning")
+        too_large = "65520 is too large for fp16, E4M3, E5M2 and E2M1"
+        press(lab, "65520?")
+        expect(meaning).to_contain_text(too_large)
+        handle = lab.locator(".noUi-handle").bounding_box()
+        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 20, y, steps=5)
+        page.mouse.up()
+        expect(meaning).not_to_contain_text(too_large)
+        moved = lab.locator(".noUi-handle").bounding_box()
+        assert abs(moved["x"] - handle["x"] - 20) < 4, "the handle has to stay under the pointer"
+        assert top_of(page, 3) == rests
+
+        # And one can scroll away. A click selects what was clicked, and moves nothing.
+        page.mouse.wheel(0, -200)
+        wait_until(lambda: top_of(page, 3) > rests + 150, "the page has moved")
+        for _ in range(2):
+            page.keyboard.press("ArrowUp")  # by key, so that the browser shows where it is
+            page.wait_for_timeout(600)  # longer than it takes to arrive
+            page.mouse.wheel(0, top_of(page, 3) - HEIGHT + 60)
+            wait_until(lambda: HEIGHT - 90 < top_of(page, 3) < HEIGHT - 30, "two cells are in view")
+            prompt = page.locator(".jp-Cell").nth(3).locator(".jp-InputPrompt")
+            before_click = prompt.bounding_box()["y"]
+            prompt.click()
+            expect(page.locator(".jp-Cell").nth(3)).to_contain_class("jp-mod-active")
+            page.wait_for_timeout(600)
+            assert abs(prompt.bounding_box()["y"] - before_click) < 12
+
+        # A lab says that its kernel was restarted. At a guess a minute can be started.
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        said = "(one) => getComputedStyle(one, '::before').content"
+        wait_until(lambda: "has been restarted" in lab.evaluate(said), "the lab says what to do")
+        minute = "() => document.getAnimations().map((one) => [one.animationName, one.effect.getTiming().duration])"
+        assert ["course-minute", 60_000] not in page.evaluate(minute)
+        page.get_by_text("One minute").click()
+        assert ["course-minute", 60_000] in page.evaluate(minute)
+        seen.close()
+    assert chosen.read_bytes() == before
+    assert [path.name for path in chosen.parent.iterdir()] == [chosen.name]
+
+
+SMALLEST_PX = """(lab) => {
+  const svg = lab.querySelector(".course-picture svg"), scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const words = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  return Math.min(...words.map((text) => parseFloat(getComputedStyle(text).fontSize) * scale));
+}"""
+
+SMALLEST_CONTROL_PX = """(lab) => Math.min(...[...lab.querySelectorAll(".widget-label, button")]
+  .filter((one) => one.offsetParent && one.textContent.trim() && !one.closest(".course-screen"))
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom))"""
+
+# No scroll bar takes room from it, and nothing lies over its left edge.
+FREE = """(lab) => [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")].every((one) => getComputedStyle(one).overflowY === "visible")
+  && lab.contains(document.elementFromPoint(lab.getBoundingClientRect().left + 20, lab.getBoundingClientRect().top + 20))"""
+
+
+def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path, chromium):
+    (tmp_path / "notebooks").mkdir()
+    sources = ["from course_utils import labs", *(f"labs.{name}_lab()" for name in NAMES)]
+    chosen = notebook_of(tmp_path / "notebooks" / "talk.ipynb", sources)
+    with presented(chosen) as (address, token):
+        page = chromium.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(f"{address}/?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function(HAS_KERNEL)
+        for _ in sources:
+            page.keyboard.press("Shift+Enter")
+        for width, height, letters_px in ((1366, 768, 15.5), (1920, 1080, 19)):
+            page.set_viewport_size({"width": width, "height": height})
+            room = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
+            for name in NAMES:
+                lab = lab_of(page, name)
+                expect(lab.locator("svg").first).to_be_visible()
+                assert lab.bounding_box()["height"] <= room, f"{name} at {width} × {height}"
+                assert lab.evaluate(FREE), f"{name} at {width} × {height}"
+                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, f"{name} at {width} × {height}"
+                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, f"{name} at {width} × {height}"
+
+        # Enlarged, a slider's handle stays under the pointer.
+        handle = lab_of(page, "float").locator(".noUi-handle").first
+        begins = handle.bounding_box()
+        x, y = begins["x"] + begins["width"] / 2, begins["y"] + begins["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 60, y, steps=5)
+        page.mouse.up()
+        wait_until(lambda: abs(handle.bounding_box()["x"] - begins["x"] - 60) < 8, "the handle has followed")
+        page.close()

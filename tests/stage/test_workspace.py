@@ -1,0 +1,832 @@
+"""The student's desk: own copies that follow the course, one exercise anew, and the record of what is done."""
+
+import asyncio
+import errno
+import io
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import urllib.parse
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from IPython.core.interactiveshell import InteractiveShell
+from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+from traitlets.config import Config
+
+from course_utils.core import record
+from course_utils.core.say import Guess
+from course_utils.engine.judging import after_cell
+from course_utils.stage.workspace import (
+    commands,
+    contents,
+    copies,
+    estimates,
+    extension,
+    reopened,
+    stubs,
+    websocket,
+)
+from course_utils.stage.workspace.merge import merged
+from course_utils.stage.workspace.notebooks import WIDGET, exercises, read, source
+from course_utils.stage.workspace.place import Place, place
+from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
+from tests import NOTEBOOKS, ROOT
+from tests.helpers import notebooks
+from tests.helpers.workspace import FLOPS, started
+
+ANSWER = "alone_s = 2 * (2 * 1000 * 1000)"
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A course of one notebook, and a reader's copy of it, in the place of the real ones."""
+    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    monkeypatch.setattr(copies, "COURSE", course)
+    monkeypatch.setattr(copies, "MINE", mine)
+    course.mkdir()
+    nbformat.write(notebooks.short(), course / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    return course, mine
+
+
+def shown(path: Path) -> list[str]:
+    """What each cell of the file shows, if it shows anything but room for a guess."""
+    cells = nbformat.read(path, as_version=4).cells
+    texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
+    return [text for text in texts if stubs.WORDS not in text]
+
+
+def with_room(path: Path) -> list[str]:
+    """The cells below which there is room for a guess."""
+    return [source(cell) for cell in read(path)["cells"] if stubs.has_room(cell)]
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """What an author or a reader does to the one cell that holds `old` alone."""
+    notebook = nbformat.read(path, as_version=4)
+    (cell,) = [cell for cell in notebook.cells if cell.source == old]
+    cell.source = new
+    nbformat.write(notebook, path)
+
+
+def sources(path: Path) -> list[str]:
+    """Each cell's text; a copy leads back to the contents page where the course's own leads to the README."""
+    texts = [source(cell) for cell in read(path)["cells"]]
+    return [text.replace("(/contents)", "(../README.md#the-notebooks)") for text in texts]
+
+
+# Merging, against rules that are said once more and otherwise: cell by cell, from a log of who did what.
+
+IDS = [f"c{number}" for number in range(6)]
+edits = st.fixed_dictionaries({id_: st.sampled_from(["keep", "run", "change", "delete"]) for id_ in IDS})
+added = st.lists(st.sampled_from(["start", *IDS]), max_size=3, unique=True)
+
+
+def cell(id_: str, text: str, shown: str = "") -> dict[str, object]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": shown}] if shown else []
+    return {"cell_type": "code", "id": id_, "metadata": {}, "source": text, "outputs": outputs}
+
+
+def edited(by: str, did: dict[str, str], new: list[str]) -> dict[str, object]:
+    """The notebook of cells c0 to c5 after those edits, with new cells behind those named."""
+    cells = [cell(f"{by}-start", f"{by}'s")] if "start" in new else []
+    for id_ in IDS:
+        text = f"{by}'s {id_}" if did[id_] == "change" else f"old {id_}"
+        if did[id_] != "delete":
+            cells.append(cell(id_, text, shown=f"ran by {by}" if did[id_] == "run" else "as stored"))
+        if id_ in new:
+            cells.append(cell(f"{by}-{id_}", f"{by}'s"))
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@given(course_did=edits, reader_did=edits, course_new=added, reader_new=added)
+def test_what_the_reader_changed_stays_and_all_else_follows_the_course(
+    course_did, reader_did, course_new, reader_new
+):
+    base = edited("nobody", dict.fromkeys(IDS, "keep"), [])
+    course, own = edited("course", course_did, course_new), edited("reader", reader_did, reader_new)
+    both, both_changed = merged(base, course, own)
+    text = {each["id"]: source(each) for each in both["cells"]}
+    assert len(text) == len(both["cells"])
+    for id_ in IDS:
+        theirs, mine = course_did[id_], reader_did[id_]
+        if mine == "change":
+            assert text[id_] == f"reader's {id_}"
+        elif theirs == "change":
+            assert text[id_] == f"course's {id_}"
+        else:
+            assert (id_ in text) == ("delete" not in (theirs, mine))
+        assert (id_ in both_changed) == (mine == theirs == "change")
+    for id_ in both_changed:  # the course's text stands below, and does not run
+        place = [each["id"] for each in both["cells"]].index(id_)
+        note = both["cells"][place + 1]
+        assert note["cell_type"] == "markdown"
+        assert f"course's {id_}" in source(note)
+    ran = {each["id"] for each in both["cells"] if "ran by reader" in str(each.get("outputs"))}
+    assert ran == {id_ for id_ in IDS if reader_did[id_] == "run" and course_did[id_] in ("keep", "run")}
+    for notebook, by, new in ((course, "course", course_new), (own, "reader", reader_new)):
+        assert {f"{by}-{id_}" for id_ in new} <= set(text)
+        order = [each["id"] for each in notebook["cells"] if each["id"] in text]
+        assert [id_ for id_ in text if id_ in order] == order, f"{by}'s order is kept"
+    # Torn off between its two files and begun once more, it says the same.
+    assert merged(base, course, both)[0] == both
+    assert merged(course, course, both) == (both, [])
+
+
+line_edits = st.lists(st.sampled_from(["keep", "keep", "change", "delete", "add"]), min_size=5, max_size=5)
+
+
+def lines(by: str, did: list[str]) -> list[str]:
+    """Those of a cell after these edits, behind one that nobody touches."""
+    after = {"keep": "{0}", "change": "{1}'s {0}", "delete": "", "add": "{0}\n{1}'s new {0}"}
+    text = "\n".join(after[what].format(number, by) for number, what in enumerate(did))
+    return ["top", *filter(None, text.split("\n"))]
+
+
+@given(course_did=line_edits, reader_did=line_edits)
+def test_in_a_cell_that_both_changed_both_changes_are_made_unless_they_touch_the_same_lines(
+    course_did, reader_did
+):
+    base = lines("nobody", ["keep"] * 5)
+    course, own = lines("course", course_did), lines("reader", reader_did)
+    first, second, third = ({"cells": [cell("c0", "\n".join(text))]} for text in (base, course, own))
+    both, conflicts = merged(first, second, third)
+    text = source(both["cells"][0]).split("\n")
+    did = list(zip(course_did, reader_did, strict=True))
+    touched = [{n for n, by in enumerate(did) if by[who] in ("change", "delete")} for who in (0, 1)]
+    amid = [
+        n for n, by in enumerate(did) for who in (0, 1) if by[1 - who] == "add" and {n, n + 1} <= touched[who]
+    ]
+    if conflicts:
+        assert touched[0] & touched[1] or amid
+        assert text == own
+        assert "\n".join(course) in source(both["cells"][1])
+    else:
+        untouched = {*base} - {str(n) for n in touched[0] | touched[1]}
+        assert sorted(text) == sorted(untouched | ({*course} | {*own}) - {*base})
+        for side in (course, own):
+            assert [line for line in text if line in side] == [line for line in side if line in text]
+    assert merged(first, second, both)[0] == both
+
+
+def test_cells_that_the_course_has_moved_are_moved_in_the_copy_too():
+    base = edited("nobody", dict.fromkeys(IDS, "keep"), [])
+    own = edited("reader", dict.fromkeys(IDS, "change"), ["c0"])
+    course = {**base, "cells": base["cells"][::-1]}
+    order = [each["id"] for each in merged(base, course, own)[0]["cells"]]
+    assert order == [*IDS[:0:-1], "c0", "reader-c0"]
+
+
+# Copies, in folders.
+
+
+def git(*arguments: str | Path, at: Path) -> str:
+    who = ("-c", "user.name=Author", "-c", "user.email=author@example.org")
+    run = subprocess.run(["git", *who, *arguments], cwd=at, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modules_have_moved(tmp_path):
+    origin, author, clone = (tmp_path / name for name in ("origin.git", "author", "clone"))
+    git("init", "-q", "--bare", origin, at=tmp_path)
+    git("clone", "-q", origin, author, at=tmp_path)
+    shutil.copytree(ROOT / "notebooks", author / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    shutil.copy(ROOT / ".gitignore", author)
+    today = {path.name: notebooks.code(path)[0].source for path in NOTEBOOKS}
+    former = {}  # one module more in the line of the course's, and no last line
+    for name, imports in today.items():
+        former[name] = re.sub("(from course_utils import .*)", r"\1, moved", imports.rpartition("\n")[0])
+        edit(author / "notebooks" / name, imports, former[name])
+    git("add", ".", at=author)
+    git("commit", "-qm", "The course", at=author)
+    git("push", "-q", "origin", "HEAD", at=author)
+    git("clone", "-q", origin, clone, at=tmp_path)
+
+    course, mine = clone / "notebooks", clone / "my_notebooks"
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    added, changed, line = NOTEBOOKS[0].name, NOTEBOOKS[-1].name, "\nimport statistics as my_own"
+    in_conflict = former[changed].replace(", moved", ", moved  # mine")
+    edit(mine / added, former[added], former[added] + line)
+    edit(mine / changed, former[changed], in_conflict)
+    stub = notebooks.exercises_of(ROOT / "notebooks" / FLOPS)[0].stub
+    answer = stub.replace("...", "4_000_000")
+    edit(mine / FLOPS, stub, answer)
+    record.note(mine, "flops.square_alone", "right")
+    noted, worked_on = record.done(mine), {name: sources(mine / name) for name in (added, FLOPS, changed)}
+
+    shutil.copytree(ROOT / "notebooks", author / "notebooks", dirs_exist_ok=True)
+    git("commit", "-qam", "Modules have moved", at=author)
+    git("push", "-q", "origin", "HEAD", at=author)
+    assert git("status", "--short", at=clone) == ""
+    git("pull", "-q", "--ff-only", at=clone)
+    said = list(copies.bring_up_to_date(course, mine))
+
+    expected = {name: sources(course / name) for name in today}
+    assert all(today[name] in expected[name] for name in today)
+    expected[added][expected[added].index(today[added])] += line
+    expected[FLOPS][expected[FLOPS].index(stub)] = answer
+    below = sources(mine / changed)[(at := expected[changed].index(today[changed])) + 1]
+    assert today[changed] in below
+    expected[changed][at : at + 1] = [in_conflict, below]
+    assert {name: sources(mine / name) for name in today} == expected
+    exec(today[added] + line, {})  # so the copy's first cell runs
+
+    assert record.done(mine) == noted
+    kept = {f"{path.name.partition(' ')[0]}.ipynb": sources(path) for path in (mine / "earlier").iterdir()}
+    assert kept == worked_on
+    assert sum("what you wrote is in it" in sentence for sentence in said) == 3
+    assert sum("both you and the course changed the same lines" in sentence for sentence in said) == 1
+    assert git("status", "--short", at=clone) == ""
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    nbformat.validate(nbformat.read(mine / changed, as_version=4))
+
+
+def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(desk):
+    course, mine = desk
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert shown(mine / FLOPS) == []
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    assert "read again as soon as you look" in copies.show_results(course / FLOPS, mine)
+    assert shown(mine / FLOPS) == ["A lab."]
+    assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
+    edit(mine / FLOPS, "6 * 8", "6 * 7")
+    copies.show_results(course / FLOPS, mine)
+    assert shown(mine / FLOPS) == ["42", "A lab."]
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    assert list(copies.bring_up_to_date(course, mine)) == [f"{FLOPS} is brought up to date."]
+    assert shown(mine / FLOPS) == ["42", "A lab."], "who only reads goes on reading"
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert shown(mine / FLOPS) == []
+
+
+def test_below_a_guess_there_is_room_until_it_has_run_or_its_answer_is_shown(desk):
+    course, mine = desk
+    guess = "my_product = ..."
+    assert with_room(mine / FLOPS) == [guess]
+    lines = read(mine / FLOPS)["cells"][3]["outputs"][0]["data"]["text/plain"]
+    assert (
+        len("".join(lines).splitlines()) * 17 > 647
+    )  # pixels of a line, and of a notebook's window at 1366 × 768
+    ran = nbformat.read(mine / FLOPS, as_version=4)
+    ran.cells[3].outputs, ran.cells[3].execution_count = [], 1  # as JupyterLab leaves it
+    nbformat.write(ran, mine / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == []
+    ran.cells[3].execution_count = None  # Clear Outputs of All Cells
+    nbformat.write(ran, mine / FLOPS)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == [guess]
+    copies.show_results(course / FLOPS, mine)
+    assert with_room(mine / FLOPS) == []
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert with_room(mine / FLOPS) == [], "who only reads goes on reading"
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert with_room(mine / FLOPS) == [guess]
+    edit(mine / FLOPS, guess, "my_product = 42")
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    list(copies.bring_up_to_date(course, mine))
+    assert with_room(mine / FLOPS) == ["my_product = 42"], "typed, and not yet run"
+    assert with_room(course / FLOPS) == []
+
+
+def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "6 * 7", "6 * 8")
+    (mine / FLOPS).rename(mine / "mine.ipynb")
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    copies.make_missing(mine, course)
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert "6 * 8" in sources(mine / "mine.ipynb")
+
+
+def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, desk):
+    course, mine = desk
+    assert "[contents](/contents)" in (mine / FLOPS).read_text(encoding="utf-8")
+    on_a_hub = tmp_path / "ada"
+    list(copies.bring_up_to_date(course, on_a_hub, contents="/user/ada/contents"))
+    assert "[contents](/user/ada/contents)" in (on_a_hub / FLOPS).read_text(encoding="utf-8")
+    assert list(copies.bring_up_to_date(course, on_a_hub, contents="/user/ada/contents")) == []
+    assert "(/contents)" not in (course / FLOPS).read_text(encoding="utf-8")
+
+
+def test_a_copy_that_nobody_else_may_read_stays_so(desk):
+    course, mine = desk
+    (mine / FLOPS).chmod(0o600)
+    copies.show_results(course / FLOPS, mine)
+    assert (mine / FLOPS).stat().st_mode & 0o777 == 0o600
+
+
+def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(desk):
+    course, mine = desk
+    ran = nbformat.read(mine / FLOPS, as_version=4)
+    for number in (2, 5):
+        ran.cells[number].outputs = [nbformat.v4.new_output("display_data", {"text/plain": "my run"})]
+    nbformat.write(ran, mine / FLOPS)
+    edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert "what you wrote is in it" in said
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert shown(mine / FLOPS) == ["my run"], "the other cell is another now"
+
+
+def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_again(desk):
+    course, mine = desk
+    shutil.copy(course / FLOPS, mine)  # its live views are those of a kernel that has gone
+    before = sources(mine / FLOPS)
+    assert WIDGET in (mine / FLOPS).read_text(encoding="utf-8")
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert WIDGET not in (mine / FLOPS).read_text(encoding="utf-8")
+    assert sources(mine / FLOPS) == before
+    assert "image/png" in (mine / FLOPS).read_text(encoding="utf-8")
+
+
+FOREIGN = [
+    *(b"", b"my shopping list", b"\xff\xfe", b"[" * 100_000, b'{"cells": 3}', b'{"cells": ["a cell"]}'),
+    b'{"cells": [{"source": "no id"}]}',
+    b'{"cells": [{"id": ["a"], "source": "", "cell_type": "raw"}]}',
+    b'{"cells": [{"id": "a", "source": "", "cell_type": "code", "outputs": ["b"]}]}',
+    b'{"cells": [%b, %b]}' % ((b'{"id": "a", "source": "", "cell_type": "raw"}',) * 2),
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
+def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
+    course, mine = desk
+    (mine / FLOPS).write_bytes(foreign)
+    (said,) = copies.bring_up_to_date(course, mine)
+    assert said.startswith(f"my_notebooks/{FLOPS} stays as it is")
+    assert "rename it" in said
+    assert (mine / FLOPS).read_bytes() == foreign
+    with pytest.raises(ValueError, match="only begin anew as a whole"):
+        copies.begin_anew(course / FLOPS, 2, mine)
+    with pytest.raises(ValueError, match=f"my_notebooks/{FLOPS} stays as it is"):
+        copies.show_results(course / FLOPS, mine)
+    (mine / FLOPS).rename(mine / "my own.ipynb")
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+
+
+def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "alone_s = ...", ANSWER)
+    (course / FLOPS).write_bytes(b"<<<<<<< HEAD\n" + (course / FLOPS).read_bytes())
+    (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
+    shutil.copy(ROOT / "notebooks" / "05_gradients.ipynb", course)
+    said = list(copies.bring_up_to_date(course, mine))
+    assert [words.split(",")[0] for words in said] == ["notebooks/03_einsum.ipynb", f"notebooks/{FLOPS}"]
+    assert (
+        "is broken: it cannot be read as a notebook whose cells have ids, each its own. Your copy stays as it is."
+        in said[1]
+    )
+    assert ANSWER in sources(mine / FLOPS)
+    assert sources(mine / "05_gradients.ipynb") == sources(course / "05_gradients.ipynb")
+    assert contents._exercises(course / FLOPS) == []
+
+
+def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "argv", ["commands", "anew", "04", "2"])
+    monkeypatch.setattr(copies, "begin_anew", lambda *_: "Übung →")
+    with suppress(SystemExit), warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        # which is imported already: hence the warning
+        runpy.run_module("course_utils.stage.workspace.commands", run_name="__main__")
+    out.seek(0)
+    assert out.read().strip() == "Übung ?"
+
+
+def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk):
+    course, mine = desk
+    (mine / FLOPS).unlink()
+    (mine / FLOPS).symlink_to(course / FLOPS)
+    assert "no file of its own" in next(copies.bring_up_to_date(course, mine))
+    (mine / FLOPS).unlink()
+    (mine / ".course" / FLOPS).unlink()
+    shutil.copy(course / FLOPS, mine)
+    edit(mine / FLOPS, "really = ...", "really = 1")
+    assert "not copied from here" in next(copies.bring_up_to_date(course, mine))
+
+
+def test_every_file_that_a_notebook_links_to_lies_beside_the_readers_copy_too(tmp_path):
+    mine = tmp_path / "my_notebooks"
+    assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
+    for path in (*mine.glob("*.ipynb"), *mine.glob("*.md")):
+        linked = set(re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", path.read_text(encoding="utf-8")))
+        assert linked, path.name
+        assert [name for name in linked if not (mine / name).is_file()] == [], path.name
+
+
+def test_the_readers_glossary_follows_the_course_and_what_is_written_into_it_is_kept(tmp_path):
+    course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
+    course.mkdir()
+    own = mine / "GLOSSARY.md"
+
+    def start(text: str, *, in_use: bool = False) -> list[str]:
+        (course / own.name).write_text(text)
+        return list(copies.bring_up_to_date(course, mine, in_use=in_use))
+
+    assert (start("one"), own.read_text()) == ([], "one")
+    assert (start("two", in_use=True), own.read_text()) == ([], "one")
+    assert (start("two"), own.read_text()) == ([], "two")
+    own.write_text("two, and a note")
+    assert (start("two"), own.read_text()) == ([], "two, and a note")
+    (said,) = start("three")
+    (kept,) = (mine / "earlier").iterdir()
+    assert kept.name in said
+    assert (kept.read_text(), own.read_text()) == ("two, and a note", "three")
+
+
+HELD = """
+import sys
+from tests.helpers.workspace import started
+server = started(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(desk):
+    course, mine = desk
+    first, before = started(mine.parent), (mine / FLOPS).read_bytes()
+    assert first.said == []
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    second = started(mine.parent)  # which holds it, too, once the first has ended
+    assert "when no JupyterLab is open" in second.said[0]
+    first.web_app.settings["course_lock"].close()
+    assert "when no JupyterLab is open" in started(mine.parent).said[0]
+    assert (mine / FLOPS).read_bytes() == before
+    second.web_app.settings["course_lock"].close()
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert not (mine / "earlier").exists()  # nothing of the reader's was in it
+
+
+def test_a_server_that_was_killed_is_not_open_any_more(desk):
+    course, mine = desk
+    command = [sys.executable, "-c", HELD, str(mine.parent)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"ready\n"
+        edit(course / FLOPS, "6 * 7", "7 * 6")
+        assert "when no JupyterLab is open" in started(mine.parent).said[0]
+        other.kill()
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+
+
+def test_on_a_file_system_without_locks_copies_follow_the_course_too(desk, monkeypatch):
+    course, mine = desk
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    monkeypatch.setattr(extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
+    assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
+
+
+@pytest.mark.parametrize(
+    ("hub", "told"),
+    [
+        (None, "clone the course into a folder of your own"),
+        ("/", "stop and start your server in the Hub Control"),
+    ],
+)
+def test_where_no_copies_can_be_made_it_says_what_to_do_and_opens_the_courses_own_if_it_can(
+    tmp_path, monkeypatch, hub, told
+):
+    if hub:
+        monkeypatch.setenv("JUPYTERHUB_BASE_URL", hub)
+    mine = tmp_path / "my_notebooks"
+    mine.write_text("a file in the way")
+    (said,) = started(tmp_path).said
+    assert "cannot be made in my_notebooks: " in said
+    assert told in said
+    assert contents.where_it_opens(FLOPS, mine) == "", "the course lies elsewhere"
+    assert contents.where_it_opens(FLOPS, ROOT / "none") == f"notebooks/{FLOPS}"
+
+
+def page_at(where: Place) -> str:
+    """The contents page as it is there, with nothing done yet."""
+    return contents.PAGE.render(place=where)
+
+
+def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
+    assert "the next <code>make lab</code> brings them up to date" in page_at(place())
+    monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
+    assert 'href="/class/hub/home"' in page_at(place())
+    monkeypatch.setenv("JUPYTERHUB_HOST", "https://hub.example.org")  # where each student has a subdomain
+    assert 'href="https://hub.example.org/class/hub/home"' in page_at(place())
+    of_a_clone = re.compile("make |git |clone")
+    assert not of_a_clone.search(page_at(place()) + place().remedy)
+    monkeypatch.delenv("JUPYTERHUB_BASE_URL")
+    monkeypatch.setattr(copies, "INSTALLED", copies.COURSE)  # from a wheel, and no hub
+    assert "the next start brings them up to date" in page_at(place())
+    assert not of_a_clone.search(page_at(place()) + place().remedy)
+
+
+def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
+    course, mine = desk
+    edit(mine / FLOPS, "really = ...", "really = 1")
+    edit(course / FLOPS, "6 * 7", "7 * 6")
+    before = (mine / FLOPS).read_bytes()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        (said,) = copies.bring_up_to_date(course, mine)
+    assert "No space left on device" in said
+    assert (mine / FLOPS).read_bytes() == before
+    assert [path.name for path in mine.rglob("*.tmp")] == []
+    assert list((mine / "earlier").iterdir()) == []
+
+
+def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(desk, monkeypatch):
+    _, mine = desk
+    monkeypatch.setattr(copies, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 31)))
+    for text in ("one", "two", "three"):
+        (mine / FLOPS).write_text(text)
+        assert copies.keep_earlier(mine / FLOPS).read_text() == text
+    assert {path.read_text() for path in (mine / "earlier").iterdir()} == {"one", "two", "three"}
+
+
+# One exercise anew.
+
+
+def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "alone_s = ...", ANSWER)
+    edit(mine / FLOPS, "really = ...", "really = 1")
+    notebook = nbformat.read(mine / FLOPS, as_version=4)
+    notebook.cells = [each for each in notebook.cells if each.source != "check.square_alone(alone_s)"]
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
+    nbformat.write(notebook, mine / FLOPS)
+    record.note(mine, "flops.square_alone", "right")
+    record.note(mine, "flops.name_of_f32", "tried")
+    said = copies.begin_anew(
+        course / FLOPS, "flops.square_alone", mine
+    )  # its first turn, as the page asks for it
+    expected = ["really = 1" if each == "really = ..." else each for each in sources(course / FLOPS)]
+    assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
+    assert {name: each.status for name, each in record.done(mine).items()} == {
+        "flops.square_alone": "not attempted",
+        "flops.name_of_f32": "tried",
+    }
+    (earlier,) = (mine / "earlier").iterdir()
+    assert ANSWER in sources(earlier)
+    assert earlier.name in said
+
+    copies.begin_anew(course / FLOPS, mine=mine)
+    assert sources(mine / FLOPS) == sources(course / FLOPS)
+    assert len(list((mine / "earlier").iterdir())) == 2
+    assert {each.status for each in record.done(mine).values()} == {"not attempted"}
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "told"),
+    [
+        ("", "", "Which notebook? There are: 01_floats"),
+        ("9", "1", "There is no notebook '9'. There are: 01_floats"),
+        ("04", "two", "named by its number, not 'two'"),
+        ("04", "9", "has no turn 9. It has: 1 to 2."),
+        ("05", "1", "There is no copy of 05_gradients.ipynb"),
+    ],
+)
+def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(desk, capsys, name, number, told):
+    before = (desk[1] / FLOPS).read_bytes()
+    assert commands.main("anew", name, number) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert "make anew NB=04 EXERCISE=2" in said
+    assert (desk[1] / FLOPS).read_bytes() == before
+
+
+def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
+    assert commands.main("results", "4") == 0
+    assert "04_flops shows the course's results" in capsys.readouterr().out
+    assert shown(desk[1] / FLOPS) == ["42", "A lab."]
+    assert commands.main("results", "fourth") == 2
+    assert "There are: 01_floats" in (said := capsys.readouterr().err)
+    assert "make results NB=04" in said
+
+
+# The record.
+
+
+def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
+    found = [(path, each) for path in NOTEBOOKS for each in exercises(read(path))]
+    tested = notebooks.exercises()
+    assert [(path, each.title) for path, each in found] == [(each.notebook, each.title) for each in tested]
+    for (path, each), known in zip(found, tested, strict=True):
+        module, function = each.check.split(".")
+        assert f"import {module} as check" in known.imports
+        assert known.call.startswith(f"check.{function}(")
+        assert known.judge(...).exercise == function, "the record knows a turn by it"
+        by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
+        assert source({"source": by_id[each.cells[1]]}) == known.stub
+    assert len({each.check for _, each in found}) == len(found)
+
+
+def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
+    code = "import sys; from pathlib import Path; from course_utils import record\n"
+    code += "for _ in range(200): record.note(Path(sys.argv[1]), sys.argv[2], 'tried')"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with ThreadPoolExecutor(4) as pool:
+        names = [f"flops.number{n}" for n in range(4)]
+        ran = list(pool.map(lambda name: subprocess.run([*command, name], cwd=ROOT, check=True), names))
+    assert len(ran) == 4
+    assert {name: each.tries for name, each in record.done(tmp_path).items()} == dict.fromkeys(names, 200)
+
+
+def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
+    lines = b"\x00\xff{ 2026-01-02 flops.name_of_f32 tried\n2026-01-03 flops.name_of_f32 right\nnonsense\n\n"
+    lines += b"2026-01-04 flops.name_of_f32 tried\n2026-01-05 flops.name_of_f32 right\n2026-01-06 fl"
+    (tmp_path / "record.txt").write_bytes(lines)
+    assert record.done(tmp_path) == {"flops.name_of_f32": record.Done(tries=4, first_right="2026-01-03")}
+    (tmp_path / "record.txt").unlink()
+    assert record.done(tmp_path) == {}
+    (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
+    record.note(tmp_path, "flops.name_of_f32", "right")
+    assert record.done(tmp_path) == {}
+
+
+def test_a_guess_beside_a_number_of_torch_or_numpy_is_noted_as_pythons(tmp_path):
+    for asked, measured in (("a", np.int64(3)), ("b", torch.tensor(3)), ("c", Fraction(3))):
+        record.note_guess(tmp_path, "flops", Guess(asked, 1, measured))
+    assert record.guesses(tmp_path) == {"flops": [Guess(asked, 1, 3.0) for asked in "abc"]}
+
+
+def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
+    for line in (
+        "2026-11-",
+        '2026-11-23 flops guessed {"asked": "\\ud800", "said": 1, "measured": 2}',
+        '2026-11-23 flops guessed {"asked": "x", "said": 1, "measured": 2, "kind": "\\ud800"}',
+        "\ufeff2026",
+    ):
+        (tmp_path / record.RECORD).write_text(
+            line, encoding="utf-8"
+        )  # torn, or saved by an editor; nothing follows on it
+        record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
+        assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+    deep = "[" * 100_000
+    (tmp_path / record.RECORD).write_text(f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8")
+    record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
+    with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
+        file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')
+        file.write('2026-01-02 flops guessed {"asked": "x", "said": [1], "measured": 2}\n')
+        file.write('2026-01-02 flops guessed {"asked": "y", "said": 1, "measured": 2, "digits": "many"}\n')
+    assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
+
+
+# What the page says of the guesses.
+
+
+def page_of(guesses: dict[int, list[Guess]]) -> str:
+    return contents.PAGE.render(guesses=estimates.picture(guesses), place=place())
+
+
+def test_the_page_says_whether_guesses_get_better():
+    near, far, wrong = Guess("a", 2, 1), Guess("<b>", 1, 50), Guess("c", "x", "y")
+    assert "<svg" not in page_of({1: [], 2: []})
+    few = page_of({1: [near], 2: [far]})
+    assert "2 guesses: 0 right, half of them within 2 times. From 8 on" in few
+    drawn = page_of({1: [far, wrong, far, near], 2: [near, near, Guess("d", 3, 3), near]})
+    assert "Of your first 4 guesses, half of them within 50 times" in drawn
+    assert "of the next 4, half of them within 2 times" in drawn
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
+    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
+    assert "&lt;b&gt;" in drawn
+    assert "<b>" not in drawn
+    nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does
+    assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
+    assert [estimates.summary([one]) for one in (nearly, wrong)] == ["1 guess: right", "1 guess: wrong"]
+
+
+GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"
+REPORTED = "Comparison({'hours': 1}, {'hours': 4}, heads=('predicted', 'reported'), guess=2)"
+CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
+
+
+@pytest.mark.parametrize(
+    ("on_a_desk", "cell_id"), [(True, "c1"), (True, "colab"), (True, None), (False, "c1")]
+)
+def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
+    desk, monkeypatch, on_a_desk, cell_id
+):
+    course, mine = desk
+    quiet = Config(HistoryManager={"enabled": False})
+    shell = InteractiveShell(config=quiet, ipython_dir=str(course.parent / "ipython"))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.chdir(mine if on_a_desk else course)
+    after_cell.note_what_is_shown()
+    cells = [
+        "from course_utils.chapters.flops import check",
+        "check.name_of_f32(...)",
+        "check.name_of_f32('fp32')",
+    ]
+    cells += [
+        "really = 'tf32'\ncheck.name_of_f32(really)",
+        "check.name_of_f32('bf16');\n3",
+        "ours = check.name_of_f32('fp32').or_ours",
+    ]
+    cells += [
+        "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours\nnone = check.name_of_f32('bf16')",
+        "none",
+    ]
+    cells += ["from course_utils.core.say import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
+    cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
+    colabs = {"metadata": {"colab": {"cell_id": cell_id}}}
+    monkeypatch.setattr(shell, "parent_header", colabs if cell_id == "colab" else {}, raising=False)
+    with redirect_stdout(io.StringIO()) as said:
+        for cell in cells:
+            shell.run_cell(
+                cell, cell_id=None if cell_id == "colab" else cell_id
+            )  # of a test or an export, it is None
+    assert "Not yet. 'fp32'" in said.getvalue()
+    assert "Right. tf32" in said.getvalue()
+    is_noted = on_a_desk and cell_id
+    today = date.today().isoformat()
+    noted = {"flops.name_of_f32": record.Done(5, today), "flops.square_alone": record.Done(1)}
+    assert record.done(mine) == (noted if is_noted else {})
+    guessed = {
+        "flops": [
+            Guess("bytes of ünë", 9, 10),
+            Guess("the larger one", "a", "b"),
+            Guess("hours", 2, 4, "reported"),
+        ]
+    }
+    assert record.guesses(mine) == (guessed if is_noted else {})
+    assert not (course / "record.txt").exists()
+
+
+@pytest.mark.parametrize("base_url", ["/", "/user/zoe/"])
+def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_an_address_there_is(base_url):
+    added, earlier = [], {"name": "another", "load": "x.js"}
+    settings = {"base_url": base_url, "page_config_hook": lambda _, config: config | {"said": "by another"}}
+    app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: added.extend(handlers))
+    open_at_the_named_cell(SimpleNamespace(web_app=app))
+    page = {"fullLabextensionsUrl": f"{base_url}lab/extensions", "federated_extensions": [earlier]}
+    config = settings["page_config_hook"](None, page)
+    assert config["said"] == "by another"
+    first, ours = config["federated_extensions"]
+    assert first == earlier
+    asked_for = urllib.parse.urljoin(f"{base_url}lab/extensions/{ours['name']}/", ours["load"])
+    ((address, _, options),) = added
+    file = re.fullmatch(address, asked_for)[1]
+    script = (Path(options["path"][0]) / file).read_text(encoding="utf-8")
+    assert f'NAME = "{ours["name"]}"' in script
+
+
+def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
+    handler, seen = KernelWebsocketHandler.__new__(KernelWebsocketHandler), []
+    handler.ws_connection = SimpleNamespace(set_nodelay=seen.append)
+    monkeypatch.setattr(websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open"))
+    websocket.AtOnce(websocket_handler=handler).connect()
+    assert seen == [True, "open"]
+
+
+# What is opened again.
+
+
+@pytest.mark.parametrize(
+    ("running", "restarts", "live"),
+    [
+        ([], [], False),
+        (["a"], [], False),
+        ([FLOPS], [], True),
+        ([FLOPS], ["a"], True),
+        ([FLOPS], ["k"], False),
+    ],
+)
+def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(running, restarts, live):
+    asked, sessions = [], [{"path": path, "kernel": {"id": "k"}} for path in running]
+    stored = {"type": "notebook", "content": notebooks.short()}
+    server = SimpleNamespace(
+        contents_manager=SimpleNamespace(
+            get=lambda _, content=True: stored | ({} if content else {"content": None})
+        ),
+        kernel_manager=SimpleNamespace(restart_kernel=asked.append),
+        session_manager=SimpleNamespace(list_sessions=lambda: sessions),
+    )
+    reopened.show_pictures_of_gone_labs(server)
+
+    async def opened():
+        for kernel in restarts:
+            await server.kernel_manager.restart_kernel(kernel)
+        assert (await server.contents_manager.get(FLOPS, content=False))["content"] is None
+        return await server.contents_manager.get(FLOPS)
+
+    with ThreadPoolExecutor(1) as another:  # a notebook's test leaves a running loop in this one
+        shown = json.dumps(another.submit(asyncio.run, opened()).result()["content"])
+    assert (WIDGET in shown, '"image/png"' in shown) == (live, True)
+    assert asked == restarts
