@@ -257,7 +257,8 @@ def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte
 ENFORCED = """
 from beartype.claw import beartype_packages
 from beartype.roar import BeartypeCallHintViolation
-beartype_packages([f"course_utils.{name}" for name in ("quantities", "einsums", "predict", "labs")])
+names = ("core.say", "core.einsums", "core.predict", "engine.labs", "chapters")
+beartype_packages([f"course_utils.{name}" for name in names])
 from course_utils import labs
 from tests.helpers.labs import opened
 from tests.engine.test_labs_contract import NAMES

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-import course_utils
+import course_utils.chapters
 from course_utils.chapters import labs
 from tests import ROOT
 from tests.tools import bench_gpu, on_gpu, shown_here
@@ -117,7 +117,7 @@ def test_cells_run_in_one_module_and_what_differs_fails_or_takes_long_is_named(r
 
 def test_without_jupyters_widgets_the_labs_alone_are_left_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "course_utils.chapters.labs", labs)
-    monkeypatch.setattr(course_utils, "labs", labs)
+    monkeypatch.setattr(course_utils.chapters, "labs", labs)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shown_here, "find_spec", lambda _: None)

@@ -83,7 +83,7 @@ def test_a_forked_kernel_knows_torch_little_of_the_course_and_nothing_of_its_nei
             "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
         )
         begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
-        assert begun == f"True ['course_utils', 'course_utils.stage.kernel'] {tmp_path}"
+        assert begun == f"True ['course_utils', 'course_utils.stage', 'course_utils.stage.kernel'] {tmp_path}"
         assert printed(other, "print(mine)") == "name 'mine' is not defined"
         pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
         assert pids == [each.provisioner.pid for each in (manager, neighbour)]

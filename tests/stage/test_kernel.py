@@ -6,7 +6,7 @@ import pytest
 from tests.helpers.kernels import kernel_in
 
 CELLS = (
-    "import math\n\nfrom course_utils.chapters import (\n    flops as check,\n)",
+    "import math\n\nfrom course_utils.chapters.flops import (\n    check,\n)",
     "def roof(intensity):\n    inner = 1\n    return inner",
     "one, two = 1, 2\nfor three in (3,):\n    pass",
     "= no Python",

@@ -10,9 +10,10 @@ from course_utils.core.record import write_whole
 
 BEYOND = "# Beyond"
 HEADING = re.compile(r"^### Your turn (\d+) · (.+)$", re.MULTILINE)
+# The second way is that of copies from before the chapters.
 CHECKS = re.compile(
-    r"from course_utils\.(?:chapters\.(\w+) import check|checks import (\w+) as check)\b"
-)  # the second in old copies
+    r"from course_utils\.(?:chapters\.(\w+) import (?:\w+, )*check|checks import (\w+) as check)\b"
+)
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 Cell = dict[str, object]
