@@ -12,6 +12,7 @@ SOLVED = (
     "course_utils.chapters",
     "course_utils.accountant",
     "course_utils.core.accountant",
+    "course_utils.engine.judging",
     "course_utils.stage.grading",
 )
 BY_TORCH = "by_torch"  # of the chapters: what the accountant's terms are judged by
