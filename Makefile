@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -51,6 +51,7 @@ help:
 	@echo 'make lint         check style, in Python files and notebooks alike'
 	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
 	@echo 'make where        list the cells that use a function or a class (make where NAME=figures.ravine)'
+	@echo 'make ledger       count the lines of code, by room and part, and what each notebook loads'
 	@echo 'make glossary     link each notebook to the words of its glossary, where it first uses them'
 	@echo 'make claims       look up what holds each number of the prose: a cell, a citation, or a reason'
 	@echo 'make bench        report everything that is a time'
@@ -133,6 +134,9 @@ outputs: $(READY)
 
 where: $(READY)
 	@$(RUN) -m tests.tools.where "$$NAME"
+
+ledger: $(READY)
+	@$(RUN) -m tests.tools.ledger
 
 glossary: $(READY)
 	$(RUN) -m tests.tools.glossary

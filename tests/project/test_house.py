@@ -1,18 +1,17 @@
 """The house: which part may import which, what a notebook loads, and how long a thing may be."""
 
 import ast
-import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 
 from course_utils.chapters.labs import CHAPTER_OF
 from tests import NOTEBOOKS, ROOT
+from tests.helpers.lines import code_lines, loaded_by
 from tests.project.test_project import PYPROJECT
 
 COURSE = ROOT / "course_utils"
@@ -358,43 +357,6 @@ def test_labs_checks_and_counts_wait_with_what_they_may_never_need():
     assert ({"matplotlib.pyplot", "pandas", "scipy"} | compiler | processes | stage) & loaded == set()
 
 
-def code_lines(path: Path) -> int:
-    """Lines with code: without blank ones, comments and docstrings."""
-    text = path.read_text(encoding="utf-8")
-    lines = {
-        number
-        for number, line in enumerate(text.split("\n"), 1)
-        if line.strip() and not line.strip().startswith("#")
-    }
-    for node in ast.walk(ast.parse(text)):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
-            lines -= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
-    return len(lines)
-
-
-IMPORTS = re.compile(r"^(?:from course_utils|import course_utils).*$", re.MULTILINE)
-
-
-def loaded_by(path: Path) -> set[Path]:
-    """The course's modules that a notebook's imports load."""
-    cells = [cell["source"] for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-    lines = [line for cell in cells for line in IMPORTS.findall(cell)]
-    code = "\n".join(
-        [
-            "import sys",
-            *lines,
-            "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('course_utils')), sep='\\n')",
-        ]
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=path.parent
-    )
-    return {Path(line) for line in run.stdout.splitlines()}
-
-
 def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_little_more():
     loaded = {path.stem[:2]: loaded_by(path) for path in NOTEBOOKS}
     by_all = set.intersection(*loaded.values())
@@ -426,8 +388,6 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
             unchecked.append(name)
     assert unchecked == []
 
-
-# How long it is.
 
 # How long it is.
 
