@@ -1,0 +1,131 @@
+"""Copies from before the course's modules were put into rooms: they come up to date with all that is the reader's.
+
+`before_the_move` has the cells that the move changed and the accountant, as the last commit before it had them. It is
+stored since neither a wheel nor a shallow checkout has that commit.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_utils.core import accountant_file, record
+from course_utils.core.accountant_file import MARK, NAME
+from course_utils.stage.workspace import copies
+from course_utils.stage.workspace.notebooks import exercises, read, source
+from tests import NOTEBOOKS, ROOT
+from tests.helpers.notebooks import Exercise, exercises_of
+
+BEFORE = Path(__file__).with_name("before_the_move")
+CELLS = json.loads((BEFORE / "cells.json").read_text(encoding="utf-8"))
+OPEN = re.compile(r"^(my_\w+) = \.\.\.")
+GUESSED = "42  # guessed before the move"
+
+
+def as_before_the_move(path: Path) -> nbformat.NotebookNode:
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        cell.source = "\n".join(CELLS[path.stem].get(cell.id, [cell.source]))
+    kept = {name: notebook.metadata[name] for name in ("kernelspec", "language_info")}
+    return nbformat.from_dict({**notebook, "metadata": kept})
+
+
+def accountant_before_the_move() -> str:
+    """As a desk got it, with a mark behind the first line of each term; and with a line that is the course's no more."""
+    text = (BEFORE / "accountant.txt").read_text(encoding="utf-8") + "\n\n# As it was before the move.\n"
+    return re.sub(
+        rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$", rf"\1  {MARK}", text, flags=re.MULTILINE
+    )
+
+
+def term_of(path: Path) -> Exercise:
+    """The notebook's first exercise whose right answer becomes a term of the accountant."""
+    return next(one for one in exercises_of(path) if one.check.endswith(".kept"))
+
+
+def name_of(term: Exercise) -> str:
+    return term.check.partition(" = ")[0]
+
+
+def with_term(text: str, term: Exercise) -> str:
+    """That accountant with the exercise's solution in the place of the course's term."""
+    name = name_of(term)
+    function = re.sub(rf"\bmy_{name}\b", name, term.solution)
+    return accountant_file.with_term(text, name, function)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A reader's folder from before the move, worked on in every notebook, and what was said when it was brought up to date."""
+    course, mine = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("desk") / "my_notebooks"
+    for path in NOTEBOOKS:
+        nbformat.write(as_before_the_move(path), course / path.name)
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    text = accountant_before_the_move()
+    (mine / record.HIDDEN / NAME).write_text(text, encoding="utf-8")
+    for path in NOTEBOOKS:
+        answer(mine / path.name, term_of(path))
+        text = with_term(text, term_of(path))
+    (mine / NAME).write_text(text, encoding="utf-8")
+    return mine, list(copies.bring_up_to_date(ROOT / "notebooks", mine))
+
+
+def answer(own: Path, term: Exercise) -> None:
+    """Run the first cell, guess at the first question, solve the exercise, as a reader does; and note that it is right."""
+    notebook = nbformat.read(own, as_version=4)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    first.execution_count = 1
+    guess = next(cell for cell in notebook.cells if OPEN.match(cell.source))
+    guess.source = OPEN.sub(rf"\1 = {GUESSED}", guess.source)
+    (stub,) = [cell for cell in notebook.cells if cell.source == term.stub]
+    stub.source = term.solution
+    nbformat.write(notebook, own)
+    (check,) = [one.check for one in exercises(read(own)) if one.title == term.title]
+    record.note(own.parent, check, "right")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(desk, path):
+    mine, said = desk
+    copy, course = read(mine / path.name), read(path)
+    texts = {cell["id"]: source(cell) for cell in copy["cells"]}
+    assert [line for line in said if line.startswith(f"{path.name} is brought up to date; what you wrote")]
+    assert [line for line in said if "both you and the course" in line] == []
+    assert list(texts) == [cell["id"] for cell in course["cells"]], "no cell more, and none less"
+    assert GUESSED in "\n".join(texts.values())
+    assert term_of(path).solution in texts.values()
+    for id_ in CELLS[path.stem]:
+        (now,) = [source(cell) for cell in course["cells"] if cell["id"] == id_]
+        assert texts[id_] == now.replace("(../README.md#the-notebooks)", "(/contents)")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_its_first_cell_runs(desk, path):
+    mine, _ = desk
+    first = next(cell for cell in read(mine / path.name)["cells"] if cell["cell_type"] == "code")
+    assert first["id"] in CELLS[path.stem]
+    exec(source(first), {})
+
+
+def test_the_record_of_before_counts_for_the_exercises_of_today(desk):
+    mine, _ = desk
+    done = record.done(mine)
+    today = {one.check for path in NOTEBOOKS for one in exercises(read(path))}
+    assert len(done) == len(NOTEBOOKS)
+    assert {*done} <= today
+
+
+def test_the_accountant_keeps_the_readers_terms_and_is_else_the_courses(desk):
+    mine, _ = desk
+    text, expected = accountant_file.program_text(mine / NAME), accountant_file.ours()
+    for path in NOTEBOOKS:
+        expected = with_term(expected, term_of(path))
+    assert {*accountant_file.theirs(text)} == {name_of(term_of(path)) for path in NOTEBOOKS}
+    assert text == expected
+
+
+def test_brought_up_to_date_once_it_is_up_to_date(desk):
+    mine, _ = desk
+    assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
