@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 LONGEST = 400  # characters
 MOST_OPERANDS = 12  # whose orders are compared; each one more takes three times as long
@@ -218,14 +218,7 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
     if len(einsum.operands) > MOST_OPERANDS:
         many = len(einsum.operands)
         raise ValueError(f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible.")
-    operands = [frozenset(names) for names in einsum.operands]
-
-    @cache
-    def left_of(group: int) -> frozenset[str]:
-        """A group's dimensions that an operand outside or the result has; others are summed by then."""
-        inside = frozenset().union(*(o for n, o in enumerate(operands) if group >> n & 1))
-        outside = frozenset(einsum.output).union(*(o for n, o in enumerate(operands) if not group >> n & 1))
-        return inside & outside
+    left_of = cache(partial(_left_of, einsum))
 
     def volume(names: frozenset[str]) -> int:
         return math.prod(sizes[name] for name in names)
@@ -244,7 +237,15 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
 
-    return ways((1 << len(operands)) - 1)  # everyone
+    return ways((1 << len(einsum.operands)) - 1)  # everyone
+
+
+def _left_of(einsum: Einsum, group: int) -> frozenset[str]:
+    """A group's dimensions that an operand outside or the result has; others are summed by then."""
+    operands = list(enumerate(einsum.operands))
+    inside = frozenset().union(*(names for n, names in operands if group >> n & 1))
+    outside = frozenset(einsum.output).union(*(names for n, names in operands if not group >> n & 1))
+    return inside & outside
 
 
 def _halves(group: int) -> Iterator[int]:

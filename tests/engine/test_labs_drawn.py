@@ -7,7 +7,7 @@ import pytest
 from course_utils.chapters import labs
 from course_utils.chapters.einsum.heads_lab.asked import Split
 from course_utils.chapters.flops.roof_lab.asked import Roofed
-from course_utils.chapters.gradients.timeline_lab.operations import Step
+from course_utils.chapters.gradients.step_over_time import Step
 from course_utils.chapters.optimizers.optimizer_lab.asked import Race
 from course_utils.core import record
 from course_utils.engine.labs.panel import Panel

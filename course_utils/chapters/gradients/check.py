@@ -116,20 +116,25 @@ def _complaint(answer: Accumulate, parts: int) -> str:
     if any(gradient is None for gradient in found):
         return "no gradients are left in .grad: call .backward() on each part's loss."
     if not agree(found, whole, 1e-4):
-        for factor, of, words in (
-            (parts, whole, f"the gradients are {parts} times too large: divide each part's loss by that."),
-            (1 / parts, whole, f"the gradients are {parts} times too small: divide by {parts} once."),
-            (1, last, ONLY_LAST),
-            (1 / parts, last, ONLY_LAST),
-        ):
-            if agree(found, [factor * gradient for gradient in of], 1e-4):
-                return words
-        return "the gradients differ from those of the whole batch."
+        return _how_they_differ(found, whole, last, parts)
     if (most := max(accumulate(rows), default=0)) > ROWS // parts:
         return f"the activations of {most} rows are kept at one time. Call .backward() for each part before the next."
     if max(kept) > MORE_THAN_A_PART * _bytes_of_a_part(parts):
         return "the activations of parts that went backward are still there. Leave out retain_graph=True."
     return ""
+
+
+def _how_they_differ(found: list[Tensor], whole: list[Tensor], last: list[Tensor], parts: int) -> str:
+    """What explains gradients that are not those of the whole batch: a factor, or that only the last part is in them."""
+    for factor, of, words in (
+        (parts, whole, f"the gradients are {parts} times too large: divide each part's loss by that."),
+        (1 / parts, whole, f"the gradients are {parts} times too small: divide by {parts} once."),
+        (1, last, ONLY_LAST),
+        (1 / parts, last, ONLY_LAST),
+    ):
+        if agree(found, [factor * gradient for gradient in of], 1e-4):
+            return words
+    return "the gradients differ from those of the whole batch."
 
 
 def _bytes_of_a_part(parts: int) -> int:

@@ -87,19 +87,9 @@ def function(
                 came, error = call(_callable(answer), *case)
                 came, (expected, because) = read(came, *case), next(answers(*case))
                 outcomes.append((case, came, error))
-                if not error and agree(came, expected, tolerance):
-                    continue
-                listed = _advice(answers, outcomes, tolerance)
-                if error:
-                    said = sentences.stopped(answer, error)
-                    advice = listed or sentences.advice_on_calling(answer, case)
-                    brief = sentences.stopped_briefly(error)
-                else:
-                    said = sentences.gave(came, expected, tolerance)
-                    advice = listed or sentences.advice_on_kind(came, expected)
-                    brief = "In one of the cases, what came is not what was expected."
-                words = f"{sentences.called(answer, case)} {said} {advice}".strip()
-                raise NotYetError(words, listed, without_case=advice or brief)
+                if error or not agree(came, expected, tolerance):
+                    listed = _advice(answers, outcomes, tolerance)
+                    raise _not_yet(answer, outcomes[-1], expected, tolerance, listed)
             for name in names_used(answer):
                 if name in forbidden:
                     raise NotYetError(forbidden[name], forbidden[name])
@@ -113,6 +103,21 @@ def function(
         return check
 
     return exercise
+
+
+def _not_yet(answer: object, outcome: tuple, expected: object, tolerance: Number, listed: str) -> NotYetError:
+    """What is said of a function whose outcome in one case, (case, what came, error), is not as expected."""
+    case, came, error = outcome
+    if error:
+        said = sentences.stopped(answer, error)
+        advice = listed or sentences.advice_on_calling(answer, case)
+        brief = sentences.stopped_briefly(error)
+    else:
+        said = sentences.gave(came, expected, tolerance)
+        advice = listed or sentences.advice_on_kind(came, expected)
+        brief = "In one of the cases, what came is not what was expected."
+    words = f"{sentences.called(answer, case)} {said} {advice}".strip()
+    return NotYetError(words, listed, without_case=advice or brief)
 
 
 def objection(because: str, *, ours: object = ...) -> Callable[[Callable[..., None]], Check]:

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from urllib.parse import urljoin
@@ -140,10 +141,7 @@ def phones(room: Room) -> Answers:
 
 def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
     """The wall's pages are in one folder, those that are kept go to another. `phones` is their address, seen from here."""
-
-    def page(name: str, **parts: str) -> str:
-        text = (pages / name).read_text(encoding="utf-8")
-        return re.sub(r"\{\{(\w+)\}\}", lambda found: parts.get(found[1], found[0]), text)
+    page = partial(_page, pages)
 
     def with_address(asking: Handler) -> str:
         url = urljoin(asking.request.full_url(), phones)
@@ -180,3 +178,9 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         "POST move": lambda asking: room.move(asking.given),
         "POST keep": keep,
     }
+
+
+def _page(pages: Path, name: str, **parts: str) -> str:
+    """The file of that name, with the parts in the places that it leaves for them."""
+    text = (pages / name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts.get(found[1], found[0]), text)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils.chapters import labs
+from course_utils.chapters.gradients.step_over_time import COLUMNS, seconds_of
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import (
     EIGHTHS,
@@ -16,7 +17,6 @@ from course_utils.chapters.gradients.timeline_lab.asked import (
     PRESETS,
     Asked,
 )
-from course_utils.chapters.gradients.timeline_lab.operations import COLUMNS, seconds_of
 from course_utils.chapters.gradients.timeline_lab.picture import BOTTOM, LEFT, RIGHT, TOP, Scale
 from course_utils.core import measure, predict
 from course_utils.core.datasheets import machine_named

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from course_utils.chapters.gradients.timeline_lab.operations import Step, step_on
+from course_utils.chapters.gradients.step_over_time import Step, step_on
 from course_utils.core import predict
 from course_utils.core.predict import Timeline
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from course_utils.chapters.gradients.step_over_time import COLUMNS, Step, highest
 from course_utils.chapters.gradients.timeline_lab import words
 from course_utils.chapters.gradients.timeline_lab.asked import EIGHTHS, HELD, MOMENTS, Asked, Found
-from course_utils.chapters.gradients.timeline_lab.operations import COLUMNS, Step, highest
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, Number

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from course_utils.chapters.gradients.step_over_time import Moment, Step, rate_for
 from course_utils.chapters.gradients.timeline_lab.asked import FULLEST, HELD, Asked
-from course_utils.chapters.gradients.timeline_lab.operations import Moment, Step, rate_for
 from course_utils.core.datasheets import machine_named
 from course_utils.core.predict.storages import Held
 from course_utils.core.say import Guess, seconds_text
