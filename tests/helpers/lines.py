@@ -1,9 +1,11 @@
 """How many lines of code a file has, and which files of the course a notebook loads."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.helpers.notebooks import code
@@ -15,6 +17,20 @@ COMMENTS = {
     ".css": re.compile(r"/\*.*?\*/", re.DOTALL),
     ".html": re.compile(r"<!--.*?-->|\{#.*?#\}", re.DOTALL),
 }
+# Torch and its like are imported once, and the course by a process of its own for each notebook.
+LOADED = """
+import json, os, sys
+import anywidget, einops, ipywidgets, jaxtyping, matplotlib, numpy, torch
+for notebook, lines in json.load(sys.stdin).items():
+    if os.fork() == 0:
+        exec(lines, {})
+        files = [one.__file__ for name, one in sys.modules.items() if name.startswith("course_utils")]
+        print(json.dumps([notebook, files]), flush=True)
+        os._exit(0)
+    _, status = os.wait()
+    if status:
+        sys.exit(f"The imports of {notebook} fail.")
+"""
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -23,6 +39,22 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     if path.suffix in COMMENTS:
         return sum(bool(line.strip()) for line in COMMENTS[path.suffix].sub("", text).split("\n"))
+    return len(_code_in(text))
+
+
+def code_lines_of(path: Path) -> dict[str, int]:
+    """The same for each function and class of a Python module, decorators included."""
+    text = path.read_text(encoding="utf-8")
+    in_code, found = _code_in(text), {}
+    for node in ast.parse(text).body:
+        if isinstance(node, DOCUMENTED):
+            begin = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[node.name] = len(in_code & {*range(begin, node.end_lineno + 1)})
+    return found
+
+
+def _code_in(text: str) -> set[int]:
+    """The numbers of the lines of code."""
     lines = {
         number
         for number, line in enumerate(text.split("\n"), 1)
@@ -31,19 +63,16 @@ def code_lines(path: Path) -> int:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
             lines -= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
-    return len(lines)
+    return lines
 
 
-def loaded_by(path: Path) -> set[Path]:
-    """The course's modules that a notebook's imports load."""
-    lines = [line for cell in code(path) for line in IMPORTS.findall(cell.source)]
-    program = "\n".join(
-        [
-            "import sys",
-            *lines,
-            "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('course_utils')), sep='\\n')",
-        ]
-    )
-    command = [sys.executable, "-c", program]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=path.parent)
-    return {Path(line) for line in run.stdout.splitlines()}
+def loaded_by(paths: Sequence[Path]) -> dict[Path, set[Path]]:
+    """The course's modules that each notebook's imports load."""
+    lines = {
+        str(path): "\n".join(line for cell in code(path) for line in IMPORTS.findall(cell.source))
+        for path in paths
+    }
+    command = [sys.executable, "-c", LOADED]
+    run = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    loaded = dict(map(json.loads, run.stdout.splitlines()))
+    return {path: {*map(Path, loaded[str(path)])} for path in paths}

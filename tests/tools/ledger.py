@@ -68,13 +68,13 @@ def _row(name: str, counted: dict[str, object]) -> str:
 
 def loads() -> Iterator[str]:
     """A line for each notebook: the lines of what its imports load, in all and beyond what all notebooks load."""
-    loaded = {path.stem: loaded_by(path) for path in NOTEBOOKS}
+    loaded = loaded_by(NOTEBOOKS)
     by_all = set.intersection(*loaded.values())
     yield f"{'lines of code loaded by':28}{'in all':>12}{'of its own':>12}"
     yield f"{'every notebook':28}{sum(map(code_lines, by_all)):>12,}"
-    for name, paths in loaded.items():
-        in_all, own = sum(map(code_lines, paths)), sum(map(code_lines, paths - by_all))
-        yield f"{name:28}{in_all:>12,}{own:>12,}"
+    for path, modules in loaded.items():
+        in_all, own = sum(map(code_lines, modules)), sum(map(code_lines, modules - by_all))
+        yield f"{path.stem:28}{in_all:>12,}{own:>12,}"
 
 
 if __name__ == "__main__":

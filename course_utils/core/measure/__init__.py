@@ -1,6 +1,6 @@
 """Run something and count what it cost, or look at what is really there. No formulas here."""
 
-from course_utils.core.measure.accounting import Account, account, faked, step_peak_bytes
+from course_utils.core.measure.accounting import Account, account, step_peak_bytes
 from course_utils.core.measure.available import free_bytes, memory_ran_out
 from course_utils.core.measure.cgroups import memory_bytes
 from course_utils.core.measure.counting import flops

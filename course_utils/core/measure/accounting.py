@@ -58,7 +58,7 @@ def account(
     activations   4,000,000,000,000
     total        20,000,016,000,008
     """
-    with faked(model_factory, inputs) as (model, given):
+    with _faked(model_factory, inputs) as (model, given):
         parameters, passes, result = list(model.parameters()), {}, []
 
         def forward() -> None:
@@ -94,14 +94,14 @@ def step_peak_bytes(
     >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
     4000000000008
     """
-    with faked(model_factory, inputs) as (model, given):
+    with _faked(model_factory, inputs) as (model, given):
         for p in model.parameters() if accumulate else ():
             p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
         return peak_bytes(lambda: loss(model(*given)).backward())
 
 
 @contextmanager
-def faked(
+def _faked(
     model_factory: Callable[[], nn.Module], inputs: Callable[[], Inputs] | Inputs
 ) -> Iterator[tuple[nn.Module, list[Tensor]]]:
     """The model and its inputs as fake tensors. What needs real numbers raises a sentence."""

@@ -28,7 +28,7 @@ STILL = "A picture of a live lab. To move its controls, run its cell in JupyterL
 ANSWERED = "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
 
 
-def shows_from_threads() -> bool:
+def _shows_from_threads() -> bool:
     """Whether the front end shows what a thread sends. If not, a job runs in the callback of its button."""
     return "google.colab" not in sys.modules
 
@@ -85,7 +85,7 @@ class Panel(widgets.VBox):
             return [_button(label, partial(press, label)) for label in labels if label in only or not only]
 
         tried, self._jobs = buttons(lab.presets, self.preset), buttons(lab.jobs, self.start)
-        stop = "Stop" if shows_from_threads() else "To stop: Runtime → Interrupt execution"
+        stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
         self._stop = _button(stop, self.stop)
         actions = buttons(lab.actions, self.act)
         done = [*self._jobs, self._stop, *actions] if self._jobs else actions
@@ -125,7 +125,7 @@ class Panel(widgets.VBox):
                 return
             # The page shows what a thread sends only if it knows which click asked for it.
             work = partial(contextvars.copy_context().run, self._work)
-            self._thread = threading.Thread(target=work, daemon=True) if shows_from_threads() else None
+            self._thread = threading.Thread(target=work, daemon=True) if _shows_from_threads() else None
             (self._thread.start if self._thread else work)()
 
     def stop(self) -> None:
@@ -192,7 +192,7 @@ class Panel(widgets.VBox):
             button.disabled = self.session.running
         self._point_out_what_is_due()
         # A click that comes while a callback runs is heard after it.
-        self._stop.disabled = not (self.session.running and shows_from_threads())
+        self._stop.disabled = not (self.session.running and _shows_from_threads())
         waits = "shown" in self._only and not self.session.revealed
         (self.add_class if waits else self.remove_class)("course-waits")
 
