@@ -79,7 +79,7 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
     yield (smallest, 2.0**bias), "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1."
     yield (smallest, 2 * largest), "All ones means infinity or NaN. The largest number has the field below."
-    yield (smallest, 2.0 ** (bias + 1)), "Infinity begins there. The largest number is one step below it."
+    yield (smallest, 2.0 ** (bias + 1)), "Infinity stands where that would be the next number. The largest is one gap below."
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 
 
@@ -98,7 +98,7 @@ def _scale(came: object, x: torch.Tensor) -> object:
 
 
 OTHER_LIMITS = {
-    240: "That is the limit of another E4M3, which has infinities.",
+    240: "That is where other E4M3s end, the IEEE's and fnuz. This one goes to 448.",
     464: "Up to 464 all is rounded to 448, and nothing is gained. Let the largest land on 448 itself.",
     57_344: "That is E5M2's limit. E4M3 goes to 448.",
     65_504: "That is fp16's limit. E4M3 goes to 448.",
@@ -116,7 +116,7 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     yield 1 / right, "That is the number to divide by. What is wanted is the number to multiply by."
     yield -right, "That changes every sign. Take the largest magnitude."
     signed = outcome(lambda: 448 / x.max().item())
-    yield signed, "Take the largest magnitude: a tensor's largest number may be below zero."
+    yield signed, "Take the largest magnitude: the number farthest from zero may be below it."
     lowest = outcome(lambda: 448 / -x.min().item())
     yield lowest, "Take the largest magnitude: the number farthest from zero may be above it."
     yield 1.0, "The scale depends on the tensor: take its largest magnitude."

@@ -36,7 +36,7 @@ def element(storage: Numbers, stride: tuple[int, int], offset: int, i: int, j: i
     row_by_row = storage[i * stride[0] + j]
     yield (
         row_by_row,
-        "A row's numbers lie side by side only in a fresh matrix. Use both strides, and the offset.",
+        "A row's numbers need not lie side by side: in a transpose they don't. Use both strides.",
     )
     at = i * stride[0] + j * stride[1]
     yield storage[at], "That is right so far. A slice begins inside the storage: add its offset."

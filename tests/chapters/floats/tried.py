@@ -55,7 +55,7 @@ TRIED: dict[Check, Tried] = {
             (scale_to(464), "nothing is gained"),
             (scale_to(65_504), "fp16's limit"),
             (scale_to(57_344), "E5M2's limit"),
-            (scale_to(240), "another E4M3"),
+            (scale_to(240), "other E4M3s"),
             (lambda x: 1.0, "depends on the tensor"),
             (lambda x: 448 / x.abs_().max(), "Change nothing in place"),
             (lambda x: 448 / x.abs(), "One plain number"),

@@ -18,7 +18,10 @@ def as_torch_takes_it(walk, new_shape):
 TRIED: dict[Check, Tried] = {
     check.element: Tried(
         right=(lambda s, stride, offset, i, j: s[sum(np.multiply(stride, (i, j))) + offset],),
-        wrong=((lambda s, st, o, i, j: s[o + i * st[0] + j], "Use both strides"),),
+        wrong=(
+            (lambda s, st, o, i, j: s[o + i * st[0] + j], "in a transpose they don't. Use both strides."),
+            (lambda s, st, o, i, j: s[i * st[0] + j], "in a transpose they don't. Use both strides."),
+        ),
     ),
     check.can_view: Tried(
         right=(as_torch_takes_it,),
