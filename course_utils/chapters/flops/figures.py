@@ -26,7 +26,8 @@ def waterfall(
 ) -> Figure:
     """Days of a run by part, each bar from where the last one ends; how sure it is; and what is unexplained.
 
-    A bar has the longest estimate of `most`; beside it stands the range from the one of `least`.
+    A bar is drawn as in `most`, where all estimates are at their longest, which leaves the least for
+    the unknown ones; beside it stands the range from `least`.
     """
     parts, shortest = ({**one, "unexplained": reported - sum(one.values())} for one in (most, least))
     sure, ink = [*certainty, "unknown"], "#1a1a1a"
