@@ -14,7 +14,7 @@ from tests.engine.tried import Tried
 from tests.helpers.notebooks import exercises
 
 drawn_anew = functools.cache(drawing.drawn_anew)  # three tests look at each
-# Whose answers are one value, a pattern, a loop, a file's way to the disk, or one of the six names that there are.
+# Whose answers are one value, a pattern, a loop, a file's way to the disk, or one of the nine names that there are.
 WITHOUT_OTHERS = {"recipe", "patterns", "write_whole"} | {f"mended_{letter}" for letter in "abcde"}
 EXERCISES = [e for e in exercises() if not e.judge.__name__.startswith("mended_")]
 WITH_CASES = [e for e in EXERCISES if hasattr(e.judge, "asked")]

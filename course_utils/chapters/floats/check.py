@@ -79,7 +79,10 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
     yield (smallest, 2.0**bias), "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1."
     yield (smallest, 2 * largest), "All ones means infinity or NaN. The largest number has the field below."
-    yield (smallest, 2.0 ** (bias + 1)), "Infinity stands where that would be the next number. The largest is one gap below."
+    yield (
+        (smallest, 2.0 ** (bias + 1)),
+        "Infinity stands where that would be the next number. The largest is one gap below.",
+    )
     yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
 
 

@@ -13,9 +13,12 @@ from course_utils.engine.figures.style import COLOURS, axes_with, label
 CURVES = ("#C45000", "#007A5A", "#6A3D9A", "#5f6b76")
 
 
-def losses_by_mix(losses: Mapping[str, Sequence[Number]]) -> Figure:
+def losses_by_mix(
+    losses: Mapping[str, Sequence[Number]],
+    *,
+    title: str = "Where precision or reach is missing, the loss falls behind",
+) -> Figure:
     """Losses by step on a logarithmic axis; each curve has a colour, and at its end its name in the same one."""
-    title = "Where precision or reach is missing, the loss falls behind"
     with axes_with(title, "step", "loss", height=5.6, log_y=10) as axes:
         groups: list[tuple[Number, list[str]]] = []
         colours = dict(zip(losses, cycle(CURVES), strict=False))

@@ -114,7 +114,7 @@ def _complaint(answer: Accumulate, parts: int) -> str:
         return "the weights have moved. The optimizer's step comes later; here only gradients are wanted."
     found = [p.grad for p in weights]
     if any(gradient is None for gradient in found):
-        return "no gradients are left in .grad: call .backward() on each part's loss."
+        return "no gradients are left in .grad: call .backward() on each part's loss, and set nothing to zero after it."
     if not agree(found, whole, 1e-4):
         return _how_they_differ(found, whole, last, parts)
     if (most := max(accumulate(rows), default=0)) > ROWS // parts:

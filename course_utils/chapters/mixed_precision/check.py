@@ -1,5 +1,7 @@
 """The exercises of notebook 07."""
 
+import math
+
 import torch
 
 from course_utils.chapters.mixed_precision import repair
@@ -110,10 +112,8 @@ def _objection(seen: repair.Seen, right: repair.Seen) -> str:
     first, largest = seen.norms[0], max(seen.norms)
     if seen.zeros[0] > 0:
         return f"{repair.percent(seen.zeros[0])} of the first gradients are 0. What brings them into fp16's reach before backward?"
-    if first < right.norms[0] / 1000:
-        return (
-            f"The optimizer gets gradients of norm {first:.1e}: clipping still sees them with the scale on."
-        )
+    if far_too_small := _why_far_too_small(first, right.norms[0]):
+        return f"The optimizer gets gradients of norm {first:.1e}: {far_too_small}"
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
             return f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. Which line makes it other than that?"
@@ -127,6 +127,18 @@ def _objection(seen: repair.Seen, right: repair.Seen) -> str:
         return "A new scaler in each step begins with the first scale again, and learns from no infinity. Make one, before the loop."
     if not seen.losses[-1] < 0.03:
         return f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}."
+    return ""
+
+
+def _why_far_too_small(norm: Number, wanted: Number) -> str:
+    """Why gradients are thousands of times too small, if their norm tells; an empty string if it doesn't."""
+    if norm > wanted / 1000:
+        return ""
+    if abs(norm * repair.PARTS / wanted - 1) < 0.1:
+        return f"those of one micro-batch. Where are the gradients of all {repair.PARTS:,} added up?"
+    powers = math.log2(repair.MAX_NORM / norm)  # a scale is a power of two
+    if abs(powers - round(powers)) < 0.1:
+        return "clipping still sees them with the scale on."
     return ""
 
 

@@ -72,6 +72,11 @@ def never_backward(model, loss_of, batch, parts):
     return [loss_of(model(part)) / parts for part in batch.chunk(parts)]
 
 
+def set_to_zero_after(model, loss_of, batch, parts):
+    in_parts(model, loss_of, batch, parts)
+    model.zero_grad()
+
+
 def divided_twice(model, loss_of, batch, parts):
     in_parts(model, loss_of, batch, parts, by=parts**2)
 
@@ -92,6 +97,7 @@ TRIED: dict[Check, Tried] = {
             (one_backward_for_all, "rows are kept at one time"),
             (graphs_retained, "Leave out retain_graph=True"),
             (never_backward, "no gradients are left in .grad"),
+            (set_to_zero_after, "and set nothing to zero after it"),
             (partial(in_parts, step=True), "the weights have moved"),
             (partial(in_parts, by=3), "differ from those of the whole batch"),
             (lambda model, loss_of, batch: None, "TypeError"),

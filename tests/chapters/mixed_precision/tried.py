@@ -55,6 +55,7 @@ def recipe_of_two_formats(name):
 
 CLIP = "        nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.2)\n"
 HEAD, NEW_SCALER = "    for _ in range(200):\n", '        scaler = torch.amp.GradScaler("cpu")\n'
+ADD_UP = "        repair.add_up(model, 16_384, dtype=torch.float32)\n"
 UNSCALE, NO_SCALE = "        scaler.unscale_(optimizer)\n", ('("cpu")', '("cpu", enabled=False)')
 
 TRIED: dict[Check, Tried] = {
@@ -91,6 +92,8 @@ TRIED: dict[Check, Tried] = {
             (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
             (loop(("        scaler.step(optimizer)\n", "")), "made no step"),
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
+            (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
+            (loop((ADD_UP, ADD_UP.replace("16_384", "15"))), "Which line makes it other than that?"),
         ),
     ),
 } | {

@@ -34,11 +34,16 @@ lab = fresh("optimizer")
 
 SAYS = [
     ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows."),
-    ("who overshoots?", "At lr = 0.03, after 100 steps, momentum has the least loss"),
-    ("who comes back?", "At lr = 1, after 10,000 steps, AdamW has the least loss: "),
+    ("who overshoots?", "At lr = 0.03, momentum ends lowest: "),
+    ("who comes back?", "At lr = 1, AdamW ends lowest: its largest loss of the last 1,000 steps is 2.9."),
     ("who minds a turn?", "Momentum diverges: lr × 100 = 10 > 3.8, so"),
-    ("what does less momentum buy?", "momentum has the least loss"),
-    ({"lr": 0.018}, "At lr = 0.018, after 100 steps, RMSProp has the least loss: 6.1e-06."),
+    (
+        "what does less momentum buy?",
+        "momentum ends lowest: its largest loss of the last 10 steps is < 1e-09.",
+    ),
+    ({"lr": 0.018, "step": 90}, "At lr = 0.018, after 90 steps, RMSProp has the least loss: "),
+    ({"lr": 0.018, "racing": ("SGD",)}, "At lr = 0.018, SGD's largest loss of the last 10 steps is 0.041."),
+    ({"lr": 0.018}, "At lr = 0.018, RMSProp ends lowest: its largest loss of the last 10 steps is 2.2e-05."),
 ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from course_utils.chapters.optimizers.descents import (
+    LATE,
     RULES,
     Point,
     Ravine,
@@ -91,6 +92,11 @@ class Race:
     def steps(self) -> int:
         """How many steps the run has."""
         return STEPS if self.run == SHORT else LONG_STEPS
+
+    @property
+    def last_steps(self) -> int:
+        """How many steps at the run's end it is judged by."""
+        return self.steps // LATE
 
     @property
     def drawn_rates(self) -> Sequence[Number]:

@@ -90,7 +90,7 @@ def _which_steps(race: Race) -> str:
 
 def _losses(race: Race) -> Iterator[str]:
     """Each optimizer's curve, with a dot at the learning rate of the ways, and what the formulas give."""
-    yield BY_RATE.frame(f"Loss after {race.run}")
+    yield BY_RATE.frame(_which_loss(race))
     for name in race.racing:
         if name == race.hidden:
             continue
@@ -104,6 +104,12 @@ def _losses(race: Race) -> Iterator[str]:
             yield BY_RATE.line(_settled(race), "line predicted dashed")
         yield dot(*BY_RATE.at(race.lr, race.end_loss(name, race.lr)), 5, class_=name.lower())
     yield BY_RATE.line([(race.lr, LOWEST), (race.lr, HIGHEST)], "leader")
+
+
+def _which_loss(race: Race) -> str:
+    """What the curves show: one that swings may be low at the very last step by chance."""
+    more = ", lr falling" if race.run == FALLING else " steps"
+    return f"Largest loss of the last {race.last_steps:,}{more}"
 
 
 def _settled(race: Race) -> Sequence[Point]:
@@ -190,6 +196,24 @@ def why_it_diverges(race: Race, name: str) -> str:
 
 
 def _leading(race: Race) -> str:
+    """Who is lowest at the step that is looked at; at the run's end, by the measure of the curves."""
+    return _ending_lowest(race) if race.step == STEPS else _lowest_so_far(race)
+
+
+def _ending_lowest(race: Race) -> str:
+    losses = {name: race.end_loss(name, race.lr) for name in race.racing}
+    least = min(losses.values())
+    if least == math.inf:
+        return "Nobody is left."
+    best = [name for name, loss in losses.items() if loss == least]
+    ends, whose = ("ends", "its") if len(best) == 1 else ("end", "their")
+    what = f"largest loss of the last {race.last_steps:,} steps is {_loss_text(least)}"
+    if len(race.racing) == 1:
+        return f"At lr = {race.lr:g}, {best[0]}'s {what}."
+    return f"At lr = {race.lr:g}, {listed(best)} {ends} lowest: {whose} {what}."
+
+
+def _lowest_so_far(race: Race) -> str:
     ways = {name: race.descent(name) for name in race.racing}
     losses = {name: race.ground.loss(*way[race.step]) for name, way in ways.items() if race.step < len(way)}
     if not losses:
