@@ -64,7 +64,7 @@ SHOWN = [
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
     ({"where": "MI355X, by AMD", "dtype": "fp32"}, "not recorded in fp32; there are: bf16, fp8"),
-    ({"where": "A100 SXM", "dtype": "bf16"}, "only on paper: no such machine here, and no recording"),
+    ({"where": "A100 SXM", "dtype": "bf16"}, "not here, only by its data sheet; for times, choose this machine or one that was recorded"),
     ({"where": "A100 SXM", "dtype": "bf16"}, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
 ]  # fmt: skip
 
@@ -172,7 +172,7 @@ CANNOT_RUN = [
     ({"b": 2**20, "d": 2**20, "k": 2**20}, "Time it", "are free. Make it smaller."),
     ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "Time it", WAITS),  # 137 s, and perhaps ten times that
     ({"b": 2**20, "d": 2**20}, "Sweep", "Already at K = 1 this takes too long to sweep."),
-    ({"where": "A100 SXM"}, "Time it", "There is no A100 SXM here, and no recording of one"),
+    ({"where": "A100 SXM"}, "Time it", "What you see is the prediction from the data sheet of one A100 SXM. For times, choose this machine"),
     ({"where": "MI355X, by AMD"}, "Sweep", "'fp32' was not recorded on MI355X. There are: bf16, fp8."),
     ({"dtype": "tf32"}, "Sweep", "No dense peak for 'tf32' on a core"),
 ]  # fmt: skip

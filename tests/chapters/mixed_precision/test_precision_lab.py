@@ -106,6 +106,17 @@ def test_every_preset_says_what_its_name_promises(lab):
     assert "infinit" not in answers(lab, fmt="e4m3", power=40)  # it has none
 
 
+@pytest.mark.parametrize("after", [0, 200])
+def test_that_a_scale_between_two_powers_would_lose_none_is_said_where_it_is_so(lab, after):
+    numbers = gradients(after, 100).abs().double()
+    smallest, largest = numbers[numbers > 0].min().item(), numbers.max().item()
+    edges = predict.rounding_edges("e4m3")
+    said = answers(lab, shown=True, fmt="e4m3", after=after, power=10, mean_over=100)
+    assert "Every power of two loses some" in said
+    fits = largest / smallest < edges.beyond_from / edges.zero_to
+    assert ("a scale between two of them would lose none" in said) == fits == (after == 200)
+
+
 def test_what_a_preset_promises_is_so_on_every_machine():
     """Far from where a last digit would decide it."""
     lost = {name: sum(fates(**asked)[:2]) / fates(**asked)[2] for name, asked in PRESETS.items()}

@@ -97,8 +97,9 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
         said = f"A step has {task.sequences} sequences for each GPU, so a micro-batch has at most as many. "
     if cost.loses_gradients:
         return (
-            f"This plan loses gradients: a step adds up those of {task.micro_batches(asked.plan.batch)} micro-batches, "
-            f"and a sum in bf16 stops (notebooks 1 and 7). Take fp32 gradients, or all {task.sequences} sequences at a time."
+            f"This plan loses gradients: a step adds up those of {task.micro_batches(asked.plan.batch)} micro-batches "
+            f"in bf16, where each sum is rounded and a long one stops (notebooks 1 and 7). Take fp32 gradients, or all "
+            f"{task.sequences} sequences at a time."
         )
     held, memory = short(sum(cost.held.values())), short(task.memory)
     if not cost.fits:

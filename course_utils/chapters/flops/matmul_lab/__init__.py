@@ -70,7 +70,8 @@ def _here(product: Product) -> str:
     """This machine, which alone can time a product."""
     if product.where != HERE:
         raise ValueError(
-            f"There is no {product.where} here, and no recording of one: what you see is its data sheet's prediction."
+            f"What you see is the prediction from the data sheet of one {product.where}. For times, choose "
+            f"{HERE}, or one that was recorded."
         )
     return HERE
 

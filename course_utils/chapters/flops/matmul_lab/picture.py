@@ -90,7 +90,7 @@ def _why_nothing(product: Product) -> str:
         return "not timed yet"
     if product.recording:
         return f"not recorded in {product.dtype}; there are: {', '.join(product.recording.seconds_by_size)}"
-    return "only on paper: no such machine here, and no recording"
+    return f"not here, only by its data sheet; for times, choose {HERE} or one that was recorded"
 
 
 def _share(run: Run, machine: Machine) -> str:

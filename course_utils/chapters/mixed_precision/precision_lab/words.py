@@ -71,4 +71,6 @@ def _lossless(fmt: str, gradients: Gradients) -> str:
     span = gradients.ends[1] - gradients.ends[0]
     room = math.log2(predict.rounding_edges(fmt).beyond_from / predict.rounding_edges(fmt).zero_to)
     label = floats.FORMATS[fmt].label
-    return f"Every power of two loses some: the gradients span {span:.1f} powers of two, {label} {room:.1f}."
+    spans = f"the gradients span {span:.1f} powers of two, {label} {room:.1f}"
+    fits = ", but a scale between two of them would lose none" if span < room else ""
+    return f"Every power of two loses some: {spans}{fits}."
