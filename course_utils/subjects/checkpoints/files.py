@@ -12,14 +12,14 @@ from course_utils.subjects.checkpoints import contents
 
 
 def save(path: str | os.PathLike, state: object) -> None:
-    """Whole or not at all: written to a file beside it, flushed to the disk, renamed in one step, and that flushed too.
+    """Whole or not at all: torch.save to a file beside it, flush to the disk, rename in one step, flush that too.
 
     A state is made of dict (keys: str or int), list, tuple, str, int, float, bool, None and dense tensors. A
     symbolic link stays, and its target is replaced; the permissions are those that `open` would give or leave.
-    A tensor under two names is written twice, and comes back as two. A process that is killed
-    while it saves leaves its half of a file behind, under a name that ends in .tmp.
+    Tensors that share memory share it again when they come back, and a view brings all that it is a view of.
+    A process that is killed while it saves leaves its half of a file behind, under a name that ends in .tmp.
     """
-    header, tensors = contents.packed(state)
+    state = contents.plain(state)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is there already, and is no file; give the path of a file.")
@@ -28,7 +28,7 @@ def save(path: str | os.PathLike, state: object) -> None:
         with temporary.open("xb") as file:
             if target.exists():
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-            contents.write(file, header, tensors)
+            contents.write(file, state)
             file.flush()
             _flush(file.fileno())
             os.replace(temporary, target)
@@ -45,7 +45,7 @@ def save(path: str | os.PathLike, state: object) -> None:
 
 
 def load(path: str | os.PathLike) -> object:
-    """The state, bit for bit and on the CPU, or a sentence on what is wrong with the file; nothing in it is run."""
+    """The state, bit for bit and on the CPU, by torch.load; or a sentence on what is wrong. Nothing in a file is run."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, f"There is no checkpoint at {path}; nothing was saved there.")
