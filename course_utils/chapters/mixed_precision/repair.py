@@ -1,18 +1,15 @@
-"""The repair shop of notebook 7: a loop in mixed precision, five faults, and what can be seen of a loop from outside.
+"""The repair shop of notebook 7: what its loops call, and what can be seen of a loop from outside."""
 
-The batch has PARTS micro-batches, all of the same 100 pairs of digits: one is computed, and `add_up` adds its
-gradient that many times.
-"""
-
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
+from types import CodeType
 
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.nn.modules.module import register_module_forward_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
@@ -23,86 +20,72 @@ from course_utils.subjects.training import generator_for, precision
 
 Loop = Callable[..., Iterator[Number]]
 STEPS = 200
-PARTS = 16_384
 MAX_NORM = 0.2
-RIGHT = f"""\
-def my_loop(model, pairs, sums):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    scaler = torch.amp.GradScaler("cpu")
-    for _ in range({STEPS}):
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = F.cross_entropy(model(pairs), sums)
-        scaler.scale(loss / {PARTS:_}).backward()
-        repair.add_up(model, {PARTS:_}, dtype=torch.float32)
-        scaler.unscale_(optimizer)
-        nn.utils.clip_grad_norm_(model.parameters(), max_norm={MAX_NORM})
-        scaler.step(optimizer)
-        scaler.update()
-        yield loss.item()
-"""
-_HEAD, _UNSCALE, _CLIP, _STEP, _UPDATE = (RIGHT.splitlines(keepends=True)[n] for n in (0, 9, 10, 11, 12))
-# By letter: what is wrong, the right lines, and what stands in their place.
 FAULTS = {
-    "A": ("no scale", '("cpu")', '("cpu", enabled=False)'),
-    "B": ("bf16 weights", _HEAD, f"{_HEAD}    model.bfloat16()\n"),
-    "C": ("clips before unscale_", _UNSCALE + _CLIP, _CLIP + _UNSCALE),
-    "D": ("sums in bf16", "dtype=torch.float32", "dtype=torch.bfloat16"),
-    "E": ("no update", _UPDATE, ""),
+    "A": "no scale",
+    "B": "bf16 weights",
+    "C": "clips before unscale_",
+    "D": "sums in bf16",
+    "E": "no update",
 }
-NAMES = [name for name, _, _ in FAULTS.values()]
+NAMES = [*FAULTS.values()]
 
 
-def broken(letter: str) -> str:
-    """The text of the loop with that fault, named after its letter."""
-    _, right, wrong = FAULTS[letter]
-    return _named(letter, RIGHT.replace(right, wrong))
-
-
-def solution(letter: str) -> str:
-    """The text of that loop as it should be."""
-    return _named(letter, RIGHT)
-
-
-def _named(letter: str, text: str) -> str:
-    return text.replace("my_loop", f"my_loop_{letter.lower()}")
-
-
-@cache
 def loop(letter: str = "") -> Loop:
     """The loop with that fault, or without a letter the right one."""
-    from course_utils.chapters.mixed_precision import repair
+    from course_utils.chapters.mixed_precision import loops  # here, since the loops call this module
 
-    names = {"torch": torch, "nn": nn, "F": functional, "repair": repair}
-    exec(compile(broken(letter) if letter else RIGHT, "<the loop>", "exec"), names)
-    return list(names.values())[-1]
+    return loops.BY_LETTER[letter]
 
 
 def is_untouched(answer: Loop) -> bool:
     """Whether it is one of the broken loops, as the notebook shows them."""
-    codes = [getattr(one, "__code__", None) for one in (answer, *map(loop, FAULTS))]
-    mine, *theirs = [code and (code.co_code, code.co_consts, code.co_names) for code in codes]
-    return mine in theirs
+    code = getattr(answer, "__code__", None)
+    return code is not None and _essence(code) in _broken_ones()
+
+
+@cache
+def _broken_ones() -> list[tuple]:
+    # Each is compiled alone, as a cell is: beside its imports Python makes other code of the same text.
+    modules = [compile(inspect.getsource(loop(letter)), "a cell", "exec") for letter in FAULTS]
+    return [_essence(one) for module in modules for one in module.co_consts if isinstance(one, CodeType)]
+
+
+def _essence(code: CodeType) -> tuple:
+    """What it does, without its name and its lines."""
+    return code.co_code, code.co_consts, code.co_names
 
 
 def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
     """Each gradient becomes the sum of `parts` of its kind, added one by one in that format.
 
-    In fp32 and fp64 it is multiplied, since there so many additions lose next to nothing, and would take seconds.
+    In fp32 and fp64 it is multiplied, since there so many additions lose next to nothing.
     """
-    gradients = [p.grad for p in model.parameters()]
-    if dtype in (torch.float32, torch.float64):
-        for gradient in gradients:
+    for parameter in model.parameters():
+        gradient = parameter.grad
+        if dtype in (torch.float32, torch.float64):
             gradient *= parts
-        return
-    one = torch.cat([g.flatten() for g in gradients]).to(dtype)
+        elif dtype in (torch.float16, torch.bfloat16):
+            bits = gradient.to(dtype).view(torch.int16).int()
+            gradient.copy_(_sums(parts, dtype)[bits])
+        else:
+            raise ValueError(f"add_up adds in float64, float32, float16 or bfloat16, and not in {dtype}.")
+
+
+@cache
+def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
+    """What each of the format's 65,536 numbers becomes, by its bits as an int16, which may be negative.
+
+    All of them are added up once, because thousands of additions in each step would take minutes.
+    """
+    one = torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
     total = torch.zeros_like(one)
     for n in range(1, parts + 1):
-        before, total = total, total + one
-        if n % 64 == 0 and total.equal(before):
+        before = total
+        total = total + one
+        if n % 64 == 0 and total.view(torch.int16).equal(before.view(torch.int16)):
             break  # from here on, no addition changes anything
-    for gradient, part in zip(gradients, total.split([g.numel() for g in gradients]), strict=True):
-        gradient.copy_(part.view_as(gradient))
+    return total
 
 
 @dataclass

@@ -17,7 +17,7 @@ SOLVED = (
 )
 BY_TORCH = "by_torch"  # of the chapters: what the accountant's terms are judged by
 TERMS_OF = "course_utils.chapters.accountant"
-OF_THE_REPAIR_SHOP = ("loop", "solution", "RIGHT", "FAULTS", "seen")  # attributes of `repair`
+OF_THE_REPAIR_SHOP = ("loop", "FAULTS", "seen")  # attributes of `repair`
 # By these, code finds what it was not given. No exercise needs one.
 REACHING = {
     *(

@@ -111,7 +111,7 @@ def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
     cells = [code_of(notebook) for notebook in handed]
     checks = [exercise.check for notebook in handed for exercise in notebooks.exercises(notebook)]
     trains = any(check.partition(".")[2].startswith("mended_") for check in checks)
-    modules = ["torch._dynamo", "course_utils.chapters.mixed_precision.repair"] if trains else []
+    modules = ["torch._dynamo", "course_utils.chapters.mixed_precision.loops"] if trains else []
     imports = [next(iter(code.values())) for code in cells]
     return {"modules": modules, "imports": imports, "cells": cells}
 

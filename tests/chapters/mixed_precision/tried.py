@@ -1,5 +1,7 @@
 """Answers to the exercises of notebook 07."""
 
+import inspect
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -32,7 +34,7 @@ def scaler(scale, good_steps, finite, interval):
 
 def loop(*changes, letter=""):
     """A loop of the repair shop with these changes of its text."""
-    text = repair.broken(letter) if letter else repair.RIGHT
+    text = inspect.getsource(repair.loop(letter))
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
@@ -90,6 +92,7 @@ TRIED: dict[Check, Tried] = {
                 "34 % of the first",
             ),
             (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
+            (loop(("dtype=torch.float32", "dtype=torch.float16")), "Which line makes it"),
             (loop(("        scaler.step(optimizer)\n", "")), "made no step"),
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
