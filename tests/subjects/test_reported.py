@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from course_utils.subjects import reported
-from course_utils.subjects.reported import RUNS, run_named
-from course_utils.subjects.reported.runs import FOLDER
+from course_utils.subjects.reported import run_named
 from tests.tools import reported as tool
+from tests.tools.reported import RUNS
 
 APART = Path(__file__).with_name("reported_apart.json")  # by how many times each number is apart
-FILES = [FOLDER / name for name in ("published.json", "llm_foundry.json")]
+FILES = [tool.PUBLISHED, tool.FOUNDRY]
 FOUNDRY = [run for name, run in RUNS.items() if name.startswith("llm-foundry")]
 
 
@@ -30,18 +30,18 @@ def test_every_run_is_complete_and_its_source_has_an_address_and_a_version(path)
 def test_all_of_llm_foundrys_216_rows_have_their_parameters_to_the_last_and_fit():
     assert len(FOUNDRY) == 216
     assert all(run.shape.parameters == run.reported["parameters"] for run in FOUNDRY)
-    assert all(reported.fits(run) for run in FOUNDRY)
+    assert all(tool.fits(run) for run in FOUNDRY)
 
 
 def test_what_fits_64_a100s_and_what_did_not_is_told_right():
     cases = [run for name, run in RUNS.items() if name.startswith("torchtitan 64 × A100")]
     ran = [run.reported["fits"] for run in cases]
     assert (len(ran), ran.count(False)) == (10, 2)
-    assert [reported.fits(run) for run in cases] == ran
+    assert [tool.fits(run) for run in cases] == ran
 
 
 def test_llm_cs_memory_agrees_by_part():
-    ratios = {row.what: row.ratio for row in reported.rows([run_named("llm.c")])}
+    ratios = {row.what: row.ratio for row in tool.rows([run_named("llm.c")])}
     for part in ("parameters", "gradients", "optimizer", "master"):
         assert ratios[f"memory, {part}"] == pytest.approx(1, rel=0.002)
     assert ratios["memory, activations"] == pytest.approx(1, rel=0.01)
@@ -78,7 +78,7 @@ def test_no_number_is_further_apart_than_it_was_and_the_medians_hold():
 
 def apart() -> dict[str, float]:
     """Each reported number, and by how many times it is apart, if it is."""
-    rows = reported.rows(RUNS.values())
+    rows = tool.rows(RUNS.values())
     return {f"{row.run.name}: {row.what}": round(row.apart, 4) for row in rows}
 
 

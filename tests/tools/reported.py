@@ -1,17 +1,23 @@
 """`make reported`: each number that others reported of a run beside its prediction, or whether a file is complete."""
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from course_utils.core import predict
 from course_utils.core.datasheets import MACHINES
-from course_utils.core.say import number_text
-from course_utils.subjects.reported import RUNS, Run, fits, rows
+from course_utils.core.say import Number, number_text
+from course_utils.subjects import reported
+from course_utils.subjects.reported import Run, memory
+from course_utils.subjects.reported.beside import held_bytes
 from course_utils.subjects.reported.runs import COUNTS, read
 
+PUBLISHED = Path(reported.__file__).with_name("published.json")  # what notebooks show, and more
+FOUNDRY = Path(__file__).with_name("llm_foundry.json")  # a table of 216 runs, which predict is held against
+RUNS = read(PUBLISHED) | read(FOUNDRY)
 HEAD = "reported / predicted, largest disagreement first; nothing reported was measured by this course"
 REPORTED = {"tokens_per_sec", "tflop_per_sec", "gpu_hours", "tokens"}  # rates of one GPU, tokens of the run
 REPORTED |= {"mfu_percent", "hfu_percent", "flops_per_token", "parameters", "memory_gib", "fits"}
@@ -19,15 +25,66 @@ NEEDED = {"name", "model", "machine", "gpus", "batch", "sequence", "reported", "
 FIELDS = {one.name for one in fields(Run)} - {"shape"} | {"model"}
 
 
+@dataclass(frozen=True)
+class Row:
+    """One reported number, and the prediction of it."""
+
+    run: Run
+    what: str
+    predicted: Number
+    reported: Number
+
+    @property
+    def ratio(self) -> Number:
+        return self.reported / self.predicted
+
+    @property
+    def apart(self) -> float:
+        """How many times as large the larger of the two is."""
+        return max(self.ratio, 1 / self.ratio)
+
+    @property
+    def why(self) -> str:
+        """What is known of the cause, or unknown; nothing within 1 %."""
+        kind = self.what.split(",")[0].lower()
+        return self.run.source.why.get(kind, "unknown") if self.apart > 1.01 else ""
+
+
+def rows(runs: Iterable[Run]) -> list[Row]:
+    """All reported numbers that have a prediction, the largest disagreement first."""
+    found = [Row(run, *numbers) for run in runs for numbers in _numbers_of(run)]
+    return sorted(found, key=lambda row: (-round(math.log(row.apart), 9), row.run.name, row.what))
+
+
+def _numbers_of(run: Run) -> Iterator[tuple[str, Number, Number]]:
+    said = run.reported
+    if "parameters" in said:
+        yield "parameters", run.shape.parameters, said["parameters"]
+    if "flops_per_token" in said:
+        yield "FLOPs a token", run.flops_per_token[run.counts], said["flops_per_token"]
+    for share, name in (("mfu_percent", f"MFU, {run.counts}"), ("hfu_percent", "HFU")):
+        if share in said and run.share_of_peak and (name != "HFU" or "mfu_percent" not in said):
+            yield name, 100 * run.share_of_peak, said[share]
+    if "memory_gib" in said and run.timeline:
+        table = memory(run)
+        for part in table.measured:
+            yield f"memory, {part}", table.predicted[part], table.measured[part]
+
+
+def fits(run: Run) -> bool:
+    """Whether `predict` says that the run fits its GPUs' memory."""
+    memory_bytes = MACHINES[run.machine].bytes if run.gigabytes is None else run.gigabytes * 10**9
+    return held_bytes(run) <= memory_bytes
+
+
 def lines(runs: Iterable[Run]) -> list[str]:
     """A line for each reported number, with the cause of a disagreement, and one for what fits."""
     runs, said = list(runs), [HEAD]
     for row in rows(runs):
-        ratio, predicted, reported = (number_text(n, 4) for n in (row.ratio, row.predicted, row.reported))
+        ratio = number_text(row.ratio, 4)
+        numbers = f"{number_text(row.predicted, 4)} predicted, {number_text(row.reported, 4)} reported"
         why = f": {row.why}" if row.why else ""
-        said.append(
-            f"{ratio:>7}  {row.run.name}, {row.what}, {predicted} predicted, {reported} reported{why}"
-        )
+        said.append(f"{ratio:>7}  {row.run.name}, {row.what}, {numbers}{why}")
     asked = [run for run in runs if "fits" in run.reported]
     right = sum(fits(run) == run.reported["fits"] for run in asked)
     return [*said, f"Whether a run fits its memory: {right} of {len(asked)} as reported."]
@@ -52,14 +109,14 @@ def _of_run(data: Mapping, one: Mapping) -> Iterator[str]:
     if NEEDED - set(one):
         yield f"{_sorted(NEEDED - set(one))} missing. Write null where the source does not say it."
         return
-    reported = one["reported"]
+    said = one["reported"]
     allowed = {
         "model": {*predict.MODELS, *data["models"]},
         "machine": {*MACHINES},
         "source": {*data["sources"]},
         "recompute": {*predict.RECOMPUTE, None},
         "fused_loss": {*predict.FUSED_LOSSES},
-        "counts": {*COUNTS} if "mfu_percent" in reported else {*COUNTS, None},
+        "counts": {*COUNTS} if "mfu_percent" in said else {*COUNTS, None},
         "memory_kind": {"allocated", "reserved"},
         "stage": {0, 1, 2, 3, None},
     }
@@ -70,11 +127,11 @@ def _of_run(data: Mapping, one: Mapping) -> Iterator[str]:
         "memory_kind": "allocated",
         "stage": None,
     }
-    said = [(part, {(defaults | one)[part]}, among) for part, among in allowed.items()]
-    for part, given, among in (*said, ("a field", {*one}, FIELDS), ("reported", {*reported}, REPORTED)):
+    parts = [(part, {(defaults | one)[part]}, among) for part, among in allowed.items()]
+    for part, given, among in (*parts, ("a field", {*one}, FIELDS), ("reported", {*said}, REPORTED)):
         if given - among:
             yield f"{part} is {_sorted(given - among)}. Allowed are: {_sorted(among)}."
-    if not reported or ("gpu_hours" in reported and "tokens" not in reported):
+    if not said or ("gpu_hours" in said and "tokens" not in said):
         yield f"report at least one of {_sorted(REPORTED)}, and with GPU hours the tokens."
 
 

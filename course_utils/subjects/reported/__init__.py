@@ -4,5 +4,5 @@ Facts with source, commit and licence, and what they do not say. Nothing of them
 nothing in `predict` is fitted to them. Prediction and report meet in a `Comparison`.
 """
 
-from course_utils.subjects.reported.beside import fits, memory, mfu, rows
+from course_utils.subjects.reported.beside import memory, mfu
 from course_utils.subjects.reported.runs import RUNS, Run, run_named

@@ -1,4 +1,4 @@
-"""The published runs, as data: read from the files beside this module."""
+"""The published runs, as data: read from the file beside this module."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict import MODELS, Timeline, Transformer
 from course_utils.core.say import Number
 
-FOLDER = Path(__file__).parent
 RECIPE = "bf16+master adamw"  # 16 bytes a parameter, as all of these runs have, be the parameters fp32 or bf16 and fp32
 COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own rate")
 
@@ -122,7 +121,7 @@ def _run(data: Mapping, one: dict) -> Run:
     return Run(shape=shape, source=Source(**source), **one)
 
 
-RUNS: Mapping[str, Run] = read(FOLDER / "published.json") | read(FOLDER / "llm_foundry.json")
+RUNS: Mapping[str, Run] = read(Path(__file__).with_name("published.json"))
 
 
 def run_named(words: str) -> Run:
