@@ -88,7 +88,11 @@ def _complaints(
 
 @contextmanager
 def _watched(path: Path, old: bytes | None, seen: list[str], flushed_bytes: list[int]) -> Iterator[None]:
-    """Note how each rename and each flush goes."""
+    """Note how each rename and each flush goes.
+
+    `os` is patched for that. An audit hook would be plainer, but Python has no event for os.fsync, and a hook
+    cannot be taken off again.
+    """
 
     def renamed(source: Path, *arguments: object, **options: object) -> None:
         seen.extend([TORN] * (_contents(path) != old))

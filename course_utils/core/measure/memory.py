@@ -74,7 +74,7 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """Every tensor that a pack hook within keeps, those of checkpointing too, is shown to `see`.
 
     Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to see it than
-    to stand between. So while somebody watches, `saved_tensors_hooks` are entered by way of `enter_watched`. It
+    to stand between: hooks that the context of checkpoint's `context_fn` sets take the place of its own. So while somebody watches, `saved_tensors_hooks` are entered by way of `enter_watched`. It
     changes those that are entered within what is watched: in this thread, or in one of torch's that runs its
     backward pass. All others stay as they are.
     """
