@@ -1,9 +1,11 @@
-# `make` alone lists the commands. Plain enough for the make 3.81 that macOS ships.
+# `make` alone lists a reader's and an instructor's commands, `make maintain` the others.
+# Plain enough for the make 3.81 that macOS ships.
 
 ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
+TESTS := $(VENV)/tests
 HUB := $(VENV)/hub
 
 # The first Python on this machine that the course runs on; `make lab PYTHON=...` names another.
@@ -19,64 +21,32 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
 	@echo '                  (make lab ARGS="--no-browser" passes options on)'
-	@echo 'make anew         begin an exercise anew (make anew NB=04 EXERCISE=2), or a notebook (make anew NB=04)'
 	@echo 'make results      bring the course'"'"'s results into your copy, if you only want to read (make results NB=04)'
-	@echo 'make assignment   write what a class gets, a notebook and the course without solutions, in assignment/ and'
-	@echo '                  assignment.zip (make assignment NB=04)'
-	@echo 'make key          write the key for assistants: solutions, points, known mistakes, in key/ (make key NB=04)'
-	@echo 'make present      show one of them to an audience, large and with working labs (make present NB=04);'
-	@echo '                  ARGS=--results shows the stored results from the beginning; ROOM=1 lets the room guess by phone,'
-	@echo '                  at this machine'"'"'s address in the network, or at the one you name (ROOM=192.168.1.5);'
-	@echo '                  TUNNEL=https://... is where a tunnel shows the phones'"'"' page to other networks;'
-	@echo '                  CUT=25 shows what a lecture of 25 minutes has of it'
-	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/;'
-	@echo '                  CUT=25 makes those of a lecture of 25 minutes'
-	@echo 'make hub          try the course on a JupyterHub of this machine, as several students at once'
-	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7), by the checks;'
-	@echo '                  NB=04 TURNS="1-4" POINTS=2 say what counts; DETAILS=1 tells students the cases of a SEED, too;'
-	@echo '                  FORMAT=gradescope writes results.json; OUT=graded is where it is written'
-	@echo 'make site         write the notebooks as pages in site/, with labs that move in the browser; needs npm;'
-	@echo '                  REPO=owner/name lets them lead to the repository'
-	@echo 'make pictures     draw the pictures of the README and the pages anew, if the labs have changed'
-	@echo 'make samepages    ask each lab of the pages in 300 drawn states, and compare with Python here, to the byte'
+	@echo 'make anew         begin an exercise anew (make anew NB=04 EXERCISE=2), or a notebook (make anew NB=04)'
+	@echo
+	@echo 'For those who teach; notebooks/INSTRUCTORS.md says more:'
+	@echo 'make present      show a notebook to an audience, large and with working labs (make present NB=04);'
+	@echo '                  ROOM=1 lets the room guess by phone, CUT=25 shows what a lecture of 25 minutes has of it,'
+	@echo '                  ARGS=--results shows the stored results from the beginning'
+	@echo 'make slides       make a deck of each notebook, one HTML file that needs no network, in slides/ (CUT=25 as above)'
+	@echo 'make assignment   write what a class gets, a notebook and the course without solutions (make assignment NB=04)'
+	@echo 'make key          write the key for assistants: solutions, points, known mistakes (make key NB=04)'
+	@echo 'make grade        judge the notebooks that a class handed in (make grade FOLDER=handed_in SEED=7)'
+	@echo
 	@echo 'make test         run every test, and every notebook against its stored outputs'
-	@echo 'make explore      draw new examples for the property tests (make explore ARGS="--minutes 10 --seed 7")'
-	@echo 'make minutes      count how long each notebook and each section takes; brings INSTRUCTORS up to date'
-	@echo 'make seconds      run the notebooks one by one, and say what each and its slowest cells took'
-	@echo 'make lint         check style, in Python files and notebooks alike'
-	@echo 'make outputs      run the notebooks and store their outputs; the cells stay as they are'
-	@echo 'make where        list the cells that use a function or a class (make where NAME=figures.ravine)'
-	@echo 'make ledger       count the lines of code, by room and part, and what each notebook loads'
-	@echo 'make glossary     link each notebook to the words of its glossary, where it first uses them'
-	@echo 'make claims       look up what holds each number of the prose: a cell, a citation, or a reason'
-	@echo 'make bench        report everything that is a time'
-	@echo 'make latency      time every slider of the labs in a real browser, from the movement to the painted picture'
-	@echo 'make fuzz         do ten thousand drawn moves to the labs (make fuzz ARGS="--seed 7 --lab float_lab");'
-	@echo '                  make fuzz ARGS=--browser does five hundred by mouse and keyboard, in a real one'
-	@echo 'make students     let twenty students at once run the notebooks on a hub, and say what they take of memory'
-	@echo 'make elsewhere    run the course as others may: no network, a full home, other languages (ARGS="home" for some);'
-	@echo '                  ARGS=processors and ARGS=pythons run the suite as on older processors and with each Python'
-	@echo '                  that is here'
-	@echo 'make versions     run the notebooks with torch 2.11.0 and the newest (or ARGS="2.14.0"), and say what no longer'
-	@echo '                  holds; several GB for each'
-	@echo 'make colab        write a copy of each notebook for Colab, in colab/ (make colab REPO=owner/name TAG=v1.0);'
-	@echo '                  LINKS=1 also writes links to Colab, Codespaces and Binder into the README'
-	@echo 'make colab-proof  run these copies and every lab with the versions that Colab has; several GB'
-	@echo 'make record       measure this machine for those who have none like it (under eight minutes)'
-	@echo 'make recording    say whether a recording may be added (make recording FILE=path/to/recording.json)'
-	@echo 'make recordings   build the recordings of GPUs by others from what they published'
-	@echo 'make reported     set every number that others reported of a training run beside its prediction;'
-	@echo '                  make reported FILE=path/to/runs.json says whether an added run is complete'
-	@echo 'make gpu          with an NVIDIA GPU: its tests, bench and recording, and what notebooks show on it'
-	@echo 'make constraints  pin again what the dependencies bring along'
-	@echo 'make clean        remove .venv, .versions, slides/, site/, colab/ and caches; notebooks and answers stay'
+	@echo 'make maintain     list the other commands, which host, change, measure and release the course'
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
+
+# CONTRIBUTING's table is the list, so that there is one.
+maintain:
+	@awk -F ' *[|] *' '/^[|] `make / { gsub(/`/, ""); printf "%-18s%s\n", $$2, $$3 } \
+		/^[|] [*][*]/ { gsub(/[*]/, ""); printf "\n%s:\n", $$2 }' CONTRIBUTING.md
 
 lab: $(READY)
 	$(RUN) -m course_utils.stage.workspace --ip=127.0.0.1 $(ALLOW_ROOT) $(ARGS)
@@ -108,84 +78,84 @@ grade: $(READY)
 site: $(READY)
 	@REPO="$$REPO" $(RUN) -m course_utils.stage.pages
 
-pictures: $(READY)
+pictures: $(TESTS)
 	@$(RUN) -m tests.tools.pictures
 
-samepages: $(READY)
+samepages: $(TESTS)
 	PAGE_STATES=300 $(ONE_CPU_THREAD) $(RUN) -m pytest --numprocesses=0 tests/stage/test_pages.py -k pyodide
 
-test: $(HUB)
+test: $(TESTS) $(HUB)
 	$(ONE_CPU_THREAD) $(RUN) -m pytest $(ARGS)
 
-explore: $(READY)
+explore: $(TESTS)
 	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.explore $(ARGS)
 
-minutes: $(READY)
+minutes: $(TESTS)
 	@$(RUN) -m tests.tools.minutes
 
-seconds: $(READY)
+seconds: $(TESTS)
 	@$(RUN) -m tests.tools.versions here
 
-lint: $(READY)
+lint: $(TESTS)
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check .
 
-outputs: $(READY)
+outputs: $(TESTS)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.outputs $(ARGS)
 
-where: $(READY)
+where: $(TESTS)
 	@$(RUN) -m tests.tools.where "$$NAME"
 
-ledger: $(READY)
+ledger: $(TESTS)
 	@$(RUN) -m tests.tools.ledger
 
-glossary: $(READY)
+glossary: $(TESTS)
 	$(RUN) -m tests.tools.glossary
 
-claims: $(READY)
+claims: $(TESTS)
 	@$(RUN) -m tests.tools.claims
 
-bench: $(READY)
+bench: $(TESTS)
 	$(RUN) -m tests.tools.bench $(ARGS)
 
-latency: $(READY)
+latency: $(TESTS)
 	$(RUN) -m tests.tools.latency $(ARGS)
 
-fuzz: $(READY)
+fuzz: $(TESTS)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.fuzz $(ARGS)
 
-students: $(HUB)
+students: $(TESTS) $(HUB)
 	$(ONE_CPU_THREAD) $(RUN) -m tests.tools.students $(ARGS)
 
-elsewhere: $(READY)
+elsewhere: $(TESTS)
 	$(RUN) -m tests.tools.elsewhere $(ARGS)
 
-versions: $(READY)
+versions: $(TESTS)
 	@$(RUN) -m tests.tools.versions $(ARGS)
 
-colab: $(READY)
+colab: $(TESTS)
 	@$(RUN) -m tests.tools.colab "$$REPO" "$$TAG" "$$LINKS"
 
-colab-proof: $(READY)
+colab-proof: $(TESTS)
 	@$(RUN) -m tests.tools.colab_proof
 
 record: $(READY)
 	$(RUN) -m course_utils.chapters.flops.recorder
 
-recording: $(READY)
+recording: $(TESTS)
 	@$(RUN) -m tests.tools.review "$$FILE"
 
-recordings: $(READY)
+recordings: $(TESTS)
 	@$(RUN) -m tests.tools.recordings
 
-reported: $(READY)
+reported: $(TESTS)
 	@$(RUN) -m tests.tools.reported "$$FILE"
 
-gpu: $(READY)
+gpu: $(TESTS)
 	@$(RUN) -m tests.tools.on_gpu $(ARGS)
 
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv
-	$(RUN) -m uv pip compile --extra hub --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
+	$(RUN) -m uv pip compile --all-extras --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
 lab present hub test seconds outputs bench latency students versions colab-proof: room-at-home
@@ -217,6 +187,12 @@ $(READY): pyproject.toml constraints.txt $(wildcard course_utils/stage/workspace
 	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
 		> $(VENV)/etc/jupyter/labconfig/page_config.json
 	@pwd -P > $@
+
+# What tests and the maintainers' commands need besides: pytest, a browser's driver, a linter.
+$(TESTS): $(READY)
+	@echo 'Adding what tests need, once; this needs a network.'
+	@$(call install,.[test])
+	@touch $@
 
 # What `make hub` and its test need besides: a JupyterHub and its proxy.
 $(HUB): $(READY)

@@ -1,6 +1,7 @@
 """The house: which part may import which, what a notebook loads, and how long a thing may be."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -286,6 +287,15 @@ def test_the_rooms_are_these_and_the_table_has_each_of_their_parts():
     assert tops == {"__init__.py", *ROOMS}
     parts = {part_of(path) for room in ROOMS for path in (COURSE / room).rglob("*.py")} - {*ROOMS}
     assert parts == set(MAY_IMPORT)
+
+
+def test_each_part_has_its_row_in_contributing_in_the_order_of_the_rooms():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[`(\w+\.\w+)`\]\(course_utils/(\S+)\) \| \S", page, re.MULTILINE)
+    assert sorted(part for part, _ in rows) == sorted(MAY_IMPORT)
+    assert [part for part, path in rows if part != path.partition(".")[0].replace("/", ".")] == []
+    places = [ROOMS.index(part.partition(".")[0]) for part, _ in rows]
+    assert places == sorted(places)
 
 
 def part_of(path: Path) -> str:

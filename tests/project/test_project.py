@@ -24,7 +24,10 @@ from tests.helpers.browser import BROWSERS
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIRECT = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
-FOR_A_HUB = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["hub"]]
+FOR_TESTS, FOR_A_HUB = (
+    [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"][extra]]
+    for extra in ("test", "hub")
+)
 CONSTRAINTS = [
     Requirement(line) for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line
 ]
@@ -42,9 +45,27 @@ INDEX_OF_TORCH = "https://download.pytorch.org/whl"
 
 
 def test_direct_dependencies_are_pinned_and_the_users_are_among_them():
-    assert {r.name for r in DIRECT} >= CHOSEN_BY_THE_USER
-    assert [str(r) for r in (*DIRECT, *FOR_A_HUB) if not re.fullmatch(r"==[\d.]+", str(r.specifier))] == []
+    assert {r.name for r in (*DIRECT, *FOR_TESTS)} >= CHOSEN_BY_THE_USER
+    assert [
+        str(r) for r in (*DIRECT, *FOR_TESTS, *FOR_A_HUB) if not re.fullmatch(r"==[\d.]+", str(r.specifier))
+    ] == []
     assert "torch==2.13.0" in map(str, DIRECT)
+
+
+def test_a_reader_installs_no_browser_driver_no_test_tool_and_no_linter():
+    """Each of them is in the test extra, and nothing that a reader installs brings it along."""
+    need_of = {canonicalize_name(d.name): d.requires or [] for d in distributions()}
+    brought, new = set(), {canonicalize_name(r.name) for r in DIRECT}
+    while new:
+        brought |= new
+        needed = [Requirement(line) for name in new for line in need_of.get(name, [])]
+        applying = (r for r in needed if r.marker is None or r.marker.evaluate({"extra": ""}))
+        new = {canonicalize_name(r.name) for r in applying} - brought
+    assert {"tornado", "ipykernel"} < brought, "what is brought along was looked at, too"
+    assert brought & {canonicalize_name(r.name) for r in (*FOR_TESTS, *FOR_A_HUB)} == set()
+    for command in ("lab", "present", "anew", "results", "assignment", "key", "slides", "grade", "site"):
+        assert f"\n{command}: $(READY)\n" in MAKEFILE
+    assert "\ntest: $(TESTS) $(HUB)\n" in MAKEFILE
 
 
 def test_this_environment_is_the_pinned_one_to_the_last_package():
@@ -52,17 +73,17 @@ def test_this_environment_is_the_pinned_one_to_the_last_package():
     # Not all of sys.path: once imported, setuptools puts its own copies of packages there.
     here = distributions(path=[sysconfig.get_path("purelib")])
     installed = {canonicalize_name(d.name): d.version for d in here}
-    for r in (*DIRECT, *FOR_A_HUB):
+    for r in (*DIRECT, *FOR_TESTS, *FOR_A_HUB):
         assert str(applying[canonicalize_name(r.name)].specifier) == str(r.specifier)
     needed = set(applying) & set(installed)
-    assert needed >= {canonicalize_name(r.name) for r in DIRECT}
+    assert needed >= {canonicalize_name(r.name) for r in (*DIRECT, *FOR_TESTS)}
     loose = {name: installed[name] for name in needed if installed[name] not in applying[name].specifier}
     assert loose == {}
     tools_of_the_venv = {"pip", "setuptools", "course-utils", "uv"}
     assert set(installed) - set(applying) - tools_of_the_venv == set()
 
 
-def test_conda_gets_the_same_environment_from_the_same_two_files():
+def test_conda_gets_what_make_lab_installs_from_the_same_two_files():
     conda = yaml.safe_load(ENVIRONMENT)
     python, *from_conda, from_pip = conda["dependencies"]
     assert python in [f"python ={version}" for version in PYTHONS]  # of `>=`, Binder reads nothing
@@ -220,7 +241,7 @@ def make(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 @pytest.fixture
 def bare(tmp_path):
     """The project's root without an environment."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "README.md", "CONTRIBUTING.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "course_utils").mkdir()
     shutil.copy(ROOT / "course_utils" / "__init__.py", tmp_path / "course_utils")
@@ -228,10 +249,18 @@ def bare(tmp_path):
 
 
 def test_make_alone_says_what_there_is(bare):
+    """Ten commands for those who read and teach; the others have one place, which is CONTRIBUTING's table."""
     said = make(bare).stdout
-    targets = re.findall(r"^([a-z]+):(?!=)", MAKEFILE, re.MULTILINE)
-    assert {"lab", "test", "lint", "outputs", "bench", "clean"} <= set(targets)
-    assert [target for target in targets if target != "help" and f"make {target} " not in said] == []
+    for_most = re.findall(r"^make ([a-z-]+) ", said, re.MULTILINE)
+    assert len(for_most) <= 10
+    assert for_most[0] == "lab"
+    assert not (bare / ".venv").exists()
+    for_maintainers = re.findall(r"^make ([a-z-]+) +\S", make(bare, "maintain").stdout, re.MULTILINE)
+    targets = {
+        name for line in re.findall(r"^([a-z- ]+):(?!=)", MAKEFILE, re.MULTILINE) for name in line.split()
+    }
+    assert {"lab", "test", "lint", "outputs", "bench", "clean", "colab-proof"} <= targets
+    assert sorted(for_most + for_maintainers) == sorted(targets - {"help", "room-at-home"})
 
 
 @pytest.mark.parametrize(
@@ -299,7 +328,7 @@ def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
 
 @pytest.mark.parametrize("command", ["lab", "test"])
 def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, command):
-    installed = "READY=", "HUB=", "RUN=echo ran"
+    installed = "READY=", "TESTS=", "HUB=", "RUN=echo ran"
     run = make(bare, command, *installed, HOME=f"{bare / 'Makefile'}/no/folder")
     assert run.returncode
     assert f"make {command} HOME=/tmp/home" in run.stderr

@@ -34,7 +34,7 @@ from tests.tools.remote import reply
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
 # With the packages that are here, not installed again.
-MAKE = ("make", "READY=", "HUB=", f"RUN='{sys.executable}'")
+MAKE = ("make", "READY=", "TESTS=", "HUB=", f"RUN='{sys.executable}'")
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
 # All but what needs a browser or a hub, whose answer does not hang on what is tried here.
 SUITE = "ARGS=-q --ignore-glob=*/test_browser* --ignore=tests/stage/test_present.py --ignore=tests/stage/test_hub.py"
