@@ -101,7 +101,8 @@ def test_conda_gets_torch_for_the_cpu_and_with_cuda_where_it_is_asked_for():
     cuda = "cu" + "".join(re.findall(r"\d+", toolkit)[:2])
     assert f"takes {pinned}+{cuda} before {pinned}+cpu" in ENVIRONMENT  # the newest that it finds
     assert Version(f"{pinned}+{cuda}") > Version(f"{pinned}+cpu") > Version(pinned)
-    for text in (ENVIRONMENT, README):
+    elsewhere = (ROOT / "notebooks" / "ELSEWHERE.md").read_text(encoding="utf-8")
+    for text in (ENVIRONMENT, README + elsewhere):
         assert set(re.findall(rf"{INDEX_OF_TORCH}/(\w+)", text)) == {"cpu", cuda}
 
 
@@ -199,6 +200,16 @@ def test_the_readme_has_a_row_for_each_notebook_and_begins_with_both_commands():
     rows = re.findall(r"^\| (\d) \| \[[^]]+\]\(notebooks/(.+?)\) \|", README, re.MULTILINE)
     assert rows == [(str(n), path.name) for n, path in enumerate(NOTEBOOKS, 1)]
     assert {"make lab", "make test"} <= set(re.findall(r"^make \w+", README, re.MULTILINE))
+
+
+def test_the_readme_can_be_read_in_a_few_minutes():
+    """What else there is to say has a page of its own, for instructors, other places or those who change the course."""
+    assert len(README.split()) <= 1000
+    sections = re.findall(r"^## (.+)$", README, re.MULTILINE)
+    assert sections[:5] == ["Start", "The notebooks", "For students", "For instructors", "For CI"]
+    assert {"notebooks/INSTRUCTORS.md", "notebooks/ELSEWHERE.md", "CONTRIBUTING.md"} <= {
+        *re.findall(r"\]\((.+?)\)", README)
+    }
 
 
 def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks_ascii(tmp_path):

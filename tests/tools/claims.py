@@ -22,7 +22,7 @@ from tests.helpers.notebooks import SOLUTION, read
 from tests.tools.glossary import unlinked
 
 FOLDER = ROOT / "tests" / "claims"
-PAGES = tuple(ROOT / name for name in ("README.md", "notebooks/GLOSSARY.md", "notebooks/INSTRUCTORS.md"))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "notebooks").glob("*.md")))
 TEXTS = (*NOTEBOOKS, *PAGES)
 
 TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "%": 1e-2}

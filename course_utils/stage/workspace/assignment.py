@@ -37,8 +37,9 @@ cd course
 make lab
 ```
 
-The first time takes a few minutes. Then JupyterLab opens at the contents page. `course/README.md`
-says what else there is: conda, machines with a GPU, a smaller build of torch.
+The first time takes a few minutes. Then JupyterLab opens at the contents page.
+`course/notebooks/ELSEWHERE.md` says what else there is: conda, machines with a GPU, a smaller
+build of torch.
 
 **If you have the course already,** as on a hub of your university, install nothing. There, put
 `{name}` of this folder into `my_notebooks`, in place of the one that is there.
