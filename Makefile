@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions without-stage colab colab-proof record recording recordings reported gpu constraints clean room-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -45,7 +45,7 @@ help:
 
 # CONTRIBUTING's table is the list, so that there is one.
 maintain:
-	@awk -F ' *[|] *' '/^[|] `make / { gsub(/`/, ""); printf "%-18s%s\n", $$2, $$3 } \
+	@awk -F ' *[|] *' '/^[|] `make / { gsub(/`/, ""); printf "%-20s%s\n", $$2, $$3 } \
 		/^[|] [*][*]/ { gsub(/[*]/, ""); printf "\n%s:\n", $$2 }' CONTRIBUTING.md
 
 lab: $(READY)
@@ -132,6 +132,9 @@ elsewhere: $(TESTS)
 versions: $(TESTS)
 	@$(RUN) -m tests.tools.versions $(ARGS)
 
+without-stage: $(TESTS) $(HUB)
+	@$(ONE_CPU_THREAD) $(RUN) -m tests.tools.without_stage
+
 colab: $(TESTS)
 	@$(RUN) -m tests.tools.colab "$$REPO" "$$TAG" "$$LINKS"
 
@@ -158,7 +161,7 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --all-extras --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present hub test seconds outputs bench latency students versions colab-proof: room-at-home
+lab present hub test seconds outputs bench latency students versions without-stage colab-proof: room-at-home
 room-at-home:
 	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
 		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \

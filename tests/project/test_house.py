@@ -1,6 +1,7 @@
 """The house: which part may import which, what a notebook loads, and how long a thing may be."""
 
 import ast
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from packaging.utils import canonicalize_name
 
 from course_utils.chapters.labs import CHAPTER_OF
 from tests import NOTEBOOKS, ROOT
-from tests.helpers.lines import code_lines, code_lines_of, loaded_by
+from tests.helpers.lines import IMPORTS, code_lines, code_lines_of, loaded_by
 from tests.helpers.names import defined_in, names_used
-from tests.project.test_project import PYPROJECT
+from tests.helpers.notebooks import code as cells_with_code
+from tests.project.test_project import PYPROJECT, what_a_reader_installs
 
 COURSE = ROOT / "course_utils"
 # Each may import those before it, but the engine no subjects: how something is judged or drawn has nothing to do with
@@ -373,6 +376,44 @@ def test_the_core_that_all_notebooks_load_is_small_and_what_notebook_2_loads_is_
     by_all = set.intersection(*loaded.values())
     assert 1000 < sum(map(code_lines, by_all)) <= 2600
     assert sum(map(code_lines, loaded[NOTEBOOKS[1]])) <= 2900
+
+
+def test_what_parts_and_notebooks_import_is_what_a_reader_installs():
+    """All but a hub's own, which has JupyterHub, and Colab's, which has a module of Google's."""
+    used = set().union(*(needs for part, needs in MAY_IMPORT.items() if part != "stage.hub"))
+    outside = {name for name in used if name.partition(".")[0] not in ROOMS} - {"google"}
+    cells = [cell for path in NOTEBOOKS for cell in cells_with_code(path)]
+    lines = [line for cell in cells for line in cell.source.splitlines()]
+    named = re.findall(r"^(?:import|from) (\w+)", "\n".join(lines), re.MULTILINE)
+    outside |= {*named} - sys.stdlib_module_names - {"course_utils"}
+    assert {"torch", "beartype", "anywidget"} < outside
+    packages = importlib.metadata.packages_distributions()
+    installed = what_a_reader_installs()
+    missing = {name for name in outside if canonicalize_name(packages[name][0]) not in installed}
+    assert missing == set(), (
+        "Add it to `dependencies` in pyproject.toml; a test's own goes to the extra `test`."
+    )
+
+
+WITHOUT_STAGE = """
+for name in labs.NAMES:
+    lab = labs.lab_named(name)
+    asked = lab.asks()
+    assert "<" in lab.view(asked, lab.known(asked, lab.found)).picture
+for name in figures.__all__:
+    getattr(figures, name)
+"""
+
+
+def test_without_the_stage_every_notebooks_imports_all_figures_and_all_labs_load():
+    """In one process; `make without-stage` runs the notebooks themselves, from a wheel without it."""
+    cells = [cell for path in NOTEBOOKS for cell in cells_with_code(path)]
+    lines = {line: None for cell in cells for line in IMPORTS.findall(cell.source)}
+    assert len(lines) > 20
+    no_stage = "import sys", "sys.modules['course_utils.stage'] = None"  # so that importing it fails
+    code = "\n".join([*no_stage, *lines, "from course_utils import figures, labs", WITHOUT_STAGE])
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_annotations_are_enforced_in_every_module_that_sees_tensors():

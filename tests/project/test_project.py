@@ -52,17 +52,23 @@ def test_direct_dependencies_are_pinned_and_the_users_are_among_them():
     assert "torch==2.13.0" in map(str, DIRECT)
 
 
-def test_a_reader_installs_no_browser_driver_no_test_tool_and_no_linter():
-    """Each of them is in the test extra, and nothing that a reader installs brings it along."""
-    need_of = {canonicalize_name(d.name): d.requires or [] for d in distributions()}
-    brought, new = set(), {canonicalize_name(r.name) for r in DIRECT}
+def what_a_reader_installs() -> set[str]:
+    """The packages of pyproject's own list, and all that these bring along here."""
+    needs_of = {canonicalize_name(one.name): one.requires or [] for one in distributions()}
+    found, new = set(), {canonicalize_name(one.name) for one in DIRECT}
     while new:
-        brought |= new
-        needed = [Requirement(line) for name in new for line in need_of.get(name, [])]
-        applying = (r for r in needed if r.marker is None or r.marker.evaluate({"extra": ""}))
-        new = {canonicalize_name(r.name) for r in applying} - brought
-    assert {"tornado", "ipykernel"} < brought, "what is brought along was looked at, too"
-    assert brought & {canonicalize_name(r.name) for r in (*FOR_TESTS, *FOR_A_HUB)} == set()
+        found |= new
+        needed = [Requirement(line) for name in new for line in needs_of.get(name, [])]
+        here = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+        new = {canonicalize_name(one.name) for one in here} - found
+    return found
+
+
+def test_a_reader_installs_no_browser_driver_no_test_tool_and_no_linter():
+    """Nothing of the two extras is among it, nor among what it brings along."""
+    installed = what_a_reader_installs()
+    assert {"tornado", "ipykernel"} < installed, "what is brought along was looked at, too"
+    assert installed & {canonicalize_name(one.name) for one in (*FOR_TESTS, *FOR_A_HUB)} == set()
     for command in ("lab", "present", "anew", "results", "assignment", "key", "slides", "grade", "site"):
         assert f"\n{command}: $(READY)\n" in MAKEFILE
     assert "\ntest: $(TESTS) $(HUB)\n" in MAKEFILE
