@@ -1,12 +1,13 @@
 """What torch counts of a model that the accountant describes: built as the course's transformer, without its memory."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import torch
 
 from course_utils.core import measure
 from course_utils.core.accountant import Model
+from course_utils.core.say import Ledger
 from course_utils.core.shapes import transformer
 from course_utils.subjects import models
 
@@ -34,13 +35,27 @@ def matrices(m: Model) -> dict[str, tuple[int, int]]:
     return {name: tuple(weight.shape) for name, weight in weights.items() if weight.ndim == 2}
 
 
+@dataclass(frozen=True)
+class Step:
+    """What torch counted of a step: the parameters, and the FLOPs of each pass."""
+
+    parameters: int
+    flops: Ledger
+
+
 @cache
-def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> measure.Account:
-    """A step, the first layers of which may be recomputed. Attention is made of single products."""
-    return measure.account(
-        lambda: models.Transformer(**vars(transformer(m)), recompute=recomputed),
-        lambda: torch.zeros(batch, sequence, dtype=torch.int64),
-    )
+def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
+    """A step, the first layers of which may be recomputed. Attention is made of single products, so that tensors on
+    torch's "meta" device take the way of those on a CPU. They are four times as fast as the fake ones of
+    `measure.account`, which it would take to count bytes as well.
+    """
+    with torch.device("meta"):
+        made = models.Transformer(**vars(transformer(m)), recompute=recomputed)
+        ids = torch.zeros(batch, sequence, dtype=torch.int64)
+    losses: list[torch.Tensor] = []
+    passes = {"forward": measure.flops(lambda: losses.append(made(ids).sum())).total}
+    passes["backward"] = measure.flops(losses.pop().backward).total
+    return Step(sum(p.numel() for p in made.parameters()), Ledger(passes, unit="FLOPs"))
 
 
 @cache

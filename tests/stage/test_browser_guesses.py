@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page
 
 from course_utils.stage.pages import pages
@@ -14,6 +13,7 @@ from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source,
 from tests import NOTEBOOKS
 from tests.helpers.browser import jupyterlab, skip_without_browser
 from tests.helpers.pages import served
+from tests.helpers.thorough import SOME_NOTEBOOKS, few_notebooks, some_or_all_notebooks
 from tests.stage.test_present import presented
 from tests.tools.slide_sheets import blank_page, open_deck
 
@@ -65,10 +65,26 @@ def guesses(notebook: Notebook) -> list[int]:
     return [at for at, cell in enumerate(cells) if stubs.asks(cell, cells[at + 1 :])]
 
 
-def assert_nothing_follows(page: Page) -> None:
-    """In each notebook, one after the other, in the JupyterLab of that page."""
+def ways(path: Path) -> set[str]:
+    """The ways in which the notebook asks for a guess."""
+    cells = [read(path)["cells"][at] for at in guesses(read(path))]
+    drawn = {"in a picture" for cell in cells if stubs.asks_in_the_picture(source(cell))}
+    typed = [source(cell) for cell in cells if not stubs.asks_in_the_picture(source(cell))]
+    several = {"for several" for text in typed if text.count("...") > 1}
+    return drawn | several | {"for a word" if '"' in text else "for a number" for text in typed}
+
+
+def test_the_notebooks_that_stand_for_all_ask_in_every_way_and_have_the_most_labs():
+    asking, with_labs = SOME_NOTEBOOKS
+    assert ways(asking) == {"in a picture", "for several", "for a word", "for a number"}
+    labs = {path: sum("labs." in source(cell) for cell in read(path)["cells"]) for path in NOTEBOOKS}
+    assert labs[with_labs] == max(labs.values())
+
+
+def assert_nothing_follows(page: Page, paths: list[Path]) -> None:
+    """In each of these notebooks, one after the other, in the JupyterLab of that page."""
     page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.content?.widgets?.length")
-    for path in NOTEBOOKS:
+    for path in paths:
         notebook = read(path)
         cells = notebook["cells"]
         page.evaluate(OPEN, path.name)
@@ -78,28 +94,30 @@ def assert_nothing_follows(page: Page) -> None:
             assert not below, f"{source(cells[at])}: {[source(cells[one])[:60] for one in below]}"
 
 
-def test_in_a_students_copy(tmp_path: Path, chromium: Browser):
-    for path in NOTEBOOKS:
+@some_or_all_notebooks
+def test_in_a_students_copy(tmp_path: Path, chromium: Browser, paths: list[Path]):
+    for path in paths:
         write(tmp_path / path.name, as_handed_out(read(path)))
     page = chromium.new_page(viewport=LAPTOP)
     with jupyterlab(tmp_path) as address:
-        page.goto(address.format(NOTEBOOKS[0]))
-        assert_nothing_follows(page)
+        page.goto(address.format(paths[0]))
+        assert_nothing_follows(page, paths)
         page.close()
 
 
-def test_before_an_audience(tmp_path: Path, chromium: Browser):
+@some_or_all_notebooks
+def test_before_an_audience(tmp_path: Path, chromium: Browser, paths: list[Path]):
     (tmp_path / "notebooks").mkdir()
-    for path in NOTEBOOKS:
+    for path in paths:
         write(tmp_path / "notebooks" / path.name, read(path))
     page = chromium.new_page(viewport=LAPTOP)
-    with presented(tmp_path / "notebooks" / NOTEBOOKS[0].name) as (address, token):
+    with presented(tmp_path / "notebooks" / paths[0].name) as (address, token):
         page.goto(f"{address}/?token={token}")
-        assert_nothing_follows(page)
+        assert_nothing_follows(page, paths)
         page.close()
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@few_notebooks
 def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
     (tmp_path / "page.html").write_text(pages.notebook_page(path, {}), encoding="utf-8")
     (tmp_path / "style.css").write_text(pages.style(), encoding="utf-8")  # which leaves room below a question
@@ -126,7 +144,7 @@ def revealed(guess: Cell, below: list[Cell]) -> set[str]:
     return {re.split(r"\s{2,}", line.strip())[1:3][-1] for line in lines} - set("0123456789")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@few_notebooks
 def test_on_a_slide(tmp_path: Path, chromium: Browser, path: Path):
     """What was measured is not there, but where the question itself has that number, or offers that word."""
     notebook, file = read(path), tmp_path / "deck.html"

@@ -1,4 +1,4 @@
-"""A class on a real JupyterHub: three students at once, each with a server, copies and a record of their own."""
+"""A class on a real JupyterHub: students with a server, copies and a record of their own; three at once in `make thorough`."""
 
 import json
 import re
@@ -17,6 +17,7 @@ from course_utils.core import record
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.browser import VIEWPORT, answer, answers, skip_without_browser, wait_for_its_kernel
 from tests.helpers.hub import running_hub, skip_without_hub
+from tests.helpers.thorough import thorough
 from tests.helpers.waiting import wait_until
 from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebook, try_it, write
 
@@ -65,6 +66,26 @@ def log_in(page: Page, address: str, name: str, password: str) -> None:
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click(no_wait_after=True)
+
+
+def let_tests_ask(home: Path) -> None:
+    """Before its server starts: its JupyterLab tells a test what it has."""
+    settings = home / ".jupyter" / "jupyter_lab_config.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"LabApp": {"expose_app_in_browser": true}}')
+
+
+def expect_contents(page: Page, address: str, name: str) -> None:
+    """The contents page of that student's own server, which says nothing of `make`."""
+    page.wait_for_url(f"{address}/user/{name}/contents")
+    expect(page.locator(".said")).to_have_count(0)
+    expect(page.locator("body")).to_contain_text("the next start of your server (Hub Control Panel)")
+    expect(page.locator("body")).not_to_contain_text("make ")
+    links = page.locator(".notebooks > li > h2 > a")
+    hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
+    assert hrefs == [f"/user/{name}/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
+    accountant = page.get_by_role("link", name="accountant.py")
+    expect(accountant).to_have_attribute("href", f"/user/{name}/lab/tree/my_notebooks/accountant.py")
 
 
 def open_notebook(page: Page) -> Page:
@@ -137,6 +158,33 @@ def all_guess(address: str, students: list[BrowserContext], instructor: Page) ->
     expect(frame.locator("svg rect")).to_have_count(1)
 
 
+def test_a_student_has_a_server_copies_and_a_record(tmp_path, chromium):
+    course, password = installed_course(tmp_path), secrets.token_hex(8)
+    before = files(course)
+    with running_hub(tmp_path, password, "cleo", PYTHONPATH=str(course)) as (address, homes):
+        wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
+        home = homes() / "ada"
+        let_tests_ask(home)
+        context = chromium.new_context(viewport=VIEWPORT)
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        log_in(page, address, "ada", password)
+        expect_contents(page, address, "ada")
+        lab = open_notebook(page)
+        lab.locator(".jp-CodeCell .cm-content").first.click()
+        for _ in range(14):
+            lab.keyboard.press("Shift+Enter")
+        expect(lab.locator(".course-lab .course-meaning")).to_contain_text("0.1 is")
+        try_it(lab, "'tf32'", home / "my_notebooks", "right")
+        come_back(page)
+        expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
+        assert context.request.get(f"{address}/user/cleo/contents", max_redirects=9).status in (403, 404)
+        context.close()
+    assert files(course) == before, "nobody writes into the course"
+    assert list(tmp_path.glob("hub-*")) == [], "what was tried is gone"
+
+
+@thorough
 def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_own(tmp_path, chromium):
     course = installed_course(tmp_path)
     before = files(course)
@@ -146,24 +194,14 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         homes = homes_of_all()
         mine = {name: homes / name / "my_notebooks" for name in STUDENTS}
         for name in STUDENTS:
-            settings = homes / name / ".jupyter" / "jupyter_lab_config.json"
-            settings.parent.mkdir(parents=True)
-            settings.write_text('{"LabApp": {"expose_app_in_browser": true}}')  # so that a test can ask it
+            let_tests_ask(homes / name)
         contexts = {name: chromium.new_context(viewport=VIEWPORT) for name in STUDENTS}
         pages = {name: context.new_page() for name, context in contexts.items()}
         for name, page in pages.items():
             page.set_default_timeout(120_000)
             log_in(page, address, name, password)
         for name, page in pages.items():
-            page.wait_for_url(f"{address}/user/{name}/contents")
-            expect(page.locator(".said")).to_have_count(0)
-            expect(page.locator("body")).to_contain_text("the next start of your server (Hub Control Panel)")
-            expect(page.locator("body")).not_to_contain_text("make ")
-            links = page.locator(".notebooks > li > h2 > a")
-            hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
-            assert hrefs == [f"/user/{name}/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
-            accountant = page.get_by_role("link", name="accountant.py")
-            expect(accountant).to_have_attribute("href", f"/user/{name}/lab/tree/my_notebooks/accountant.py")
+            expect_contents(page, address, name)
 
         labs = {name: open_notebook(pages[name]) for name in ("ada", "ben")}  # cleo only looks
         for lab in labs.values():

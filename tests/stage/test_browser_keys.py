@@ -13,6 +13,7 @@ from course_utils.stage.workspace.copies import as_handed_out
 from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
 from tests import NOTEBOOKS
 from tests.helpers.browser import HAS_KERNEL, jupyterlab, notebook_of, skip_without_browser, start_kernel
+from tests.helpers.thorough import few_notebooks
 from tests.helpers.waiting import wait_until
 
 skip_without_browser()
@@ -143,7 +144,7 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
         yield f"after Show, cell {found['active']} is chosen, and {waiting.count()} wait"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@few_notebooks
 def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(students: Page, path: Path):
     students.evaluate(OPEN, path.name)
     students.wait_for_function(IS_OPEN, arg=path.name)

@@ -1,6 +1,7 @@
 """The decks in a real browser without a network: whole, readable, and turned by keys, clicks and addresses."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from course_utils.stage.slides.deck import deck_of_cut, decks
 from tests import NOTEBOOKS
 from tests.helpers.browser import skip_without_browser
+from tests.helpers.thorough import SOME_NOTEBOOKS, few
 from tests.tools.slide_sheets import SIZES, blank_page, open_deck
 
 skip_without_browser()
@@ -40,11 +42,16 @@ HEADINGS = """() => [...document.querySelectorAll(".slide :is(h1, h2, h3)")].map
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("slides")
-    for path in NOTEBOOKS:
+    return tmp_path_factory.mktemp("slides")
+
+
+def deck_in(folder: Path, path: Path, end: str = "") -> Path:
+    """One of the notebook's decks; all of them are written at its first use."""
+    wanted = folder / f"{path.stem}{end}.html"
+    if not wanted.exists():
         for name, text in (decks(path) | deck_of_cut(path, "25")).items():
             (folder / name).write_text(text, encoding="utf-8")
-    return folder
+    return wanted
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +64,13 @@ def page(chromium):
         yield page
 
 
-@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=few(NOTEBOOKS, SOME_NOTEBOOKS), ids=lambda path: path.stem)
 def seen(request, page, folder):
     """A notebook, and each of its decks at each size: how many slides, their faults and their headings."""
     return request.param, {
         end: [
             (
-                open_deck(page, folder / f"{request.param.stem}{end}.html", size),
+                open_deck(page, deck_in(folder, request.param, end), size),
                 page.evaluate(FAULTS),
                 page.evaluate(HEADINGS),
             )
@@ -94,7 +101,7 @@ def test_every_heading_of_the_notebook_is_on_a_slide(seen):
 
 
 def test_keys_clicks_and_addresses_turn_the_slides(page, folder):
-    count = open_deck(page, folder / "01_floats.html")
+    count = open_deck(page, deck_in(folder, NOTEBOOKS[0]))
     number = page.locator("output")
     for key, place in [
         ("ArrowRight", 2), ("Space", 3), ("PageDown", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
@@ -118,7 +125,7 @@ def test_keys_clicks_and_addresses_turn_the_slides(page, folder):
 
 
 def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page, folder):
-    count = open_deck(page, folder / "04_flops.html")
+    count = open_deck(page, deck_in(folder, NOTEBOOKS[3]))
     page.keyboard.press("o")
     page.keyboard.press("End")
     last = page.locator(".slide").last
@@ -163,7 +170,7 @@ def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page,
 # What shares a sheet: as the printed page has it, where a slide begins below another one.
 @pytest.mark.parametrize("end", ["", "_beyond"])
 def test_on_paper_two_slides_share_a_sheet_unless_one_answers_the_other(page, folder, end):
-    open_deck(page, folder / f"04_flops{end}.html")
+    open_deck(page, deck_in(folder, NOTEBOOKS[3], end))
     asks = page.evaluate(
         """() => [...document.querySelectorAll(".slide")].map(
           (slide) => slide.querySelector(".body").lastElementChild?.classList.contains("guess") ?? false)"""

@@ -12,6 +12,7 @@ from course_utils.stage.present import server as present
 from course_utils.stage.workspace import stubs
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
+from tests.helpers.thorough import SOME_NOTEBOOKS, few
 from tests.project.test_running import compared
 from tests.tools import minutes
 
@@ -35,7 +36,11 @@ def test_every_notebook_has_a_cut_for_25_minutes():
     assert {path for path, lecture in ALL if lecture == "25"} == {*NOTEBOOKS}
 
 
-@every_cut
+@pytest.mark.parametrize(
+    ("path", "lecture"),
+    few(ALL, [one for one in ALL if one[0] in SOME_NOTEBOOKS]),
+    ids=[f"{p.stem}-{m}" for p, m in ALL],
+)
 def test_a_cut_runs_by_itself_and_shows_what_the_whole_notebook_shows(path, lecture, tmp_path, request):
     notebook = cut_of(path, lecture)
     for cell in notebook.cells:

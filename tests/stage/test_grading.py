@@ -6,8 +6,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -22,6 +22,7 @@ from course_utils.stage.workspace import notebooks, stubs
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_checks import LISTING, first_case
 from tests.helpers.notebooks import exercises_of
+from tests.helpers.thorough import SOME_NOTEBOOKS, thorough
 from tests.stage.handed_in import (
     ANYWHERE,
     FIRST,
@@ -38,7 +39,20 @@ from tests.stage.handed_in import (
 
 NO_POINTS = ("not yet", "stopped", "flagged", "not judged")
 NEEDS_SANDBOX = pytest.mark.skipif(bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}")
-PART = 9  # without bubblewrap, each so-manieth attack
+PART = 9  # each so-manieth attack, where not all are tried
+
+
+@dataclass(frozen=True)
+class Class:
+    """Who hands in: for these notebooks the right, the mistaken and the cheating; for notebook 4 these, too."""
+
+    notebooks: list[Path]
+    hostile: list[str]
+    honest: list[str]
+
+
+SOME = Class([FLOPS, SOME_NOTEBOOKS[0]], [*HOSTILE][4::PART], [*HONEST][::4])
+ALL = Class([*NOTEBOOKS], [*HOSTILE], [*HONEST])
 
 
 @dataclass(frozen=True)
@@ -98,8 +112,8 @@ def table(path: Path) -> list[dict[str, str]]:
         return [*csv.DictReader(file)]
 
 
-def fill_all(folder: Path, victim: Path, port: int) -> None:
-    for course in NOTEBOOKS:
+def fill_all(of: Class, folder: Path, victim: Path, port: int) -> None:
+    for course in of.notebooks:
         hand_in(folder / "blank" / course.name, course, {})
         hand_in(folder / "right" / course.name, course, solved(course))
         listing = [e for e in exercises_of(course) if e in LISTING]
@@ -110,18 +124,18 @@ def fill_all(folder: Path, victim: Path, port: int) -> None:
         for kind, text in ANYWHERE.items():
             answers = {e.stub: anywhere(e, text) for e in exercises_of(course)}
             hand_in(folder / f"anywhere_{kind}" / course.name, course, answers)
-    fill_hostile(folder, victim, port)
-    for student, one in HONEST.items():
-        hand_in_honestly(folder / f"honest_{student}" / FLOPS.name, one)
+    fill_hostile(folder, victim, port, of.hostile)
+    for student in of.honest:
+        hand_in_honestly(folder / f"honest_{student}" / FLOPS.name, HONEST[student])
     (folder / "deep").mkdir()
     guess = "my_days_guess = x" + ".a" * 20_000
     hand_in(folder / "deep" / FLOPS.name, FLOPS, solved(FLOPS) | guesses_of(FLOPS, guess))
 
 
-def fill_hostile(folder: Path, victim: Path, port: int, step: int = 1) -> None:
+def fill_hostile(folder: Path, victim: Path, port: int, attacks: list[str]) -> None:
     fills = {"{victim}": str(victim), "{folder}": str(victim.parent), "{port}": str(port)}
-    for student, one in [*HOSTILE.items()][::step]:
-        hand_in(folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(one, fills)})
+    for student in attacks:
+        hand_in(folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(HOSTILE[student], fills)})
 
 
 def anywhere(exercise, text: str) -> str:
@@ -141,104 +155,111 @@ def advice_on(exercise) -> list[str]:
     return [said for _, said in listed]
 
 
+@pytest.fixture(scope="module", params=[SOME, pytest.param(ALL, marks=thorough)], ids=["some", "all"])
+def of(request) -> Class:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def class_of_all(tmp_path_factory) -> Iterator[Graded]:
-    return graded(tmp_path_factory.mktemp("class"), fill_all)
+def came(of, tmp_path_factory) -> Graded:
+    """What the command made of the class."""
+    return graded(tmp_path_factory.mktemp("class"), partial(fill_all, of))
 
 
-def test_folded_solutions_are_right_and_stubs_not_attempted(class_of_all):
-    for course in NOTEBOOKS:
-        of_notebook = [row for row in class_of_all.rows if row["notebook"] == course.stem]
+def test_folded_solutions_are_right_and_stubs_not_attempted(of, came):
+    for course in of.notebooks:
+        of_notebook = [row for row in came.rows if row["notebook"] == course.stem]
         by_student = {name: [r for r in of_notebook if r["student"] == name] for name in ("right", "blank")}
         wanted = len(exercises_of(course))
         assert [row["verdict"] for row in by_student["right"]] == ["right"] * wanted, by_student["right"]
         assert [row["verdict"] for row in by_student["blank"]] == ["not attempted yet"] * wanted
-    right, blank = class_of_all.students["right"], class_of_all.students["blank"]
+    right, blank = came.students["right"], came.students["blank"]
     assert right["points"] == right["of"] == right["right"] == blank["of"]
     assert (blank["points"], blank["not_attempted"]) == ("0", right["of"])
-    assert int(right["beyond_right"]) > 5
+    assert int(right["beyond_right"]) >= len(of.notebooks)
 
 
-def test_each_listed_mistake_gets_its_advice(class_of_all):
-    rows = {
-        (row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row for row in class_of_all.rows
-    }
+def test_each_listed_mistake_gets_its_advice(of, came):
+    rows = {(row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row for row in came.rows}
     looked_at = 0
-    for exercise in LISTING:
+    for exercise in (one for one in LISTING if one.notebook in of.notebooks):
         for number, advice in enumerate(advice_on(exercise), 1):
             row = rows[f"mistake {number}", exercise.notebook.stem, exercise.number]
             assert (row["verdict"], row["points"]) == ("not yet", "0"), row
             assert row["looks_like"] == advice, row
             looked_at += 1
-    assert looked_at > 150
+    assert looked_at > 18 * len(of.notebooks)
 
 
 @pytest.mark.parametrize("kind", ANYWHERE)
-def test_what_would_fool_a_judge_in_its_own_process_earns_nothing_in_any_turn(class_of_all, kind):
-    rows = [row for row in class_of_all.rows if row["student"] == f"anywhere {kind}"]
-    assert len(rows) == sum(len(exercises_of(course)) for course in NOTEBOOKS)
+def test_what_would_fool_a_judge_in_its_own_process_earns_nothing_in_any_turn(of, came, kind):
+    rows = [row for row in came.rows if row["student"] == f"anywhere {kind}"]
+    assert len(rows) == sum(len(exercises_of(course)) for course in of.notebooks)
     for row in rows:
         assert row["verdict"] in NO_POINTS, row
         assert row["points"] == "0"
         assert row["looks_like"]
-    assert class_of_all.students[f"anywhere {kind}"]["points"] == "0"
+    assert came.students[f"anywhere {kind}"]["points"] == "0"
 
 
 @NEEDS_SANDBOX
-@pytest.mark.parametrize("attack", HOSTILE)
-def test_an_attack_costs_its_line_and_nothing_else(class_of_all, attack):
-    row, wanted = class_of_all.of(attack), HOSTILE[attack]
-    assert row["verdict"] == wanted["verdict"], row
-    assert wanted["words"] in row["looks_like"], row
-    assert row["looks_like"]
-    assert class_of_all.students[row["student"]]["points"] == "0"
-    others = [class_of_all.of(attack, number)["verdict"] for number in range(2, 7)]
-    assert others == ["not attempted yet"] * 5
+def test_an_attack_costs_its_line_and_nothing_else(of, came):
+    for attack in of.hostile:
+        row, wanted = came.of(attack), HOSTILE[attack]
+        assert row["verdict"] == wanted["verdict"], row
+        assert wanted["words"] in row["looks_like"], row
+        assert row["looks_like"]
+        assert came.students[row["student"]]["points"] == "0"
+        others = [came.of(attack, number)["verdict"] for number in range(2, 7)]
+        assert others == ["not attempted yet"] * 5, attack
 
 
-def test_what_is_outside_is_as_it_was(class_of_all):
-    assert [path.name for path in class_of_all.victim.parent.iterdir()] == ["book.txt"]
-    assert class_of_all.victim.read_text() == "kept"
-    assert not class_of_all.was_called
-    assert class_of_all.left == []
+def test_what_is_outside_is_as_it_was(came):
+    assert [path.name for path in came.victim.parent.iterdir()] == ["book.txt"]
+    assert came.victim.read_text() == "kept"
+    assert not came.was_called
+    assert came.left == []
 
 
-@pytest.mark.parametrize("student", HONEST)
-def test_an_honest_student_gets_what_the_answer_deserves(class_of_all, student):
-    row, wanted = class_of_all.of(f"honest_{student}"), HONEST[student]
-    assert row["verdict"] == wanted["verdict"], row
-    assert wanted.get("words", "") in row["looks_like"], row
+def test_an_honest_student_gets_what_the_answer_deserves(of, came):
+    for student in of.honest:
+        row, wanted = came.of(f"honest_{student}"), HONEST[student]
+        assert row["verdict"] == wanted["verdict"], row
+        assert wanted.get("words", "") in row["looks_like"], row
 
 
-def test_a_guess_that_no_parser_can_read_costs_nothing(class_of_all):
-    assert [class_of_all.of("deep", number)["verdict"] for number in range(1, 7)] == ["right"] * 6
-    assert int(class_of_all.of("deep")["guesses_made"]) > 3
+def test_a_guess_that_no_parser_can_read_costs_nothing(came):
+    assert [came.of("deep", number)["verdict"] for number in range(1, 7)] == ["right"] * 6
+    assert int(came.of("deep")["guesses_made"]) > 3
 
 
-def test_no_output_has_a_character_that_commands(class_of_all):
-    pages_ = [*class_of_all.out.rglob("*.html")]
-    assert len(pages_) > 150
-    for path in [*pages_, *class_of_all.out.glob("*.csv")]:
+def test_no_output_has_a_character_that_commands(of, came):
+    pages_ = [*came.out.rglob("*.html")]
+    assert len(pages_) > len(of.hostile) + len(of.honest)
+    for path in [*pages_, *came.out.glob("*.csv")]:
         text = path.read_text(encoding="utf-8-sig")
         assert not set(text) & {"\x00", "\x1b", "\x07", "\u202e"}, path
-    for path in class_of_all.out.glob("*.csv"):
+    for path in came.out.glob("*.csv"):
         assert path.read_bytes().startswith(b"\xef\xbb\xbf")
         for row in csv.reader(path.open(encoding="utf-8-sig", newline="")):
             assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
 
-def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(tmp_path):
-    """Each ninth attack, and a right answer, with a search path on which there is no bubblewrap."""
+@pytest.mark.parametrize(
+    "attacks", [SOME.hostile[::4], pytest.param([*HOSTILE][::PART], marks=thorough)], ids=["some", "more"]
+)
+def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(tmp_path, attacks):
+    """Some attacks, and a right answer, with a search path on which there is no bubblewrap."""
 
     def fill(folder: Path, victim: Path, port: int) -> None:
         hand_in(folder / "right" / FLOPS.name, FLOPS, solved(FLOPS))
-        fill_hostile(folder, victim, port, step=PART)
+        fill_hostile(folder, victim, port, attacks)
 
     came = graded(tmp_path, fill, path=str(tmp_path), SEED="8")
     assert "bubblewrap was not used: it is " in came.said
     assert "bubblewrap was not used" in (came.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
     assert came.students["right"]["points"] == came.students["right"]["of"]
-    for attack in [*HOSTILE][::PART]:
+    for attack in attacks:
         assert came.of(attack)["verdict"] in NO_POINTS, came.of(attack)
     assert came.victim.read_text() == "kept"
     assert not came.was_called
@@ -248,9 +269,9 @@ def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(
 
 
 @NEEDS_SANDBOX
-def test_with_bubblewrap_a_sentence_says_what_is_promised(class_of_all):
-    assert sandbox.PROMISED in class_of_all.said
-    assert sandbox.PROMISED in (class_of_all.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
+def test_with_bubblewrap_a_sentence_says_what_is_promised(came):
+    assert sandbox.PROMISED in came.said
+    assert sandbox.PROMISED in (came.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
 
 
 # Files: whose they are, which notebook, and why one is not judged.

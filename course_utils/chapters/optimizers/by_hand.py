@@ -24,15 +24,17 @@ class ByHand(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step of all parameters."""
+        """One step of all parameters: as one vector, since the rule is the same for each number."""
         self.steps += 1
         for group in self.param_groups:
-            for p in group["params"]:
-                kept = self.state[p].get("kept", [torch.zeros_like(p)] * self.rule.kept)
-                new, *self.state[p]["kept"] = self.rule.after(
-                    self.steps, p.detach(), p.grad, kept, group["lr"]
-                )
-                p.copy_(new)
+            parameters = group["params"]
+            p = torch.cat([one.detach().flatten() for one in parameters])
+            g = torch.cat([one.grad.flatten() for one in parameters])
+            kept = group.get("kept", [torch.zeros_like(p)] * self.rule.kept)
+            new, *group["kept"] = self.rule.after(self.steps, p, g, kept, group["lr"])
+            parts = new.split([one.numel() for one in parameters])
+            for one, part in zip(parameters, parts, strict=True):
+                one.copy_(part.view_as(one))
 
 
 def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Sequence[Point]:
