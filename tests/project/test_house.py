@@ -103,6 +103,7 @@ MAY_IMPORT = {
         "torch",
         "core.accountant",
         "core.measure",
+        "core.say",
         "core.shapes",
         "subjects.models",
     },

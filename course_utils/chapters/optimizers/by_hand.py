@@ -10,7 +10,11 @@ from course_utils.chapters.optimizers.descents import RULES, Point, Ravine
 from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
-BATCH, SEQUENCE = 16, 32
+SEQUENCE = 32
+TINY = {
+    "layers": 1,
+    "batch": 8,
+}  # enough to see which optimizer is ahead; nine of these runs take two seconds
 
 
 class ByHand(torch.optim.Optimizer):
@@ -50,19 +54,24 @@ def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Se
 
 
 def small_run(
-    make: Callable[[Iterable[Tensor]], torch.optim.Optimizer], seed: int, **options: object
+    make: Callable[[Iterable[Tensor]], torch.optim.Optimizer],
+    seed: int,
+    *,
+    layers: int = 2,
+    batch: int = 16,
+    **options: object,
 ) -> training.Run:
-    """A transformer of two layers, 64 wide, that learns sums of digits with the optimizer that is made for it."""
+    """A transformer, 64 wide, that learns sums of digits with the optimizer that is made for it."""
     weights = training.generator_for("weights", seed)
-    model = models.Transformer(2, 64, 4, training.VOCABULARY, SEQUENCE, generator=weights)
+    model = models.Transformer(layers, 64, 4, training.VOCABULARY, SEQUENCE, fused=True, generator=weights)
     tokens = training.encoded(training.example_text(2_000))
     batches = training.generator_for("batches", seed)
     return training.Run(
-        model, make(model.parameters()), tokens, batches, batch=BATCH, sequence=SEQUENCE, **options
+        model, make(model.parameters()), tokens, batches, batch=batch, sequence=SEQUENCE, **options
     )
 
 
 def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int = 1) -> Number:
     """The mean loss of the last ten of these steps."""
-    run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed)
+    run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed, **TINY)
     return sum(list(run.losses(steps))[-10:]) / 10

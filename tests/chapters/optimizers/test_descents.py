@@ -117,7 +117,9 @@ def test_the_readers_function_goes_the_way_of_the_figure_as_an_optimizer_of_torc
 @pytest.mark.parametrize(("name", "lr"), [("momentum", 0.1), ("AdamW", 0.005)])
 def test_a_small_run_by_hand_has_the_losses_of_torchs_own_optimizer(name, lr):
     option = RULES[name].option
-    theirs = by_hand.small_run(lambda parameters: torchs(name, parameters, lr, option), seed=1)
+    theirs = by_hand.small_run(
+        lambda parameters: torchs(name, parameters, lr, option), seed=1, **by_hand.TINY
+    )
     ours = by_hand.loss_after(10, name, as_the_reader_writes_it(name), lr)
     assert ours == pytest.approx(sum(theirs.losses(10)) / 10, rel=1e-3)
 
