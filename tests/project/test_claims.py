@@ -1,6 +1,8 @@
 """Nothing is asserted that is not measured or cited: every number of the prose has something that holds it."""
 
 import copy
+import functools
+from pathlib import Path
 
 import pytest
 
@@ -9,15 +11,20 @@ from tests.helpers.notebooks import read
 from tests.tools import claims as tool
 from tests.tools.claims import TEXTS, claims, file_of, written
 
-FOUND = {path: claims(path) for path in TEXTS}
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@functools.cache
+def found(path: Path) -> list[tool.Claim]:
+    """The claims of a text as it is."""
+    return claims(path)
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_every_number_is_held_and_by_what_is_written_down(path):
-    loose = [f"{one.place}: {one.number!r} in: {one.sentence}" for one in FOUND[path] if not one.held_by]
+    loose = [f"{one.place}: {one.number!r} in: {one.sentence}" for one in found(path) if not one.held_by]
     assert loose == [], "Put each into a cell, cite it, or give tests/claims/reasons.toml a reason."
-    before, now = file_of(path).read_text(encoding="utf-8"), written(FOUND[path])
+    before, now = file_of(path).read_text(encoding="utf-8"), written(found(path))
     assert now.splitlines() == before.splitlines(), (
         "If they are right, `make claims` writes down what holds them."
     )
@@ -25,8 +32,8 @@ def test_every_number_is_held_and_by_what_is_written_down(path):
 
 @every_notebook
 def test_a_number_that_is_altered_in_a_text_or_an_output_does_not_go_unnoticed(path):
-    as_written, notebook = written(FOUND[path]), copy.deepcopy(read(path))
-    for claim in FOUND[path][::10]:
+    as_written, notebook = written(found(path)), copy.deepcopy(read(path))
+    for claim in found(path)[::10]:
         (cell,) = (cell for cell in notebook.cells if cell.id == claim.place)
         before = cell.source
         last = claim.at + max(at for at, character in enumerate(claim.number) if character.isdigit())
@@ -41,7 +48,7 @@ def test_a_number_that_is_altered_in_a_text_or_an_output_does_not_go_unnoticed(p
 
 
 def test_the_list_of_reasons_is_short_and_each_is_needed():
-    by_reason = [(path.stem, c) for path in TEXTS for c in FOUND[path] if c.held_by.startswith("reason: ")]
+    by_reason = [(path.stem, c) for path in TEXTS for c in found(path) if c.held_by.startswith("reason: ")]
     assert len(by_reason) < 60
     for name, reason in tool.reasons().items():
         assert reason["why"].endswith(".")
