@@ -1,7 +1,7 @@
 """What torch counts of a model that the accountant describes: built as the course's transformer, without its memory."""
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
@@ -14,8 +14,9 @@ from course_utils.subjects import models
 ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalisation
 
 
+@lru_cache(maxsize=64)
 def model(m: Model) -> models.Transformer:
-    """The model as torch builds it. Its tensors have shapes and no numbers."""
+    """The model as torch builds it, once: leave it as it is. Its tensors have shapes and no numbers."""
     with torch.device("meta"):
         return models.Transformer(**vars(transformer(m)))
 

@@ -12,7 +12,7 @@ from course_utils.stage.present import server as present
 from course_utils.stage.workspace import stubs
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
-from tests.helpers.thorough import SOME_NOTEBOOKS, few
+from tests.helpers.thorough import SOME_NOTEBOOKS, thorough
 from tests.project.test_running import compared
 from tests.tools import minutes
 
@@ -38,7 +38,7 @@ def test_every_notebook_has_a_cut_for_25_minutes():
 
 @pytest.mark.parametrize(
     ("path", "lecture"),
-    few(ALL, [one for one in ALL if one[0] in SOME_NOTEBOOKS]),
+    [one if one[0] in SOME_NOTEBOOKS else pytest.param(*one, marks=thorough) for one in ALL],
     ids=[f"{p.stem}-{m}" for p, m in ALL],
 )
 def test_a_cut_runs_by_itself_and_shows_what_the_whole_notebook_shows(path, lecture, tmp_path, request):
