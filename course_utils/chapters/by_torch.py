@@ -8,7 +8,6 @@ import torch
 from course_utils.core import measure
 from course_utils.core.accountant import Model
 from course_utils.core.say import Ledger
-from course_utils.core.shapes import transformer
 from course_utils.subjects import models
 
 ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalisation
@@ -18,7 +17,7 @@ ONE_KERNEL = {"fused": True, "fused_norm": True}  # attention, and each normalis
 def model(m: Model) -> models.Transformer:
     """The model as torch builds it, once: leave it as it is. Its tensors have shapes and no numbers."""
     with torch.device("meta"):
-        return models.Transformer(**vars(transformer(m)))
+        return models.Transformer(m)
 
 
 def layer(m: Model) -> models.Block:
@@ -51,7 +50,7 @@ def step(m: Model, batch: int, sequence: int, recomputed: int = 0) -> Step:
     `measure.account`, which it would take to count bytes as well.
     """
     with torch.device("meta"):
-        made = models.Transformer(**vars(transformer(m)), recompute=recomputed)
+        made = models.Transformer(m, recompute=recomputed)
         ids = torch.zeros(batch, sequence, dtype=torch.int64)
     losses: list[torch.Tensor] = []
     passes = {"forward": measure.flops(lambda: losses.append(made(ids).sum())).total}
@@ -65,9 +64,9 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> int:
     ids, ways = (batch, sequence), ONE_KERNEL | {"dtype": measure.DTYPES[dtype]}
 
     def kept(layers: int) -> int:
-        shape = vars(transformer(m)) | {"layers": layers} | ways
         made = measure.account(
-            lambda: models.Transformer(**shape), lambda: torch.zeros(ids, dtype=torch.int64)
+            lambda: models.Transformer(replace(m, layers=layers), **ways),
+            lambda: torch.zeros(ids, dtype=torch.int64),
         )
         return made.bytes["activations"]
 
@@ -79,7 +78,7 @@ def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int)
     """The most that a step and its loss in fp32 hold, beside parameters and the gradients of an earlier batch."""
     ways = ONE_KERNEL | {"dtype": measure.DTYPES[dtype], "recompute": recomputed}
     return measure.step_peak_bytes(
-        lambda: models.Transformer(**vars(transformer(m)), **ways),
+        lambda: models.Transformer(m, **ways),
         lambda: torch.zeros(batch, sequence, dtype=torch.int64),
         loss=lambda logits: -logits.float().log_softmax(-1)[..., 0].mean(),
         accumulate=True,

@@ -75,8 +75,10 @@ def parts(account):
 def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
     sizes, options, dtype, batch, sequence, with_loss
 ):
+    shape = predict.Transformer(**sizes)
+
     def make():
-        return models.Transformer(**sizes, **options, dtype=measure.DTYPES[dtype])
+        return models.Transformer(shape, **options, dtype=measure.DTYPES[dtype])
 
     def cross_entropy(logits):
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets())
@@ -86,7 +88,6 @@ def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
     loss = cross_entropy if with_loss else torch.sum
     account = measure.account(make, ids, loss=loss)
     assert parts(account) == really_run(make(), ids, loss=loss)
-    shape = predict.Transformer(**sizes)
     assert account.parameters == shape.parameters
     assert account.flops["forward"] == shape.forward_flops(batch, sequence).total
     kept = shape.activation_bytes(batch, sequence, dtype=dtype, loss=with_loss, **options)
@@ -148,7 +149,7 @@ def test_a_step_of_8192_tokens_of_two_layers_of_a_70b_llama_is_accounted_for_exa
     assert whole.forward_flops(1, 8192).total == 1_314_637_949_698_048
     shape, before = replace(whole, layers=2), most_bytes()
     account = measure.account(
-        lambda: models.Transformer(**vars(shape), fused=True, dtype=torch.bfloat16),
+        lambda: models.Transformer(shape, fused=True, dtype=torch.bfloat16),
         lambda: torch.zeros(1, 8192, dtype=torch.int64),
     )
     assert most_bytes() - before < 500e6

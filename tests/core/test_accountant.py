@@ -3,16 +3,16 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_utils.chapters import by_torch
-from course_utils.core import accountant, predict, shapes
+from course_utils.core import accountant, predict
 from course_utils.core.accountant_file import OURS, TERMS, theirs
 from course_utils.core.datasheets import MACHINES
+from course_utils.core.predict.known import CONFIGS
 from course_utils.stage.workspace import copies
 from tests.core.test_keeping import KEPT, Desk
 from tests.helpers.notebooks import exercises
@@ -23,6 +23,7 @@ KNOWN = {
     "mistral-7b": 7_241_732_096,
     "llama-3-8b": 8_030_261_248,
 }
+KNOWN |= {"gpt2-medium": 354_823_168, "gpt2-large": 774_030_080}
 KNOWN |= {"llama-3-70b": 70_553_706_496, "llama-2-13b": 13_015_864_320}
 KNOWN |= {"qwen2.5-0.5b": 494_032_768, "qwen3-4b": 4_022_468_096, "smollm2-135m": 134_515_008}
 IN_BF16 = {"recipe": "bf16 adamw", "accumulate": True}
@@ -38,7 +39,7 @@ def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_r
     for exercise in (each for each in exercises() if each.check.endswith(".kept")):
         assert KEPT in desk.run(exercise.imports, exercise.solution, exercise.check), exercise.name
     assert set(theirs(desk.file.read_text(encoding="utf-8"))) == set(TERMS)
-    for config in shapes.CONFIGS.glob("*.json"):
+    for config in CONFIGS.glob("*.json"):
         assert_it_prints_what_predict_says(desk.file, config)
 
 
@@ -47,9 +48,9 @@ def assert_it_prints_what_predict_says(program, config):
     command = [sys.executable, "-I", "-S", program, config, "--gpus", "1024"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     said = {line[:34].strip(): line[34:].strip().replace(",", "") for line in lines}
-    shape, h100 = shapes.transformer(shapes.known(config.stem)), MACHINES["H100 SXM"]
+    shape, h100 = predict.shape_of(predict.known(config.stem)), MACHINES["H100 SXM"]
     state = predict.training_bytes(shape.parameters, "bf16+master adamw", machines=1024)
-    sequence = min(shapes.known(config.stem).context, 8192)
+    sequence = min(predict.known(config.stem).context, 8192)
     flops = shape.training_flops(1, sequence).total * 15e12 / sequence
     assert int(said["tokens of a sequence"]) == sequence
     assert int(said["parameters"]) == shape.parameters == KNOWN.get(config.stem, shape.parameters)
@@ -82,7 +83,7 @@ def test_a_drawn_models_parameters_flops_and_step_are_those_that_predict_counts(
     m = accountant.Model(
         layers, width, 2 * heads, 2 * heads // shared, head, 3 * width, 16 * width, 4 * width, gated, **kinds
     )
-    shape, sequence = shapes.transformer(m), width
+    shape, sequence = predict.shape_of(m), width
     assert accountant.parameters(m) == shape.parameters
     assert accountant.forward_flops(m, 2, sequence) == shape.forward_flops(2, sequence).total
     for again in (False, True):
@@ -112,7 +113,7 @@ RECIPES = ("fp32 adamw", "bf16 adamw", "bf16+master adamw", "bf16+master adamw, 
 def models(draw):
     """Small ones of each kind, with any vocabulary from an eighth of a width up; and published ones."""
     if draw(st.booleans()):
-        return shapes.known(draw(st.sampled_from(sorted(KNOWN))))
+        return predict.known(draw(st.sampled_from(sorted(KNOWN))))
     kv_heads, shared = draw(st.integers(1, 4)), draw(st.sampled_from([1, 2, 4]))
     head, heads = draw(st.sampled_from([8, 16, 32])), kv_heads * shared
     width = heads * head if draw(st.booleans()) else 2 * draw(st.integers(4, 300))
@@ -139,8 +140,7 @@ def test_a_plan_holds_what_the_timeline_says_and_fits_only_where_it_fits_there(
     sequence = data.draw(st.integers(1, m.context))
     where = {"recipe": recipe, "recompute": again, "machines": gpus, "stage": stage, "gathered": True}
     step, first = (
-        predict.timeline(shapes.transformer(m), batch, sequence, accumulate=several, **where)
-        for several in (True, False)
+        predict.timeline(m, batch, sequence, accumulate=several, **where) for several in (True, False)
     )
     asked = (gpus, 1e12, recipe, stage, batch, sequence, m.layers * again)
     lines = accountant.account(m, *asked, step.peak - 1, 1e15, 0.5)
@@ -161,10 +161,10 @@ FULLEST = [
 def test_each_moment_is_the_fullest_of_some_published_model(
     name, batch, sequence, recipe, recomputed, moment, where
 ):
-    m = shapes.known(name)
+    m = predict.known(name)
     lines = accountant.account(m, 1, 1e12, recipe, 0, batch, sequence, recomputed, 80e9, 1e15, 0.5)
     ways = {"recipe": recipe, "recompute": recomputed > 0, "accumulate": True}
-    step = predict.timeline(shapes.transformer(m), batch, sequence, **ways)
+    step = predict.timeline(m, batch, sequence, **ways)
     assert (lines["fullest moment of a step"], step.fullest.where) == (moment, where)
 
 
@@ -178,7 +178,7 @@ def test_torch_holds_no_more_where_only_some_layers_are_recomputed():
 
 
 def test_a_405b_on_512_h100s_does_not_fit_since_weights_and_gradients_are_gathered():
-    m = replace(shapes.known("llama-3-70b"), layers=126, width=16_384, heads=128, inner=53_248)
+    m = predict.MODELS["Llama 3.1 405B"]
     asked = (512, 15e12, "bf16+master adamw", 3, 1, 8192, 126, 80e9, 989.5e12, 0.4)
     lines = accountant.account(m, *asked)
     assert lines["fits"] == "no"
@@ -187,7 +187,7 @@ def test_a_405b_on_512_h100s_does_not_fit_since_weights_and_gradients_are_gather
 
 
 def test_of_a_70b_two_tables_are_gathered_at_the_loss_and_three_at_the_embeddings_gradient():
-    m = shapes.known("llama-3-70b")
+    m = predict.known("llama-3-70b")
     table, norm = 2 * m.vocabulary * m.width, 2 * m.width
     gathered = {
         moment: accountant.gathered_bytes(m, "bf16", 1024, 3, moment)
@@ -307,9 +307,6 @@ def test_no_less_time_is_said_to_be_lost_than_is_lost_and_no_more_than_all(gpus)
     assert predict.wasted_share(*waits) <= lines["share that is lost, at most"] <= 1
 
 
-def test_a_model_of_ours_or_a_shape_that_torch_cannot_build_gets_a_sentence():
+def test_a_model_that_is_not_among_ours_gets_a_sentence():
     with pytest.raises(ValueError, match=r"There is no 'gpt5' here\. There are: gpt2, "):
-        shapes.known("gpt5")
-    four = accountant.Model(1, 8, 2, 2, 4, 16, 10, 8, biases=("query", "key", "value", "out"))
-    with pytest.raises(ValueError, match="here query, key, value, out have one"):
-        shapes.transformer(four)
+        predict.known("gpt5")

@@ -91,7 +91,7 @@ def shapes(draw):
     st.booleans(),
 )
 def test_activation_bytes_are_those_that_autograd_keeps(shape, batch, sequence, dtype, options, with_loss):
-    network = models.Transformer(**vars(shape), **options, dtype=TORCH_DTYPES[dtype])
+    network = models.Transformer(shape, **options, dtype=TORCH_DTYPES[dtype])
     ids = torch.randint(shape.vocabulary, (batch, sequence))
 
     def forward():
@@ -109,7 +109,7 @@ SMALL = predict.Transformer(layers=2, width=16, heads=2, vocabulary=11, context=
 def test_recomputing_runs_the_layers_once_more_and_not_the_output():
     ledger = SMALL.training_flops(2, 8, recompute=True)
     with set_checkpoint_early_stop(False):  # to the end of each layer; torch would leave out its last product
-        result = models.Transformer(**vars(SMALL), recompute=True)(torch.zeros(2, 8, dtype=torch.int64))
+        result = models.Transformer(SMALL, recompute=True)(torch.zeros(2, 8, dtype=torch.int64))
         counted = measure.flops(result.sum().backward).total
     assert counted == ledger["backward"] + ledger["recompute"]
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course_utils.core import measure
+from course_utils.core import measure, predict
 from course_utils.core.measure import memory
 from course_utils.subjects import models
 
@@ -18,11 +18,16 @@ def seeded(seed=0):
 
 def blocks_of(kind, layers, width=8, dtype=torch.float32):
     options = {"dtype": dtype, "generator": seeded()}
+
+    def block(**ways):
+        shape = predict.Transformer(1, width, 2, vocabulary=1, context=8)
+        return models.Block(shape, **ways, **options)
+
     made = {
         "linear": lambda: models.Linear(width, width, biases=False, **options),
         "MLP": lambda: models.MLPBlock(width, **options),
-        "explicit": lambda: models.Block(width, 2, **options),
-        "fused": lambda: models.Block(width, 2, fused=True, **options),
+        "explicit": block,
+        "fused": lambda: block(fused=True),
     }
     return nn.ModuleList(made[kind]() for _ in range(layers))
 
@@ -108,7 +113,7 @@ def test_what_autograd_keeps_counts_from_when_it_is_kept_until_it_is_freed():
 
 
 def test_without_recomputing_the_most_is_what_the_forward_keeps():
-    net = models.Transformer(2, 16, 2, 11, 8, generator=seeded())
+    net = models.Transformer(predict.Transformer(2, 16, 2, 11, 8), generator=seeded())
     ids, weights = torch.arange(8)[None], list(net.parameters())
     kept = measure.saved_bytes(lambda: net(ids).sum(), exclude=weights)
     assert measure.peak_saved_bytes(lambda: net(ids).sum().backward(), exclude=weights) == kept

@@ -37,7 +37,7 @@ def one_thread():
 MANY = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 30
 # Small, and of a Llama's proportions: a vocabulary that is larger than the context and four widths.
 SMALL = {"layers": 3, "width": 64, "heads": 4, "kv_heads": 2, "vocabulary": 512, "context": 64}
-LLAMA = replace(predict.MODELS["Llama 3 8B"], **SMALL, feed_forward=224)
+LLAMA = replace(predict.MODELS["Llama 3 8B"], **SMALL, head_width=16, inner=224)
 YES_NO = st.booleans()
 # Without RMSProp, which torch has not in one kernel; and without a master copy, which an optimizer's step copies for itself.
 IN_ONE_KERNEL = [name for name in predict.RECIPES if "rmsprop" not in name]
@@ -45,7 +45,7 @@ RECIPES = [name for name in IN_ONE_KERNEL if not predict.RECIPES[name].master]
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> predict.Transformer:
+def shapes(draw: st.DrawFn) -> predict.Shape:
     """GPT's, Llama's, Qwen's, and everything between them."""
     kv_heads, shared, head = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.sampled_from([4, 6]))
     own_width, heads = draw(YES_NO), kv_heads * shared
@@ -168,8 +168,8 @@ def recompute_some(model: models.Transformer, recompute: str) -> None:
 def test_so_does_each_operation_if_only_some_are_computed_again(
     shape, batch, sequence, recipe, ways, recompute
 ):
-    def made(*sizes: int, **options: object) -> models.Transformer:
-        model = MADE(*sizes, **options)
+    def made(m: predict.Shape, **options: object) -> models.Transformer:
+        model = MADE(m, **options)
         recompute_some(model, recompute)
         if ways["fused_loss"]:
             model.loss = lambda ids, targets, _: LossInPlace.apply(model(ids).flatten(0, 1), targets)
@@ -242,7 +242,7 @@ def test_what_a_stage_splits_each_machine_holds_a_part_of(shape, recipe, machine
 )
 def test_its_flops_are_those_that_torch_counts(shape, batch, sequence, recompute, segment, pieces):
     ways = {"recompute": recompute, "segment": segment}
-    model = models.Transformer(**vars(shape), fused=True, fused_norm=True, **ways)
+    model = models.Transformer(shape, fused=True, fused_norm=True, **ways)
     ids, targets = (torch.zeros(size, dtype=torch.int64) for size in ((batch, sequence), batch * sequence))
     counted = measure.flops(lambda: model.loss(ids, targets, pieces).backward()).total
     step = predict.timeline(shape, batch, sequence, pieces=pieces, **ways)
@@ -316,7 +316,7 @@ class Gathers(TorchDispatchMode):
 
 def test_what_is_gathered_is_what_fully_shard_has_whole(a_process_of_eight):
     """A layer on its way back, the next one that is fetched meanwhile, and what stands around the layers."""
-    model = models.Transformer(**vars(LLAMA), dtype=torch.bfloat16, fused=True, fused_norm=True)
+    model = models.Transformer(LLAMA, dtype=torch.bfloat16, fused=True, fused_norm=True)
     for part in (*model.blocks, model):
         fully_shard(part, mesh=a_process_of_eight)
     gathers, seen = Gathers(), []
@@ -340,7 +340,7 @@ def test_what_is_gathered_is_what_fully_shard_has_whole(a_process_of_eight):
 
 def test_at_the_loss_and_at_the_logits_gradient_no_gradient_is_whole(a_process_of_eight):
     """The output's gradient is made after that, and at the operations that make it the pass holds it anyway."""
-    model = models.Transformer(**vars(LLAMA), dtype=torch.bfloat16, fused=True, fused_norm=True)
+    model = models.Transformer(LLAMA, dtype=torch.bfloat16, fused=True, fused_norm=True)
     for part in (*model.blocks, model):
         fully_shard(part, mesh=a_process_of_eight)
     seen = []

@@ -55,7 +55,7 @@ OF_SHAPES = [
 ]
 OF_MODELS = [
     (
-        lambda: models.Transformer(**vars(SHAPE))(torch.arange(5)[None]),
+        lambda: models.Transformer(SHAPE)(torch.arange(5)[None]),
         "built for 4 positions; got 5 tokens.",
     ),
     (lambda: models.MLP([1, 2], nonlinearity="elu"), "'elu' is no nonlinearity here. There are: relu, tanh"),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
+from course_utils.core import predict
+from course_utils.core.accountant import Model
 from course_utils.subjects import models
 
 untimed = settings(deadline=None, max_examples=25)
@@ -25,7 +27,8 @@ def seeded(seed=0):
 
 def small(seed=0, **options):
     sizes = {"layers": 2, "width": 16, "heads": 4, "vocabulary": 11, "context": 8}
-    return models.Transformer(**{**sizes, **options}, generator=seeded(seed))
+    ways = {name: options.pop(name) for name in ("fused", "recompute", "dtype") if name in options}
+    return models.Transformer(predict.Transformer(**sizes | options), **ways, generator=seeded(seed))
 
 
 def close(a, b):
@@ -96,7 +99,8 @@ def test_rotation_turns_each_pair_by_position_over_a_growing_period(s, half):
 @given(st.integers(1, 3), size, st.booleans())
 def test_a_gpt_block_is_torchs_encoder_layer(heads, s, fused):
     width = 4 * heads
-    block = models.Block(width, heads, fused=fused, generator=seeded(1))
+    shape = predict.Transformer(1, width, heads, vocabulary=1, context=8)
+    block = models.Block(shape, fused=fused, generator=seeded(1))
     theirs = nn.TransformerEncoderLayer(
         width, heads, 4 * width, dropout=0, activation="gelu", batch_first=True, norm_first=True
     )
@@ -117,9 +121,8 @@ def test_a_gpt_block_is_torchs_encoder_layer(heads, s, fused):
 
 
 def test_a_llama_block_is_written_out_once_more():
-    block = models.Block(
-        8, 4, feed_forward=6, biases=False, kv_heads=2, gated=True, rms_norm=True, generator=seeded()
-    )
+    m = Model(1, 8, heads=4, kv_heads=2, head_width=2, inner=6, vocabulary=1, context=8)
+    block = models.Block(m, generator=seeded())
     x = torch.randn(2, 5, 8)
     turn = models.rotation(5, 2, x)
 
@@ -189,7 +192,7 @@ def test_outputs_begin_near_the_size_that_inputs_have(options):
     assert wide.weight.var().item() == pytest.approx(1 / 2000, rel=0.02)
     assert wide(torch.randn(100, 2000)).std().item() == pytest.approx(1, rel=0.05)
     sizes = {"layers": 1, "width": 256, "heads": 4, "vocabulary": 500, "context": 8}
-    network = models.Transformer(**sizes, **options, generator=seeded())
+    network = models.Transformer(predict.Transformer(**sizes, **options), generator=seeded())
     assert network(torch.arange(8)[None]).std().item() == pytest.approx(1, rel=0.1)
 
 

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from course_utils.core import predict
 from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
@@ -35,7 +36,8 @@ def new_run(seed: int = 0, dropout: Number = DROPOUT) -> training.Run:
     """A GPT of one layer with dropout, before its first step; the shared generators are seeded too."""
     training.seed_all(seed)
     generator = training.generator_for("model", seed)
-    model = models.Transformer(1, WIDTH, 2, training.VOCABULARY, SEQUENCE, generator=generator)
+    shape = predict.Transformer(1, WIDTH, 2, training.VOCABULARY, SEQUENCE)
+    model = models.Transformer(shape, generator=generator)
     model.blocks.append(PositionDropout(dropout))
     return training.Run(
         model,

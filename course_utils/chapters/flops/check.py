@@ -5,8 +5,8 @@ from dataclasses import replace
 from course_utils.chapters import by_torch
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN
 from course_utils.core.accountant import Model
+from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
-from course_utils.core.shapes import transformer
 from course_utils.engine.judging import Answers, function, value
 
 # c in seconds, e, FLOP/s of the peak
@@ -78,8 +78,8 @@ def name_of_f32() -> Answers:
 def parameters(m: Model) -> Answers:
     """A reader's parameters(m): how many the whole model has."""
     right = sum(p.numel() for p in by_torch.model(m).parameters())
-    parts, norm = transformer(m).parameters_by_part, m.norm_vectors * m.width
-    table, layer = m.vocabulary * m.width, transformer(m).parameters_of_a_layer
+    parts, norm = shape_of(m).parameters_by_part, m.norm_vectors * m.width
+    table, layer = m.vocabulary * m.width, shape_of(m).parameters_of_a_layer
     yield right, "As torch counts them, for a GPT-2, a Llama and a Qwen."
     yield parts["matrices"], "Embeddings, biases and normalisations have parameters, too."
     one_layer = "That has one layer's matrices; there are m.layers layers."
@@ -139,7 +139,7 @@ def _of_biases(m: Model, right: int) -> Answers:
 def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     """A reader's forward_flops(m, batch, sequence): one forward pass, all S × S scores counted."""
     right, tokens = by_torch.step(m, batch, sequence).flops["forward"], batch * sequence
-    parts = transformer(m).forward_flops(batch, sequence)
+    parts = shape_of(m).forward_flops(batch, sequence)
     output = parts["output"]
     yield right, "As torch counts three models, to the last FLOP."
     yield right // 2, "A multiplication comes with an addition: 2 FLOPs."
@@ -148,7 +148,7 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     all_layers = "There are m.layers layers."
     yield (right - output) // m.layers + output, all_layers
     yield right - (m.layers - 1) * parts["matrices"] // m.layers, all_layers
-    of_all = 2 * tokens * transformer(m).parameters
+    of_all = 2 * tokens * shape_of(m).parameters
     only_matrices = "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"
     yield of_all, f"{only_matrices}. And attention is missing."
     yield of_all + parts["attention"], f"{only_matrices}."

@@ -5,7 +5,7 @@ The numbers are random, as in `products`, and each workload's tensors are made w
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -34,7 +34,7 @@ class Scale:
     attended: int  # the sequence of attention
     batch: int  # of attention and, at most, of a training step
     sequence: int
-    shape: predict.Transformer = predict.MODELS["GPT-2 small"]
+    shape: predict.Shape = predict.MODELS["GPT-2 small"]
     model: str = "GPT-2 small"
 
 
@@ -121,7 +121,7 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
     """One step of AdamW on a model's parameters in fp32: it reads p, g, m and v, and writes p, m and v."""
 
     def make() -> Call:
-        parameters = list(models.Transformer(**vars(scale.shape)).to(device).parameters())
+        parameters = list(models.Transformer(scale.shape).to(device).parameters())
         for p in parameters:
             p.grad = torch.randn_like(p)
         return torch.optim.AdamW(parameters, **{way: True}).step
@@ -134,7 +134,7 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
 
 
 def predicted_peak_bytes(
-    shape: predict.Transformer, dtype: str, batch: int, sequence: int, *, recompute: bool = False
+    shape: predict.Shape, dtype: str, batch: int, sequence: int, *, recompute: bool = False
 ) -> int:
     """The most that a step holds beyond parameters, averages and data.
 
@@ -152,7 +152,7 @@ def predicted_peak_bytes(
 
 
 def training_step(
-    shape: predict.Transformer,
+    shape: predict.Shape,
     dtype: str,
     batch: int,
     sequence: int,
@@ -161,9 +161,9 @@ def training_step(
     device: str = "cpu",
 ) -> Call:
     """Forward, cross-entropy in fp32, backward, and fused AdamW: on the parameters, or in 16 bits on a master copy of them."""
-    sizes = vars(shape) | {"context": max(shape.context, sequence)}
+    longer = replace(shape, context=max(shape.context, sequence))
     kind = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
-    model = models.Transformer(**sizes, **kind).to(device)
+    model = models.Transformer(longer, **kind).to(device)
     adamw = partial(torch.optim.AdamW, fused=True)
     if dtype != "fp32":
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)

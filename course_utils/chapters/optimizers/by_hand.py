@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from course_utils.chapters.optimizers.descents import RULES, Point, Ravine
+from course_utils.core import predict
 from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
@@ -63,7 +64,8 @@ def small_run(
 ) -> training.Run:
     """A transformer, 64 wide, that learns sums of digits with the optimizer that is made for it."""
     weights = training.generator_for("weights", seed)
-    model = models.Transformer(layers, 64, 4, training.VOCABULARY, SEQUENCE, fused=True, generator=weights)
+    shape = predict.Transformer(layers, 64, 4, training.VOCABULARY, SEQUENCE)
+    model = models.Transformer(shape, fused=True, generator=weights)
     tokens = training.encoded(training.example_text(2_000))
     batches = training.generator_for("batches", seed)
     return training.Run(

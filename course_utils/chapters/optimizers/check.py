@@ -150,7 +150,7 @@ STATES += [(1003, {"parameters": ("bf16",)}, 8, 3)]
 def state_bytes(numbers: int, recipe: Mapping[str, tuple[str, ...]], gpus: int, stage: int) -> Answers:
     """A reader's state_bytes(numbers, recipe, gpus, stage): each part's bytes on each GPU."""
     share, last = next(n for n in count(numbers // gpus) if n * gpus >= numbers), max(stage - 1, 0)
-    split, split_before = (predict.training.SHARDED_IN_STAGE[each] for each in (stage, last))
+    split, split_before = (predict.training.split_in(each) for each in (stage, last))
 
     def held(share: Number, split: Iterable[str]) -> dict[str, Number]:
         return {

@@ -1,5 +1,8 @@
 """Closed forms: bytes, FLOPs, seconds and days, from shapes alone. Nothing here runs what it predicts.
 
+What the accountant can say of a model or a run, it is asked; here is what it cannot say. Wherever a model is
+predicted, its `Model` will do.
+
 The convention, everywhere: a multiply-add is 2 FLOPs; element-wise operations, reductions and optimizers
 count 0 unless a docstring says otherwise; attention is counted unmasked. Symbols: B batch, D input width,
 K output width, L layers, S sequence length, H width of the model, A heads, V vocabulary, P parameters,
@@ -12,7 +15,7 @@ from course_utils.core.predict.forecast import (
     product_seconds,
     random_halves,
 )
-from course_utils.core.predict.known import MODELS
+from course_utils.core.predict.known import MODELS, known
 from course_utils.core.predict.mlp import mlp_flops
 from course_utils.core.predict.operations import (
     DTYPE_BYTES,
@@ -33,7 +36,6 @@ from course_utils.core.predict.storages import Operation
 from course_utils.core.predict.timeline import Timeline, timeline
 from course_utils.core.predict.training import (
     RECIPES,
-    SECONDS_PER_DAY,
     days_by_part,
     largest_model,
     mfu,
@@ -41,4 +43,4 @@ from course_utils.core.predict.training import (
     training_days,
     training_flops,
 )
-from course_utils.core.predict.transformer import Transformer
+from course_utils.core.predict.transformer import Shape, Transformer, shape_of

@@ -1,5 +1,6 @@
 """Products, normalisations and attention of a transformer's layer on a tape: what each makes, keeps and hands back."""
 
+from course_utils.core import accountant
 from course_utils.core.predict.run import Run
 from course_utils.core.predict.storages import PASS, Parameter, Tensor
 from course_utils.core.predict.tape import Tape
@@ -13,8 +14,8 @@ class Attention:
         self.run, self.shape, self.n, self.sequence = run, run.model, run.n, run.sequence
         self.tape = Tape(dtype_bytes=run.n, gradient_bytes=run.gradient_bytes, accumulate=run.accumulate)
         self.tokens = run.batch * run.sequence
-        self.heads, self.kv_heads = self.shape.heads, self.shape.kv_heads or self.shape.heads
-        self.head = self.shape.query_width // self.heads
+        self.heads, self.kv_heads, self.head = self.shape.heads, self.shape.kv_heads, self.shape.head_width
+        self.matrices = accountant.matrices(self.shape)
 
     def weight(self, numbers: int) -> Parameter:
         return Parameter(self.n * numbers)
@@ -28,16 +29,18 @@ class Attention:
             "mm", edges, made, back=("mm", "mm"), saves=edges, flops=2 * x.nbytes // self.n * k
         )
 
-    def linear(
-        self, x: Tensor, d: int, k: int, where: str, *, bias: bool, splits: bool = False, folds: bool = False
-    ) -> Tensor:
-        """x W + b. Its gradient is copied if it lies in another order: where heads `split`, or where rows `fold`."""
-        self.tape.where = where
-        made = self.product(x, d, k)
+    def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
+        """x W + b, by the matrix's name, with b only if the model has it.
+
+        Its gradient is copied if it lies in another order: where heads `split`, or where rows `fold`.
+        """
+        self.tape.where = name
+        inputs, outputs = self.matrices[name]
+        made = self.product(x, inputs, outputs)
         if folds:
             made = self.copied_back(made)
-        if bias:
-            made = self.tape.op("add", (self.weight(k), made), made.nbytes, back=("sum", PASS))
+        if name in self.shape.biases:
+            made = self.tape.op("add", (self.weight(outputs), made), made.nbytes, back=("sum", PASS))
         return self.copied_back(made) if splits else made
 
     def copied_back(self, x: Tensor) -> Tensor:
@@ -59,36 +62,41 @@ class Attention:
     def times(self, a: Tensor, b: Tensor) -> Tensor:
         return self.tape.op("mul", (a, b), a.nbytes, back=("mul", "mul"), saves=(a, b))
 
-    def norm(self, x: Tensor, width: int, where: str) -> Tensor:
-        """RMSNorm or LayerNorm in one kernel, which keeps its input, and LayerNorm two numbers of each row as well."""
-        self.tape.where, edges, a_row = where, (x, self.weight(width)), x.nbytes // width
+    def norm(self, x: Tensor, where: str) -> Tensor:
+        """RMSNorm or LayerNorm of a row as wide as the model."""
+        return self._norm(x, self.shape.width, where, self.shape.norm_vectors)
+
+    def head_norm(self, x: Tensor, where: str) -> Tensor:
+        """The same of each head's numbers. It has a weight alone."""
+        return self._norm(x, self.head, where, 1)
+
+    def _norm(self, x: Tensor, width: int, where: str, vectors: int) -> Tensor:
+        """One kernel, which keeps its input, and LayerNorm's two numbers of each row as well."""
+        self.tape.where, a_row = where, x.nbytes // width
+        edges = (x, *(self.weight(width) for _ in range(vectors)))
         if self.shape.rms_norm:
             return self.tape.op("rms_norm", edges, x.nbytes, back="rms_norm_backward", saves=(x,))
-        name, edges = "native_layer_norm", (*edges, self.weight(width)) if self.shape.biases else edges
-        results, options = (x.nbytes, a_row, a_row), {"saves": (x,), "keeps": slice(1, 3)}
-        return self.tape.op(name, edges, *results, back=f"{name}_backward", **options)
+        name, options = "native_layer_norm", {"saves": (x,), "keeps": slice(1, 3)}
+        return self.tape.op(name, edges, x.nbytes, a_row, a_row, back=f"{name}_backward", **options)
 
     # Attention.
 
     def attention(self, x: Tensor, turn: Tensor | None) -> Tensor:
-        shape, tape, width = self.shape, self.tape, self.shape.width
-        bias = shape.biases or shape.qkv_biases
+        tape, anew = self.tape, self.shape.head_norms
         by_head = not self.run.fused and self.sequence > 1  # in gradients, heads stand one behind the other
-        splits, anew = by_head and self.heads > 1, shape.head_norms
-        q = self.linear(x, width, shape.query_width, "query", bias=bias, splits=splits and not (turn or anew))
-        k = self.linear(
-            x, width, shape.kv_width, "key", bias=bias, folds=by_head and self.run.batch > 1 and not anew
-        )
-        v = self.linear(x, width, shape.kv_width, "value", bias=bias, splits=by_head and self.kv_heads > 1)
-        if shape.head_norms:
-            q, k = self.norm(q, self.head, "query norm"), self.norm(k, self.head, "key norm")
+        splits = by_head and self.heads > 1
+        q = self.linear(x, "query", splits=splits and not (turn or anew))
+        k = self.linear(x, "key", folds=by_head and self.run.batch > 1 and not anew)
+        v = self.linear(x, "value", splits=by_head and self.kv_heads > 1)
+        if anew:
+            q, k = self.head_norm(q, "query norm"), self.head_norm(k, "key norm")
         if turn:
             q, k = self.rotated(q, turn, "query"), self.rotated(k, turn, "key")
         tape.where = "attention"
         mixed = (self._fused_attention if self.run.fused else self._attention)(q, k, v)
         if splits:
             mixed = self.copied(mixed)
-        return self.linear(mixed, shape.query_width, width, "out", bias=shape.biases)
+        return self.linear(mixed, "out")
 
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
         """x with rotary positions: each result is made of both halves."""

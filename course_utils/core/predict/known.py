@@ -1,30 +1,43 @@
-"""The shapes of models that were published."""
+"""Models that were published: what their config.json says of the shape, by the accountant."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
-from course_utils.core.predict.transformer import Transformer
+from course_utils.core.accountant import Model, model_from
+from course_utils.core.predict.transformer import Shape, shape_of
 
-
-def _llama(layers: int, width: int, heads: int, feed_forward: int) -> Transformer:
-    return Transformer(
-        *(layers, width, heads, 128256, 8192, feed_forward),
-        biases=False,
-        learned_positions=False,
-        tied_output=False,
-        kv_heads=8,
-        gated=True,
-        rms_norm=True,
-        rotary=True,
-    )
+CONFIGS = (
+    Path(__file__).parents[1] / "configs"
+)  # what a config.json says of the shape, and where it is published
 
 
-MODELS: Mapping[str, Transformer] = {
-    "GPT-2 small": Transformer(12, 768, 12, 50257, 1024),
-    "GPT-2 medium": Transformer(24, 1024, 16, 50257, 1024),
-    "GPT-2 large": Transformer(36, 1280, 20, 50257, 1024),
-    "GPT-2 XL": Transformer(48, 1600, 25, 50257, 1024),
-    "GPT-3": Transformer(96, 12288, 96, 50257, 2048),
-    "Llama 3 8B": _llama(32, 4096, 32, 14336),
-    "Llama 3 70B": _llama(80, 8192, 64, 28672),
-    "Llama 3.1 405B": _llama(126, 16384, 128, 53248),
+def known(name: str) -> Model:
+    """A published model, by the name of its file.
+
+    >>> known("llama-3-8b").layers
+    32
+    """
+    names = sorted(path.stem for path in CONFIGS.glob("*.json"))
+    if name not in names:
+        raise ValueError(f"There is no {name!r} here. There are: {', '.join(names)}.")
+    return model_from(json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")))
+
+
+# Two have no config.json to read. Of GPT-3 none was published; its sizes are in arXiv 2005.14165, table 2.1. That of
+# Llama 3.1 405B says 131,072 positions, and it was trained on 8,192 at a time but for its last tokens: arXiv
+# 2407.21783, tables 3 and 4.
+GPT_3 = {"layers": 96, "width": 12_288, "heads": 96, "kv_heads": 96, "inner": 49_152, "context": 2048}
+LLAMA_405B = {"layers": 126, "width": 16_384, "heads": 128, "inner": 53_248}
+_MODELS = {
+    "GPT-2 small": known("gpt2"),
+    "GPT-2 medium": known("gpt2-medium"),
+    "GPT-2 large": known("gpt2-large"),
+    "GPT-2 XL": known("gpt2-xl"),
+    "GPT-3": replace(known("gpt2"), **GPT_3, head_width=128),
+    "Llama 3 8B": known("llama-3-8b"),
+    "Llama 3 70B": known("llama-3-70b"),
+    "Llama 3.1 405B": replace(known("llama-3-70b"), **LLAMA_405B),
 }
+MODELS: Mapping[str, Shape] = {name: shape_of(m) for name, m in _MODELS.items()}

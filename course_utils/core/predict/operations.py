@@ -3,24 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from course_utils.core import einsums
+from course_utils.core import accountant, einsums
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
 
-DTYPE_BYTES: Mapping[str, Number] = {
-    "fp64": 8,
-    "fp32": 4,
-    "tf32": 4,
-    "xf32": 4,
-    "fp16": 2,
-    "bf16": 2,
-    "fp8": 1,
-    "e4m3": 1,
-    "e5m2": 1,
-    "int64": 8,
-    "int32": 4,
-    "int8": 1,
-    "bool": 1,
+# What the accountant has no name for: a format that is stored as another one is, or one of fp8's two.
+STORED_AS = {"tf32": "fp32", "xf32": "fp32", "e4m3": "fp8", "e5m2": "fp8"}
+DTYPE_BYTES: Mapping[str, Number] = accountant.BYTES | {
+    name: accountant.BYTES[other] for name, other in STORED_AS.items()
 }
 
 
@@ -45,7 +35,8 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
     64
     """
     check_sizes(**{f"size {place}": size for place, size in enumerate(shape)})
-    return math.prod(shape) * dtype_bytes(dtype)
+    dtype_bytes(dtype)  # or a sentence
+    return accountant.tensor_bytes(shape, STORED_AS.get(dtype, dtype))
 
 
 # One matrix product: (B, D) @ (D, K).

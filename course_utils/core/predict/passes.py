@@ -32,36 +32,35 @@ class Pass(Attention):
         super().__init__(run)
         self.layers, numbers = layers, self.shape.vocabulary * self.shape.width
         self.embedding = self.weight(numbers)
-        self.output = self.embedding if self.shape.tied_output else self.weight(numbers)
+        self.output = self.embedding if self.shape.tied else self.weight(numbers)
 
     # A layer.
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """The feed-forward part of a layer: gated, or with GELU; its inner width is the shape's."""
-        sizes, bias = (self.shape.width, self.shape.inner_width), self.shape.biases
+        """The feed-forward part of a layer: gated, or with GELU."""
         if self.shape.gated:
-            inner = self._gated(x, *sizes, bias)
+            inner = self._gated(x)
         else:
-            inner = self.linear(x, *sizes, "up", bias=bias)
+            inner = self.linear(x, "up")
             inner = self.pointwise("gelu", inner)
-        return self.linear(inner, *reversed(sizes), "down", bias=bias)
+        return self.linear(inner, "down")
 
-    def _gated(self, x: Tensor, width: int, inner: int, bias: bool) -> Tensor:
-        gate = self.linear(x, width, inner, "gate", bias=bias)
+    def _gated(self, x: Tensor) -> Tensor:
+        gate = self.linear(x, "gate")
         gate = self.pointwise("silu", gate)
-        up = self.linear(x, width, inner, "up", bias=bias)
+        up = self.linear(x, "up")
         self.tape.where = "gate × up"
         return self.times(gate, up)
 
     def block(self, x: Tensor, turn: Tensor | None, number: int) -> Tensor:
         """x + attention(norm(x)), then x + feed_forward(norm(x))."""
-        tape, width = self.tape, self.shape.width
+        tape = self.tape
         tape.layer = number
-        mixed = self.attention(self.norm(x, width, "norm1"), turn)
+        mixed = self.attention(self.norm(x, "norm1"), turn)
         tape.where = "x + attention"
         x = self.plus(x, mixed)
         del mixed
-        made = self.feed_forward(self.norm(x, width, "norm2"))
+        made = self.feed_forward(self.norm(x, "norm2"))
         tape.where = "x + feed-forward"
         return self.plus(x, made)
 
@@ -109,7 +108,7 @@ class Pass(Attention):
         for numbers, again in self.segments():
             x = (self._recomputed if again else self.blocks)(x, turn, numbers)
         self.tape.layer = None
-        return self.norm(x, self.shape.width, "last norm")
+        return self.norm(x, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
         """All layers, in segments. A segment that is recomputed runs a second time on the way back."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from course_utils.core.predict.operations import check_sizes
-from course_utils.core.predict.transformer import Transformer
+from course_utils.core.predict.transformer import Shape
 
 # What a step computes once more: nothing, each layer, every second one, or in each layer all but every other product's result.
 Recompute = bool | str
@@ -17,7 +17,7 @@ FUSED_LOSSES: tuple[FusedLoss, ...] = (False, True, "with output")
 class Run:
     """Forward, loss and backward of a model, and how they compute."""
 
-    model: Transformer
+    model: Shape
     batch: int
     sequence: int
     n: int  # bytes of a number

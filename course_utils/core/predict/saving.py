@@ -2,6 +2,7 @@
 
 import math
 
+from course_utils.core import accountant
 from course_utils.core.say import Number
 
 
@@ -14,7 +15,7 @@ def young_seconds(save_s: Number, failure_s: Number) -> Number:
     19.0
     """
     _check_times(save_s=save_s, failure_s=failure_s)
-    return math.sqrt(2 * save_s * failure_s)
+    return accountant.interval(save_s, failure_s)
 
 
 def daly_seconds(save_s: Number, failure_s: Number) -> Number:

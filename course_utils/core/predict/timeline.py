@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import add
 
+from course_utils.core.accountant import Model
 from course_utils.core.predict.operations import dtype_bytes
 from course_utils.core.predict.run import FusedLoss, Recompute, Run
 from course_utils.core.predict.storages import GRADIENTS, Held, Operation
 from course_utils.core.predict.stretches import Stretch, stretches
 from course_utils.core.predict.training import optimizer_of, recipe_named, split_in, training_bytes
-from course_utils.core.predict.transformer import Transformer
+from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
 LOSS = ("output", "cross-entropy", "output and cross-entropy")  # where the output's gradient is still to come
@@ -121,7 +122,7 @@ class Timeline:
 
 
 @lru_cache
-def _whole(model: Transformer, back: bool, around: str | None) -> int:
+def _whole(model: Shape, back: bool, around: str | None) -> int:
     """How many numbers of weights and gradients a machine has gathered at once: around the layers, or inside of them."""
     of_a_layer = model.parameters_of_a_layer
     numbers = model.parameters - model.layers * of_a_layer
@@ -138,7 +139,7 @@ def _whole(model: Transformer, back: bool, around: str | None) -> int:
 
 @lru_cache(4096)
 def timeline(
-    model: Transformer,
+    model: Model,
     batch: int,
     sequence: int,
     *,
@@ -172,11 +173,12 @@ def timeline(
     allocations, what machines send each other, tokens, and copies that an optimizer makes. A sequence may be longer
     than the context, although a GPT has no positions there.
 
-    >>> step = timeline(Transformer(12, 768, 12, 50257, 1024), 1, 1024)
+    >>> from course_utils.core.predict import MODELS
+    >>> step = timeline(MODELS["GPT-2 small"], 1, 1024)
     >>> step.fullest.where, step.peak
     ('cross-entropy', 2721902360)
     """
     kind, _ = recipe_named(recipe), split_in(stage)
     sizes = dtype_bytes(kind.parameters), dtype_bytes(kind.gradients[0])
     ways = (accumulate, fused, recompute, segment, fused_loss, pieces)
-    return Timeline(Run(model, batch, sequence, *sizes, *ways), recipe, machines, stage, gathered)
+    return Timeline(Run(shape_of(model), batch, sequence, *sizes, *ways), recipe, machines, stage, gathered)

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from course_utils.core import accountant
+from course_utils.core.accountant import Model
 from course_utils.core.datasheets import Machine
 from course_utils.core.predict.operations import check_sizes, dtype_bytes
-from course_utils.core.predict.transformer import Transformer
+from course_utils.core.predict.transformer import shape_of
 from course_utils.core.say import Ledger, Number
 
-SECONDS_PER_DAY = 86_400
 SPLIT, LINK_BYTES_PER_SEC = 8, 450e9  # GPUs that share each product, over NVLink 4, each way
 STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
@@ -37,7 +38,7 @@ def training_days(
     """
     _check_shares("MFU", mfu)
     check_count(count)
-    return training_flops(parameters, tokens) / (count * machine.peak(dtype) * mfu) / SECONDS_PER_DAY
+    return accountant.days(training_flops(parameters, tokens), count, machine.peak(dtype), mfu)
 
 
 def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype: str = "bf16") -> Number:
@@ -52,7 +53,7 @@ def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype:
 
 
 def days_by_part(
-    model: Transformer,
+    model: Model,
     tokens: Number,
     machine: Machine,
     count: int,
@@ -76,13 +77,14 @@ def days_by_part(
     """
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
+    model = shape_of(model)
     step, peak = model.training_flops(1, model.context, fused=True), machine.peak("bf16")
     pairs, again = 3 * model.forward_flops(1, model.context)["attention"], step["scores again"]
     passed = 8 * model.width + 2 * (model.width + model.kv_width) * model.rotary  # numbers, in and out
-    passed += (3 if model.gated else 2) * model.inner_width
+    passed += (3 if model.gated else 2) * model.inner
     sent = 4 * 2 * (SPLIT - 1) * model.width  # numbers, by all that share a product
     numbers_bytes = model.context * model.layers * dtype_bytes("bf16")
-    scale = tokens / model.context / count / SECONDS_PER_DAY
+    scale = tokens / model.context / count / accountant.SECONDS_PER_DAY
 
     def ledger(of_products: Number, of_attention: Number, hidden: bool) -> dict[str, Number]:
         seconds = {  # of one machine, for a sequence
@@ -121,16 +123,28 @@ def check_count(count: int) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What training keeps for each parameter from step to step, as dtypes.
+    """What training keeps for each parameter from step to step: the dtypes of each part, as the accountant has them.
 
     With a master copy, the products read low-precision parameters and the optimizer writes the master.
     """
 
-    parameters: str
-    gradients: tuple[str, ...]
-    optimizer: Mapping[str, str]  # the dtype of each average or sum that it keeps
-    master: str | None = None
-    counts_steps: bool = field(default=False, kw_only=True)  # for each tensor, and not for each parameter
+    dtypes: Mapping[str, tuple[str, ...]]
+    counts_steps: bool  # a number for each tensor, and not for each parameter
+
+    @property
+    def parameters(self) -> str:
+        """The dtype that products read."""
+        (dtype,) = self.dtypes["parameters"]
+        return dtype
+
+    @property
+    def gradients(self) -> tuple[str, ...]:
+        """The dtypes of the gradients: those of the parameters first, and then the master's."""
+        return self.dtypes["gradients"]
+
+    @property
+    def master(self) -> tuple[str, ...]:
+        return self.dtypes["master"]
 
     @property
     def bytes_by_part(self) -> Ledger:
@@ -144,52 +158,53 @@ class Recipe:
         master          4
         total          16
         """
-        parts = {
-            "parameters": dtype_bytes(self.parameters),
-            "gradients": sum(map(dtype_bytes, self.gradients)),
-            "optimizer": sum(map(dtype_bytes, self.optimizer.values())),
-            "master": dtype_bytes(self.master) if self.master else 0,
-        }
-        return Ledger(parts, unit="bytes")
+        return Ledger(accountant.state_bytes(1, self.dtypes, 1, 0), unit="bytes")
 
 
-def _adam(dtype: str) -> dict[str, str]:
-    return {"average of gradients": dtype, "average of squared gradients": dtype}
-
-
-def _with_master(*gradients: str) -> Recipe:
-    return Recipe("bf16", gradients, _adam("fp32"), "fp32", counts_steps=True)
-
-
-_FP32 = ("fp32",)
-RECIPES: Mapping[str, Recipe] = {  # with the bytes of one parameter
-    "fp32 sgd": Recipe("fp32", _FP32, {}),  # 8
-    "fp32 momentum": Recipe("fp32", _FP32, {"sum of gradients": "fp32"}),  # 12
-    "fp32 adagrad": Recipe("fp32", _FP32, {"sum of squared gradients": "fp32"}, counts_steps=True),  # 12
-    "fp32 rmsprop": Recipe("fp32", _FP32, {"average of squared gradients": "fp32"}, counts_steps=True),  # 12
-    "fp32 adamw": Recipe("fp32", _FP32, _adam("fp32"), counts_steps=True),  # 16
-    "fp32 amsgrad": Recipe("fp32", _FP32, {**_adam("fp32"), "its maximum": "fp32"}, counts_steps=True),  # 20
-    # As torch does if the model itself is bf16: the averages are bf16, too.
-    "bf16 adamw": Recipe("bf16", ("bf16",), _adam("bf16"), counts_steps=True),  # 8
-    "bf16+master adamw": _with_master("bf16"),  # 16
-    "bf16+master adamw, fp32 gradients": _with_master("fp32"),  # 18
+# Of which recipe of the accountant each of these is a variant, and in what.
+VARIANTS = {
+    "fp32 adagrad": ("fp32 sgd", {"optimizer": ("fp32",)}),  # the sum of squared gradients
+    "fp32 rmsprop": ("fp32 sgd", {"optimizer": ("fp32",)}),  # their average
+    "fp32 amsgrad": ("fp32 adamw", {"optimizer": ("fp32",) * 3}),  # the average's maximum as well
     # The optimizer needs the master's gradients in fp32. Both copies are held until they are freed.
-    "bf16+master adamw, gradients twice": _with_master("bf16", "fp32"),  # 20
+    "bf16+master adamw, gradients twice": ("bf16+master adamw", {"gradients": ("bf16", "fp32")}),
 }
-# What is split over the machines in each stage of ZeRO; the rest is on all of them. FSDP's full sharding is stage 3.
-SHARDED_IN_STAGE = (
-    (),
-    ("optimizer", "master"),
-    ("optimizer", "master", "gradients"),
-    ("optimizer", "master", "gradients", "parameters"),
+COUNT_NO_STEPS = ("sgd", "momentum")
+
+
+def _recipe(name: str) -> Recipe:
+    base, other = VARIANTS.get(name, (name, {}))
+    return Recipe(accountant.recipe(base) | other, optimizer_of(name) not in COUNT_NO_STEPS)
+
+
+def optimizer_of(recipe: str) -> str:
+    """The last word of a recipe's name, up to a comma."""
+    return recipe.split(",")[0].split()[-1]
+
+
+_NAMES = (
+    "fp32 sgd",
+    "fp32 momentum",
+    "fp32 adagrad",
+    "fp32 rmsprop",
+    "fp32 adamw",
+    "fp32 amsgrad",
+    "bf16 adamw",  # as torch does if the model itself is bf16: the averages are bf16, too
+    "bf16+master adamw",
+    "bf16+master adamw, fp32 gradients",
+    "bf16+master adamw, gradients twice",
 )
+RECIPES: Mapping[str, Recipe] = {name: _recipe(name) for name in _NAMES}
 
 
 def split_in(stage: int) -> tuple[str, ...]:
-    """The parts that the stage splits, or a sentence if there is none such."""
-    if stage not in range(len(SHARDED_IN_STAGE)):
+    """The parts that ZeRO's stage splits over the machines, or a sentence if there is no such stage.
+
+    The rest is on all of them. FSDP's full sharding is stage 3.
+    """
+    if stage not in range(4):
         raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
-    return SHARDED_IN_STAGE[stage]
+    return tuple(part for part, first in accountant.SHARDED_FROM.items() if stage >= first)
 
 
 def recipe_named(name: str) -> Recipe:
@@ -197,11 +212,6 @@ def recipe_named(name: str) -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
     return RECIPES[name]
-
-
-def optimizer_of(recipe: str) -> str:
-    """The last word of a recipe's name, up to a comma."""
-    return recipe.split(",")[0].split()[-1]
 
 
 def training_bytes(
@@ -225,12 +235,12 @@ def training_bytes(
         raise ValueError(f"The number of parameters is 0 or more; got {parameters!r}.")
     check_sizes(tensors=tensors)
     check_count(machines)
-    kind, split = recipe_named(recipe), split_in(stage)
-    share = -(-parameters // machines)  # rounded up
-    here = {part: share if part in split else parameters for part in kind.bytes_by_part}
-    ledger = {part: nbytes * here[part] for part, nbytes in kind.bytes_by_part.items()}
-    ledger["optimizer"] += STEP_COUNTER_BYTES * tensors * kind.counts_steps
-    return Ledger(ledger, unit="bytes")
+    kind = recipe_named(recipe)
+    split_in(stage)  # or a sentence
+    whole = -(-parameters // 1)  # rounded up
+    held = accountant.state_bytes(whole, kind.dtypes, machines, stage)
+    held["optimizer"] += STEP_COUNTER_BYTES * tensors * kind.counts_steps
+    return Ledger(held, unit="bytes")
 
 
 def largest_model(

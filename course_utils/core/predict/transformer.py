@@ -1,148 +1,118 @@
-"""Transformers from their sizes: parameters, FLOPs, and the bytes that autograd keeps between forward and backward."""
+"""Transformers: what the accountant says of a `Model`, part by part, and what only a look inside a layer can say."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, fields, replace
 
-from course_utils.core.predict.operations import check_sizes, dtype_bytes
+from course_utils.core import accountant
+from course_utils.core.accountant import Model
+from course_utils.core.predict.operations import check_sizes, dtype_bytes, matmul_flops
 from course_utils.core.say import Ledger
 
 FP32_BYTES = 4
 INT64_BYTES = 8
 ACTIVATION_DTYPES = ("fp64", "fp32", "fp16", "bf16")
+SIZES = ("layers", "width", "heads", "kv_heads", "head_width", "inner", "vocabulary", "context")
 
 
 @dataclass(frozen=True)
-class Transformer:
-    """GPT-2's shape: biases, learned positions, the output tied to the embedding, a feed-forward of 4H.
+class Shape(Model):
+    """The accountant's `Model`, and two things that change no parameter and no product, but what a step keeps.
 
-    Llama's shape has none of them, but a gated feed-forward, RMSNorm, rotary positions, and fewer heads for
-    keys and values than for queries.
-
-    >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
-    >>> gpt2.parameters
-    124439808
+    `shape_of` makes it of a `Model`, and `Transformer` of GPT-2's sizes.
     """
 
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    context: int
-    feed_forward: int | None = None
-    biases: bool = True
-    learned_positions: bool = True
-    tied_output: bool = True
-    _: KW_ONLY
-    kv_heads: int | None = None  # as many as there are heads
-    gated: bool = False  # SwiGLU: silu(x W1) × (x W2), then W3
-    rms_norm: bool = False  # in place of LayerNorm: no mean, no bias
-    rotary: bool = False
-    head_width: int | None = None  # the width over the heads
-    head_norms: bool = False  # queries and keys are normalised, head by head
-    qkv_biases: bool = False  # queries, keys and values have biases, whatever the other matrices have
+    rms_norm: bool = True  # otherwise LayerNorm, which takes the mean off, too
+    rotary: bool = True  # queries and keys are turned by their positions
 
     def __post_init__(self) -> None:
-        sizes = {name: value for name, value in vars(self).items() if not isinstance(value, bool | None)}
-        check_sizes(**sizes)
-        if not self.heads or (self.head_width is None and self.width % self.heads):
-            raise ValueError(
-                f"The width has to be a multiple of the heads; {self.width} is not one of {self.heads}."
-            )
-        if self.kv_heads is not None and (not self.kv_heads or self.heads % self.kv_heads):
+        check_sizes(**{name: getattr(self, name) for name in SIZES})
+        if not (self.heads and self.kv_heads) or self.heads % self.kv_heads:
             raise ValueError(
                 "The heads have to be a multiple of those for keys and values; "
                 f"{self.heads} is not one of {self.kv_heads}."
             )
-        if self.rotary and self.query_width // self.heads % 2:
+        if self.rotary and self.head_width % 2:
             raise ValueError(
                 "Rotary positions turn pairs of numbers, so a head's width has to be even; "
-                f"{self.query_width} / {self.heads} = {self.query_width // self.heads} is not."
+                f"{self.query_width} / {self.heads} = {self.head_width} is not."
+            )
+        if self.norm_vectors not in ((1,) if self.rms_norm else (1, 2)):
+            raise ValueError(
+                "RMSNorm has one vector, a weight; LayerNorm has that one, or a bias as well, two. "
+                f"Got norm_vectors {self.norm_vectors!r}."
+            )
+        names = accountant.matrices(self)
+        if not isinstance(self.biases, tuple) or not {*self.biases} <= {*names}:
+            raise ValueError(
+                f"biases names the matrices that have one, some of {', '.join(names)}; got {self.biases!r}."
             )
 
     @property
-    def inner_width(self) -> int:
-        return 4 * self.width if self.feed_forward is None else self.feed_forward
-
-    @property
     def query_width(self) -> int:
-        """Numbers in all queries of one position: the model's width, unless heads have a width of their own."""
-        return self.width if self.head_width is None else self.heads * self.head_width
+        """Numbers in all queries of one position."""
+        return self.heads * self.head_width
 
     @property
     def kv_width(self) -> int:
         """Numbers in all keys of one position, and as many in all values."""
-        return self.query_width // self.heads * (self.heads if self.kv_heads is None else self.kv_heads)
+        return self.kv_heads * self.head_width
 
     # Parameters.
 
     @property
-    def block_weights(self) -> int:
-        """2H² + 2H × keys' width + 2 (gated: 3) × H × feed-forward: the matrices of one layer; 12H² by default."""
-        attention = 2 * self.width * (self.query_width + self.kv_width)
-        return attention + (3 if self.gated else 2) * self.width * self.inner_width
+    def parameters(self) -> int:
+        return accountant.parameters(self)
 
     @property
-    def parameters(self) -> int:
-        return self.parameters_by_part.total
+    def block_weights(self) -> int:
+        """The matrices of one layer; 12H² in a GPT-2."""
+        return sum(inputs * outputs for inputs, outputs in accountant.matrices(self).values())
 
     @property
     def parameters_by_part(self) -> Ledger:
         """Embeddings, matrices, biases and normalisations; a tied output adds none."""
-        h = self.width
-        of_attention = self.query_width + 2 * self.kv_width
-        of_others = (h + (2 if self.gated else 1) * self.inner_width + h) * self.biases
-        biases = of_attention * (self.biases or self.qkv_biases) + of_others
+        biases = sum(accountant.matrices(self)[name][1] for name in self.biases)
+        of_heads = 2 * self.head_width if self.head_norms else 0  # weights alone, in a LayerNorm as well
+        of_a_layer = 2 * self.norm_vectors * self.width + of_heads
         parts = {
-            "token embedding": self.vocabulary * h,
-            "positions": self.context * h if self.learned_positions else 0,
+            "token embedding": self.vocabulary * self.width,
+            "positions": self.context * self.width if self.learned_positions else 0,
             "matrices": self.layers * self.block_weights,
             "biases": self.layers * biases,
-            "normalisations": self.layers * self._parameters_of_norms + self._tensors_of_a_norm * h,
-            "output": 0 if self.tied_output else self.vocabulary * h,
+            "normalisations": self.layers * of_a_layer + self.norm_vectors * self.width,
+            "output": 0 if self.tied else self.vocabulary * self.width,
         }
         return Ledger(parts, unit="parameters")
 
     @property
     def parameters_of_output(self) -> int:
         """Behind the layers: the last normalisation, and an output matrix of its own."""
-        return self._tensors_of_a_norm * self.width + self.parameters_by_part["output"]
+        return self.norm_vectors * self.width + self.parameters_by_part["output"]
 
     @property
     def parameters_of_a_layer(self) -> int:
-        """The matrices, biases and normalisations of one layer."""
-        parts = replace(self, layers=1).parameters_by_part
-        return parts["matrices"] + parts["biases"] + self._parameters_of_norms
-
-    @property
-    def _tensors_of_a_norm(self) -> int:
-        return 2 if self.biases and not self.rms_norm else 1
-
-    @property
-    def _parameters_of_norms(self) -> int:
-        """Parameters in the normalisations of one layer."""
-        heads = 2 * self.query_width // self.heads if self.head_norms else 0
-        return self._tensors_of_a_norm * (2 * self.width + heads)
+        """What one more layer adds."""
+        one, none = (accountant.parameters(replace(self, layers=layers)) for layers in (1, 0))
+        return one - none
 
     @property
     def tensors(self) -> int:
         """How many tensors the parameters are; most optimizers count steps for each."""
-        matrices = 4 + (3 if self.gated else 2)
-        biases = matrices if self.biases else 3 * self.qkv_biases
-        block = matrices + biases + (4 if self.head_norms else 2) * self._tensors_of_a_norm
-        around = 1 + self.learned_positions + self._tensors_of_a_norm + (not self.tied_output)
-        return self.layers * block + around
+        norms = 2 * self.norm_vectors + 2 * self.head_norms
+        layer = len(accountant.matrices(self)) + len(self.biases) + norms
+        around = 1 + self.learned_positions + self.norm_vectors + (not self.tied)
+        return self.layers * layer + around
 
     # FLOPs.
 
     def forward_flops(self, batch: int, sequence: int) -> Ledger:
-        """2 for each weight of a product and token, and 4SH for attention's two products per layer and token."""
+        """2 for each weight of a product and token; attention's two products for each layer are the rest."""
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
-        products = {
-            "matrices": 2 * tokens * self.layers * self.block_weights,
-            "attention": 4 * tokens * sequence * self.query_width * self.layers,
-            "output": 2 * tokens * self.vocabulary * self.width,
-        }
-        return Ledger(products, unit="FLOPs")
+        layer = sum(matmul_flops(tokens, *shape) for shape in accountant.matrices(self).values())
+        matrices = self.layers * layer
+        output = matmul_flops(tokens, self.width, self.vocabulary)
+        attention = accountant.forward_flops(self, batch, sequence) - matrices - output
+        return Ledger({"matrices": matrices, "attention": attention, "output": output}, unit="FLOPs")
 
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
@@ -180,8 +150,9 @@ class Transformer:
 
         `fused` attention keeps one number for each row of scores in place of the row. Of an RMSNorm that is made of
         single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, done in one, its
-        input. (LayerNorm is one kernel everywhere.) With `recompute` a layer keeps its input alone. `loss` is a
-        cross-entropy in fp32. Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
+        input. (LayerNorm is one kernel everywhere.) With both, a layer keeps the accountant's `layer_bytes`, and
+        LayerNorm's statistics. With `recompute` a layer keeps its input alone. `loss` is a cross-entropy in fp32.
+        Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
@@ -191,16 +162,16 @@ class Transformer:
             raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
         n, tokens, kept_layers = dtype_bytes(dtype), batch * sequence, 0 if recompute else self.layers
         rows = batch * self.heads * sequence
-        rows_of_heads = (self.heads + (self.kv_heads or self.heads)) * self.head_norms
-        of_heads = rows_of_heads * self._kept_by_norm(self.query_width // self.heads, dtype, fused_norm)
+        rows_of_heads = (self.heads + self.kv_heads) * self.head_norms
+        of_heads = rows_of_heads * self._kept_by_norm(self.head_width, dtype, fused_norm)
         of_a_norm = self._kept_by_norm(self.width, dtype, fused_norm) + n * self.width  # its result is read
         kept = {
             "tokens": INT64_BYTES * tokens,
-            "rotation": n * sequence * self.query_width // self.heads if self.rotary and self.layers else 0,
+            "rotation": n * sequence * self.head_width if self.rotary and self.layers else 0,
             "normalisations": tokens * ((2 * kept_layers + 1) * of_a_norm + kept_layers * of_heads),
             "attention": kept_layers * tokens * (2 * self.query_width + 2 * self.kv_width) * n,
             "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
-            "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner_width * n,
+            "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner * n,
             "layers' inputs": (self.layers - kept_layers) * tokens * self.width * n,
             "loss": loss * (tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES),
         }
@@ -213,3 +184,71 @@ class Transformer:
         if not self.rms_norm:
             return n * width + 2 * n
         return n * width if fused else 2 * wide * width + wide  # the input, and what it is before its weight
+
+
+def shape_of(m: Model) -> Shape:
+    """The model's shape: RMSNorm if a normalisation has one vector, rotary positions if none are learned.
+
+    >>> shape_of(Model(1, 8, 2, 1, 4, 16, vocabulary=11, context=8)).kv_width
+    4
+    """
+    if isinstance(m, Shape):
+        return m
+    said = {field.name: getattr(m, field.name) for field in fields(Model)}
+    return Shape(**said, rms_norm=m.norm_vectors == 1, rotary=not m.learned_positions)
+
+
+def Transformer(  # noqa: N802  it makes an object, and other material relies on its name
+    layers: int,
+    width: int,
+    heads: int,
+    vocabulary: int,
+    context: int,
+    feed_forward: int | None = None,
+    biases: bool = True,
+    learned_positions: bool = True,
+    tied_output: bool = True,
+    *,
+    kv_heads: int | None = None,
+    gated: bool = False,
+    rms_norm: bool = False,
+    rotary: bool = False,
+    head_width: int | None = None,
+    head_norms: bool = False,
+    qkv_biases: bool = False,
+) -> Shape:
+    """GPT-2's shape: biases, learned positions, the output tied to the embedding, a feed-forward of 4H.
+
+    Llama's shape has none of them, but a gated feed-forward, RMSNorm, rotary positions, and fewer heads for
+    keys and values than for queries. What is None is as in GPT-2: as many heads for keys and values as there are, each
+    of the width over the heads. With `qkv_biases`, queries, keys and values have biases, whatever the others have.
+
+    >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
+    >>> gpt2.parameters
+    124439808
+    """
+    given = {"width": width, "heads": heads, "feed_forward": feed_forward}
+    check_sizes(**{name: size for name, size in given.items() if size is not None})
+    if not heads or (head_width is None and width % heads):
+        raise ValueError(f"The width has to be a multiple of the heads; {width} is not one of {heads}.")
+    without = Shape(
+        layers=layers,
+        width=width,
+        heads=heads,
+        kv_heads=heads if kv_heads is None else kv_heads,
+        head_width=width // heads if head_width is None else head_width,
+        inner=4 * width if feed_forward is None else feed_forward,
+        vocabulary=vocabulary,
+        context=context,
+        gated=gated,
+        norm_vectors=2 if biases and not rms_norm else 1,
+        head_norms=head_norms,
+        learned_positions=learned_positions,
+        tied=tied_output,
+        rms_norm=rms_norm,
+        rotary=rotary,
+    )
+    names = tuple(accountant.matrices(without))
+    if biases:
+        return replace(without, biases=names)
+    return replace(without, biases=names[:3]) if qkv_biases else without

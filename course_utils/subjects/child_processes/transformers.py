@@ -9,7 +9,8 @@ from functools import partial
 
 import torch
 
-from course_utils.core import measure, predict
+from course_utils.core import measure
+from course_utils.core.accountant import Model
 from course_utils.core.measure import Moment, Step, Watch
 from course_utils.core.measure.internals import FakeTensorMode
 from course_utils.core.measure.results import OnStep
@@ -28,7 +29,7 @@ _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 def step_moments(
-    shape: predict.Transformer,
+    shape: Model,
     recipe: str,
     batch: int,
     sequence: int,
@@ -44,6 +45,7 @@ def step_moments(
     `ways` are fused, recompute and segment. Each normalisation is one kernel. If the step is not `real`, it runs on fake tensors. The optimizer's
     step counts as one operation.
 
+    >>> from course_utils.core import predict
     >>> max(step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4), key=lambda one: one.during)
     Moment(name='mm', during=19416, after=18392)
     """
@@ -51,7 +53,7 @@ def step_moments(
     kind = recipe_named(recipe)
     dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
     with nullcontext() if real else FakeTensorMode():
-        model = models.Transformer(**vars(shape), **ways, fused_norm=True, dtype=dtype)
+        model = models.Transformer(shape, **ways, fused_norm=True, dtype=dtype)
         for p in model.parameters():
             p.grad_dtype = gradients
         optimizer = _with_state(model, recipe)

@@ -1,6 +1,6 @@
 """Attention: each position reads the positions before it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import torch
 from einops import rearrange
@@ -61,7 +61,10 @@ def recomputed_attention(
 
 
 class Attention(nn.Module):
-    """Queries, keys and values; attention in each head; one more product. The options are Linear's."""
+    """Queries, keys and values; attention in each head; one more product.
+
+    `biases` names the matrices that have one, of "query", "key", "value" and "out". The options are Linear's.
+    """
 
     def __init__(
         self,
@@ -71,8 +74,7 @@ class Attention(nn.Module):
         head_width: int,
         *,
         fused: bool,
-        biases: bool,
-        qkv_biases: bool,
+        biases: Collection[str] = (),
         head_norm: Callable[[], nn.Module] = nn.Identity,
         **options: object,
     ) -> None:
@@ -80,11 +82,10 @@ class Attention(nn.Module):
         self.head_width = head_width
         self.mix = fused_attention if fused else attention
         of_queries, of_keys = heads * head_width, kv_heads * head_width
-        self.query, self.key, self.value = (
-            Linear(width, outputs, biases=biases or qkv_biases, **options)
-            for outputs in (of_queries, of_keys, of_keys)
-        )
-        self.out = Linear(of_queries, width, biases=biases, **options)
+        self.query = Linear(width, of_queries, biases="query" in biases, **options)
+        self.key = Linear(width, of_keys, biases="key" in biases, **options)
+        self.value = Linear(width, of_keys, biases="value" in biases, **options)
+        self.out = Linear(of_queries, width, biases="out" in biases, **options)
         self.query_norm, self.key_norm = head_norm(), head_norm()
 
     def forward(

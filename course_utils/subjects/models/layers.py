@@ -1,6 +1,6 @@
 """Layers that work on each position by itself: matrices, feed-forwards, normalisations."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -73,12 +73,18 @@ class MLP(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """gelu(x W1) W2, or gated, as in SwiGLU: (silu(x Wg) × (x W1)) W2. The options are Linear's."""
+    """gelu(x W1) W2, or gated, as in SwiGLU: (silu(x Wg) × (x W1)) W2.
 
-    def __init__(self, width: int, inner: int, *, gated: bool, **options: object) -> None:
+    `biases` names the matrices that have one, of "gate", "up" and "down". The options are Linear's.
+    """
+
+    def __init__(
+        self, width: int, inner: int, *, gated: bool, biases: Collection[str] = (), **options: object
+    ) -> None:
         super().__init__()
-        self.gate = Linear(width, inner, **options) if gated else None
-        self.up, self.down = Linear(width, inner, **options), Linear(inner, width, **options)
+        self.gate = Linear(width, inner, biases="gate" in biases, **options) if gated else None
+        self.up = Linear(width, inner, biases="up" in biases, **options)
+        self.down = Linear(inner, width, biases="down" in biases, **options)
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         if self.gate is None:
@@ -91,7 +97,7 @@ class MLPBlock(nn.Module):
 
     def __init__(self, width: int, **options: torch.dtype | Generator) -> None:
         super().__init__()
-        self.feed_forward = FeedForward(width, 4 * width, gated=False, biases=False, **options)
+        self.feed_forward = FeedForward(width, 4 * width, gated=False, **options)
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         return x + self.feed_forward(x)

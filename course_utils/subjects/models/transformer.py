@@ -1,6 +1,7 @@
 """A transformer: its layer, recomputed layers, and the whole model."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -8,6 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from course_utils.core.accountant import Model
+from course_utils.core.predict import shape_of
 from course_utils.subjects.models.heads import Attention, rotation
 from course_utils.subjects.models.layers import FeedForward, Generator, normal_matrix, normalisation
 
@@ -17,37 +20,28 @@ class Block(nn.Module):
 
     def __init__(
         self,
-        width: int,
-        heads: int,
+        m: Model,
         *,
-        feed_forward: int | None = None,
-        biases: bool = True,
-        qkv_biases: bool = False,
-        kv_heads: int | None = None,
-        head_width: int | None = None,
-        head_norms: bool = False,
-        gated: bool = False,
-        rms_norm: bool = False,
         fused: bool = False,
         fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         generator: Generator = None,
     ) -> None:
         super().__init__()
-        options = {"biases": biases, "dtype": dtype, "generator": generator}
-        inner = 4 * width if feed_forward is None else feed_forward
-        head_width = head_width or width // heads
+        shape, options = shape_of(m), {"dtype": dtype, "generator": generator}
 
-        def norm(size: int = width) -> nn.Module:
-            return normalisation(size, rms_norm, biases, dtype, fused=fused_norm)
+        def norm(size: int, vectors: int) -> nn.Module:
+            return normalisation(size, shape.rms_norm, vectors == 2, dtype, fused=fused_norm)
 
-        of_heads = {"head_norm": lambda: norm(head_width)} if head_norms else {}
-        self.norm1, self.norm2 = norm(), norm()
+        of_heads = {"head_norm": partial(norm, shape.head_width, 1)} if shape.head_norms else {}
+        self.norm1, self.norm2 = (norm(shape.width, shape.norm_vectors) for _ in range(2))
         self.attention = Attention(
-            *(width, heads, kv_heads or heads, head_width),
-            **{"fused": fused, "qkv_biases": qkv_biases} | of_heads | options,
+            *(shape.width, shape.heads, shape.kv_heads, shape.head_width),
+            **{"fused": fused, "biases": shape.biases} | of_heads | options,
         )
-        self.feed_forward = FeedForward(width, inner, gated=gated, **options)
+        self.feed_forward = FeedForward(
+            shape.width, shape.inner, gated=shape.gated, biases=shape.biases, **options
+        )
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
@@ -95,48 +89,43 @@ def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
 
 
 class Transformer(nn.Module):
-    """From tokens to a number for each possible next token. By default a GPT-2, and with other options a Llama.
+    """From tokens to a number for each possible next token: a GPT-2, a Llama, or what else a `Model` describes.
 
-    The sizes have the names that `predict.Transformer` gives them: `Transformer(**vars(shape))` builds it. What the
-    model itself has no use for is `Block`'s. `recompute` is all layers, or how many of the first, in segments of so many.
+    `recompute` is all layers, or how many of the first, in segments of so many.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
-    >>> Transformer(layers=1, width=8, heads=2, vocabulary=11, context=6)(ids).shape
+    >>> small = Model(layers=1, width=8, heads=2, kv_heads=1, head_width=4, inner=16, vocabulary=11, context=6)
+    >>> Transformer(small)(ids).shape
     torch.Size([2, 5, 11])
     """
 
     def __init__(
         self,
-        layers: int,
-        width: int,
-        heads: int,
-        vocabulary: int,
-        context: int,
+        m: Model,
         *,
-        learned_positions: bool = True,
-        tied_output: bool = True,
-        rotary: bool = False,
         recompute: bool | int = False,
         segment: int = 1,
-        biases: bool = True,
-        head_width: int | None = None,
-        rms_norm: bool = False,
+        fused: bool = False,
         fused_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         generator: Generator = None,
-        **block: int | None,
     ) -> None:
         super().__init__()
-        self.context, self.head_width = context, head_width or width // heads
-        self.rotary, self.recomputed = rotary, layers if recompute is True else recompute
+        shape = shape_of(m)
+        width, options = shape.width, {"dtype": dtype, "generator": generator}
+        self.context, self.head_width, self.rotary = shape.context, shape.head_width, shape.rotary
+        self.recomputed = shape.layers if recompute is True else recompute
         self.segment = segment
-        block |= {"head_width": head_width, "biases": biases, "rms_norm": rms_norm, "fused_norm": fused_norm}
-        block |= {"dtype": dtype, "generator": generator}
-        self.tokens = normal_matrix(vocabulary, width, width, dtype, generator)
-        self.positions = normal_matrix(context, width, width, dtype, generator) if learned_positions else None
-        self.blocks = nn.ModuleList(Block(width, heads, **block) for _ in range(layers))
-        self.norm = normalisation(width, rms_norm, biases, dtype, fused=fused_norm)
-        self.output = None if tied_output else normal_matrix(vocabulary, width, width, dtype, generator)
+
+        def rows(number: int) -> nn.Parameter:
+            return normal_matrix(number, width, width, **options)
+
+        self.tokens = rows(shape.vocabulary)
+        self.positions = rows(shape.context) if shape.learned_positions else None
+        block = {"fused": fused, "fused_norm": fused_norm} | options
+        self.blocks = nn.ModuleList(Block(shape, **block) for _ in range(shape.layers))
+        self.norm = normalisation(width, shape.rms_norm, shape.norm_vectors == 2, dtype, fused=fused_norm)
+        self.output = None if shape.tied else rows(shape.vocabulary)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
         """The logits: `hidden` times the output matrix."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_utils.core import predict
 from course_utils.core.datasheets import MACHINES
-from course_utils.core.predict import MODELS, Timeline, Transformer
+from course_utils.core.predict import MODELS, Shape, Timeline
 from course_utils.core.say import Number
 
 RECIPE = "bf16+master adamw"  # 16 bytes a parameter, as all of these runs have, be the parameters fp32 or bf16 and fp32
@@ -36,7 +36,7 @@ class Run:
     """
 
     name: str
-    shape: Transformer
+    shape: Shape
     machine: str
     gpus: int | None
     batch: Number | None  # sequences on each GPU
@@ -117,7 +117,7 @@ def read(path: Path) -> dict[str, Run]:
 def _run(data: Mapping, one: dict) -> Run:
     model, source = one.pop("model"), data["sources"][one.pop("source")]
     sizes = {"context": one["sequence"]} | data["models"].get(model, {})
-    shape = MODELS[model] if model in MODELS else Transformer(**sizes)
+    shape = MODELS[model] if model in MODELS else predict.Transformer(**sizes)
     return Run(shape=shape, source=Source(**source), **one)
 
 

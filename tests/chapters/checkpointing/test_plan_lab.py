@@ -26,7 +26,6 @@ from course_utils.chapters.checkpointing.plans import (
 from course_utils.core import predict
 from course_utils.core.accountant_file import TERMS
 from course_utils.core.datasheets import MACHINES
-from course_utils.core.shapes import transformer
 from tests import NOTEBOOKS
 from tests.engine.test_labs_contract import states
 from tests.helpers.labs import answers, fresh, lines, nodes
@@ -52,12 +51,12 @@ def cost_or_none(planner, plan):
 
 def walked(task, plan):
     """Days, by going through all passes of a step; FLOPs and bytes are those of `predict`."""
-    shape, parts = transformer(task.model), predict.RECIPES[plan.recipe]
+    shape, parts = predict.shape_of(task.model), predict.RECIPES[plan.recipe]
     peak = MACHINES[task.machine].peak("tf32" if parts.parameters == "fp32" else "bf16") * SHARE
     forward = shape.forward_flops(plan.batch, task.sequence).total
     parts_of_it = shape.forward_flops(plan.batch, task.sequence)
     layer = (parts_of_it["matrices"] + parts_of_it["attention"]) / shape.layers
-    again = plan.recomputed * (layer - 2 * plan.batch * task.sequence * shape.inner_width * shape.width)
+    again = plan.recomputed * (layer - 2 * plan.batch * task.sequence * shape.inner * shape.width)
     network, nvlink = task.gbit_per_sec / 8 * 1e9, NVLINK_BYTES_PER_SEC[task.machine]
     sharers, speed = (8, nvlink) if plan.over_node else (task.gpus, min(network, nvlink))
     once = shape.parameters * (sharers - 1) / sharers / speed
@@ -108,7 +107,7 @@ def test_no_plan_fits_that_does_not_fit_by_the_timeline(level, data, again):
     cost = planner.cost(replace(plan, recomputed=task.model.layers * again))
     several = task.micro_batches(plan.batch) > 1
     step = predict.timeline(
-        *(transformer(task.model), plan.batch, task.sequence),
+        *(task.model, plan.batch, task.sequence),
         recipe=plan.recipe,
         recompute=again,
         accumulate=several,

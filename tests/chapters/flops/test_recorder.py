@@ -54,7 +54,7 @@ def test_a_workload_moves_at_least_the_bytes_of_its_operands_and_results(dtype):
     """By what operations read and hand out, gradients of parameters aside; a kernel that does less work is not known."""
     moved = {name: job.workload.bytes for name, job in jobs(dtype).items()}
     matrix, head = (predict.dtype_bytes(dtype) * numbers for numbers in (8 * 16, 2 * 2 * 8 * 64))
-    parameters = sum(p.numel() for p in models.Transformer(**vars(TINY.shape)).parameters())
+    parameters = sum(p.numel() for p in models.Transformer(TINY.shape).parameters())
     assert list(moved.values()) == [
         *(2 * 4 * 2**12, 2 * 4 * 2**12, 2 * matrix, (2 + 3) * matrix, 2 * matrix, 4 * 16 * 211),
         *(4 * head, (4 + 5 + 3) * head, 7 * 4 * parameters, 7 * 4 * parameters, 0, 0),
@@ -75,7 +75,7 @@ def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recom
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_a_training_step_trains(dtype, monkeypatch):
     made, build = [], models.Transformer
-    monkeypatch.setattr(models, "Transformer", lambda **sizes: made.append(build(**sizes)) or made[-1])
+    monkeypatch.setattr(models, "Transformer", lambda m, **ways: made.append(build(m, **ways)) or made[-1])
     step = workloads.training_step(TINY.shape, dtype, 2, 8)
     parameters = list(made[0].parameters())
     before = [p.clone() for p in parameters]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 
 from course_utils.chapters.checkpointing.plans import BATCHES, MINUTES, RECIPES, Outcome, Plan, Planner, Task
-from course_utils.core.shapes import known
+from course_utils.core.predict import known
 from course_utils.engine.labs.fields import Said, among, choice, whole
 
 LEVELS = {

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from course_utils.chapters.gradients.step_over_time import Step, step_on
 from course_utils.core import predict
-from course_utils.core.predict import Timeline
+from course_utils.core.predict import Shape, Timeline
 from course_utils.engine.labs.fields import Said, choice, drawn, reveal, size, tick, whole
 
 SLIDER_PX = 96  # three sizes in a row
@@ -75,7 +75,7 @@ class Asked:
         return self.ask != "" and not self.shown
 
     @property
-    def shape(self) -> predict.Transformer:
+    def shape(self) -> Shape:
         """The model's sizes."""
         return predict.MODELS[self.model]
 
