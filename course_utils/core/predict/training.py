@@ -8,7 +8,7 @@ from course_utils.core import accountant
 from course_utils.core.accountant import Model
 from course_utils.core.datasheets import Machine
 from course_utils.core.predict.operations import check_sizes, dtype_bytes
-from course_utils.core.predict.transformer import shape_of
+from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger, Number
 
 SPLIT, LINK_BYTES_PER_SEC = 8, 450e9  # GPUs that share each product, over NVLink 4, each way
@@ -80,8 +80,7 @@ def days_by_part(
     model = shape_of(model)
     step, peak = model.training_flops(1, model.context, fused=True), machine.peak("bf16")
     pairs, again = 3 * model.forward_flops(1, model.context)["attention"], step["scores again"]
-    passed = 8 * model.width + 2 * (model.width + model.kv_width) * model.rotary  # numbers, in and out
-    passed += (3 if model.gated else 2) * model.inner
+    passed = _passed_numbers(model)
     sent = 4 * 2 * (SPLIT - 1) * model.width  # numbers, by all that share a product
     numbers_bytes = model.context * model.layers * dtype_bytes("bf16")
     scale = tokens / model.context / count / accountant.SECONDS_PER_DAY
@@ -103,6 +102,13 @@ def days_by_part(
         for parts, pauses in ((least, 0), (most, in_steps / running - in_steps))
     )
     return Ledger(shortest, unit="days"), Ledger(longest, unit="days")
+
+
+def _passed_numbers(shape: Shape) -> int:
+    """Numbers of a token that go in and out of what stands between a layer's products, fused as far as can be."""
+    additions_and_norms = 8 * shape.width
+    rotation = 2 * (shape.width + shape.kv_width) * shape.rotary
+    return additions_and_norms + rotation + (3 if shape.gated else 2) * shape.inner
 
 
 def _check_shares(name: str, *shares: Number) -> None:
@@ -221,7 +227,7 @@ def training_bytes(
 
     Most optimizers also count steps, with 4 bytes for each parameter tensor; they are added if `tensors` says
     how many there are. On several machines, what ZeRO's `stage` splits is held in equal parts, the largest
-    of which is told.
+    of which is told. A fraction of a parameter counts as a whole one.
 
     >>> training_bytes(70_553_706_496, "bf16+master adamw", machines=1024)
                         bytes

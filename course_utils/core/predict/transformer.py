@@ -7,8 +7,8 @@ from course_utils.core.accountant import Model
 from course_utils.core.predict.operations import check_sizes, dtype_bytes, matmul_flops
 from course_utils.core.say import Ledger
 
-FP32_BYTES = 4
-INT64_BYTES = 8
+FP32_BYTES = accountant.BYTES["fp32"]
+INT64_BYTES = accountant.BYTES["int64"]
 ACTIVATION_DTYPES = ("fp64", "fp32", "fp16", "bf16")
 SIZES = ("layers", "width", "heads", "kv_heads", "head_width", "inner", "vocabulary", "context")
 
@@ -220,35 +220,35 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
     """GPT-2's shape: biases, learned positions, the output tied to the embedding, a feed-forward of 4H.
 
     Llama's shape has none of them, but a gated feed-forward, RMSNorm, rotary positions, and fewer heads for
-    keys and values than for queries. What is None is as in GPT-2: as many heads for keys and values as there are, each
-    of the width over the heads. With `qkv_biases`, queries, keys and values have biases, whatever the others have.
+    keys and values than for queries. With `qkv_biases`, those three have biases, whatever the others have.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters
     124439808
     """
+    sizes = _inner_sizes(width, heads, kv_heads, head_width, feed_forward)
+    vectors = 2 if biases and not rms_norm else 1
+    norms = {"rms_norm": rms_norm, "norm_vectors": vectors, "head_norms": head_norms}
+    around = {"vocabulary": vocabulary, "context": context, "tied": tied_output}
+    positions = {"learned_positions": learned_positions, "rotary": rotary}
+    every = sizes | norms | around | positions
+    shape = Shape(layers=layers, width=width, heads=heads, gated=gated, **every)
+    names = tuple(accountant.matrices(shape))
+    if biases:
+        return replace(shape, biases=names)
+    return replace(shape, biases=names[:3]) if qkv_biases else shape
+
+
+def _inner_sizes(
+    width: int, heads: int, kv_heads: int | None, head_width: int | None, feed_forward: int | None
+) -> dict[str, int]:
+    """The sizes inside a layer; where one is None, that of a GPT-2."""
     given = {"width": width, "heads": heads, "feed_forward": feed_forward}
     check_sizes(**{name: size for name, size in given.items() if size is not None})
     if not heads or (head_width is None and width % heads):
         raise ValueError(f"The width has to be a multiple of the heads; {width} is not one of {heads}.")
-    without = Shape(
-        layers=layers,
-        width=width,
-        heads=heads,
-        kv_heads=heads if kv_heads is None else kv_heads,
-        head_width=width // heads if head_width is None else head_width,
-        inner=4 * width if feed_forward is None else feed_forward,
-        vocabulary=vocabulary,
-        context=context,
-        gated=gated,
-        norm_vectors=2 if biases and not rms_norm else 1,
-        head_norms=head_norms,
-        learned_positions=learned_positions,
-        tied=tied_output,
-        rms_norm=rms_norm,
-        rotary=rotary,
-    )
-    names = tuple(accountant.matrices(without))
-    if biases:
-        return replace(without, biases=names)
-    return replace(without, biases=names[:3]) if qkv_biases else without
+    return {
+        "kv_heads": heads if kv_heads is None else kv_heads,
+        "head_width": width // heads if head_width is None else head_width,
+        "inner": 4 * width if feed_forward is None else feed_forward,
+    }
