@@ -452,11 +452,11 @@ def test_annotations_are_enforced_in_every_module_that_sees_tensors():
 ONE_FILE = "core/accountant.py"  # what the course shows: a whole program, as long as plainness needs
 MOST_OF_A_FUNCTION, MOST_OF_A_MODULE, MOST_OF_A_CHECK, MOST_OF_A_LAB = 40, 300, 45, 350
 LONGER_FUNCTIONS = {
-    "core/accountant.py: account": "the one calculator is being made of it",
-    "core/accountant.py: model_from": "the one calculator is being made of it",
-    "core/predict/timeline.py: timeline": "it goes with the one calculator",
-    "core/predict/training.py: days_by_part": "it goes with the one calculator",
-    "subjects/child_processes/transformers.py: step_moments": "it changes with the one calculator",
+    "core/accountant.py: account": "it says all lines of the account, one after the other",
+    "core/accountant.py: model_from": "it reads all fields of a config, one after the other",
+    "core/predict/timeline.py: timeline": "half of it are the options of a step and what they mean",
+    "core/predict/training.py: days_by_part": "half of it says what each part of the estimate assumes",
+    "subjects/child_processes/transformers.py: step_moments": "half of it are the options of a step and what they mean",
 }
 
 

@@ -37,18 +37,17 @@ NOT_ASKED = {"core.accountant"}
 FOR_TESTS = {"core.measure.internals.READ_IN"}
 # What only its own module uses, and who makes it private.
 ALONE = {
-    "it goes with the one calculator": {"core.predict.training.check_count"},
-    "its module is rewritten": {},
+    "its callers stand below it in one module": {"core.predict.training.check_count"},
 }
 # What one chapter alone uses, and who takes it there. It belongs into that chapter; here is no place for new ones.
 WAITS = {
-    "it goes with the one calculator": {
+    "a formula beside the others of its kind": {
         *("core.predict.parabola.largest_lr", "core.predict.parabola.largest_settled_lr"),
         *("core.predict.rounding.lossless_powers", "core.predict.training.days_by_part"),
         "core.predict.operations.ridge",
         *("core.predict.saving.daly_seconds", "core.predict.saving.wasted_share"),
     },
-    "its module is rewritten": {
+    "beside what reads the same files": {
         *("subjects.checkpoints.contents.file_bytes", "subjects.machines.recording.text_of"),
     },
     "a cell of a notebook imports it from where it is, and its copies would": {

@@ -160,15 +160,14 @@ class Shape(Model):
         check_sizes(batch=batch, sequence=sequence)
         if dtype not in ACTIVATION_DTYPES:
             raise ValueError(f"A model computes in {', '.join(ACTIVATION_DTYPES)}; got {dtype!r}.")
-        n, tokens, kept_layers = dtype_bytes(dtype), batch * sequence, 0 if recompute else self.layers
+        n = dtype_bytes(dtype)
+        tokens = batch * sequence
+        kept_layers = 0 if recompute else self.layers
         rows = batch * self.heads * sequence
-        rows_of_heads = (self.heads + self.kv_heads) * self.head_norms
-        of_heads = rows_of_heads * self._kept_by_norm(self.head_width, dtype, fused_norm)
-        of_a_norm = self._kept_by_norm(self.width, dtype, fused_norm) + n * self.width  # its result is read
         kept = {
             "tokens": INT64_BYTES * tokens,
             "rotation": n * sequence * self.head_width if self.rotary and self.layers else 0,
-            "normalisations": tokens * ((2 * kept_layers + 1) * of_a_norm + kept_layers * of_heads),
+            "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
             "attention": kept_layers * tokens * (2 * self.query_width + 2 * self.kv_width) * n,
             "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
             "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner * n,
@@ -176,6 +175,14 @@ class Shape(Model):
             "loss": loss * (tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES),
         }
         return Ledger(kept, unit="bytes")
+
+    def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:
+        """Bytes of one token: two normalisations a layer and those of its heads, and one behind the layers."""
+        result = dtype_bytes(dtype) * self.width  # which the next product reads
+        of_one = self._kept_by_norm(self.width, dtype, fused) + result
+        normed_heads = (self.heads + self.kv_heads) * self.head_norms
+        of_heads = normed_heads * self._kept_by_norm(self.head_width, dtype, fused)
+        return (2 * kept_layers + 1) * of_one + kept_layers * of_heads
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
         """Bytes that the normalisation of so many numbers keeps, its result aside."""
