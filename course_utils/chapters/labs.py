@@ -1,6 +1,5 @@
 """The labs of all chapters by name. Each is a class in a folder of its chapter."""
 
-import ast
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -39,22 +38,6 @@ def figure(name: str, *controls: str, **answers: object) -> object:
     from course_utils.engine.labs.panel import Panel
 
     return Panel(lab_named(name), *controls, **answers)
-
-
-def made_by(source: str) -> tuple[str, tuple[str, ...], dict[str, object]]:
-    """What a cell makes with this module: the lab's name, and of a figure its controls and answers.
-
-    >>> made_by('labs.figure("float", "fmt", typed="0.1")'), made_by("lab = labs.float_lab()")
-    (('float', ('fmt',), {'typed': '0.1'}), ('float', (), {}))
-    """
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="labs"), attr="figure")):
-                name, *controls = map(ast.literal_eval, node.args)
-                return name, tuple(controls), {one.arg: ast.literal_eval(one.value) for one in node.keywords}
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="labs"), attr=attr)):
-                return attr.removesuffix("_lab"), (), {}
-    return "", (), {}
 
 
 def __getattr__(name: str) -> Callable[[], object]:

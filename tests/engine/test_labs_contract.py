@@ -21,6 +21,7 @@ from course_utils.engine.labs.draw.plot import Axis
 from course_utils.engine.labs.draw.svg import picture
 from course_utils.engine.labs.lab import View
 from course_utils.engine.labs.panel import ANSWERED, STILL, Panel
+from course_utils.stage.notebook.code import figure_in
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.hostile import buttons, legal
 from tests.helpers.labs import opened
@@ -199,7 +200,8 @@ def test_no_shape_is_a_measurement_before_it_is_shown_and_each_mark_says_its_val
 
 @pytest.mark.parametrize(("path", "source"), [(path, one) for path in NOTEBOOKS for one in figures_of(path)])
 def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measured_at_first(path, source):
-    name, controls, answers = labs.made_by(source)
+    made = figure_in(source)
+    name, controls, answers = made.lab, made.controls, made.answers
     with opened(name) as any_lab:
         assert set(controls) <= {*any_lab.session.lab.fields, *any_lab.session.lab.jobs}, source
     panel = labs.figure(name, *controls, **answers)

@@ -1,7 +1,6 @@
 """The notebooks as data, for the tests that read them."""
 
 import functools
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +8,15 @@ from typing import TYPE_CHECKING
 
 import nbformat
 
+from course_utils.core.record import write_whole
+from course_utils.stage.notebook.files import WIDGET
+from course_utils.stage.notebook.outline import Turn, turns
 from tests import NOTEBOOKS
 
 if TYPE_CHECKING:  # the tools that count and compare need no checks
     from course_utils.engine.judging.verdict import Verdict
 
-TITLE = re.compile(
-    r"^### Your turn (?P<number>\d+) · (?P<title>.+)\n\n\*(?:easy|medium|hard), (?P<minutes>\d+) minutes\.\* ",
-    re.MULTILINE,
-)
-WIDGET = "application/vnd.jupyter.widget-view+json"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-SOLUTION = re.compile(r"<details><summary>Solution</summary>\s*```python\n(.*?)\n```\s*</details>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,6 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
     """Write the file anew, whole or not at all; whether that changes it."""
-    from course_utils.stage.workspace.notebooks import write_whole  # here, for the same reason
-
     after = f"{nbformat.writes(notebook)}\n".encode()
     changes = after != path.read_bytes()
     if changes:
@@ -94,17 +88,17 @@ def exercises() -> list[Exercise]:
 
 def exercises_of(path: Path) -> list[Exercise]:
     """Those of one notebook; each is a heading, a stub, a check and a folded solution, in that order."""
-    found = []
-    cells, imports = read(path).cells, code(path)[0].source
-    for number, cell in enumerate(cells):
-        title = TITLE.search(cell.source)
-        if cell.cell_type == "markdown" and title:
-            stub, check, folded = cells[number + 1 : number + 4]
-            solution = SOLUTION.fullmatch(folded.source.strip())
-            assert solution, f"{path.name}: {title[0]} has no folded solution behind its check"
-            parts = imports, stub.source, check.source, solution[1]
-            found.append(Exercise(path, *title.group("number", "title"), *parts))
-    return found
+    texts = {cell.id: cell.source for cell in read(path).cells}
+    imports = code(path)[0].source
+    return [_exercise(path, imports, texts, turn) for turn in turns(read(path))]
+
+
+def _exercise(path: Path, imports: str, texts: dict[str, str], turn: Turn) -> Exercise:
+    _, stub, check, _ = (texts[name] for name in turn.cells)
+    named = f"{path.name}, your turn {turn.number}"
+    assert turn.solution, f"{named} has no folded solution behind its check"
+    assert turn.difficulty in ("easy", "medium", "hard"), f"{named} does not say how hard it is"
+    return Exercise(path, str(turn.number), turn.title, imports, stub, check, turn.solution)
 
 
 def short() -> nbformat.NotebookNode:
@@ -134,4 +128,5 @@ def short() -> nbformat.NotebookNode:
     for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), 1):
         cell.execution_count = count
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return new.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    about = read(NOTEBOOKS[3]).metadata.course
+    return new.new_notebook(cells=cells, metadata={"course": about, "kernelspec": kernel})

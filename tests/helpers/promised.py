@@ -7,9 +7,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_utils.chapters import labs
-from course_utils.stage.workspace.notebooks import BEYOND
-from course_utils.stage.workspace.stubs import is_guess
+from course_utils.stage.notebook.outline import Outline, Part, outline
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import exercises_of, read
 
@@ -17,7 +15,6 @@ LIST = ROOT / "tests" / "project" / "promised.toml"
 TAKEN_AWAY = "taken_away"
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^##+ (?!Your turn)(.+)$", re.MULTILINE)
-CHECK = re.compile(r"from course_utils\.chapters\.(\w+) import (?:\w+, )*check\b")
 KEPT = re.compile(r"^(\w+) = check\.\w+\(\w+\)\.kept$")
 DRAWN = re.compile(r"\bfigures\.(\w+)\(")
 # The head of a table's third column, of what others reported or recorded.
@@ -52,28 +49,20 @@ def there() -> dict[str, Things]:
 
 
 def things_of(path: Path) -> Things:
-    cells = read(path).cells
-    edge = next(at for at, cell in enumerate(cells) if cell.source.startswith(BEYOND))
-    main_path, beyond = cells[:edge], cells[edge:]
-    is_beyond = {cell.source for cell in beyond}
-    turns: tuple[dict[str, str], dict[str, str]] = ({}, {})
-    terms = {}
-    chapter = CHECK.search("\n".join(cell.source for cell in cells))[1]
-    for exercise in exercises_of(path):
-        judge = exercise.call.partition("(")[0].removeprefix("check.")
-        turns[exercise.check in is_beyond][f"{chapter}.{judge}"] = exercise.title
-        if kept := KEPT.match(exercise.check):
-            terms[kept[1]] = ""
+    known = outline(read(path))
+    main_path = [part for part in known.parts if not part.is_beyond]
+    beyond = [part for part in known.parts if part.is_beyond]
+    kept = (KEPT.match(exercise.check) for exercise in exercises_of(path))
     return {
         "sections": dict(_headings(main_path)),
-        "turns": turns[False],
+        "turns": {turn.check: turn.title for turn in known.turns if not turn.is_beyond},
         "beyond": dict(_headings(beyond)),
-        "turns_beyond": turns[True],
-        "guesses": dict(_guesses(cells)),
-        "labs": dict(_labs(cells)),
-        "figures": dict(_figures(cells)),
-        "terms": terms,
-        "beside_reported": dict(_beside_reported(cells)),
+        "turns_beyond": {turn.check: turn.title for turn in known.turns if turn.is_beyond},
+        "guesses": dict(_guesses(known)),
+        "labs": {figure.lab: "" for figure in known.figures if figure.is_whole},
+        "figures": dict(_figures(known)),
+        "terms": {found[1]: "" for found in kept if found},
+        "beside_reported": dict(_beside_reported(read(path).cells)),
     }
 
 
@@ -87,46 +76,33 @@ def names(things: dict[str, Things]) -> list[str]:
     ]
 
 
-def _headings(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
+def _headings(parts: list[Part]) -> Iterator[tuple[str, str]]:
     """By the cell's id, since a heading's words may be bettered; the second of a cell has a number."""
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            for number, title in enumerate(HEADING.findall(FENCED.sub("", cell.source))):
-                yield (f"{cell.id}-{number}" if number else cell.id), title
+    for part in parts:
+        if not part.is_code:
+            for number, title in enumerate(HEADING.findall(FENCED.sub("", part.text))):
+                yield (f"{part.id}-{number}" if number else part.id), title
 
 
-def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
-    return [cell for cell in cells if cell.cell_type == "code"]
+def _guesses(known: Outline) -> Iterator[tuple[str, str]]:
+    for part in known.guesses:
+        for asked in part.asked:
+            yield asked.name, asked.comment
 
 
-def _guesses(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
-    for at, cell in enumerate(_code(cells)):
-        if is_guess(cell, _code(cells)[at + 1 :]):
-            name, _, comment = cell.source.partition(" = ")
-            yield name, comment.rpartition("  # ")[2] if "  # " in comment else ""
-
-
-def _labs(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
-    for cell in _code(cells):
-        name, controls, _ = labs.made_by(cell.source)
-        if name and not controls:
-            yield name, ""
-
-
-def _figures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
+def _figures(known: Outline) -> Iterator[tuple[str, str]]:
     """Of a figure that moves its lab and its controls; of one that stands still the function that draws it."""
-    for cell in _code(cells):
-        name, controls, _ = labs.made_by(cell.source)
-        if controls:
-            yield cell.id, f"the {name} lab's {', '.join(controls)}"
-        elif drawn := DRAWN.findall(cell.source):
-            yield cell.id, ", ".join(drawn)
+    for part in known.parts:
+        if part.figure and part.figure.controls:
+            yield part.id, f"the {part.figure.lab} lab's {', '.join(part.figure.controls)}"
+        elif part.is_code and (drawn := DRAWN.findall(part.text)):
+            yield part.id, ", ".join(drawn)
 
 
 def _beside_reported(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
     """Tables that set a prediction beside what nobody here made, with their first rows."""
-    for cell in _code(cells):
-        for output in cell.outputs:
+    for cell in cells:
+        for output in cell.get("outputs", []):
             lines = output.get("data", {}).get("text/plain", "").split("\n")
             if BESIDE_REPORTED.match(lines[0]):
                 yield cell.id, re.split(r" {2,}", lines[1])[0]

@@ -10,8 +10,8 @@ from pathlib import Path
 from IPython import get_ipython
 from IPython.display import display
 
-from course_utils.stage.workspace import stubs
-from course_utils.stage.workspace.notebooks import Cell, read, source
+from course_utils.stage.notebook.code import is_open
+from course_utils.stage.notebook.files import Cell, read, source
 
 
 def begin(path: str) -> None:
@@ -30,7 +30,7 @@ def begin(path: str) -> None:
 
 def _has_to_run(text: str) -> bool:
     imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body)
-    return imports or "labs." in text or stubs.is_open(text)
+    return imports or "labs." in text or is_open(text)
 
 
 def _show(cells: dict[str, Cell], number: str) -> None:

@@ -233,6 +233,7 @@ MAY_IMPORT = {
         "engine.judging",
         "chapters",
         "chapters.mixed_precision",
+        "stage.notebook",
         "stage.workspace",
     },
     "stage.hub": {
@@ -244,6 +245,7 @@ MAY_IMPORT = {
         "stage.workspace",
     },
     "stage.kernel": {"IPython"},
+    "stage.notebook": {"core.record", "core.say"},
     "stage.pages": {
         "nbconvert",
         "nbformat",
@@ -253,6 +255,7 @@ MAY_IMPORT = {
         "chapters.labs",
         "chapters.flops",
         "chapters.mixed_precision",
+        "stage.notebook",
         "stage.slides",
         "stage.workspace",
     },
@@ -263,6 +266,7 @@ MAY_IMPORT = {
         "jupyterlab_server",
         "nbformat",
         "core.say",
+        "stage.notebook",
         "stage.workspace",
     },
     "stage.slides": {
@@ -272,6 +276,7 @@ MAY_IMPORT = {
         "pygments",
         "engine.labs",
         "chapters.labs",
+        "stage.notebook",
         "stage.present",
         "stage.workspace",
     },
@@ -285,6 +290,7 @@ MAY_IMPORT = {
         "core.accountant_file",
         "core.record",
         "core.say",
+        "stage.notebook",
     },
 }
 

@@ -13,7 +13,10 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 from course_utils.chapters import labs
-from course_utils.stage.workspace.stubs import is_guess
+from course_utils.chapters.labs import CHAPTER_OF
+from course_utils.core.say import listed
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import WIDGET, code, exercises, prose, read
 from tests.helpers.words import words_on
@@ -26,7 +29,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
 OPENING = re.compile(
     r"# (?P<number>\d) · .*?(?:After this notebook|After it) you can\n\n(?P<aims>(?:- .+\n)+)"
-    r"\nYou need .*? It takes about (?P<minutes>\d+) minutes, your turns included, and \*Beyond\* another (?P<more>\d+)\. "
+    r"\nYou need .*? It takes about \d+ minutes, your turns included, and \*Beyond\* another \d+\. "
     r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
     re.DOTALL,
 )
@@ -58,12 +61,25 @@ def test_it_opens_with_what_you_will_be_able_to_do_what_you_need_and_how_long_it
     assert opening, "one of its parts is missing, or stands elsewhere"
     assert opening["number"] == path.stem[1]
     assert opening["aims"].count("- ") >= 3
-    said_in_readme = (
-        rf"\| {opening['number']} \| \[[^]]*\]\(notebooks/{path.name}\) \|.*\| (\d+), and (\d+) beyond"
-    )
-    assert re.search(said_in_readme, README).groups() == (opening["minutes"], opening["more"])
-    assert int(opening["minutes"]) == minutes.count(path.stem, main_path(path)).minutes
-    assert int(opening["more"]) == sum(part.minutes for part in minutes.beyond(path))
+    known = about(read(path), path.name)
+    assert known.minutes == minutes.count(path.stem, main_path(path)).minutes
+    assert known.minutes_beyond == sum(part.minutes for part in minutes.beyond(path))
+
+
+@every_notebook
+def test_the_readme_and_the_first_cell_say_what_the_metadata_says(path):
+    known = about(read(path), path.name)
+    assert known.chapter in CHAPTER_OF.values()
+    row = rf"^\| (\d) \| \[(.+)\]\(notebooks/{path.name}\) \| (.+) \| (.+) \| (.+) \|$"
+    (in_readme,) = re.findall(row, README, re.MULTILINE)
+    spent = f"{known.minutes}, and {known.minutes_beyond} beyond"
+    assert in_readme == (path.stem[1], known.title, known.question, spent, ", ".join(known.needs))
+    first = prose(path)[0]
+    assert first.startswith(f"# {path.stem[1]} · {known.title}: ")
+    needed, _, takes = first.partition("\nYou need ")[2].partition(". It takes about ")
+    spent = f"{known.minutes} minutes, your turns included, and *Beyond* another {known.minutes_beyond}. "
+    assert takes.startswith(spent)
+    assert needed == listed(known.needs) or re.findall(r"\b\d\b", needed) == [*known.needs]
 
 
 @every_notebook
@@ -148,10 +164,10 @@ def reveals(source: str) -> dict[str, str]:
 
 @every_notebook
 def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path):
-    cells = [cell.source for cell in code(path)]
-    asked = []
+    parts = [part for part in outline(read(path)).parts if part.is_code]
+    cells, asked = [part.text for part in parts], []
     for at, source in enumerate(cells):
-        if not is_guess(code(path)[at], code(path)[at + 1 :]):
+        if not parts[at].is_guess:
             continue
         assert re.fullmatch(r"my_\w+ = (\.\.\.|\{[^{}]*\})(  # .+)?", source), "it stands alone"
         name = source.partition(" = ")[0]
@@ -187,12 +203,11 @@ def test_every_exercise_is_a_stub_a_check_and_a_solution_that_leave_the_notebook
 
 def lab_cells(path: Path) -> list[tuple[str, str, str]]:
     """Each lab of a notebook, and each figure that is one: its name, the text before it, and all code from its cell on."""
-    cells, found = read(path).cells, []
-    for number, cell in enumerate(cells):
-        name = labs.made_by(cell.source)[0] if cell.cell_type == "code" and "labs." in cell.source else ""
-        if name:
-            rest = "\n".join(c.source for c in cells[number : number + 4] if c.cell_type == "code")
-            found.append((name, cells[number - 1].source, rest))
+    parts, found = outline(read(path)).parts, []
+    for at, part in enumerate(parts):
+        if part.figure:
+            rest = "\n".join(one.text for one in parts[at : at + 4] if one.is_code)
+            found.append((part.figure.lab, parts[at - 1].text, rest))
     return found
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from course_utils.stage.notebook.outline import turns as turns_of
 from course_utils.stage.workspace import assignment, commands
-from course_utils.stage.workspace.notebooks import exercises
-from course_utils.stage.workspace.notebooks import read as notebook_read
 from tests import NOTEBOOKS
 from tests.helpers.notebooks import exercises_of, read
 
@@ -66,7 +65,7 @@ def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_ha
         "What counts",
         "What to hand in",
     ]
-    for turn in exercises(notebook_read(path)):
+    for turn in turns_of(read(path)):
         assert (f"| {turn.number} | {turn.title} |" in said) == (not turn.is_beyond)
     # What it says of the folder holds there: the course is whole enough to make a student's copies, without a solution.
     course = folder / "course"
@@ -93,7 +92,7 @@ def own(course: Path) -> dict[str, str]:
 def test_the_key_has_each_turns_solution_its_worth_and_what_the_check_says_of_mistakes(path, tmp_path):
     assert path.stem in assignment.key(path, tmp_path / "key")
     said = (tmp_path / "key" / f"{path.stem}.md").read_text(encoding="utf-8")
-    turns = exercises(notebook_read(path))
+    turns = turns_of(read(path))
     solutions = [exercise.solution for exercise in exercises_of(path)]
     assert len(solutions) == len(turns)
     assert [one for one in solutions if one.strip() not in said] == []

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
+from course_utils.stage.notebook.code import figure_in
+from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import pages
 from course_utils.stage.slides.deck import deck
-from course_utils.stage.workspace import stubs
 from course_utils.stage.workspace.copies import as_handed_out
-from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
 from tests import NOTEBOOKS
 from tests.helpers.browser import jupyterlab, skip_without_browser
 from tests.helpers.pages import served
@@ -61,8 +62,7 @@ ON_THE_SLIDES = """() => [...document.querySelectorAll(".slide")].flatMap((slide
 
 def guesses(notebook: Notebook) -> list[int]:
     """Where the cells with a guess stand."""
-    cells = notebook["cells"]
-    return [at for at, cell in enumerate(cells) if stubs.asks(cell, cells[at + 1 :])]
+    return [at for at, part in enumerate(outline(notebook).parts) if part.waits_for_a_guess]
 
 
 def ways(path: Path) -> set[str]:
@@ -134,7 +134,7 @@ def revealed(guess: Cell, below: list[Cell]) -> set[str]:
 
     Left out is what may stand on a slide by chance: a single digit, and a time, which is another with each run.
     """
-    if stubs.asks_in_the_picture(source(guess)):
+    if figure_in(source(guess)):
         return set()  # it is a picture, on the next slide
     named = re.compile(rf"guess=.*\b{source(guess).partition(' ')[0]}\b")
     table = next(cell for cell in below if cell["cell_type"] == "code" and named.search(source(cell)))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from course_utils.chapters import labs
-from course_utils.stage.workspace import stubs
+from course_utils.stage.notebook.code import figure_in
+from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.workspace.copies import as_handed_out
-from course_utils.stage.workspace.notebooks import Cell, Notebook, read, source, write
 from tests import NOTEBOOKS
 from tests.helpers.browser import HAS_KERNEL, jupyterlab, notebook_of, skip_without_browser, start_kernel
 from tests.helpers.thorough import SOME_NOTEBOOKS, few
@@ -97,7 +97,7 @@ def makes_lab(cell: Cell) -> bool:
     """Whether the cell shows a lab here. One that records a GPU and finds none shows words."""
     if cell["cell_type"] != "code" or "recorder." in source(cell):
         return False
-    return "labs." in source(cell) and labs.made_by(source(cell))[0] in labs.NAMES
+    return figure_in(source(cell)) is not None
 
 
 def press(page: Page, at: int, cell: Cell) -> dict[str, object]:
@@ -112,8 +112,9 @@ def walk(page: Page, notebook: Notebook) -> list[str]:
     """Press the key for each cell, and Show in each picture that has it; what was wrong."""
     wrong, cells = [], notebook["cells"]
     page.evaluate(WATCH)
+    parts = outline(notebook).parts
     for at, cell in enumerate(cells):
-        asks = cell["cell_type"] == "code" and stubs.asks(cell, cells[at + 1 :])
+        asks = parts[at].waits_for_a_guess
         if not (asks or makes_lab(cell)):
             page.keyboard.press("Shift+Enter")
             continue
@@ -123,7 +124,7 @@ def walk(page: Page, notebook: Notebook) -> list[str]:
             wrong.append(f"{words}: {found['outside']:.0f} px of {found['height']:.0f} are outside")
         if asks and found["below"]:
             wrong.append(f"{words}: in the window were cells {found['below']}")
-        if asks and stubs.asks_in_the_picture(source(cell)):
+        if parts[at].is_drawn_guess:
             wrong += [f"{words}: {one}" for one in show(page, at, cell)]
     return wrong
 

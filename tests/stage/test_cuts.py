@@ -7,9 +7,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_utils.stage.notebook.outline import outline, parted
 from course_utils.stage.present import cuts
 from course_utils.stage.present import server as present
-from course_utils.stage.workspace import stubs
+from course_utils.stage.workspace.blank_space import has_blank
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
 from tests.helpers.thorough import SOME_NOTEBOOKS, thorough
@@ -61,7 +62,7 @@ def test_a_cut_takes_no_longer_than_its_minutes(path, lecture):
 
 @every_cut
 def test_a_plan_names_sections_turns_and_cells_that_are_there(path, lecture):
-    plan, cells = cuts.plan(path, lecture), list(cuts.parted(read(path).cells))
+    plan, cells = cuts.plan(path, lecture), list(parted(read(path).cells))
     text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     assert {*plan.sections} <= {*re.findall(r"^## (.+)$", text, re.MULTILINE)}
     assert {*map(str, plan.turns)} <= {*re.findall(r"^### Your turn (\d+) ·", text, re.MULTILINE)}
@@ -83,13 +84,13 @@ def test_instructors_are_told_the_minutes_of_each_section(path):
 
 @every_cut
 def test_a_guess_of_the_notebook_is_a_guess_in_its_cut(path, lecture):
-    def guesses(cells):
-        return [cell.id for at, cell in enumerate(cells) if stubs.asks(cell, cells[at + 1 :])]
+    def guesses(notebook):
+        return [part.id for part in outline(notebook).parts if part.waits_for_a_guess]
 
     notebook = cut_of(path, lecture)
     kept = {cell.id for cell in notebook.cells}
-    assert guesses(notebook.cells) == [name for name in guesses(read(path).cells) if name in kept]
-    assert len(guesses(notebook.cells)) >= 2
+    assert guesses(notebook) == [name for name in guesses(read(path)) if name in kept]
+    assert len(guesses(notebook)) >= 2
 
 
 # On a small notebook.
@@ -165,7 +166,7 @@ def test_what_is_presented_is_the_cut_and_the_notebooks_beside_it_are_whole(monk
         for cell in minutes.code_cells(served["04_flops"].cells)
         if cell.outputs and not cuts.is_folded(cell)
     ]
-    assert len(shown) > 5 if options else all(map(stubs.has_room, shown))
+    assert len(shown) > 5 if options else all(map(has_blank, shown))
 
 
 def test_nonsense_for_its_minutes_gets_a_sentence(monkeypatch, capsys):

@@ -18,7 +18,8 @@ from course_utils.stage.grading.__main__ import SETTINGS, main
 from course_utils.stage.grading.counting import counting
 from course_utils.stage.grading.pages import Row
 from course_utils.stage.grading.reading import handed_in
-from course_utils.stage.workspace import notebooks, stubs
+from course_utils.stage.notebook.files import Notebook, read
+from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_checks import LISTING, first_case
 from tests.helpers.notebooks import exercises_of
@@ -145,9 +146,7 @@ def anywhere(exercise, text: str) -> str:
 
 def guesses_of(course: Path, text: str) -> dict[str, str]:
     """In the place of each guess of that notebook this text."""
-    cells = notebooks.read(course)["cells"]
-    guesses = [cell for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])]
-    return {notebooks.source(cell): text for cell in guesses}
+    return {guess.text: text for guess in outline(read(course)).guesses}
 
 
 def advice_on(exercise) -> list[str]:
@@ -277,8 +276,8 @@ def test_with_bubblewrap_a_sentence_says_what_is_promised(came):
 # Files: whose they are, which notebook, and why one is not judged.
 
 
-def read_course() -> dict[str, notebooks.Notebook]:
-    return {path.stem: notebooks.read(path) for path in NOTEBOOKS}
+def read_course() -> dict[str, Notebook]:
+    return {path.stem: read(path) for path in NOTEBOOKS}
 
 
 def test_a_file_is_known_by_its_cells_and_belongs_to_whom_its_course_system_says(tmp_path):

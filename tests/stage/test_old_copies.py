@@ -13,8 +13,9 @@ import pytest
 
 from course_utils.core import accountant_file, record
 from course_utils.core.accountant_file import MARK, NAME
+from course_utils.stage.notebook.files import read, source
+from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace import copies
-from course_utils.stage.workspace.notebooks import exercises, read, source
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import Exercise, exercises_of
 
@@ -82,7 +83,7 @@ def answer(own: Path, term: Exercise) -> None:
     (stub,) = [cell for cell in notebook.cells if cell.source == term.stub]
     stub.source = term.solution
     nbformat.write(notebook, own)
-    (check,) = [one.check for one in exercises(read(own)) if one.title == term.title]
+    (check,) = [one.check for one in turns(read(own)) if one.title == term.title]
     record.note(own.parent, check, "right")
 
 
@@ -112,7 +113,7 @@ def test_its_first_cell_runs(desk, path):
 def test_the_record_of_before_counts_for_the_exercises_of_today(desk):
     mine, _ = desk
     done = record.done(mine)
-    today = {one.check for path in NOTEBOOKS for one in exercises(read(path))}
+    today = {one.check for path in NOTEBOOKS for one in turns(read(path))}
     assert len(done) == len(NOTEBOOKS)
     assert {*done} <= today
 

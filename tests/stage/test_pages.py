@@ -12,9 +12,9 @@ from PIL import Image
 
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages import __main__, pages, runtime
 from course_utils.stage.pages.host import answer_of, session_of
-from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
 from tests.helpers.notebooks import read
@@ -175,10 +175,7 @@ def test_what_is_no_repository_gets_a_sentence_before_anything_is_made(monkeypat
 def test_what_follows_a_guess_is_folded_and_nothing_says_that_it_was_not_tried(written):
     for path in NOTEBOOKS:
         text = written[f"{path.stem}.html"]
-        code = [cell for cell in read(path).cells if cell.cell_type == "code"]
-        guesses = sum(
-            asks_in_the_picture(c.source) or is_guess(c, code[at + 1 :]) for at, c in enumerate(code)
-        )
+        guesses = sum(part.waits_for_a_guess for part in outline(read(path)).parts)
         assert text.count('<details class="fold">') == guesses >= 3, path.stem
         depth = 0
         for tag in re.findall(r"</?details", text):

@@ -11,12 +11,12 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from course_utils.chapters.flops import check as flops
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.present import asking
 from course_utils.stage.present import server as present
 from course_utils.stage.present.bands import bands
-from course_utils.stage.workspace import stubs
 from course_utils.stage.workspace.copies import as_handed_out
-from course_utils.stage.workspace.notebooks import read, source
 from tests import NOTEBOOKS
 
 # Of each question of the notebooks: its unit or its choices, and the cell that reveals it.
@@ -29,18 +29,18 @@ def test_every_typed_guess_is_asked_in_plain_words_and_finds_its_reveal(path):
         importlib.import_module(f"course_utils.chapters.{path.stem[3:]}.check"),
         as_handed_out(read(path)),
     )
-    asked = list(asking.asked(notebook["cells"], path.stem[:2], check))
-    cells, found = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"], {}
+    known = outline(notebook)
+    asked = list(asking.asked(known.parts, path.stem[:2], check))
+    ids, found = [part.id for part in known.parts], {}
     for cell, name, asks in asked:
-        below = cells[cells.index(cell) + 1 :]
-        (reveal,) = [one["id"] for one in below if name in asking.revealed(source(one))]
+        below = known.parts[ids.index(cell) + 1 :]
+        (reveal,) = [one.id for one in below if one.is_code and name in asking.revealed(one.text)]
         found |= {one["key"]: [one["choices"] or one["unit"], reveal] for one in asks}
         for one in asks:
             assert 20 < len(one["words"]) <= 600
             assert not re.search(r"\]\(|\*\*|`|^#", one["words"])
     assert found == {key: one for key, one in ASKED.items() if key.startswith(path.stem[:2])}
-    guesses = {cell["id"] for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])}
-    assert guesses <= {cell["id"] for cell, *_ in asked}
+    assert {guess.id for guess in known.guesses} <= {cell for cell, *_ in asked}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_guess_below_a_heading_alone_is_asked_by_its_words():
         {"id": "a", "cell_type": "markdown", "source": "# How many days?"},
         {"id": "b", "cell_type": "code", "source": "my_days = ...  # days"},
     ]
-    ((_, _, (ask,)),) = asking.asked(cells, "04", None)
+    ((_, _, (ask,)),) = asking.asked(outline({"cells": cells}).parts, "04", None)
     assert ask["words"] == "How many days?"
 
 

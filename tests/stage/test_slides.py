@@ -7,11 +7,12 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
+from course_utils.stage.notebook.code import figure_in
+from course_utils.stage.notebook.prose import for_a_still
 from course_utils.stage.present import cuts
 from course_utils.stage.slides import __main__, formulas
-from course_utils.stage.slides.choice import for_a_still, is_preparation, pieces, shown_code
+from course_utils.stage.slides.choice import is_preparation, pieces, shown_code
 from course_utils.stage.slides.deck import deck_of_cut, decks
-from course_utils.stage.workspace.stubs import asks_in_the_picture
 from tests import NOTEBOOKS
 
 LOADING = {"src", "srcset", "href", "data", "poster", "xlink:href"}
@@ -64,7 +65,8 @@ def test_every_picture_is_there_and_speaks_for_itself(shown):
     pictures = 0
     for cell in shown.cells:
         pictures += sum("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
-        pictures += asks_in_the_picture(cell.source)  # as a question, and as its answer
+        figure = figure_in(cell.source) if cell.cell_type == "code" else None
+        pictures += figure is not None and figure.asks  # as a question, and as its answer
     assert len(shown.pictures) == pictures
     assert min(map(len, shown.pictures)) > 30
     assert "live lab" not in " ".join(shown.pictures)

@@ -33,18 +33,20 @@ from traitlets.config import Config
 from course_utils.core import record
 from course_utils.core.say import Guess
 from course_utils.engine.judging import after_cell
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.files import WIDGET, read, source, write
+from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace import (
+    blank_space,
     commands,
     contents,
     copies,
     estimates,
     extension,
     reopened,
-    stubs,
     websocket,
 )
 from course_utils.stage.workspace.merge import merged
-from course_utils.stage.workspace.notebooks import WIDGET, exercises, read, source
 from course_utils.stage.workspace.place import Place, place
 from course_utils.stage.workspace.place_in_lab import open_at_the_named_cell
 from tests import NOTEBOOKS, ROOT
@@ -70,12 +72,12 @@ def shown(path: Path) -> list[str]:
     """What each cell of the file shows, if it shows anything but room for a guess."""
     cells = nbformat.read(path, as_version=4).cells
     texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
-    return [text for text in texts if stubs.WORDS not in text]
+    return [text for text in texts if blank_space.WORDS not in text]
 
 
 def with_room(path: Path) -> list[str]:
     """The cells below which there is room for a guess."""
-    return [source(cell) for cell in read(path)["cells"] if stubs.has_room(cell)]
+    return [source(cell) for cell in read(path)["cells"] if blank_space.has_blank(cell)]
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -84,6 +86,12 @@ def edit(path: Path, old: str, new: str) -> None:
     (cell,) = [cell for cell in notebook.cells if cell.source == old]
     cell.source = new
     nbformat.write(notebook, path)
+
+
+def forget(path: Path, **kept: object) -> None:
+    """Take out of a notebook all metadata but what is kept."""
+    notebook = read(path)
+    write(path, {**notebook, "metadata": kept})
 
 
 def sources(path: Path) -> list[str]:
@@ -214,6 +222,7 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     for name, imports in today.items():
         former[name] = re.sub("(from course_utils import .*)", r"\1, moved", imports.rpartition("\n")[0])
         edit(author / "notebooks" / name, imports, former[name])
+        forget(author / "notebooks" / name)  # a course from before notebooks said what they are about
     git("add", ".", at=author)
     git("commit", "-qm", "The course", at=author)
     git("push", "-q", "origin", "HEAD", at=author)
@@ -246,6 +255,9 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     assert today[changed] in below
     expected[changed][at : at + 1] = [in_conflict, below]
     assert {name: sources(mine / name) for name in today} == expected
+    for name in today:
+        assert about(read(mine / name), name) == about(read(course / name), name)
+        assert about(read(mine / name), name).question
     exec(today[added] + line, {})  # so the copy's first cell runs
 
     assert record.done(mine) == noted
@@ -326,6 +338,17 @@ def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, desk
     assert "(/contents)" not in (course / FLOPS).read_text(encoding="utf-8")
 
 
+def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_own_metadata_stays(desk):
+    course, mine = desk
+    edit(mine / FLOPS, "alone_s = ...", ANSWER)
+    forget(mine / FLOPS, mine="stays")
+    assert list(copies.bring_up_to_date(course, mine)) == []
+    assert about(read(mine / FLOPS), FLOPS) == about(read(course / FLOPS), FLOPS)
+    assert read(mine / FLOPS)["metadata"]["mine"] == "stays"
+    assert ANSWER in sources(mine / FLOPS)
+    assert not (mine / copies.EARLIER).exists(), "nothing that the reader wrote has changed"
+
+
 def test_a_copy_that_nobody_else_may_read_stays_so(desk):
     course, mine = desk
     (mine / FLOPS).chmod(0o600)
@@ -397,7 +420,8 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
     )
     assert ANSWER in sources(mine / FLOPS)
     assert sources(mine / "05_gradients.ipynb") == sources(course / "05_gradients.ipynb")
-    assert contents._exercises(course / FLOPS) == []
+    broken = contents._known(course / FLOPS)
+    assert (broken.about.title, broken.turns) == ("Flops", ())
 
 
 def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
@@ -624,7 +648,7 @@ def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
 
 
 def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
-    found = [(path, each) for path in NOTEBOOKS for each in exercises(read(path))]
+    found = [(path, each) for path in NOTEBOOKS for each in turns(read(path))]
     tested = notebooks.exercises()
     assert [(path, each.title) for path, each in found] == [(each.notebook, each.title) for each in tested]
     for (path, each), known in zip(found, tested, strict=True):

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import nbformat
 
+from course_utils.stage.notebook.prose import solution_in
 from tests import NOTEBOOKS, ROOT
-from tests.helpers.notebooks import SOLUTION, read
+from tests.helpers.notebooks import read
 from tests.tools.glossary import unlinked
 
 FOLDER = ROOT / "tests" / "claims"
@@ -152,7 +153,7 @@ def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
             shown = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs]
             text = "\n".join([cell.source, *shown])
         else:
-            text = "\n".join(SOLUTION.findall(cell.source))
+            text = solution_in(cell.source)
         text = re.sub(r"0b[01_]+", lambda bits: str(int(bits[0], 2)), text)
         found.append(Source(f"cell {cell.id}", at, section, tuple(number for _, number in numbers(text))))
     return found

@@ -27,6 +27,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from course_utils.chapters import labs
 from course_utils.core.say import decimal_bytes_text, seconds_text
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.pages.__main__ import write
 from course_utils.subjects.machines.at_hand import device_name
 from tests import NOTEBOOKS
@@ -212,10 +213,10 @@ def summary(found: Sequence[Latency | None]) -> str:
 def notebooks(names: Sequence[str], rounds: Rounds) -> None:
     """The labs, and the figures of all notebooks, in a JupyterLab of this machine."""
     figures = [
-        (f"{path.stem[:2]} {labs.made_by(cell.source)[0]}", cell.source)
+        (f"{path.stem[:2]} {part.figure.lab}", part.text)
         for path in NOTEBOOKS
-        for cell in read(path).cells
-        if "labs.figure(" in cell.source and labs.made_by(cell.source)[0] in names
+        for part in outline(read(path)).parts
+        if part.figure and not part.figure.is_whole and part.figure.lab in names
     ]
     cells = [source for _, source in figures]
     with (

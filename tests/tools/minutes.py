@@ -1,6 +1,6 @@
 """How long each notebook takes a careful reader, by count: called by `make minutes`, which prints it.
 
-It also writes the minutes of each section into INSTRUCTORS.
+It also writes the minutes of each section into INSTRUCTORS, and each notebook's into its metadata.
 
 120 words and 8 lines of code a minute, a minute and a half for a guess, five for a lab, two for a figure that moves,
 a guess in it included, and for each of the reader's turns half as much again as it says of itself.
@@ -9,22 +9,20 @@ a guess in it included, and for each of the reader's turns half as much again as
 import math
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 
 from nbformat import NotebookNode, from_dict
 
+from course_utils.core.record import write_whole
+from course_utils.stage.notebook.about import KEY
+from course_utils.stage.notebook.outline import BEYOND, outline, parted
 from course_utils.stage.present import cuts
-from course_utils.stage.workspace.notebooks import write_whole
-from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 from tests import NOTEBOOKS
-from tests.helpers.notebooks import SOLUTION, TITLE, read
+from tests.helpers.notebooks import read, rewrite
 
-BEYOND = "# Beyond"
-PART = re.compile(r"^## (?P<title>.+)\n\n\*(?P<minutes>\d+) minutes?\.\*")
-LAB = re.compile(r"labs\.\w+_lab\(\)")
-FIGURE = re.compile(r"labs\.figure\(")
 MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
 
@@ -56,45 +54,48 @@ class Count:
 
 def main_path(path: Path) -> list[NotebookNode]:
     """The cells before what is for those who want more."""
-    return list(takewhile(lambda cell: not cell.source.startswith(BEYOND), read(path).cells))
+    notebook = read(path)
+    parts = outline(notebook).parts
+    return [cell for cell, part in zip(notebook.cells, parts, strict=True) if not part.is_beyond]
 
 
 def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) -> Count:
     """What these cells ask of their reader."""
-    turns, words_in_turns, words, lines, guesses, labs, figures_min = [], 0, 0, 0, 0, 0, 0
-    at = 0
-    while at < len(cells):
-        cell = cells[at]
-        if cell.cell_type == "markdown":
-            words += _words(cell.source)
-            if turn := TITLE.search(cell.source):
-                turns.append(int(turn["minutes"]))
-                words_in_turns += _words(cell.source[turn.start() :])
-                at += 3  # the stub, the check and the folded solution are in the turn's minutes
-        elif is_guess(cell, cells[at + 1 :]):
+    known = outline({"cells": cells})
+    turns = {turn.cells[0]: turn for turn in known.turns}
+    words_in_turns, words, lines, guesses, labs, figures_min = 0, 0, 0, 0, 0, 0
+    for part in known.parts:
+        if part.id in turns:
+            words += _words(part.text)
+            words_in_turns += _words(turns[part.id].text)
+        elif part.turn is not None:
+            pass  # the stub, the check and the folded solution are in the turn's minutes
+        elif not part.is_code:
+            words += _words(part.text)
+        elif part.is_guess:
             guesses += 1
-        elif FIGURE.search(cell.source):
-            drawn = asks_in_the_picture(cell.source)
-            guesses += drawn
-            figures_min += 0.5 if drawn else 2
+        elif part.figure and not part.figure.is_whole:
+            guesses += part.figure.asks
+            figures_min += 0.5 if part.figure.asks else 2
         else:
-            lines += sum(bool(line.strip()) for line in cell.source.splitlines())
-            labs += len(LAB.findall(cell.source))
-        at += 1
-    return Count(title, words, lines, guesses, tuple(turns), labs, words_in_turns, figures_min, stated)
+            lines += sum(bool(line.strip()) for line in part.text.splitlines())
+            labs += part.figure is not None
+    minutes = tuple(turn.minutes for turn in known.turns)
+    return Count(title, words, lines, guesses, minutes, labs, words_in_turns, figures_min, stated)
 
 
 def _words(text: str) -> int:
-    return len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", SOLUTION.sub("", text))))
+    return len(re.findall(r"\S*\w\S*", MARKUP.sub(" ", text)))
 
 
 def beyond(path: Path) -> Iterator[Count]:
     """The parts for those who want more, each with the minutes that it states."""
-    rest = read(path).cells[len(main_path(path)) :]
-    begins = [n for n, cell in enumerate(rest) if PART.match(cell.source)]
-    for begin, end in pairwise([*begins, len(rest)]):
-        part = PART.match(rest[begin].source)
-        yield count(part["title"], rest[begin:end], int(part["minutes"]))
+    notebook = read(path)
+    parts = [one for one in outline(notebook).sections if one.is_beyond and one.title != BEYOND]
+    ids = [cell.id for cell in notebook.cells]
+    begins = [ids.index(part.cell) for part in parts]
+    for part, (begin, end) in zip(parts, pairwise([*begins, len(ids)]), strict=True):
+        yield count(part.title, notebook.cells[begin:end], part.minutes)
 
 
 def code_cells(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
@@ -104,7 +105,7 @@ def code_cells(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
 
 def sections(path: Path) -> list[Count]:
     """The sections of the main path, the opening first."""
-    cells = list(map(from_dict, cuts.parted(main_path(path))))
+    cells = list(map(from_dict, parted(main_path(path))))
     begins = [n for n, cell in enumerate(cells) if cell.source.startswith("## ")]
     parts = [(begin, end) for begin, end in pairwise([0, *begins, len(cells)])]
     return [
@@ -140,8 +141,19 @@ def write_into(page: Path) -> None:
     write_whole(page, text.encode())
 
 
+def say_in_its_metadata(path: Path) -> bool:
+    """Bring the minutes in a notebook's metadata up to date; whether that changes the file."""
+    notebook = deepcopy(read(path))
+    said = notebook.metadata[KEY]
+    said.minutes = count(path.stem, main_path(path)).minutes
+    said.minutes_beyond = sum(part.minutes for part in beyond(path))
+    return rewrite(path, notebook)
+
+
 def main() -> None:
     write_into(NOTEBOOKS[0].with_name("INSTRUCTORS.md"))
+    for path in NOTEBOOKS:
+        say_in_its_metadata(path)
     print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
     for path in NOTEBOOKS:
         for part in (count(path.stem, main_path(path)), *beyond(path)):

@@ -11,6 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
+from course_utils.stage.notebook.about import KEY
 from course_utils.stage.workspace import copies
 from tests import ROOT
 from tests.helpers.notebooks import WIDGET, rewrite
@@ -26,7 +27,8 @@ def run(notebook: nbformat.NotebookNode) -> None:
 def normalise(notebook: nbformat.NotebookNode) -> None:
     """Take out what differs from run to run and machine to machine."""
     python = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook.metadata = nbformat.from_dict({"kernelspec": python, "language_info": {"name": "python"}})
+    of_any_run = {"kernelspec": python, "language_info": {"name": "python"}}
+    notebook.metadata = nbformat.from_dict({KEY: notebook.metadata[KEY], **of_any_run})
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
             if widget := output.get("data", {}).get(WIDGET):

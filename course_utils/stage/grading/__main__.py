@@ -9,7 +9,8 @@ from pathlib import Path
 from course_utils.stage.grading import bounds, lines, pages, sandbox, whole_class
 from course_utils.stage.grading.counting import Counting, counting
 from course_utils.stage.grading.reading import handed_in
-from course_utils.stage.workspace import copies, notebooks
+from course_utils.stage.notebook.files import read
+from course_utils.stage.workspace import copies
 
 SETTINGS = ("FOLDER", "SEED", "FORMAT", "OUT", "NB", "TURNS", "POINTS", "DETAILS")
 WRONG = """{}
@@ -22,7 +23,7 @@ def main(settings: Mapping[str, str]) -> int:
     begun, target = time.monotonic(), Path(settings["OUT"] or "graded")
     bounds.keep_memory_to_itself()  # and the environment, which has the seed
     folder, seed, form = settings["FOLDER"], settings["SEED"], settings["FORMAT"]
-    course = {path.stem: notebooks.read(path) for path in copies.notebooks()}
+    course = {path.stem: read(path) for path in copies.notebooks()}
     try:
         if not (
             folder and Path(folder).is_dir() and (seed or "0").isdecimal() and form in ("", "gradescope")

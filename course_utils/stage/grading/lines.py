@@ -9,8 +9,7 @@ from course_utils.stage.grading.judging import Told
 from course_utils.stage.grading.pages import Row
 from course_utils.stage.grading.reading import HandedIn
 from course_utils.stage.grading.whole_class import Course, Place
-from course_utils.stage.workspace import notebooks
-from course_utils.stage.workspace.notebooks import Exercise
+from course_utils.stage.notebook.outline import Turn, turns
 
 NOT_HANDED_IN = "not handed in"
 AS_IT_SAYS = "as its own process says"
@@ -30,7 +29,7 @@ def rows(
         if one.problem:
             yield Row(one.student, one.number, "", "", "", "not judged", one.problem, one.problem, one.file)
             continue
-        for exercise in notebooks.exercises(course[one.notebook]):
+        for exercise in turns(course[one.notebook]):
             said = told.get((at, exercise.number), blank)
             worth = _worth(count, one.notebook, exercise)
             yield Row(
@@ -50,13 +49,13 @@ def rows(
             )
 
 
-def _worth(count: Counting, notebook: str, exercise: Exercise) -> float:
+def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
     if not count.counts(notebook, exercise.number, is_beyond=exercise.is_beyond):
         return 0.0
     return count.worth(notebook, exercise.number)
 
 
-def _is_observed(exercise: Exercise) -> bool:
+def _is_observed(exercise: Turn) -> bool:
     return exercise.check.partition(".")[2].startswith(asking.AS_ITS_PROCESS_SAYS)
 
 
@@ -68,14 +67,14 @@ def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list
 def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
     """The points of somebody who has all right."""
     names = _counted(files, course, count)
-    return sum(_worth(count, name, each) for name in names for each in notebooks.exercises(course[name]))
+    return sum(_worth(count, name, each) for name in names for each in turns(course[name]))
 
 
 def missing(files: Sequence[HandedIn], course: Course, count: Counting) -> Iterator[Row]:
     """A row for each turn that counts of a notebook that is not there."""
     there = {one.notebook for one in files if not one.problem}
     for name in count.notebooks:
-        for exercise in notebooks.exercises(course[name]) if name not in there else ():
+        for exercise in turns(course[name]) if name not in there else ():
             worth = _worth(count, name, exercise)
             if worth:
                 title = f"{exercise.number} · {exercise.title}"

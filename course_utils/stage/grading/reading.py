@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from course_utils.stage.workspace import notebooks, stubs
-from course_utils.stage.workspace.notebooks import Notebook, source
+from course_utils.stage.notebook.code import CHECK
+from course_utils.stage.notebook.files import Notebook, source
+from course_utils.stage.notebook.outline import outline, turns
 
 LARGEST_CODE = 1_000_000
 LARGEST_BYTES, FEWEST_CELLS, FEWEST_CHECKS = 20_000_000, 5, 2  # so many are the course's by no chance
@@ -116,11 +117,9 @@ def _as_the_course_has_it(
     notebook = max(shared, key=shared.get)
     if shared[notebook] >= FEWEST_CELLS:
         return notebook, code
-    called = {name for text in code.values() for name in notebooks.CHECK.findall(text)}
-    checks = {
-        name: len(called & {one.check.partition(".")[2] for one in notebooks.exercises(notebook)})
-        for name, notebook in course.items()
-    }
+    called = {name for text in code.values() for name in CHECK.findall(text)}
+    exercises = {name: {turn.exercise for turn in turns(notebook)} for name, notebook in course.items()}
+    checks = {name: len(called & there_are) for name, there_are in exercises.items()}
     notebook = max(checks, key=checks.get)
     if checks[notebook] < FEWEST_CHECKS:
         return "", {}
@@ -140,9 +139,8 @@ def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
 
 
 def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
-    cells = course["cells"]
-    guesses = [cell for at, cell in enumerate(cells) if stubs.is_guess(cell, cells[at + 1 :])]
-    return sum(cell["id"] in code and code[cell["id"]].strip() != source(cell).strip() for cell in guesses)
+    guesses = outline(course).guesses
+    return sum(one.id in code and code[one.id].strip() != one.text.strip() for one in guesses)
 
 
 def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:

@@ -17,8 +17,8 @@ from course_utils.stage.grading import asking, crew
 from course_utils.stage.grading.judging import Answers, Asked, Told
 from course_utils.stage.grading.reading import HandedIn, code_of
 from course_utils.stage.grading.slicing import statements
-from course_utils.stage.workspace import notebooks
-from course_utils.stage.workspace.notebooks import Exercise, Notebook
+from course_utils.stage.notebook.files import Notebook
+from course_utils.stage.notebook.outline import Turn, turns
 
 FAILED = Told("stopped", *["The judge of this notebook did not come to an end."] * 3)
 Course = Mapping[str, Notebook]
@@ -47,10 +47,10 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
     return told
 
 
-def attempted(one: HandedIn, notebook: Notebook) -> list[Exercise]:
+def attempted(one: HandedIn, notebook: Notebook) -> list[Turn]:
     """The exercises whose stub is no longer the course's."""
     asked = code_of(notebook)
-    found = notebooks.exercises(notebook)
+    found = turns(notebook)
     return [each for each in found if one.code.get(each.cells[1], "").strip() != asked[each.cells[1]].strip()]
 
 
@@ -72,7 +72,7 @@ def _judge(
         asked, right = code_of(notebook), []
         for exercise in attempted(one, notebook):
             cell = exercise.cells[2]
-            own, allowed = _courses_own(notebook), _names_of_our_answer(notebook, exercise)
+            own, allowed = _courses_own(notebook), _names_of_our_answer(exercise)
             question = Asked(one.code, exercise.check, cell, asked[cell], own, allowed, [*right])
             told = answers.told(question, checks[exercise.check])
             if told.verdict == "right":
@@ -96,7 +96,7 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
     """Each exercise's check, on the open cases or on drawn ones; used once, so that what it counts by torch is counted."""
     import_module("torch._dynamo")  # with which torch trains, and takes seconds
     checks = {}
-    for name in (exercise.check for notebook in handed for exercise in notebooks.exercises(notebook)):
+    for name in (exercise.check for notebook in handed for exercise in turns(notebook)):
         part, _, own = name.partition(".")
         check = getattr(import_module(f"course_utils.chapters.{part}.check"), own)
         if seed:
@@ -109,16 +109,14 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
 def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
     """What the process of the answers is told before the first: nothing that is not in the notebooks as they are handed out."""
     cells = [code_of(notebook) for notebook in handed]
-    checks = [exercise.check for notebook in handed for exercise in notebooks.exercises(notebook)]
+    checks = [exercise.check for notebook in handed for exercise in turns(notebook)]
     trains = any(check.partition(".")[2].startswith("mended_") for check in checks)
     modules = ["torch._dynamo", "course_utils.chapters.mixed_precision.loops"] if trains else []
     imports = [next(iter(code.values())) for code in cells]
     return {"modules": modules, "imports": imports, "cells": cells}
 
 
-def _names_of_our_answer(notebook: Notebook, exercise: Exercise) -> list[str]:
+def _names_of_our_answer(exercise: Turn) -> list[str]:
     """The names that the folded solution uses, and with them its answer may use the accountant's."""
-    by_id = {cell["id"]: notebooks.source(cell) for cell in notebook["cells"]}
-    text = by_id[exercise.cells[3]].partition("```python\n")[2].partition("\n```")[0]
-    nodes = ast.walk(ast.parse(text))
+    nodes = ast.walk(ast.parse(exercise.solution))
     return sorted({node.id for node in nodes if isinstance(node, ast.Name)} | {"Model"})

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from html import escape
+from itertools import starmap
 from pathlib import Path
 from string import Template
 
@@ -12,27 +13,26 @@ import nbformat
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.formatters import HtmlFormatter
 
-from course_utils.chapters import labs
 from course_utils.core.say import listed
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.session import NEEDS_A_KERNEL
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.code import Figure
+from course_utils.stage.notebook.files import WIDGET, read
+from course_utils.stage.notebook.outline import Outline, Part, outline
 from course_utils.stage.pages.host import Recorded, answer_of, session_of
 from course_utils.stage.pages.recorded import FIRST, recorded
 from course_utils.stage.slides import choice, deck
 from course_utils.stage.workspace import contents, copies
-from course_utils.stage.workspace.notebooks import WIDGET
-from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess
 
 HERE = Path(__file__).parent
+Found = dict[str, Recorded | None]  # by the lab's name, what it computed with torch
 DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
 )
 REPOSITORY = re.compile(r"(?:https://github\.com/)?([\w-]+/[\w.-]+)/?")
 PICTURE = "timeline.png"
-PRESET = re.compile(r'\.preset\("(.+?)"\)')
-SECTION = re.compile(r"^(?:## |# (?=Beyond$))(.+)$", re.MULTILINE)
-GUESSED = re.compile(r"\b(my_\w+)\b")
 FOLD = '<details class="fold"><summary>Go on</summary>'
 ALIVE = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
@@ -88,51 +88,48 @@ def page(title: str, main: str, *, script: str = "", description: str = DESCRIPT
     )
 
 
-def _question(stem: str) -> str:
-    """What that notebook answers, as the README says it."""
-    rows = contents.ROW.findall(copies.readme())
-    return next(question for _, name, question, *_ in rows if Path(name).stem == stem)
-
-
-def notebook_page(path: Path, found: dict[str, Recorded | None]) -> str:
+def notebook_page(path: Path, found: Found) -> str:
     """A notebook as it is stored, with its labs; `found` keeps what they computed with torch."""
-    cells, parts, folds = nbformat.read(path, as_version=4).cells, [], 0
-    for at, cell in enumerate(cells):
+    notebook, shown, folds = nbformat.read(path, as_version=4), [], 0
+    known = outline(notebook)
+    for cell, part in zip(notebook.cells, known.parts, strict=True):
         if cell.cell_type == "markdown":
-            parts.append(prose(cell.source))
-        elif is_guess(cell, cells[at + 1 :]):
+            shown.append(prose(cell.source))
+        elif part.is_guess:
             # All that follows is folded, and not the answer alone: the text says it, too.
-            parts.append(_guess(cell.source, cells[at + 1 :]) + FOLD)
+            shown.append(_guess(part, known) + FOLD)
             folds += 1
         else:
-            parts.append(deck.rendered("code", cell.source)[1])
-            outputs = [output.data for output in cell.outputs if "data" in output]
-            shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
-            html = "\n".join(_output(cell.source, data, found) for data in shown)
-            answers = " ".join(GUESSED.findall(cell.source) if "guess=" in cell.source else [])
-            parts.append(f'<div data-answers="{answers}">{html}</div>' if answers else html)
-            if asks_in_the_picture(cell.source):
-                parts.append(FOLD)
+            shown.append(deck.rendered("code", cell.source)[1])
+            shown.append(_outputs(cell, part, found))
+            if part.is_drawn_guess:
+                shown.append(FOLD)
                 folds += 1
-    parts.append("</details>" * folds)
-    title = re.search(r"^# (.+)", cells[0].source)[1]
-    sections = [section for cell in cells for section in SECTION.findall(cell.source)]
-    parts.insert(1, _outline(sections))
-    script = ALIVE if any("data-lab=" in part for part in parts) else ""
-    return page(title, "\n".join(parts), script=script, description=_question(path.stem))
+    shown.append("</details>" * folds)
+    shown.insert(1, _outline([one.title for one in known.sections]))
+    script = ALIVE if any("data-lab=" in html for html in shown) else ""
+    question = about(notebook, path.name).question
+    return page(known.heading, "\n".join(shown), script=script, description=question or DESCRIPTION)
 
 
-def _guess(source: str, below: Sequence[nbformat.NotebookNode]) -> str:
+def _guess(part: Part, known: Outline) -> str:
     """A field for the guess, with the row of the answer that it is about; a cell of several guesses as it stands."""
-    one = re.fullmatch(r"(my_\w+) = \.\.\.(?:  # (.*))?", source)
-    if not one:
-        return deck.rendered("code", source)[1]
-    name, unit = one.groups()
-    rows = (re.search(rf'"([^"]+)": {name}\b', cell.source) for cell in below if "guess=" in cell.source)
-    row = next(filter(None, rows), None)
-    of = f' data-row="{escape(row[1])}"' if row else ""
-    field = f'<input data-guess="{name}"{of} size="16" autocomplete="off">'
-    return f'<p class="guess"><label>Your guess{f" ({escape(unit)})" if unit else ""}: {field}</label></p>'
+    asked, *others = part.asked
+    if others or asked.is_a_dict:
+        return deck.rendered("code", part.text)[1]
+    reveal, unit = known.revealed(asked.name), escape(asked.comment)
+    of = f' data-row="{escape(reveal.row)}"' if reveal and reveal.row else ""
+    field = f'<input data-guess="{asked.name}"{of} size="16" autocomplete="off">'
+    return f'<p class="guess"><label>Your guess{f" ({unit})" if unit else ""}: {field}</label></p>'
+
+
+def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
+    """What the cell shows; where it reveals guesses, named after them."""
+    outputs = [output.data for output in cell.outputs if "data" in output]
+    shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
+    html = "\n".join(_output(part.figure, data, found) for data in shown)
+    answers = " ".join(reveal.name for reveal in part.reveals)
+    return f'<div data-answers="{answers}">{html}</div>' if answers else html
 
 
 def _outline(sections: Sequence[str]) -> str:
@@ -144,15 +141,16 @@ def _outline(sections: Sequence[str]) -> str:
     )
 
 
-def _output(source: str, data: nbformat.NotebookNode, found: dict[str, Recorded | None]) -> str:
-    if WIDGET not in data:
+def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
+    if WIDGET not in data or figure is None:
         return deck.rendered("output", data)[1]
-    name, only, answers = labs.made_by(source)
+    name = figure.lab
     if name not in found:
         found[name] = recorded(name)
-    preset = PRESET.search(source)
-    begun = {"set": [FIRST.get(name, {}) | answers]} | ({"preset": [preset[1]]} if preset else {})
-    return lab(name, found[name], begun, only)
+    begun = {"set": [{**FIRST.get(name, {}), **figure.answers}]}
+    if figure.presets:
+        begun["preset"] = [figure.presets[0]]
+    return lab(name, found[name], begun, figure.controls)
 
 
 def lab(name: str, known: Recorded | None, begun: dict[str, list[object]], only: Sequence[str] = ()) -> str:
@@ -182,14 +180,16 @@ def _elsewhere(lab: Lab) -> str:
     return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
 
 
+def _row(number: int, path: Path) -> str:
+    known = about(read(path), path.name)
+    link = f'<a href="{path.stem}.html">{number} · {escape(known.title)}</a>'
+    question, needs = escape(known.question), escape(known.minutes_and_needs)
+    return f'<li><h2>{link}</h2><p class="question">{question}</p><p class="small">{needs}</p></li>'
+
+
 def contents_page() -> str:
     """What each notebook answers, and how to get a kernel."""
-    readme = copies.readme()
-    rows = "".join(
-        f'<li><h2><a href="{Path(name).stem}.html">{number} · {escape(title)}</a></h2><p class="question">{escape(question)}</p>'
-        f'<p class="small">{escape(contents.minutes_and_needs(minutes, needs))}</p></li>'
-        for number, (title, name, question, minutes, needs) in enumerate(contents.ROW.findall(readme), 1)
-    )
+    rows = "".join(starmap(_row, enumerate(copies.notebooks(), 1)))
     repository = repository_url()
     clone = (
         f'<a href="{repository}">the course\'s repository</a>' if repository else "the course's repository"

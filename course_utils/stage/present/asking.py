@@ -4,12 +4,9 @@ An extension of IPython that `course_utils.stage.kernel` loads if COURSE_ROOM sa
 to nobody: the address of each frame says what its page asks.
 """
 
-import ast
 import json
 import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,25 +14,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, display
 
 from course_utils.core.say import Choice, Comparison, number_text
+from course_utils.stage.notebook.code import checked_in, checks_of, reveals_in
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import Part, outline
+from course_utils.stage.notebook.prose import Question
 from course_utils.stage.present.bands import bands
-from course_utils.stage.workspace import stubs
-from course_utils.stage.workspace.notebooks import Cell, read, source
 
 Json = dict[str, object]
-MOST = 600  # letters of a question
-ENOUGH = 160  # a shorter paragraph is read with the one before
-CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
-QUOTED = re.compile(r'"([^"]+)"')
-# What can stand behind a number: not "the value", nor "a step without recomputing is 1".
-UNITS = r"(?:GB|bytes|FLOPs|times|percent|days|tokens|billions|parameters|of \S*\d|a second)\b"
-COMMENT = re.compile(rf"(?:in )?({UNITS}[^,]*(?:, in billions)?)")
-ASKED = re.compile(rf"(?:How many (?:new )?|^)({UNITS})")
-PLAIN = (
-    (r"\[([^]]+)\]\([^)]*\)", r"\1"),
-    (r" \(A string,[^)]*\)", ""),  # phones list the choices
-    (r"^\*[^*]*minutes?\.\* ", ""),
-    (r"(\*\*?|`)(\S(?:.*?\S)??)\1", r"\2"),
-)
+Asked = tuple[str, str, list[Json]]  # a cell, the name that it sets, and its questions
 # The frame is from another address. What JupyterLab's page does for it stands in page/static/room.js.
 FRAME = (
     '<div style="min-height: {height}"><iframe class="course-wall" title="The room" '
@@ -47,7 +33,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     """IPython calls this when the kernel starts; the notebook is still as it was handed out, with its dots."""
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
-        cells = read(path)["cells"]
+        parts = outline(read(path)).parts
     except (OSError, ValueError):
         return
 
@@ -55,8 +41,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
     def note(result: object) -> None:
         """Called by IPython after each cell, when its output is shown."""
-        questions = list(asked(cells, path.name[:2], shell.user_ns.get("check")))
-        here = [asks for cell, _, asks in questions if cell["id"] == result.info.cell_id]
+        questions = list(asked(parts, path.name[:2], shell.user_ns.get("check")))
+        here = [asks for cell, _, asks in questions if cell == result.info.cell_id]
         text = result.info.raw_cell or ""
         asks = here[0] if here else answered(questions, text, result.result, shell.user_ns)
         were_asked.update(one["key"] for one in asks if here)
@@ -70,39 +56,38 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell.events.register("post_run_cell", note)
 
 
-Questions = list[tuple[Cell, str, list[Json]]]
-
-
-def asked(cells: list[Cell], number: str, check: object) -> Iterator[tuple[Cell, str, list[Json]]]:
+def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[Asked]:
     """Each cell that asks for a value, with the name that it sets and its question; of a dict, one for each item.
 
     The value is a guess, or what the next cell checks against the answers that it lists.
     """
-    words, texts = "", [source(cell) for cell in cells]
-    for at, cell in enumerate(cells):
-        if cell["cell_type"] == "markdown":
-            words = texts[at]
-            continue
-        below = next((source(one) for one in cells[at + 1 :] if one["cell_type"] == "code"), "")
-        for name, value in _open(texts[at]):
-            listed = _listed(check, below, name)
-            if listed or stubs.is_guess(cell, cells[at + 1 :]):
-                comment = texts[at].rpartition("  # ")[2] if "  # " in texts[at].splitlines()[-1] else ""
-                options = sorted(one for one, _ in listed if isinstance(one, str))
-                options = options or _choices(comment, name, texts, words)
-                items = [item.value for item in value.keys] if isinstance(value, ast.Dict) else [""]
-                key = f"{number}.{name}"
-                keys = [f"{key}.{n}" for n, _ in enumerate(items, 1)] if len(items) > 1 else [key]
-                asks = zip(keys, items, strict=True)
-                yield cell, name, [_question(*ask, words, comment, options) for ask in asks]
+    for part in parts:
+        for one in part.asked:
+            listed = _listed(check, one.check)
+            if listed or part.is_guess:
+                options = sorted(answer for answer, _ in listed if isinstance(answer, str))
+                key = f"{number}.{one.name}"
+                several = len(one.questions) > 1
+                keys = [f"{key}.{n}" if several else key for n, _ in enumerate(one.questions, 1)]
+                asks = zip(keys, one.questions, strict=True)
+                yield part.id, one.name, [_as_shown(*ask, options) for ask in asks]
 
 
-def answered(questions: Questions, text: str, shown: object, names: Mapping[str, object]) -> list[Json]:
+def _as_shown(key: str, question: Question, options: list[str]) -> Json:
+    """The question as the wall and the phones show it; the words of a check are the choices."""
+    choices = options or [*question.choices]
+    unit = "" if choices else question.unit
+    shown = {"key": key, "words": question.words, "unit": unit}
+    return shown | {"choices": choices, "item": question.item}
+
+
+def answered(questions: list[Asked], text: str, shown: object, names: Mapping[str, object]) -> list[Json]:
     """The questions that a cell of this text answers, by the comparison or choice that it shows or by its check."""
     asks = {name: asks for _, name, asks in questions}
     answers = []
     for name in filter(asks.get, revealed(text)):
-        if listed := _listed(names.get("check"), text, name):
+        exercise = next(iter(checks_of(text, name)), "")
+        if listed := _listed(names.get("check"), exercise):
             (right, _), *tempting = listed
             unit = asks[name][0]["unit"]
             answers.append({**asks[name][0], **_answer(right, unit, "answer"), "tempting": tempting})
@@ -117,13 +102,7 @@ def answered(questions: Questions, text: str, shown: object, names: Mapping[str,
 
 def revealed(text: str) -> list[str]:
     """The names whose guess is held against a measurement, or whose value is checked."""
-    found = [name for _, name in CHECKED.findall(text)]
-    with suppress(SyntaxError):
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.keyword) and node.arg == "guess":
-                values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
-                found += [value.id for value in values if isinstance(value, ast.Name)]
-    return found
+    return [*checked_in(text), *(reveal.name for reveal in reveals_in(text))]
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
@@ -143,45 +122,7 @@ def _answer(
     return {"measured": float(measured), "shown": said, "how": how, "bands": right}
 
 
-def _open(text: str) -> list[tuple[str, ast.expr]]:
-    """The names that a cell leaves to fill in, with the dots or the dict of them."""
-    with suppress(SyntaxError):
-        stands = [
-            node for node in ast.parse(text).body if isinstance(node, ast.Assign) and stubs.is_stub(node)
-        ]
-        return [(node.targets[0].id, node.value) for node in stands]
-    return []
-
-
-def _listed(check: object, text: str, name: str) -> list[tuple[object, str]]:
-    """What the check of that name's value lists, the right answer first; nothing if it judges a function."""
-    found = [exercise for exercise, given in CHECKED.findall(text) if given == name]
-    listed = getattr(getattr(check, found[0], None), "listed", list)() if found else []
+def _listed(check: object, exercise: str) -> list[tuple[object, str]]:
+    """What the check of that exercise lists, the right answer first; of a function nothing."""
+    listed = getattr(getattr(check, exercise, None), "listed", list)() if exercise else []
     return listed if listed and isinstance(listed[0][0], int | float | str) else []
-
-
-def _choices(comment: str, name: str, texts: list[str], words: str) -> list[str]:
-    """What can be chosen: quoted in the comment, else in the choice that this guess is held against, else above."""
-    among = [re.search(r"among=\(([^)]*)\)", text) for text in texts if f"guess={name})" in text]
-    lists = [comment, *(found[1] for found in among if found)]
-    lists += words.split("\n\n")[-1:] if "in quotes" in comment else []
-    return next(filter(None, map(QUOTED.findall, lists)), [])
-
-
-def _question(key: str, item: str, words: str, comment: str, choices: list[str]) -> Json:
-    """As the wall and the phones show it. What a comment says and is no unit is said below the words."""
-    paragraphs = [one for one in re.split(r"\n\n+", words) if not one.startswith("#")]
-    *before, last = paragraphs or [words.lstrip("# ")]  # a heading alone has to do
-    for pattern, plain in PLAIN:
-        before, last = [re.sub(pattern, plain, one) for one in before], re.sub(pattern, plain, last)
-    said = last
-    while before and len(said) + len(before[-1]) < MOST and (len(said) < ENOUGH or said.startswith("- ")):
-        said = f"{before.pop()}\n\n{said}"
-    unit = COMMENT.match(comment) or ASKED.search(item) or ASKED.search(last)
-    is_clear = re.match(f"the |{COMMENT.pattern}", comment)
-    hint = "" if is_clear else re.split(r',? ?in quotes|"', comment)[0].strip()
-    # What is too long begins with a later sentence.
-    said = said if len(said) < MOST - 80 else re.sub(r"^.*?[.?:] ", "", said[80 - MOST :], flags=re.DOTALL)
-    said = "\n\n".join(filter(None, (said, item, hint)))
-    unit = unit[1] if unit and not choices else ""
-    return {"key": key, "words": said, "unit": unit, "choices": choices, "item": item}

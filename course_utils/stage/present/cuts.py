@@ -4,23 +4,18 @@
 cells, so a cut runs from top to bottom by itself.
 """
 
-import re
 import symtable
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
-from course_utils.stage.workspace.notebooks import BEYOND, Cell, Notebook, source
-from course_utils.stage.workspace.stubs import is_open
+from course_utils.stage.notebook.code import is_open
+from course_utils.stage.notebook.files import Cell, Notebook, source
+from course_utils.stage.notebook.outline import Part, is_code, outline, parted
 
 FILE = "cuts.toml"
-HEADING = re.compile(r"^#{1,3} (?P<title>.+)$", re.MULTILINE)
-TURN = re.compile(r"### Your turn (\d+) · ")
 WORDS = "# The lecture leaves this out, and what follows needs it."
-TURN_CELLS = 4  # its text, the stub, the check and the folded solution
-FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -52,16 +47,16 @@ def plan(path: Path, minutes: str) -> Plan:
 def cut(notebook: Notebook, lecture: Plan) -> Notebook:
     """The notebook as that lecture shows it."""
     cells = list(parted(notebook["cells"]))
-    seen = [_is_seen(*place, lecture) for place in _placed(cells)]
+    seen = [_is_seen(part, lecture) for part in outline({"cells": cells}).parts]
     needed = _needed(cells, seen)
-    imports = next(at for at, cell in enumerate(cells) if cell["cell_type"] == "code")
+    imports = next(at for at, cell in enumerate(cells) if is_code(cell))
     kept, unseen = [], []
     for at, cell in enumerate(cells):
         if at in needed:
             unseen.append(cell)
         if not seen[at]:
             continue
-        if unseen and cell["cell_type"] == "code":
+        if unseen and is_code(cell):
             kept.insert(_after_what_ran(kept), _together(unseen))
             unseen = []
         kept.append(_folded(cell) if at == imports else cell)
@@ -70,33 +65,10 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
 
 def _after_what_ran(cells: Sequence[Cell]) -> int:
     """The place behind the last cell that computes: before a question, and what leads to it."""
-    return next(
-        (
-            at + 1
-            for at, cell in reversed([*enumerate(cells)])
-            if cell["cell_type"] == "code" and not is_open(source(cell))
-        ),
-        len(cells),
-    )
-
-
-def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """The cells, with one of text divided where a heading stands inside it."""
-    for cell in cells:
-        text = source(cell)
-        in_code = [match.span() for match in FENCE.finditer(text)]
-        begins = [
-            match.start()
-            for match in HEADING.finditer(text)
-            if match.start() and not any(begin < match.start() < end for begin, end in in_code)
-        ]
-        if cell["cell_type"] != "markdown" or not begins:
-            yield cell
-            continue
-        edges = [0, *begins, len(text)]
-        for number, (begin, end) in enumerate(pairwise(edges)):
-            name = f"{cell['id']}-{number}" if number else cell["id"]
-            yield {**cell, "id": name, "source": text[begin:end].strip()}
+    for at in reversed(range(len(cells))):
+        if is_code(cells[at]) and not is_open(source(cells[at])):
+            return at + 1
+    return len(cells)
 
 
 def is_folded(cell: Cell) -> bool:
@@ -104,25 +76,12 @@ def is_folded(cell: Cell) -> bool:
     return bool(cell["metadata"].get("jupyter", {}).get("source_hidden"))
 
 
-def _placed(cells: Sequence[Cell]) -> Iterator[tuple[Cell, str, int | None]]:
-    """Each cell with the section that it is in, and the number of the turn that it belongs to, if any."""
-    section, turn, left = "", None, 0
-    for cell in cells:
-        text = source(cell)
-        if cell["cell_type"] == "markdown":
-            if text.startswith(("## ", "# ")) and section != BEYOND:
-                is_title = text.startswith("# ") and not text.startswith(BEYOND)
-                section = "" if is_title else text.split("\n")[0].removeprefix("## ")
-            if heading := TURN.match(text):
-                turn, left = int(heading[1]), TURN_CELLS
-        yield cell, section, turn if left else None
-        left = max(0, left - 1)
-
-
-def _is_seen(cell: Cell, section: str, turn: int | None, lecture: Plan) -> bool:
-    if cell["id"] in lecture.without or (turn is not None and turn not in lecture.turns):
+def _is_seen(part: Part, lecture: Plan) -> bool:
+    if part.is_beyond or part.id in lecture.without:
         return False
-    return not section or section in lecture.sections
+    if part.turn is not None and part.turn not in lecture.turns:
+        return False
+    return not part.section or part.section in lecture.sections
 
 
 def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
@@ -130,7 +89,7 @@ def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
 
     A function's body finds its names when it is called, and so perhaps in a cell below its own.
     """
-    code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if cell["cell_type"] == "code"}
+    code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if is_code(cell)}
 
     def binding(name: str, before: int) -> Iterator[int]:
         places = [at for at in code if at < before and name in code[at].bound]

@@ -26,11 +26,11 @@ import nbformat
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
 
+from course_utils.stage.notebook.files import Notebook, read, write
 from course_utils.stage.present import cuts
 from course_utils.stage.workspace import websocket
+from course_utils.stage.workspace.blank_space import BLANK, WORDS, has_blank
 from course_utils.stage.workspace.copies import TO_README, as_handed_out, named, notebooks
-from course_utils.stage.workspace.notebooks import Notebook, read, write
-from course_utils.stage.workspace.stubs import ROOM, WORDS, has_room
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
@@ -106,9 +106,10 @@ def trust(path: Path) -> None:
 
 def with_clocks(notebook: Notebook) -> Notebook:
     """The notebook with a one-minute clock below each guess. present.css leaves room there, so the answer is out of view."""
-    for cell in filter(has_room, notebook["cells"]):
-        data = {**ROOM["data"], "text/html": f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'}
-        cell["outputs"] = [{**ROOM, "data": data}]
+    for cell in filter(has_blank, notebook["cells"]):
+        html = f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'
+        data = {**BLANK["data"], "text/html": html}
+        cell["outputs"] = [{**BLANK, "data": data}]
     return notebook
 
 

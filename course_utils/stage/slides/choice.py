@@ -2,7 +2,6 @@
 
 import ast
 import base64
-import re
 from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
@@ -10,26 +9,13 @@ from nbformat import NotebookNode
 from course_utils.chapters import labs
 from course_utils.engine.labs.draw import still
 from course_utils.engine.labs.session import Session
+from course_utils.stage.notebook.code import Figure, figure_in, is_stub
+from course_utils.stage.notebook.outline import BEYOND, Part, outline
+from course_utils.stage.notebook.prose import folds, for_a_still, without_folds
 from course_utils.stage.present.cuts import is_folded
 from course_utils.stage.slides.plain import as_table, in_plain_numbers
-from course_utils.stage.workspace.notebooks import BEYOND
-from course_utils.stage.workspace.stubs import asks_in_the_picture, is_guess, is_stub, is_turn
 
-FOLDED = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 NOT_ATTEMPTED = "Not attempted yet"
-# What a reader is told to do in a picture that moves: whole sentences, remarks in parentheses, items of a list.
-MOVES = r"(?:Click|Drag|Draw it|Fit|Look for|Move|Play|Press|Pull|Raise|Set (?:a|the) marks?|Tick|Try|Type|Untick)\b"
-PRESET = re.compile(r'\.preset\("(.+?)"\)')
-BEGINS = r"(?:(?<=^)|(?<=[.?!)] ))(?:(?:Then|Now|And) )?"
-ENDS = r"[.?!](?=\s|$)[ ]?"
-FOR_A_LIVE_PICTURE = [
-    re.compile(rf"\((?:{MOVES}|With the keyboard)[^()]*\)\s*"),
-    re.compile(rf"{BEGINS}(?i:{MOVES}).*?{ENDS}", re.MULTILINE),
-    re.compile(rf"{BEGINS}(?i:choose)\b[^.?!]*\*.*?{ENDS}", re.MULTILINE),
-    re.compile(rf"(?<=[.?!)] )Then \*.*?{ENDS}", re.MULTILINE),
-    re.compile(rf"{BEGINS}Before (?:each move|you press).*?{ENDS}", re.MULTILINE),
-    re.compile(rf"^- (?:\*[^*\n]+\?\*|{MOVES}).*\n?", re.MULTILINE),
-]
 
 
 def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
@@ -38,13 +24,14 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
     "prose" is in Markdown, "code" in Python, an "output" by its MIME type; "guess" says of what the room is asked to
     guess before the next slide, "turn" asks for an answer, and "folded" is one, below its title.
     """
-    after_prose = False
+    after_prose, parts = False, outline(notebook).parts
     for at, cell in enumerate(notebook.cells):
+        part = parts[at]
         if cell.cell_type == "markdown":
-            for title, answer in FOLDED.findall(cell.source):
-                yield "folded", f"### {title}\n\n{answer.strip()}"
-            text = FOLDED.sub("", cell.source).strip()
-            if moves_beside(notebook.cells, at):
+            for title, answer in folds(cell.source):
+                yield "folded", f"### {title}\n\n{answer}"
+            text = without_folds(cell.source)
+            if moves_beside(parts, at):
                 text = for_a_still(text)
             if text:
                 yield "prose", text
@@ -53,26 +40,26 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
             outputs = [output.data for output in cell.outputs if "data" in output]
             if code := shown_code(cell.source, outputs, after_prose):
                 yield "code", code
-            below = notebook.cells[at + 1 :]
-            if is_guess(cell, below):
-                yield "guess", cell.source.partition("#")[2].strip()
-            elif is_turn(cell, below):
+            if part.is_guess:
+                yield "guess", part.asked[0].comment
+            elif part.is_answer:
                 yield "turn", ""
             after_prose = after_prose and is_preparation(cell.source)
-            if asks_in_the_picture(cell.source):
-                yield "output", pictured(cell.source, shown=False)
+            if part.is_drawn_guess:
+                yield "output", pictured(part.figure, shown=False)
                 yield "guess", "in the picture"
-                yield "output", pictured(cell.source, shown=True)
-            elif can_be_drawn(cell.source):
-                yield "output", pictured(cell.source)
+                yield "output", pictured(part.figure, shown=True)
+            elif can_be_drawn(part.figure):
+                yield "output", pictured(part.figure)
             else:
                 yield from (("output", plainly(data)) for data in outputs if not waits_for_the_reader(data))
 
 
 def main_part(notebook: NotebookNode) -> NotebookNode:
     """The notebook up to *Beyond*, and at its end what that would go into."""
-    main, beyond = _parts(notebook)
-    titles = [line[3:] for cell in beyond for line in cell.source.splitlines() if line.startswith("## ")]
+    main, _ = _halves(notebook)
+    beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
+    titles = [title for title in beyond if title != BEYOND]
     goes_into = "\n".join(f"- {title}" for title in titles)
     end = NotebookNode(cell_type="markdown", id="beyond", metadata={}, source=f"## Beyond\n\n{goes_into}")
     return NotebookNode({**notebook, "cells": [*main, end] if titles else main})
@@ -80,43 +67,34 @@ def main_part(notebook: NotebookNode) -> NotebookNode:
 
 def beyond_part(notebook: NotebookNode) -> NotebookNode:
     """The notebook from *Beyond* on."""
-    return NotebookNode({**notebook, "cells": _parts(notebook)[1]})
+    return NotebookNode({**notebook, "cells": _halves(notebook)[1]})
 
 
-def _parts(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNode]]:
-    cells = notebook.cells
-    at = next((at for at, cell in enumerate(cells) if cell.source.startswith(BEYOND)), len(cells))
-    return cells[:at], cells[at:]
+def _halves(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNode]]:
+    parts = outline(notebook).parts
+    at = next((at for at, part in enumerate(parts) if part.is_beyond), len(parts))
+    return notebook.cells[:at], notebook.cells[at:]
 
 
-def moves_beside(cells: Sequence[NotebookNode], at: int) -> bool:
+def moves_beside(parts: Sequence[Part], at: int) -> bool:
     """Whether a lab stands next to that cell, so that its text may say how to move it."""
-    beside = cells[max(0, at - 1) : at + 2]
-    return any(cell.cell_type == "code" and labs.made_by(cell.source)[0] for cell in beside)
+    beside = parts[max(0, at - 1) : at + 2]
+    return any(part.figure for part in beside)
 
 
-def for_a_still(text: str) -> str:
-    """The text without what a still picture cannot do."""
-    for pattern in FOR_A_LIVE_PICTURE:
-        text = pattern.sub("", text)
-    return text.strip()
-
-
-def can_be_drawn(source: str) -> bool:
+def can_be_drawn(figure: Figure | None) -> bool:
     """Whether the cell makes a lab whose picture is the same on every machine; one lab shows the machine's own times."""
-    name, _, answers = labs.made_by(source)
-    return name in labs.NAMES and (name != "matmul" or "where" in answers)
+    return figure is not None and (figure.lab != "matmul" or "where" in figure.answers)
 
 
-def pictured(source: str, **asked: bool) -> NotebookNode:
+def pictured(figure: Figure, **asked: bool) -> NotebookNode:
     """The picture of a cell's lab or figure, drawn without the line that says how to move it.
 
     With `shown`, as *Show* would leave it if nobody guessed, or as it is before.
     """
-    name, _, answers = labs.made_by(source)
-    session = Session(labs.lab_named(name))
-    session.set(answers | asked)
-    for preset in PRESET.findall(source):
+    session = Session(labs.lab_named(figure.lab))
+    session.set({**figure.answers, **asked})
+    for preset in figure.presets:
         session.preset(preset)
     words = f"{session.lab.name}. {session.shown['meaning']}"
     png = still.still_png(session.shown["svg"], words)
@@ -129,7 +107,7 @@ def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) 
     A table, a picture or a lab stands for its code, which mostly says how the table is made. Of what prepares the
     rest, and of a name alone, nothing is shown.
     """
-    if is_preparation(source) or labs.made_by(source)[0] or any(map(waits_for_the_reader, outputs)):
+    if is_preparation(source) or figure_in(source) or any(map(waits_for_the_reader, outputs)):
         return ""
     body = ast.parse(source).body
     shown = set().union(*outputs)

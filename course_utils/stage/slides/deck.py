@@ -12,6 +12,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from course_utils.stage.notebook.outline import outline
 from course_utils.stage.present import cuts
 from course_utils.stage.slides import choice, formulas
 from course_utils.stage.workspace.copies import GLOSSARY
@@ -60,7 +61,7 @@ def deck(
     Only where its sections are whole does the presenter see how many minutes each takes.
     """
     notebook = nbformat.read(path, as_version=4)
-    title = re.search(r"^# (.+)", notebook.cells[0].source)[1]
+    title = outline(notebook).heading
     shown = [rendered(*piece) for piece in choice.pieces(part or notebook)]
     if beyond:
         shown.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))

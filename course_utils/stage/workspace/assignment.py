@@ -12,17 +12,16 @@ from itertools import islice
 from pathlib import Path
 
 from course_utils.core.record import write_whole
+from course_utils.stage.notebook.files import Notebook, parsed, read, write
+from course_utils.stage.notebook.outline import Turn, outline, turns
 from course_utils.stage.workspace import copies
-from course_utils.stage.workspace.notebooks import Exercise, Notebook, exercises, parsed, read, source, write
 
 LEADS_AWAY = re.compile(r"\[([^][]*)\]\((?:\.\./README\.md|\d\d_\w+\.ipynb)[^)]*\)")
-FOLDED = "<details><summary>Solution</summary>"
 LATER = "*The solution comes after the deadline.*"
 PLAIN_FILES = "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "environment.yml", ".gitignore"
 FOR_INSTRUCTORS = "INSTRUCTORS.md"
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
-DIFFICULTY = re.compile(r"\*(\w[^*]*?), (\d+) minutes?\.\*")
 CASES = 40  # of a check that draws them: more name no other mistakes
 
 README = """# Notebook {number}: what to do, and what to hand in
@@ -98,9 +97,8 @@ def write_notebook(path: Path, folder: Path) -> None:
 
 def without_solutions(notebook: Notebook) -> Notebook:
     """Each folded solution says that it comes later. The cell keeps its id, so that a later version brings it."""
-    cells = [
-        {**cell, "source": LATER} if source(cell).startswith(FOLDED) else cell for cell in notebook["cells"]
-    ]
+    solutions = {part.id for part in outline(notebook).parts if part.is_solution}
+    cells = [{**cell, "source": LATER} if cell["id"] in solutions else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
 
@@ -120,18 +118,16 @@ def write_course(folder: Path) -> None:
 
 def readme(notebook: Notebook, name: str) -> str:
     """The page for students: install, place, what counts, what to hand in."""
-    by_id = {cell["id"]: source(cell) for cell in notebook["cells"]}
-    turns = exercises(notebook)
-    counted = [_row(one, by_id[one.cells[0]]) for one in turns if not one.is_beyond]
-    voluntary = [f"{one.number}" for one in turns if one.is_beyond]
+    there_are = turns(notebook)
+    counted = [_row(one) for one in there_are if not one.is_beyond]
+    voluntary = [f"{one.number}" for one in there_are if one.is_beyond]
     beyond = f"Turns {', '.join(voluntary)}, in *Beyond*, are voluntary.\n" if voluntary else ""
     number = name[:2].lstrip("0")
     return README.format(number=number, name=name, counted="\n".join(counted), beyond=beyond)
 
 
-def _row(turn: Exercise, heading: str) -> str:
-    how = DIFFICULTY.search(heading)
-    stated = f"{how[1]}, {how[2]} minutes" if how else ""
+def _row(turn: Turn) -> str:
+    stated = f"{turn.difficulty}, {turn.minutes} minutes" if turn.minutes else ""
     return f"| {turn.number} | {turn.title} | {stated} |"
 
 
@@ -154,25 +150,21 @@ of weakness.
 
 def key(path: Path, folder: Path) -> str:
     """Write the page with each turn's solution, its minutes and points, and the mistakes that its check knows."""
-    notebook = read(path)
-    texts = {cell["id"]: source(cell) for cell in notebook["cells"]}
-    turns = exercises(notebook)
-    stated = [DIFFICULTY.search(texts[one.cells[0]]) for one in turns if not one.is_beyond]
-    minutes = sum(int(how[2]) for how in stated if how)
+    there_are = turns(read(path))
+    on_the_path = [one for one in there_are if not one.is_beyond]
+    minutes = sum(one.minutes for one in on_the_path)
     number = path.stem[:2].lstrip("0")
-    parts = [KEY.format(number=number, points=len(stated), minutes=minutes)]
-    parts += [_answered(one, texts) for one in turns]
+    parts = [KEY.format(number=number, points=len(on_the_path), minutes=minutes)]
+    parts += map(_answered, there_are)
     folder.mkdir(exist_ok=True)
     target = folder / f"{path.stem}.md"
     write_whole(target, "\n".join(parts).encode())
-    return f"{folder.name}/{target.name} has the solutions, points and listed mistakes of {len(turns)} turns."
+    return f"{folder.name}/{target.name} has the solutions, points and listed mistakes of {len(there_are)} turns."
 
 
-def _answered(turn: Exercise, texts: dict[str, str]) -> str:
-    heading, *below = (texts[one] for one in turn.cells)
-    solutions = [text for text in below if text.startswith(FOLDED)]
-    solution = solutions[0].removeprefix(FOLDED).removesuffix("</details>").strip() if solutions else ""
-    _, _, asked = heading.partition("\n\n")
+def _answered(turn: Turn) -> str:
+    solution = f"```python\n{turn.solution}\n```" if turn.solution else ""
+    _, _, asked = turn.text.partition("\n\n")
     worth = "voluntary" if turn.is_beyond else "1 point"
     because, mistakes = listed(turn.check)
     said = [f"## Turn {turn.number} · {turn.title} ({worth})", asked, "**Solution**", solution]

@@ -6,6 +6,8 @@ is whole, too: links and buttons are the browser's own.
 
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,16 +20,26 @@ from tornado import web
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, TERMS, program_text, theirs
 from course_utils.core.say import Guess
+from course_utils.stage.notebook.about import About, about, unknown
+from course_utils.stage.notebook.files import read
+from course_utils.stage.notebook.outline import Turn, turns
 from course_utils.stage.workspace import copies, estimates
-from course_utils.stage.workspace.notebooks import Exercise, exercises, read
 from course_utils.stage.workspace.place import place
 
 ADDRESS, LAB = "/contents", "lab/tree"
-ROW = re.compile(r"^\| \d \| \[(.+?)\]\(notebooks/(\S+?)\) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 # What `make colab` puts into the README, if the course has a public address.
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
 HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
 PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
+
+
+@dataclass(frozen=True)
+class Known:
+    """One of the course's notebooks: its file's name, what it is about, and its turns."""
+
+    name: str
+    about: About
+    turns: tuple[Turn, ...] = ()
 
 
 class Contents(JupyterHandler):
@@ -55,14 +67,16 @@ class Contents(JupyterHandler):
 
     def _page(self, said: str) -> str:
         done, guesses = record.done(self.mine), record.guesses(self.mine)
-        rows = ROW.findall(copies.readme())
-        guessed = {number: guesses.get(_name(row[1]), []) for number, row in enumerate(rows, 1)}
+        there_are = [*map(_known, copies.notebooks(copies.COURSE))]
+        guessed = [guesses.get(known.about.chapter, []) for known in there_are]
         return PAGE.render(
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
-            notebooks=[self._notebook(row, done, guessed[number]) for number, row in enumerate(rows, 1)],
-            guesses=estimates.picture(guessed),
+            notebooks=[
+                self._notebook(known, done, some) for known, some in zip(there_are, guessed, strict=True)
+            ],
+            guesses=estimates.picture(dict(enumerate(guessed, 1))),
             accountant=_accountant(self._link(NAME), self.mine),
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
@@ -71,27 +85,25 @@ class Contents(JupyterHandler):
         )
 
     def _notebook(
-        self, row: tuple[str, ...], done: dict[str, record.Done], guesses: list[Guess]
+        self, known: "Known", done: dict[str, record.Done], guesses: list[Guess]
     ) -> dict[str, object]:
         """What the page says of that notebook."""
-        title, name, question, minutes, needs = row
-        there_are = _exercises(copies.COURSE / name)
         return {
-            "title": title,
-            "name": name,
-            "question": question,
-            "needs": minutes_and_needs(minutes, needs),
+            "title": known.about.title,
+            "name": known.name,
+            "question": known.about.question,
+            "needs": known.about.minutes_and_needs,
             "guesses": estimates.summary(guesses),
-            "link": self._link(name),
-            "place": self._place(name),
-            "turns": [(each, done.get(each.check, record.Done())) for each in there_are],
-            "right": _right_of(there_are, done),
-            "is_begun": any(each.check in done for each in there_are),
+            "link": self._link(known.name),
+            "place": self._place(known.about.chapter),
+            "turns": [(each, done.get(each.check, record.Done())) for each in known.turns],
+            "right": _right_of(known.turns, done),
+            "is_begun": any(each.check in done for each in known.turns),
         }
 
-    def _place(self, name: str) -> str:
+    def _place(self, chapter: str) -> str:
         """Where the reader was in that notebook, as a link's fragment; empty if nothing has run."""
-        cell = record.place(self.mine, _name(name))
+        cell = record.place(self.mine, chapter)
         return f"#cell-id={cell}" if cell else ""
 
     def _link(self, name: str) -> str:
@@ -132,34 +144,23 @@ def _accountant(link: str, mine: Path) -> Markup:
     return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), names)
 
 
-def _name(notebook: str) -> str:
-    """The notebook's name in the record: floats for 01_floats.ipynb."""
-    return notebook.partition("_")[2].partition(".")[0]
-
-
-def _right_of(exercises: list[Exercise], done: dict[str, record.Done]) -> str:
+def _right_of(there_are: Sequence[Turn], done: dict[str, record.Done]) -> str:
     """How many turns are right, on the main path and, if there are any, beyond it.
 
-    >>> _right_of([Exercise(1, "Edge", "floats.edge", ()), Exercise(2, "Ends", "floats.ends", (), True)], {})
+    >>> _right_of([Turn(1, "Edge", "floats.edge", ()), Turn(2, "Ends", "floats.ends", (), True)], {})
     '0 of 1 right on the main path, 0 of 1 beyond'
     """
     said = []
     for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
-        part = [each for each in exercises if each.is_beyond == is_beyond]
+        part = [each for each in there_are if each.is_beyond == is_beyond]
         right = sum(done.get(each.check, record.Done()).status == "right" for each in part)
         said += [f"{right} of {len(part)} {where}"] if part else []
     return ", ".join(said)
 
 
-def minutes_and_needs(minutes: str, needs: str) -> str:
-    """The table's "35, and 40 beyond" and "3, 4" as sentences."""
-    notebooks = f"notebook{'s' * (',' in needs)} " if needs[0].isdecimal() else ""
-    needed = " and ".join(needs.rsplit(", ", 1))
-    return f"{minutes.replace(',', ' minutes,', 1)}. You need: {notebooks}{needed}."
-
-
-def _exercises(path: Path) -> list[Exercise]:
+def _known(path: Path) -> Known:
     try:
-        return exercises(read(path))
+        notebook = read(path)
     except (OSError, ValueError):  # the course's own is broken, as is said at the start: the others are not
-        return []
+        return Known(path.name, unknown(path.name))
+    return Known(path.name, about(notebook, path.name), turns(notebook))

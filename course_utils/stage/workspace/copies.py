@@ -18,20 +18,18 @@ from pathlib import Path
 from course_utils.core import record
 from course_utils.core.accountant_file import NAME, OURS, ours, program_text
 from course_utils.core.record import HIDDEN, write_whole
+from course_utils.stage.notebook.about import with_the_courses_words
+from course_utils.stage.notebook.files import Notebook, parsed, read, write
+from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
+from course_utils.stage.workspace.blank_space import with_blanks, without_blanks
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
-from course_utils.stage.workspace.notebooks import (
-    Notebook,
-    exercises,
+from course_utils.stage.workspace.outputs import (
     for_this_kernel,
-    parsed,
-    read,
     to_come,
     with_results,
     without_views,
-    write,
 )
-from course_utils.stage.workspace.stubs import with_room, without_room
 
 ROOT = Path(__file__).parents[3]  # of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
@@ -48,7 +46,7 @@ AGENTS = Path(__file__).with_name("AGENTS.md")  # for the AI assistant of whoeve
 
 
 def readme() -> str:
-    """The course's README, whose table says what each notebook asks and how long it takes."""
+    """The course's README, which says where the course opens with one click."""
     if INSTALLED.is_dir():
         return metadata("course_utils").get_payload()
     return (ROOT / "README.md").read_text(encoding="utf-8")
@@ -95,8 +93,8 @@ def bring_up_to_date(
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of that notebook: its results still to come, and room below each guess."""
-    return for_this_kernel(with_room(to_come(course)))
+    """A new copy of that notebook: its results still to come, and blank space below each guess."""
+    return for_this_kernel(with_blanks(to_come(course)))
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
@@ -120,7 +118,9 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         raise ValueError("it is no file of its own")
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
-        if (fresh := for_this_kernel(with_room(without_views(mine_now)))) != mine_now and not in_use:
+        shown = with_blanks(without_views(mine_now))
+        fresh = with_the_courses_words(for_this_kernel(shown), parsed(new))
+        if fresh != mine_now and not in_use:
             write(own, fresh)
         return
     if in_use:
@@ -128,16 +128,16 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base, course, seen = read(taken), as_handed_out(parsed(new)), without_room(mine_now)["cells"]
+    base, course, seen = read(taken), as_handed_out(parsed(new)), without_blanks(mine_now)["cells"]
     shows_results = seen == with_results(to_come(base), base)["cells"]
     if shows_results or seen == to_come(base)["cells"]:
-        write(own, with_results(without_room(course), parsed(new)) if shows_results else course)
+        write(own, with_results(without_blanks(course), parsed(new)) if shows_results else course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
     together, conflicts = merged(base, course, mine_now)
     kept = keep_earlier(own)
-    write(own, without_views(together))
+    write(own, with_the_courses_words(without_views(together), course))
     write_whole(taken, new)
     yield f"{name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
     if conflicts:
@@ -170,7 +170,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     """
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)
-    there_are = exercises(course)
+    there_are = turns(course)
     asked = [each for each in there_are if turn in (None, each.number, each.check)]
     if not asked:
         raise ValueError(f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}.")
@@ -186,7 +186,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
 def show_results(path: Path, mine: Path = MINE) -> str:
     """Put the course's results into the reader's copy where it has none; returns a sentence."""
     own, taken = _copy(path, mine)
-    write(own, with_results(without_room(_read_copy(own)), taken))
+    write(own, with_results(without_blanks(_read_copy(own)), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from course_utils.stage.workspace.notebooks import Cell, Notebook, source
+from course_utils.stage.notebook.files import Cell, Notebook, source
 
 CONFLICT = "The course has changed this cell, and so have you."
 

@@ -3,7 +3,8 @@
 from jupyter_core.utils import ensure_async
 from jupyter_server.serverapp import ServerApp
 
-from course_utils.stage.workspace.notebooks import Notebook, without_views
+from course_utils.stage.notebook.files import Notebook
+from course_utils.stage.workspace.outputs import without_views
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:

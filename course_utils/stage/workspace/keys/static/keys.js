@@ -26,7 +26,7 @@
   const isCode = (cell) => cell.model.type === "code";
   const isDrawn = (source) => /labs\.figure\([^)]*"shown"/.test(source);
 
-  // As course_utils.stage.workspace.stubs says it in Python: all that the cell does is to set names to dots.
+  // As course_utils.stage.notebook.code says it in Python: all that the cell does is to set names to dots.
   function isOpen(source) {
     const code = source.replace(/#.*$/gm, ""), item = String.raw`\s*("[^"]*"|'[^']*')\s*:\s*\.\.\.\s*`;
     const dots = String.raw`(\.\.\.|\{${item}(,${item})*,?\s*\})`;

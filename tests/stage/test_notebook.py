@@ -1,0 +1,201 @@
+"""What the one reader of notebooks finds: in a small notebook, in ours, and in strange ones."""
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_utils.stage.notebook import code, prose
+from course_utils.stage.notebook.about import About, about, unknown
+from course_utils.stage.notebook.code import Figure, Reveal
+from course_utils.stage.notebook.outline import Asked, Section, Turn, outline, parted
+from course_utils.stage.notebook.prose import Question
+from tests import NOTEBOOKS
+from tests.helpers.notebooks import code as code_of
+from tests.helpers.notebooks import prose as prose_of
+from tests.helpers.notebooks import read
+
+SMALL = {
+    "opening": "# 9 · Small: a notebook",
+    "imports": "from course_utils.chapters.flops import check\nfrom course_utils import labs",
+    "words": "Words.\n\n## One\n\nA step takes 3 s. How many days do a million take?",
+    "guess": "my_days = ...  # days",
+    "reveal": 'Comparison({"days": 34.7}, {"days": 3e6 / 86_400}, guess={"days": my_days})',
+    "drawn": 'labs.figure("sum", "fmt", "shown", power=3)',
+    "choice": 'my_word = ...  # "shown" or "lost"',
+    "chosen": 'Choice("What becomes of it?", "lost", guess=my_word, among=("shown", "lost"))',
+    "turn": "The rule.\n\n### Your turn 1 · Half\n\n*easy, 3 minutes.* Return the half.",
+    "stub": "def my_half(n):\n    return ...",
+    "check": "half = check.half(my_half).or_ours",
+    "folded": f"{prose.SOLUTION}\n```python\ndef my_half(n):\n    return n / 2\n```\n</details>",
+    "lab": 'lab = labs.einsum_lab()\nlab.preset("which order?")\nlab',
+    "beyond": "# Beyond\n\n```\n## no heading\n```",
+    "more": "## More of it\n\n*12 minutes.* Text.",
+    "dict": 'my_bytes = {"relu": ..., "gelu": ...}',
+    "last": 'Comparison({"relu": 1, "gelu": 2}, measured, guess=my_bytes)',
+}
+TEXTS = {"opening", "words", "turn", "folded", "beyond", "more"}
+
+
+def small() -> nbformat.NotebookNode:
+    new = nbformat.v4
+    cells = [
+        (new.new_markdown_cell if name in TEXTS else new.new_code_cell)(text, id=name)
+        for name, text in SMALL.items()
+    ]
+    return new.new_notebook(cells=cells)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """What each of the small notebook's cells has, by its id."""
+    return {part.id: part for part in outline(small()).parts}
+
+
+def test_sections_and_turns_are_found_with_what_they_state():
+    known = outline(small())
+    assert known.heading == "9 · Small: a notebook"
+    assert known.sections == (
+        Section("One", "words"),
+        Section("Beyond", "beyond", is_beyond=True),
+        Section("More of it", "more", 12, is_beyond=True),
+    )
+    text = SMALL["turn"].removeprefix("The rule.\n\n")
+    solution = "def my_half(n):\n    return n / 2"
+    cells = ("turn", "stub", "check", "folded")
+    assert known.turns == (
+        Turn(1, "Half", "flops.half", cells, False, "easy", 3, text=text, solution=solution),
+    )
+
+
+def test_guesses_are_found_as_they_are_asked_and_where_they_are_revealed(parts):
+    asked = {name: part.asked for name, part in parts.items() if part.is_guess}
+    words = "Words.\n\nA step takes 3 s. How many days do a million take?"
+    assert asked["guess"] == (Asked("my_days", (Question(words, "days"),), "days"),)
+    ((word,),) = (one.questions for one in asked["choice"])
+    assert word == Question(words, "", ("shown", "lost"))
+    (several,) = asked["dict"]
+    assert [one.item for one in several.questions] == ["relu", "gelu"]
+    assert [part.id for part in parts.values() if part.waits_for_a_guess] == [
+        "guess",
+        "drawn",
+        "choice",
+        "dict",
+    ]
+    assert parts["reveal"].reveals == (Reveal("my_days", "days"),)
+    assert parts["chosen"].reveals == (Reveal("my_word", among=("shown", "lost")),)
+    assert outline(small()).revealed("my_bytes") == Reveal("my_bytes")
+    assert outline(small()).revealed("my_own") is None
+
+
+def test_an_answer_is_what_the_next_cell_checks_and_no_guess(parts):
+    assert [part.id for part in parts.values() if part.is_answer] == ["stub"]
+    of_the_turn = [part.id for part in parts.values() if part.turn == 1]
+    assert of_the_turn == ["turn", "stub", "check", "folded"]
+    assert [part.id for part in parts.values() if part.is_solution] == ["folded"]
+
+
+def test_labs_and_figures_are_found_with_how_they_begin(parts):
+    figures = {name: part.figure for name, part in parts.items() if part.figure}
+    assert figures == {
+        "drawn": Figure("sum", ("fmt", "shown"), {"power": 3}),
+        "lab": Figure("einsum", presets=("which order?",), is_whole=True),
+    }
+
+
+def test_a_cell_is_in_the_section_in_which_it_begins(parts):
+    sections = {name: (part.section, part.is_beyond) for name, part in parts.items()}
+    assert sections["words"] == ("", False)
+    assert sections["lab"] == ("One", False)
+    assert sections["beyond"] == ("Beyond", True)
+    assert sections["last"] == ("More of it", True)
+
+
+def test_divided_at_its_headings_a_notebook_has_the_same_text_and_the_same_turns():
+    cells = list(parted(small().cells))
+    assert [cell["id"] for cell in cells if cell["id"] not in SMALL] == ["words-1", "turn-1"]
+    assert "".join("".join(cell["source"].split()) for cell in cells) == "".join(
+        "".join(SMALL.values()).split()
+    )
+    (turn,) = outline({"cells": cells}).turns
+    assert turn.cells == ("turn-1", "stub", "check", "folded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "= no Python",
+        "%time 3",
+        "\x00",
+        "x[0] = ...",
+        "a, b = ..., ...",
+        "labs.figure(*names)",
+        "labs.figure(name, power=3)",
+        "labs.figure()",
+        "labs.show()",
+        "Comparison(guess=3, **more)",
+        "Comparison(guess={**mine})",
+        "lab.preset(name)",
+    ],
+)
+def test_what_a_reader_may_write_is_neither_a_guess_nor_a_figure_and_no_error(text):
+    (part,) = outline({"cells": [nbformat.v4.new_code_cell(text)]}).parts
+    assert (part.asked, part.is_guess, part.figure, part.reveals) == ((), False, None, ())
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_in_each_notebook_it_finds_as_many_things_as_another_way_of_counting(path):
+    known, sources = outline(read(path)), [cell.source for cell in code_of(path)]
+    text = "\n".join(prose_of(path))
+    assert len(known.turns) == text.count("### Your turn ") == text.count(prose.SOLUTION)
+    titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert [one.title for one in known.sections if one.title != "Beyond"] == titles
+    figures = [one for one in known.figures if not one.is_whole]
+    assert len(figures) == sum("labs.figure(" in source for source in sources)
+    assert len(known.figures) - len(figures) == sum("_lab()" in source for source in sources)
+    assert sum(one.asks for one in figures) == sum(
+        '"shown"' in one for one in sources if "labs.figure(" in one
+    )
+    revealed = sum(len(part.reveals) for part in known.parts)
+    assert revealed == sum("guess=" in source for source in sources) == len(known.guesses)
+
+
+# What a notebook says of itself.
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_without_our_metadata_is_known_by_its_heading_and_its_name(path):
+    known = about(read(path), path.name)
+    bare = about({**read(path), "metadata": {}}, path.name)
+    assert bare == About(known.title, chapter=known.chapter)
+    assert bare.minutes_and_needs == ""
+    assert unknown(path.name).chapter == known.chapter
+    assert unknown(path.name).title.lower() == known.title.lower()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)
+)
+said = st.dictionaries(st.sampled_from([*About.__dataclass_fields__, "other"]), json_values)
+
+
+@given(json_values | said)
+def test_whatever_stands_in_the_metadata_the_notebook_has_a_title(course):
+    notebook = {"cells": small().cells, "metadata": {"course": course}}
+    known = about(notebook, "09_small.ipynb")
+    assert known.title == "Small" or known.title == course["title"]
+    assert isinstance(known.minutes_and_needs, str)
+    assert len(outline(notebook).turns) == 1
+
+
+def test_the_course_is_older_than_its_chapters():
+    cells = [nbformat.v4.new_code_cell("from course_utils.checks import flops as check")]
+    cells += [cell for cell in small().cells if cell.id in ("turn", "stub", "check", "folded")]
+    (turn,) = outline({"cells": cells, "metadata": {}}).turns
+    assert turn.check == "flops.half"
+
+
+def test_a_blank_has_the_comment_of_its_last_line_alone():
+    assert code.blanks_in("my_days = ...\n# not this")[0].comment == ""
+    (blank,) = code.blanks_in('my_days = {"a": ...}  # in days')
+    assert blank == code.Blank("my_days", ("a",), "in days")
