@@ -17,6 +17,7 @@ from tests.helpers.notebooks import read
 from tests.project.test_house import MAY_IMPORT
 from tests.project.test_project import CONSTRAINTS
 from tests.tools import colab as tool
+from tests.tools import colab_proof
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -29,6 +30,13 @@ def test_a_copy_holds_the_notebooks_cells_behind_one_that_brings_the_course_and_
         without = {"outputs": [], "execution_count": None} if own.cell_type == "code" else {}
         assert cell == own | without
     assert any(cell.get("outputs") for cell in read(path).cells)  # which the course's own keep
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_copy_says_what_it_is_about_and_is_known_without_that(path):
+    copy = tool.made(read(path), "owner/name", "v1.0")
+    assert copy.metadata.course == read(path).metadata.course
+    assert colab_proof.forgotten(path) == []
 
 
 def test_copies_and_links_are_the_same_each_time_and_only_for_who_has_an_address(tmp_path, monkeypatch):

@@ -2,7 +2,8 @@
 
 `make colab-proof` makes an environment of what colab.txt lists, kept in .versions/colab. Before each copy it takes out
 again what the copy's first cell adds. A clone of what is committed here stands for the public address. Then every lab is
-moved as ipywidgets' own script would move it. 0 if no cell fails, no package is replaced, and every lab answers.
+moved as ipywidgets' own script would move it. Each copy is looked at once more without our metadata, which Colab may
+drop. 0 if no cell fails, no package is replaced, every lab answers, and each copy is known.
 torch brings CUDA along, several GB: PIP_EXTRA_INDEX_URL names the index of its builds for CPUs, as in the README.
 """
 
@@ -14,10 +15,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
+
+import nbformat
 
 from course_utils.chapters import labs
 from course_utils.stage.colab import NEEDED
+from course_utils.stage.grading.reading import handed_in
+from course_utils.stage.notebook.about import about
+from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.kernels import kernel_in
 from tests.helpers.notebooks import WIDGET, exercises, read
@@ -123,6 +130,25 @@ def wrong_in(page: FrontEnd, lab: str) -> Iterator[str]:
         yield "its picture stays as it is"
 
 
+def forgotten(path: Path) -> list[str]:
+    """What is no longer known of a notebook in which Colab has kept only its own metadata."""
+    copy = colab.made(read(path), **COURSE)
+    bare = deepcopy(copy)
+    bare.metadata = nbformat.from_dict(colab.METADATA)
+    wrong = [] if outline(bare) == outline(copy) else ["its guesses, turns or figures"]
+    before, after = about(copy, path.name), about(bare, path.name)
+    if (before.title, before.chapter) != (after.title, after.chapter):
+        wrong.append(f"its title and chapter, {after.title} and {after.chapter}")
+    with tempfile.TemporaryDirectory() as folder:
+        for cell in bare.cells:
+            cell.metadata = {"id": cell.pop("id")}  # where Colab keeps it
+        Path(folder, "Untitled0.ipynb").write_text(json.dumps(bare), encoding="utf-8")
+        (one,) = handed_in(Path(folder), {each.stem: read(each) for each in NOTEBOOKS})
+    if one.notebook != path.stem:
+        wrong.append(f"which notebook it is: {one.problem or one.notebook}")
+    return [f"{path.stem}: {words}" for words in wrong]
+
+
 def kept(page: FrontEnd) -> set[str]:
     """The reader's files on the drive, when the first turn that goes into the accountant has been solved."""
     turn = next(one for one in exercises() if one.check.endswith(".kept"))
@@ -140,14 +166,16 @@ def main() -> int:
         subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, address], check=True)
         subprocess.run(["git", "-C", address, "tag", COURSE["tag"]], check=True)
         bad = sum(bad_in(path, here, address) for path in NOTEBOOKS)
+        unknown = [words for path in NOTEBOOKS for words in forgotten(path)]
         with machine(here, address) as page:
             page.run(colab.FIRST_CELL.format(**COURSE))
             wrong = {lab: list(wrong_in(page, lab)) for lab in names}
             lost = {"record.txt", "accountant.py"} - kept(page)
     silent = [f"{lab}: {words}" for lab, words in wrong.items() if words]
     print(f"{len(names) - len(silent)} of {len(names)} labs answered", *silent, sep="\n  ")
+    print("Without our metadata, not known:", *(unknown or ["nothing"]), sep="\n  ")
     print(f"Not kept on the drive: {lost or 'nothing'}. The proof took {time.monotonic() - begun:.0f} s.")
-    return int(bad + len(silent) + len(lost) > 0)
+    return int(bad + len(silent) + len(unknown) + len(lost) > 0)
 
 
 if __name__ == "__main__":
