@@ -10,7 +10,7 @@ import pytest
 from course_utils.stage.notebook.outline import outline, parted
 from course_utils.stage.present import cuts
 from course_utils.stage.present import server as present
-from course_utils.stage.workspace.blank_space import has_blank
+from course_utils.stage.workspace.spacers import has_spacer
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
 from tests.helpers.thorough import SOME_NOTEBOOKS, thorough
@@ -166,7 +166,7 @@ def test_what_is_presented_is_the_cut_and_the_notebooks_beside_it_are_whole(monk
         for cell in minutes.code_cells(served["04_flops"].cells)
         if cell.outputs and not cuts.is_folded(cell)
     ]
-    assert len(shown) > 5 if options else all(map(has_blank, shown))
+    assert len(shown) > 5 if options else all(map(has_spacer, shown))
 
 
 def test_nonsense_for_its_minutes_gets_a_sentence(monkeypatch, capsys):

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from course_utils.stage.present.server import main, present
-from course_utils.stage.workspace import blank_space
+from course_utils.stage.workspace import spacers
 from course_utils.stage.workspace.copies import named
 from tests import NOTEBOOKS
 from tests.engine.test_labs_contract import NAMES
@@ -70,7 +70,7 @@ def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, 
         cells = nbformat.read(Path(root) / path.name, as_version=4).cells
         shown = [output for cell in cells for output in cell.get("outputs", [])]
         seen.append(
-            any(blank_space.WORDS not in output.get("data", {}).get("text/plain", "") for output in shown)
+            any(spacers.WORDS not in output.get("data", {}).get("text/plain", "") for output in shown)
         )
         assert "--results" not in arguments
 

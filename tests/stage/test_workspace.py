@@ -37,13 +37,13 @@ from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.files import WIDGET, read, source, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace import (
-    blank_space,
     commands,
     contents,
     copies,
     estimates,
     extension,
     reopened,
+    spacers,
     websocket,
 )
 from course_utils.stage.workspace.merge import merged
@@ -72,12 +72,12 @@ def shown(path: Path) -> list[str]:
     """What each cell of the file shows, if it shows anything but room for a guess."""
     cells = nbformat.read(path, as_version=4).cells
     texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
-    return [text for text in texts if blank_space.WORDS not in text]
+    return [text for text in texts if spacers.WORDS not in text]
 
 
 def with_room(path: Path) -> list[str]:
     """The cells below which there is room for a guess."""
-    return [source(cell) for cell in read(path)["cells"] if blank_space.has_blank(cell)]
+    return [source(cell) for cell in read(path)["cells"] if spacers.has_spacer(cell)]
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_utils.stage.notebook import code, prose
 from course_utils.stage.notebook.about import said_in
@@ -181,8 +182,15 @@ def _begins_beyond(heading: prose.Heading) -> bool:
     return heading.level == 1 and heading.title.startswith(BEYOND)
 
 
-def _placed(cells: Sequence[Cell]) -> Iterator[tuple[str, bool, int | None]]:
-    """For each cell the section in which it begins, whether in *Beyond*, and its turn's number."""
+class _Place(NamedTuple):
+    """Where a cell stands: the section in which it begins, and its turn's number."""
+
+    section: str
+    is_beyond: bool
+    turn: int | None
+
+
+def _placed(cells: Sequence[Cell]) -> Iterator[_Place]:
     section, is_beyond, turn, left = "", False, None, 0
     for cell in cells:
         text = source(cell) if _is_text(cell) else ""
@@ -193,7 +201,7 @@ def _placed(cells: Sequence[Cell]) -> Iterator[tuple[str, bool, int | None]]:
             section = _section_of(first)
         for number, _, _ in prose.turns_in(text):
             turn, left = number, TURN_CELLS
-        yield section, is_beyond, turn if left else None
+        yield _Place(section, is_beyond, turn if left else None)
         left = max(0, left - 1)
         if inside:
             section = _section_of(inside[-1])
@@ -205,7 +213,7 @@ def _section_of(heading: prose.Heading) -> str:
     return heading.title if heading.level == 2 or _begins_beyond(heading) else ""
 
 
-def _parts(cells: Sequence[Cell], places: Sequence[tuple[str, bool, int | None]]) -> Iterator[Part]:
+def _parts(cells: Sequence[Cell], places: Sequence[_Place]) -> Iterator[Part]:
     reveals = [code.reveals_in(source(cell)) if is_code(cell) else [] for cell in cells]
     among = {reveal.name: reveal.among for some in reveals for reveal in some if reveal.among}
     above = ""
@@ -240,7 +248,7 @@ def _asked(text: str, above: str, below: str, among: dict[str, tuple[str, ...]])
         yield Asked(blank.name, tuple(questions), blank.comment, check)
 
 
-def _turns(notebook: Notebook, places: Sequence[tuple[str, bool, int | None]]) -> Iterator[Turn]:
+def _turns(notebook: Notebook, places: Sequence[_Place]) -> Iterator[Turn]:
     """Each is a heading, and what follows it up to its folded solution."""
     cells = notebook["cells"]
     chapter = _chapter(notebook)
@@ -258,7 +266,7 @@ def _turns(notebook: Notebook, places: Sequence[tuple[str, bool, int | None]]) -
             title,
             f"{chapter}.{check}",
             cells=tuple(one["id"] for one in own),
-            is_beyond=places[at][1],
+            is_beyond=places[at].is_beyond,
             difficulty=difficulty,
             minutes=minutes,
             text=text,

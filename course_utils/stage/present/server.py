@@ -29,8 +29,8 @@ from nbformat.sign import NotebookNotary
 from course_utils.stage.notebook.files import Notebook, read, write
 from course_utils.stage.present import cuts
 from course_utils.stage.workspace import websocket
-from course_utils.stage.workspace.blank_space import BLANK, WORDS, has_blank
 from course_utils.stage.workspace.copies import TO_README, as_handed_out, named, notebooks
+from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
@@ -106,10 +106,10 @@ def trust(path: Path) -> None:
 
 def with_clocks(notebook: Notebook) -> Notebook:
     """The notebook with a one-minute clock below each guess. present.css leaves room there, so the answer is out of view."""
-    for cell in filter(has_blank, notebook["cells"]):
+    for cell in filter(has_spacer, notebook["cells"]):
         html = f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'
-        data = {**BLANK["data"], "text/html": html}
-        cell["outputs"] = [{**BLANK, "data": data}]
+        data = {**SPACER["data"], "text/html": html}
+        cell["outputs"] = [{**SPACER, "data": data}]
     return notebook
 
 

@@ -22,7 +22,6 @@ from course_utils.stage.notebook.about import with_the_courses_words
 from course_utils.stage.notebook.files import Notebook, parsed, read, write
 from course_utils.stage.notebook.outline import turns
 from course_utils.stage.workspace.accountant import renewed
-from course_utils.stage.workspace.blank_space import with_blanks, without_blanks
 from course_utils.stage.workspace.merge import CONFLICT, merged, restored
 from course_utils.stage.workspace.outputs import (
     for_this_kernel,
@@ -30,6 +29,7 @@ from course_utils.stage.workspace.outputs import (
     with_results,
     without_views,
 )
+from course_utils.stage.workspace.spacers import with_spacers, without_spacers
 
 ROOT = Path(__file__).parents[3]  # of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
@@ -93,8 +93,8 @@ def bring_up_to_date(
 
 
 def as_handed_out(course: Notebook) -> Notebook:
-    """A new copy of that notebook: its results still to come, and blank space below each guess."""
-    return for_this_kernel(with_blanks(to_come(course)))
+    """A new copy of that notebook: its results still to come, and a spacer below each guess."""
+    return for_this_kernel(with_spacers(to_come(course)))
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
@@ -118,7 +118,7 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         raise ValueError("it is no file of its own")
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
-        shown = with_blanks(without_views(mine_now))
+        shown = with_spacers(without_views(mine_now))
         fresh = with_the_courses_words(for_this_kernel(shown), parsed(new))
         if fresh != mine_now and not in_use:
             write(own, fresh)
@@ -128,10 +128,10 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base, course, seen = read(taken), as_handed_out(parsed(new)), without_blanks(mine_now)["cells"]
+    base, course, seen = read(taken), as_handed_out(parsed(new)), without_spacers(mine_now)["cells"]
     shows_results = seen == with_results(to_come(base), base)["cells"]
     if shows_results or seen == to_come(base)["cells"]:
-        write(own, with_results(without_blanks(course), parsed(new)) if shows_results else course)
+        write(own, with_results(without_spacers(course), parsed(new)) if shows_results else course)
         write_whole(taken, new)
         yield f"{name} is brought up to date."
         return
@@ -186,7 +186,7 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
 def show_results(path: Path, mine: Path = MINE) -> str:
     """Put the course's results into the reader's copy where it has none; returns a sentence."""
     own, taken = _copy(path, mine)
-    write(own, with_results(without_blanks(_read_copy(own)), taken))
+    write(own, with_results(without_spacers(_read_copy(own)), taken))
     return f"{path.stem} shows the course's results wherever you have none of your own. {IF_OPEN}"
 
 

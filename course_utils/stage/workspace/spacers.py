@@ -1,25 +1,25 @@
-"""The blank space below a guess, which keeps what follows out of view until it is made."""
+"""The spacer below a guess, which keeps what follows out of view until it is made."""
 
 from course_utils.stage.notebook.files import Cell, Notebook
 from course_utils.stage.notebook.outline import outline
 
 # The stored output of a guess that is still to come. It fills the window, so that nothing of the
 # answer is in it; and it goes as soon as the cell runs, as any output does.
-BLANK_LINES = 38
+SPACER_LINES = 38
 WITHIN = 3  # code cells below a guess, its answer is shown
 WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
 )
-BLANK = {
-    "data": {"text/plain": [f"{WORDS}\n", *["\n"] * BLANK_LINES, "."]},
+SPACER = {
+    "data": {"text/plain": [f"{WORDS}\n", *["\n"] * SPACER_LINES, "."]},
     "metadata": {},
     "output_type": "display_data",
 }
 
 
-def with_blanks(notebook: Notebook) -> Notebook:
-    """The notebook with blank space below each guess that has not run; not where it is answered."""
+def with_spacers(notebook: Notebook) -> Notebook:
+    """The notebook with a spacer below each guess that has not run; not where it is answered."""
     cells = notebook["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     after = {cell["id"]: code[at + 1 : at + 1 + WITHIN] for at, cell in enumerate(code)}
@@ -30,17 +30,17 @@ def with_blanks(notebook: Notebook) -> Notebook:
             return False
         return not any(one["outputs"] for one in after[cell["id"]])
 
-    shown = [{**cell, "outputs": [BLANK]} if waits(cell) else cell for cell in cells]
+    shown = [{**cell, "outputs": [SPACER]} if waits(cell) else cell for cell in cells]
     return {**notebook, "cells": shown}
 
 
-def without_blanks(notebook: Notebook) -> Notebook:
-    cells = [{**cell, "outputs": []} if has_blank(cell) else cell for cell in notebook["cells"]]
+def without_spacers(notebook: Notebook) -> Notebook:
+    cells = [{**cell, "outputs": []} if has_spacer(cell) else cell for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
 
 
-def has_blank(cell: Cell) -> bool:
-    """Whether the cell's output is only blank space."""
+def has_spacer(cell: Cell) -> bool:
+    """Whether the cell's output is only a spacer."""
     outputs = cell.get("outputs", [])
     return bool(outputs) and all(
         WORDS in "".join(out.get("data", {}).get("text/plain", "")) for out in outputs
