@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # JupyterLab refuses to start as root, which is who one is in most containers.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test thorough explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions without-stage colab colab-proof record recording recordings reported gpu constraints clean room-at-home
+.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test thorough explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions without-stage colab colab-proof record recording recordings reported gpu constraints clean space-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -145,7 +145,7 @@ colab-proof: $(TESTS)
 	@$(RUN) -m tests.tools.colab_proof
 
 record: $(READY)
-	$(RUN) -m course_utils.chapters.flops.recorder
+	$(RUN) -m course_utils.chapters.flops.new_recording
 
 recording: $(TESTS)
 	@$(RUN) -m tests.tools.review "$$FILE"
@@ -164,10 +164,10 @@ constraints: $(READY)
 	$(RUN) -m uv pip compile --all-extras --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
 
 # What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
-lab present hub test thorough seconds outputs bench latency students versions without-stage colab-proof: room-at-home
-room-at-home:
-	@test -z "$$HOME" || ( room="$$HOME/.room-for-jupyter"; trap 'rm -f "$$room"' EXIT; \
-		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$room" ) 2>/dev/null || { \
+lab present hub test thorough seconds outputs bench latency students versions without-stage colab-proof: space-at-home
+space-at-home:
+	@test -z "$$HOME" || ( spacer="$$HOME/.space-for-jupyter"; trap 'rm -f "$$spacer"' EXIT; \
+		mkdir -p "$$HOME" && head -c 500000 /dev/zero > "$$spacer" ) 2>/dev/null || { \
 		printf '%s\n' "$$NEED_HOME" >&2; exit 1; }
 
 clean:

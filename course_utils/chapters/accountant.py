@@ -39,41 +39,41 @@ def __getattr__(name: str) -> object:
 
 def offered(name: str) -> object:
     """What a notebook imports under that name: the reader's term where it is right, else ours."""
-    desk, ours = record.desk(), getattr(course, name)
-    if desk is None or not os.path.lexists(desk / files.NAME):
+    workspace, ours = record.workspace(), getattr(course, name)
+    if workspace is None or not os.path.lexists(workspace / files.NAME):
         return ours
     try:
-        space, wrong = _space(desk, files.program_text(desk / files.NAME))
+        space, wrong = _space(workspace, files.program_text(workspace / files.NAME))
     except ValueError as error:
-        _tell(f"{desk.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew.")
+        _tell(f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew.")
         return ours
     if name in wrong:
-        _tell(f"{name} in {desk.name}/{files.NAME} is not right as it stands there. {wrong[name]}")
+        _tell(f"{name} in {workspace.name}/{files.NAME} is not right as it stands there. {wrong[name]}")
     return space[name]
 
 
 @lru_cache(1)
-def _space(desk: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
+def _space(workspace: Path, text: str) -> tuple[keeping.Space, dict[str, str]]:
     """Ours, with the reader's right terms in it, so that `account` counts by them; and what is wrong with the others."""
-    wrong = _wrong(desk, text)
-    space, file = keeping.run(files.ours(), files.OURS), keeping.run(text, desk / files.NAME)
+    wrong = _wrong(workspace, text)
+    space, file = keeping.run(files.ours(), files.OURS), keeping.run(text, workspace / files.NAME)
     space |= {name: file[name] for name in files.theirs(text) if name not in wrong}
     space["Model"] = course.Model
     return space, wrong
 
 
-def _wrong(desk: Path, text: str) -> dict[str, str]:
+def _wrong(workspace: Path, text: str) -> dict[str, str]:
     """The reader's terms that are not right in a file of that text, each with its check's words."""
     names = files.theirs(text)
     if not names:
         return {}
-    judged, wrong = keeping.remembered(desk)
+    judged, wrong = keeping.remembered(workspace)
     if judged == text:
         return wrong
-    space = keeping.run(text, desk / files.NAME)
+    space = keeping.run(text, workspace / files.NAME)
     verdicts = {name: term_check(name)(space.get(name)) for name in names}
     wrong = {name: verdict.words for name, verdict in verdicts.items() if not verdict.right}
-    keeping.remember(desk, text, wrong)
+    keeping.remember(workspace, text, wrong)
     return wrong
 
 

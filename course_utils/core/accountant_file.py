@@ -1,7 +1,7 @@
 """The text of an `accountant.py`: which terms are the reader's, and how one more becomes theirs.
 
 The file is a whole program at any time: a term that is not the reader's yet is the course's, and its first line says
-so. Nothing here runs the file, since the desk's server reads it, too.
+so. Nothing here runs the file, since the workspace's server reads it, too.
 """
 
 import ast
@@ -18,7 +18,7 @@ MARK = "# the course's, until yours is right"  # readers' files have it: never c
 
 
 def ours() -> str:
-    """The course's version as a desk gets it: with the mark behind the first line of each term."""
+    """The course's version as a workspace gets it: with the mark behind the first line of each term."""
     first_line = rf"^(def (?:{'|'.join(TERMS)})\(.*:)$"
     return re.sub(first_line, rf"\1  {MARK}", OURS.read_text(encoding="utf-8"), flags=re.MULTILINE)
 

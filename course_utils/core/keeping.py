@@ -1,7 +1,7 @@
 """How a right answer becomes a term of the reader's accountant. Only a kernel runs the reader's file.
 
-The desk's hidden folder remembers for which text of the file its terms were judged, and with what result, so that an
-import need not judge them again.
+The workspace's hidden folder remembers for which text of the file its terms were judged, and with
+what result, so that an import need not judge them again.
 """
 
 import ast
@@ -25,21 +25,23 @@ Space = dict[str, object]
 
 
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
-    """Put a right answer into the file as the reader's term of that name; returns a sentence, and without a desk none.
+    """Put a right answer into the file as the reader's term of that name.
+
+    It returns a sentence, which is empty without a workspace.
 
     The check judges it once more, as it stands in the file.
     """
-    desk = record.desk()
-    if desk is None:
+    workspace = record.workspace()
+    if workspace is None:
         return ""
-    path = desk / files.NAME
-    where = f"{desk.name}/{files.NAME}"
+    path = workspace / files.NAME
+    where = f"{workspace.name}/{files.NAME}"
     try:
-        with (desk / LOCK).open("w") as lock:
+        with (workspace / LOCK).open("w") as lock:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
             if not os.path.lexists(path):  # deleted: it begins anew
-                write_whole(desk / HIDDEN / files.NAME, files.ours().encode())
+                write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
                 write_whole(path, files.ours().encode())
             former = files.program_text(path)
             text = files.with_term(former, name, _text_of(answer, name))
@@ -48,8 +50,8 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
                 raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
             write_whole(path, text.encode())
             others = {*files.theirs(former)} - {name}
-            if not others or remembered(desk) == (former, {}):  # the others were right, and are still
-                remember(desk, text, {})
+            if not others or remembered(workspace) == (former, {}):  # the others were right, and are still
+                remember(workspace, text, {})
     except (OSError, ValueError, SyntaxError) as error:
         why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
         return f"But not kept in {where}: {why}."
@@ -80,14 +82,14 @@ def run(text: str, path: Path) -> Space:
     return space
 
 
-def remembered(desk: Path) -> tuple[str, dict[str, str]]:
+def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
     """The text that was judged last, and its wrong terms, each with its check's words."""
     with suppress(OSError, ValueError, TypeError):
-        text, wrong = json.loads((desk / JUDGED).read_text(encoding="utf-8"))
+        text, wrong = json.loads((workspace / JUDGED).read_text(encoding="utf-8"))
         return text, dict(wrong)
     return "", {}
 
 
-def remember(desk: Path, text: str, wrong: dict[str, str]) -> None:
+def remember(workspace: Path, text: str, wrong: dict[str, str]) -> None:
     with suppress(OSError):  # then it is judged again
-        write_whole(desk / JUDGED, json.dumps([text, wrong]).encode())
+        write_whole(workspace / JUDGED, json.dumps([text, wrong]).encode())

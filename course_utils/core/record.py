@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course_utils.core.say import Guess
 
-# Both lie in the folder of the reader's copies. The hidden folder holds what only the desk needs.
+# Both lie in the folder of the reader's copies. The hidden folder holds what only the workspace needs.
 RECORD, HIDDEN = "record.txt", ".course"
 PLACES = f"{HIDDEN}/places"
 SAID = ("tried", "right", "anew")
@@ -36,7 +36,7 @@ class Done:
         return "right" if self.first_right else "tried" if self.tries else "not attempted"
 
 
-def desk() -> Path | None:
+def workspace() -> Path | None:
     """The folder of the reader's copies, if this kernel's notebook is one of them."""
     here = Path.cwd()
     return here if (here / HIDDEN).is_dir() else None
@@ -55,7 +55,7 @@ def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
     """Add a line on the guess in a picture that was farthest off, if this kernel's notebook is a reader's copy."""
-    if (folder := desk()) and notebook and guesses:
+    if (folder := workspace()) and notebook and guesses:
         note_guess(folder, notebook, max(guesses, key=lambda one: one.off))
 
 

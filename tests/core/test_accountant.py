@@ -14,7 +14,7 @@ from course_utils.core.accountant_file import OURS, TERMS, theirs
 from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict.known import CONFIGS
 from course_utils.stage.workspace import copies
-from tests.core.test_keeping import KEPT, Desk
+from tests.core.test_keeping import KEPT, Workspace
 from tests.helpers.notebooks import exercises
 
 KNOWN = {
@@ -33,14 +33,14 @@ SIZES = st.integers(1, 6)
 def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_readers(tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
-    desk = Desk(tmp_path, "course_utils.engine.judging")
-    desk.start()
-    monkeypatch.chdir(desk.mine)
+    workspace = Workspace(tmp_path, "course_utils.engine.judging")
+    workspace.start()
+    monkeypatch.chdir(workspace.mine)
     for exercise in (each for each in exercises() if each.check.endswith(".kept")):
-        assert KEPT in desk.run(exercise.imports, exercise.solution, exercise.check), exercise.name
-    assert set(theirs(desk.file.read_text(encoding="utf-8"))) == set(TERMS)
+        assert KEPT in workspace.run(exercise.imports, exercise.solution, exercise.check), exercise.name
+    assert set(theirs(workspace.file.read_text(encoding="utf-8"))) == set(TERMS)
     for config in CONFIGS.glob("*.json"):
-        assert_it_prints_what_predict_says(desk.file, config)
+        assert_it_prints_what_predict_says(workspace.file, config)
 
 
 def assert_it_prints_what_predict_says(program, config):

@@ -36,8 +36,8 @@ GET = "from course_utils.chapters.accountant import Model, account, days, forwar
 KEPT = "It is kept in my_notebooks/accountant.py."
 
 
-class Desk:
-    """A desk with the accountant alone, and a kernel in it."""
+class Workspace:
+    """A workspace with the accountant alone, and a kernel in it."""
 
     def __init__(self, root, checks):
         self.course, self.mine = root / "notebooks", root / "my_notebooks"
@@ -65,7 +65,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def workspace(tmp_path, monkeypatch):
     """With a check for some terms, by one case each, which notes that it was asked."""
     checks = ModuleType("given_checks")
     checks.asked = []
@@ -81,11 +81,11 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.setattr(accountant, "term_check", lambda name: getattr(checks, name))
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
-    desk = Desk(tmp_path, "given_checks")
-    assert desk.start() == []
-    monkeypatch.chdir(desk.mine)
+    workspace = Workspace(tmp_path, "given_checks")
+    assert workspace.start() == []
+    monkeypatch.chdir(workspace.mine)
     accountant._show.cache_clear()
-    return desk
+    return workspace
 
 
 def edit(file, *changes):
@@ -111,29 +111,31 @@ def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_th
     assert (theirs(text), theirs(ours())) == (list(TERMS), [])
 
 
-def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(desk):
-    before = printed(desk.file)
+def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(workspace):
+    before = printed(workspace.file)
     assert "124,439,808" in before
     expected = ours()
     for name, text in (("days", DAYS), ("interval", INTERVAL)):
-        assert f"Right. That is it. {KEPT}" in desk.keep(text, name)
-        assert desk["kept"] is desk[f"my_{name}"]
+        assert f"Right. That is it. {KEPT}" in workspace.keep(text, name)
+        assert workspace["kept"] is workspace[f"my_{name}"]
         there = expected.index(f"def {name}(")
         end = expected.index("\n\n\n", there)
         expected = expected[:there] + text.replace("my_", "") + expected[end:]
-        assert desk.file.read_text(encoding="utf-8") == expected
-        assert printed(desk.file) == before
+        assert workspace.file.read_text(encoding="utf-8") == expected
+        assert printed(workspace.file) == before
     asked = sys.modules["given_checks"].asked
     asked.clear()
-    said = desk.keep(DAYS.replace("86_400", "24"), "days")
+    said = workspace.keep(DAYS.replace("86_400", "24"), "days")
     assert "Not yet." in said
     assert "What follows uses ours." in said
-    assert desk.file.read_text(encoding="utf-8") == expected, "a right one is not overwritten by a wrong one"
+    assert workspace.file.read_text(encoding="utf-8") == expected, (
+        "a right one is not overwritten by a wrong one"
+    )
     block = f"if True:\n{DAYS}".replace("\n", "\n    ").replace("share):", f"share):  {MARK}")
-    assert KEPT in desk.keep(block.replace("86_400", "(24 * 3600)"), "days")
+    assert KEPT in workspace.keep(block.replace("86_400", "(24 * 3600)"), "days")
     assert "interval" not in asked, "the others were right, and are still"
     expected = expected.replace("share / 86_400", "share / (24 * 3600)")
-    assert desk.file.read_text(encoding="utf-8") == expected
+    assert workspace.file.read_text(encoding="utf-8") == expected
 
 
 NOT_KEPT = {
@@ -150,130 +152,134 @@ NOT_KEPT = {
 
 
 @pytest.mark.parametrize("text", NOT_KEPT)
-def test_what_works_in_the_notebook_alone_is_right_and_not_kept_and_is_told_why(desk, text):
-    desk.keep(INTERVAL, "interval")
-    before = desk.file.read_text(encoding="utf-8")
+def test_what_works_in_the_notebook_alone_is_right_and_not_kept_and_is_told_why(workspace, text):
+    workspace.keep(INTERVAL, "interval")
+    before = workspace.file.read_text(encoding="utf-8")
     sys.modules["given_checks"].asked.clear()
-    said = desk.keep(text, "days")
+    said = workspace.keep(text, "days")
     assert "Right. That is it. But not kept in my_notebooks/accountant.py: " in said
     assert NOT_KEPT[text] in said
-    assert desk["kept"] is desk["my_days"]
-    assert desk.file.read_text(encoding="utf-8") == before
-    assert KEPT in desk.keep(DAYS, "days")
+    assert workspace["kept"] is workspace["my_days"]
+    assert workspace.file.read_text(encoding="utf-8") == before
+    assert KEPT in workspace.keep(DAYS, "days")
     assert "interval" not in sys.modules["given_checks"].asked
 
 
 @pytest.mark.parametrize("spoilt", [b"def days(:", b"\xff", b"-" * 100_000 + b"1", None])
-def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(desk, spoilt):
-    desk.file.unlink()
-    desk.file.mkdir() if spoilt is None else desk.file.write_bytes(spoilt)
-    assert "But not kept in my_notebooks/accountant.py: " in desk.keep(DAYS, "days")
-    assert desk.run(GET).count("Not used. my_notebooks/accountant.py: ") == 1
-    assert desk["days"] is course.days
-    assert "accountant.py is not used: " in contents._accountant("", desk.mine)
-    (desk.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
-    (said,) = desk.start()
+def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(workspace, spoilt):
+    workspace.file.unlink()
+    workspace.file.mkdir() if spoilt is None else workspace.file.write_bytes(spoilt)
+    assert "But not kept in my_notebooks/accountant.py: " in workspace.keep(DAYS, "days")
+    assert workspace.run(GET).count("Not used. my_notebooks/accountant.py: ") == 1
+    assert workspace["days"] is course.days
+    assert "accountant.py is not used: " in contents._accountant("", workspace.mine)
+    (workspace.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
+    (said,) = workspace.start()
     assert said.startswith("my_notebooks/accountant.py stays as it is, without what is new in the course: ")
-    assert desk.file.is_dir() if spoilt is None else desk.file.read_bytes() == spoilt
+    assert workspace.file.is_dir() if spoilt is None else workspace.file.read_bytes() == spoilt
 
 
-def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts_by_it(desk):
+def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts_by_it(workspace):
     asked = sys.modules["given_checks"].asked
-    desk.keep(DAYS, "days")
+    workspace.keep(DAYS, "days")
     noting = ('    """The matrices of one', '    SEEN.append(m)\n    """The matrices of one')
     unmarked = [(f"def {name}(m):  {MARK}", f"def {name}(m):") for name in ("matrices", "parameters")]
-    edit(desk.file, noting, *unmarked, ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"))
+    edit(workspace.file, noting, *unmarked, ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"))
     asked.clear()
     for _ in range(2):
-        assert desk.run(GET) == ""
+        assert workspace.run(GET) == ""
         assert sorted(asked) == ["days", "matrices", "parameters"], "judged once for a text"
         accountant._space.cache_clear()  # as in another notebook's kernel
-    assert desk["Model"] is course.Model
-    assert desk["days"].__code__.co_filename == desk["parameters"].__code__.co_filename == str(desk.file)
-    seen = desk["matrices"].__globals__["SEEN"]
+    assert workspace["Model"] is course.Model
+    assert (
+        workspace["days"].__code__.co_filename
+        == workspace["parameters"].__code__.co_filename
+        == str(workspace.file)
+    )
+    seen = workspace["matrices"].__globals__["SEEN"]
     for term, case in (("parameters", (SMALL,)), ("forward_flops", (SMALL, 1, 2))):  # theirs, and ours
         seen.clear()
-        assert desk[term](*case) == getattr(course, term)(*case)
+        assert workspace[term](*case) == getattr(course, term)(*case)
         assert seen == [SMALL], "it calls the reader's matrices"
     options = [default for default, _ in course.OPTIONS.values()]
-    assert desk["account"](SMALL, *options) == pytest.approx(course.account(SMALL, *options))
-    assert desk["account"].__globals__["days"] is desk["days"]
+    assert workspace["account"](SMALL, *options) == pytest.approx(course.account(SMALL, *options))
+    assert workspace["account"].__globals__["days"] is workspace["days"]
 
 
-def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is_mended(desk):
-    desk.keep(DAYS, "days")
+def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is_mended(workspace):
+    workspace.keep(DAYS, "days")
     wrong = ("(queries, m.width)", "(queries, 2 * m.width)")
-    edit(desk.file, (f"def matrices(m):  {MARK}", "def matrices(m):"), wrong)
+    edit(workspace.file, (f"def matrices(m):  {MARK}", "def matrices(m):"), wrong)
     for _ in range(2):  # and when it is remembered
-        said = desk.run(GET)
+        said = workspace.run(GET)
         assert said.count("Not used. ") == 1
         assert "matrices in my_notebooks/accountant.py is not right as it stands there. matrices(" in said
-        assert desk["parameters"](SMALL) == course.parameters(SMALL)
-        assert desk["days"].__code__.co_filename == str(desk.file)
+        assert workspace["parameters"](SMALL) == course.parameters(SMALL)
+        assert workspace["days"].__code__.co_filename == str(workspace.file)
         accountant._space.cache_clear()
         accountant._show.cache_clear()
-    edit(desk.file, wrong[::-1])
-    assert desk.run(GET) == ""
-    assert desk["matrices"].__code__.co_filename == str(desk.file)
-    edit(desk.file, ("import math", "import math, no_such_module"))
-    assert "the file stops with ModuleNotFoundError" in desk.run(GET)
-    assert desk["days"] is course.days
+    edit(workspace.file, wrong[::-1])
+    assert workspace.run(GET) == ""
+    assert workspace["matrices"].__code__.co_filename == str(workspace.file)
+    edit(workspace.file, ("import math", "import math, no_such_module"))
+    assert "the file stops with ModuleNotFoundError" in workspace.run(GET)
+    assert workspace["days"] is course.days
     with pytest.raises(ImportError):
-        desk.run("from course_utils.chapters.accountant import no_term")
+        workspace.run("from course_utils.chapters.accountant import no_term")
 
 
-def test_an_import_of_what_is_kept_loads_no_torch(desk):
-    desk.keep(DAYS, "days")
+def test_an_import_of_what_is_kept_loads_no_torch(workspace):
+    workspace.keep(DAYS, "days")
     code = "import sys; from course_utils.chapters.accountant import days; print(days.__code__.co_filename, *sys.modules)"
     where = os.environ | {"PYTHONPATH": str(OURS.parents[2])}
     asked = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=where
     )
     origin, *loaded = asked.stdout.split()
-    assert origin == str(desk.file)
+    assert origin == str(workspace.file)
     assert {"torch", "numpy", "IPython", "course_utils.engine.judging"} & {*loaded} == set()
 
 
-def test_without_a_desk_nothing_is_written_and_all_is_ours(desk, monkeypatch):
-    monkeypatch.chdir(desk.course)
-    said = desk.keep(DAYS, "days")
+def test_without_a_workspace_nothing_is_written_and_all_is_ours(workspace, monkeypatch):
+    monkeypatch.chdir(workspace.course)
+    said = workspace.keep(DAYS, "days")
     assert "Right. That is it." in said
     assert "kept" not in said
-    assert desk.run(GET) == ""
-    assert desk["days"] is course.days
-    assert list(desk.course.iterdir()) == []
+    assert workspace.run(GET) == ""
+    assert workspace["days"] is course.days
+    assert list(workspace.course.iterdir()) == []
 
 
-def test_a_comment_that_looks_like_the_term_does_not_swallow_it(desk):
-    edit(desk.file, ("def days(", "# def days(flops): return 0\ndef days("))
-    assert KEPT in desk.keep(DAYS, "days")
-    text = desk.file.read_text(encoding="utf-8")
+def test_a_comment_that_looks_like_the_term_does_not_swallow_it(workspace):
+    edit(workspace.file, ("def days(", "# def days(flops): return 0\ndef days("))
+    assert KEPT in workspace.keep(DAYS, "days")
+    text = workspace.file.read_text(encoding="utf-8")
     assert theirs(text) == ["days"]
     assert "# def days(flops): return 0\ndef days(flops, gpus, peak, share):\n" in text
-    assert "124,439,808" in printed(desk.file)
+    assert "124,439,808" in printed(workspace.file)
 
 
-def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(desk, monkeypatch):
+def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(workspace, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
-        said = desk.keep(DAYS, "days")
+        said = workspace.keep(DAYS, "days")
     assert "But not kept in my_notebooks/accountant.py: No space left on device." in said
-    assert desk.file.read_text(encoding="utf-8") == ours()
-    desk.keep(INTERVAL, "interval")
-    edit(desk.file, ("def days(", "def hours("))
-    assert "it has no function days any more. Delete the file" in desk.keep(DAYS, "days")
-    desk.file.unlink()
-    assert desk.run(GET) == ""
-    assert desk["days"] is course.days
-    desk.keep(DAYS, "days")
-    assert theirs(desk.file.read_text(encoding="utf-8")) == ["days"]
-    desk.file.unlink()
-    copies.make_missing(desk.mine, desk.course)
-    assert desk.file.read_text(encoding="utf-8") == ours()
+    assert workspace.file.read_text(encoding="utf-8") == ours()
+    workspace.keep(INTERVAL, "interval")
+    edit(workspace.file, ("def days(", "def hours("))
+    assert "it has no function days any more. Delete the file" in workspace.keep(DAYS, "days")
+    workspace.file.unlink()
+    assert workspace.run(GET) == ""
+    assert workspace["days"] is course.days
+    workspace.keep(DAYS, "days")
+    assert theirs(workspace.file.read_text(encoding="utf-8")) == ["days"]
+    workspace.file.unlink()
+    copies.make_missing(workspace.mine, workspace.course)
+    assert workspace.file.read_text(encoding="utf-8") == ours()
 
 
-def test_two_notebooks_that_keep_at_once_keep_both(desk, monkeypatch):
-    desk.run(DAYS, INTERVAL)
+def test_two_notebooks_that_keep_at_once_keep_both(workspace, monkeypatch):
+    workspace.run(DAYS, INTERVAL)
     checks = sys.modules["given_checks"]
 
     def slow_check(name):
@@ -282,57 +288,59 @@ def test_two_notebooks_that_keep_at_once_keep_both(desk, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         names = ("days", "interval")
         assert (
-            list(pool.map(lambda name: keeping.keep(name, desk[f"my_{name}"], slow_check(name)), names))
+            list(pool.map(lambda name: keeping.keep(name, workspace[f"my_{name}"], slow_check(name)), names))
             == [KEPT] * 2
         )
-    assert theirs(desk.file.read_text(encoding="utf-8")) == [*names]
+    assert theirs(workspace.file.read_text(encoding="utf-8")) == [*names]
 
 
-def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_comments_stay(desk, monkeypatch):
-    desk.keep(DAYS, "days")
+def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_comments_stay(
+    workspace, monkeypatch
+):
+    workspace.keep(DAYS, "days")
     helper = "HOURS = 24\n\n\n# How many.\ndef helper():\n    return HOURS\n\n\n# By name.\ndef recipe"
     own = [("import math\n", "import math\nimport statistics\n"), ("def recipe", helper)]
-    edit(desk.file, *own, ("    main()\n", "    main()\n# The end.\n"))
-    assert desk.start() == []
+    edit(workspace.file, *own, ("    main()\n", "    main()\n# The end.\n"))
+    assert workspace.start() == []
     changes = [
         ("RESTART_S = 60, 300", "RESTART_S = 60, 900"),
         ("import argparse\n", "import argparse\nimport bisect\n"),
     ]
     changes += [("    return math.sqrt(2", "    return 1.0 * math.sqrt(2")]
-    shutil.copy(OURS, newer := desk.course / OURS.name)
+    shutil.copy(OURS, newer := workspace.course / OURS.name)
     edit(
         newer, *changes, ("    return flops / (gpus", "    return 1 * flops / (gpus")
     )  # theirs, as the reader has it
     monkeypatch.setattr("course_utils.core.accountant_file.OURS", newer)
-    expected = desk.file.read_text(encoding="utf-8")
-    assert desk.start(in_use=True) == []
-    assert desk.file.read_text(encoding="utf-8") == expected
-    (said,) = desk.start()
+    expected = workspace.file.read_text(encoding="utf-8")
+    assert workspace.start(in_use=True) == []
+    assert workspace.file.read_text(encoding="utf-8") == expected
+    (said,) = workspace.start()
     for old, new in changes:
         expected = expected.replace(old, new)
     assert "accountant.py is brought up to date, and what is yours is in it. As it was" in said
-    assert desk.file.read_text(encoding="utf-8") == expected
-    edit(desk.file, ("RESTART_S = 60, 900", "RESTART_S = 60, 31"), ("def main():", "def principal():"))
+    assert workspace.file.read_text(encoding="utf-8") == expected
+    edit(workspace.file, ("RESTART_S = 60, 900", "RESTART_S = 60, 31"), ("def main():", "def principal():"))
     edit(newer, ("import bisect\n", ""))
-    desk.start()
+    workspace.start()
     kept = {
         path.read_text(encoding="utf-8").count("RESTART_S = 60, 31")
-        for path in (desk.mine / "earlier").iterdir()
+        for path in (workspace.mine / "earlier").iterdir()
     }
     assert kept == {0, 1}
-    text = desk.file.read_text(encoding="utf-8")
+    text = workspace.file.read_text(encoding="utf-8")
     assert "import bisect" not in text
     assert "RESTART_S = 60, 900" in text
     assert theirs(text) == ["days"]
-    assert "124,439,808" in printed(desk.file)
+    assert "124,439,808" in printed(workspace.file)
 
 
-def test_the_server_reads_the_file_and_never_runs_it(desk):
-    desk.keep(DAYS, "days")
-    edit(desk.file, ("import math\n", "import math\n\nopen('ran', 'w')\n"))
-    assert started(desk.mine.parent).said == []
-    assert contents.where_it_opens("accountant.py", desk.mine) == "my_notebooks/accountant.py"
-    said = contents._accountant("/user/ada/lab/tree/my_notebooks/accountant.py", desk.mine)
+def test_the_server_reads_the_file_and_never_runs_it(workspace):
+    workspace.keep(DAYS, "days")
+    edit(workspace.file, ("import math\n", "import math\n\nopen('ran', 'w')\n"))
+    assert started(workspace.mine.parent).said == []
+    assert contents.where_it_opens("accountant.py", workspace.mine) == "my_notebooks/accountant.py"
+    said = contents._accountant("/user/ada/lab/tree/my_notebooks/accountant.py", workspace.mine)
     assert 'href="/user/ada/lab/tree/my_notebooks/accountant.py"' in said
     assert f"of {len(TERMS)} terms. Yours are: days." in said
-    assert not (desk.mine / "ran").exists()
+    assert not (workspace.mine / "ran").exists()

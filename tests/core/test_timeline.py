@@ -203,7 +203,7 @@ def test_layers_that_are_alike_are_not_run_one_by_one_and_nothing_changes(
 ):
     shape = replace(shape, layers=layers)
     step = predict.timeline(shape, batch, sequence, recipe=recipe, **ways)
-    rows = operations(step.run, layers)
+    rows = operations(step.config, layers)
     assert [one[:6] for one in step.operations[:-2]] == [row[:6] for row in rows]
     begin = predict.timeline(shape, batch, sequence, recipe=recipe, accumulate=ways["accumulate"])._begin
     if step.machines == 1:

@@ -26,7 +26,7 @@ from tests import NOTEBOOKS, ROOT
 from tests.helpers.hostile import buttons, legal
 from tests.helpers.labs import opened
 from tests.helpers.notebooks import read
-from tests.helpers.waiting import wait_until, workers
+from tests.helpers.waiting import children, wait_until
 from tests.helpers.words import assert_all_can_be_read, boxes
 from tests.tools import font_widths
 
@@ -45,7 +45,7 @@ ROLES = {"__init__", "asked", "picture", "words", "operations", "jobs"}
 NONSENSE = {
     fields.Size: ("", "0", "1.5", "-3", "2^21", "☃", "9" * 5000),
     fields.Typed: ("☃ <b>&\x00", "]" * 400, "9" * 100_000),
-    fields.Choice: ("no such thing", None),
+    fields.OneOf: ("no such thing", None),
     fields.Whole: ("many", None),
     fields.Tick: ("perhaps", None),
     fields.Several: (("nobody",), 7),
@@ -114,7 +114,7 @@ def test_in_every_state_words_have_room_shapes_have_colours_and_the_lab_fits_on_
 
 
 def picture_and_meaning_px(view: View) -> float:
-    """How tall they are together on a laptop; the meaning has room for two lines, and wraps."""
+    """How tall they are together on a laptop; the meaning has space for two lines, and wraps."""
     width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture).groups())
     lines = math.ceil(width_of(view.meaning) * 15 / USUAL_SIZE / PICTURE_WIDTH_PX)
     return height * PICTURE_WIDTH_PX / width + LINE_PX * max(2, lines)
@@ -143,7 +143,7 @@ def test_stop_ends_every_job_and_leaves_no_process(panel):
         panel.stop()
         with suppress(ValueError):  # what can't be done as it stands
             panel.wait(5)
-    assert not workers(ended_within_s=5)
+    assert not children(ended_within_s=5)
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)

@@ -1,4 +1,4 @@
-"""A guess that is drawn in a picture: what the marks may say, what is recorded, and a figure's few controls."""
+"""A guess that is drawn in a picture: what the marks may say, what goes into the record, and a figure's few controls."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from tests.helpers.small_lab import DrawingLab
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def workspace(tmp_path, monkeypatch):
     (tmp_path / record.HIDDEN).mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(record, "notebook", "floats")
@@ -45,28 +45,28 @@ def test_a_page_moves_marks_by_lists_and_they_are_named_with_their_values():
         assert said in panel.screen.svg
 
 
-def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(desk):
+def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(workspace):
     panel = Panel(DrawingLab())
     panel.set(guess=(2, None, 3))
-    assert record.guesses(desk) == {}
+    assert record.guesses(workspace) == {}
     panel.set(shown=True)
     assert "× 2" in panel.screen.svg
     assert "× 0.333" in panel.screen.svg
     assert panel.screen.meaning == "The farthest of your guesses, c, is 0.333 times what was measured."
     panel.set(n=4)
-    ((guess,),) = record.guesses(desk).values()
+    ((guess,),) = record.guesses(workspace).values()
     assert (guess.asked, guess.said, guess.measured) == ("c", 3, 9)
     panel.set(shown=False, guess=(3, None, 9))  # now "a" is the farthest, and its answer has been seen
     panel.set(shown=True)
-    ((guess,),) = record.guesses(desk).values()
+    ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
 
 
-def test_show_without_a_mark_shows_and_records_nothing(desk):
+def test_show_without_a_mark_shows_and_records_nothing(workspace):
     panel = Panel(DrawingLab())
     panel.set(shown=True)
     assert 'class="line measured"' in panel.screen.svg
-    assert record.guesses(desk) == {}
+    assert record.guesses(workspace) == {}
 
 
 def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_question(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from course_utils.chapters.flops import recorder, workloads
+from course_utils.chapters.flops import new_recording, workloads
 from course_utils.core import measure, predict
 from course_utils.core.datasheets import sheet_of_card
 from course_utils.subjects import checkpoints, machines
@@ -149,7 +149,7 @@ def test_a_workload_that_runs_out_of_memory_is_left_out_and_gives_its_memory_bac
 
     copy_job, *_ = workloads.jobs("cuda", "fp32", workloads.CPU)
     with pytest.raises(ValueError, match="Memory ran out"):
-        recorder.timed(dataclasses.replace(copy_job, make=make), "cuda", at_most_s=1)
+        new_recording.timed(dataclasses.replace(copy_job, make=make), "cuda", at_most_s=1)
     assert torch.cuda.memory_allocated() == before
 
 
@@ -301,4 +301,4 @@ def test_every_workload_runs_on_the_gpu(dtype):
         (16,), 2**12, 16, 64, heads=2, attended=64, batch=2, sequence=64, shape=shape, model="tiny"
     )
     for job in workloads.jobs("cuda", dtype, tiny):
-        assert recorder.timed(job, "cuda", at_most_s=0.3).seconds > 0, job.workload.name
+        assert new_recording.timed(job, "cuda", at_most_s=0.3).seconds > 0, job.workload.name

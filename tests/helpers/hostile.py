@@ -5,10 +5,10 @@ import random
 import ipywidgets as widgets
 
 from course_utils.engine.labs import fields
+from course_utils.engine.labs.control_parts import LARGEST
 from course_utils.engine.labs.fields import Field, Said
 from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.panel import Panel
-from course_utils.engine.labs.parts import LARGEST
 
 SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
 FILE = "was_here"  # which no lab writes
@@ -32,7 +32,7 @@ def legal(field: Field, draw: random.Random, so_far: Said) -> object:
             return draw.choice(SIZES)
         case fields.Sizes():  # small ones: their product is what costs
             return {name: draw.choice(SIZES[:5]) for name in field.names(so_far)}
-        case fields.Choice():
+        case fields.OneOf():
             return draw.choice(list(field.options.values()))
         case fields.Several():
             some = draw.sample(list(field.options), draw.randrange(1, len(field.options) + 1))

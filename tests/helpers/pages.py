@@ -1,4 +1,4 @@
-"""The course's pages in a test: written with few recordings, and served on this machine alone."""
+"""The course's pages in a test: written with little computed beforehand, and served on this machine alone."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 
 from course_utils.chapters import labs
 from course_utils.stage.pages import runtime
-from course_utils.stage.pages.recorded import ASKED, Recorded, recorded
+from course_utils.stage.pages.precomputed import ASKED, Precomputed, precomputed
 
 ALIVE = [name.removesuffix("_lab") for name in labs.__all__]
 
@@ -24,10 +24,10 @@ def bring_or_skip(folder: Path) -> None:
         pytest.skip(str(error), allow_module_level=True)
 
 
-def recorded_for(name: str, states: list[dict[str, object]]) -> Recorded | None:
+def precomputed_for(name: str, states: list[dict[str, object]]) -> Precomputed | None:
     """What the lab found out, for these states only: for all of them it takes long."""
     by = ASKED[name][0] if name in ASKED else ()
-    return recorded(name, {tuple(state[one] for one in by): None for state in states}.keys())
+    return precomputed(name, {tuple(state[one] for one in by): None for state in states}.keys())
 
 
 class Quiet(SimpleHTTPRequestHandler):

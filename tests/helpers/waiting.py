@@ -20,7 +20,7 @@ def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) 
     return value
 
 
-def workers(ended_within_s: float = 0) -> list[psutil.Process]:
+def children(ended_within_s: float = 0) -> list[psutil.Process]:
     """The course's processes that this one has started, and that live on after so many seconds."""
     started = []
     for child in psutil.Process().children():

@@ -45,7 +45,7 @@ def pytest_configure() -> None:
     if not os.environ.get(WHERE):
         try:
             WarmProvisioner.source = _begin()
-        except OSError:  # no room for the folder, or too long a path for a socket: kernels start as usual
+        except OSError:  # no space for the folder, or too long a path for a socket: kernels start as usual
             return
     factory = KernelProvisionerFactory.instance()
     where = f"{__name__}:{WarmProvisioner.__name__}"

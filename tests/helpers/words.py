@@ -28,7 +28,7 @@ def _length(said: str, bold: bool) -> float:
 
 
 def boxes(svg: str) -> Iterator[Box]:
-    """Each text with the room that it takes."""
+    """Each text with the space that it takes."""
     yield from _boxes_in(ElementTree.fromstring(svg), 0, 0, 1)
 
 

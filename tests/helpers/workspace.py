@@ -1,4 +1,4 @@
-"""A short course, a server over it, and what a reader does at its desk in a browser."""
+"""A short course, a server over it, and what a reader does in the workspace, in a browser."""
 
 import shutil
 from pathlib import Path
@@ -51,7 +51,7 @@ def come_back(page: Page) -> None:
 
 
 def started(root: Path) -> SimpleNamespace:
-    """A server over that folder, as its extensions see it, with the desk loaded; `said` is what its log says."""
+    """A server over that folder, as its extensions see it, with the workspace loaded; `said` is what its log says."""
     said = []
     settings = {"base_url": "/", "static_custom_path": []}
     app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: None)

@@ -21,7 +21,7 @@ from tests import NOTEBOOKS
 from tests.helpers import warm
 from tests.helpers.browser import notebook_of
 from tests.helpers.kernels import kernel_in, printed
-from tests.helpers.waiting import has_ended, wait_until, workers
+from tests.helpers.waiting import children, has_ended, wait_until
 from tests.tools import outputs
 
 
@@ -126,10 +126,10 @@ def test_where_no_socket_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_p
 
 
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
-    heard, before = [], workers()
-    steps = process.steps_of("tests.helpers.worker_jobs.much_at_once", {"lines": 500}, at_most_s=1)
+    heard, before = [], children()
+    steps = process.steps_of("tests.helpers.child_jobs.much_at_once", {"lines": 500}, at_most_s=1)
     next(steps)
-    (child,) = (one for one in workers() if one not in before)
+    (child,) = (one for one in children() if one not in before)
     while len(heard) < 500:
         step = next(steps)
         heard += [step.numbers["number"]] if step.numbers else []
@@ -141,6 +141,6 @@ def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_
 def test_work_that_is_killed_has_ended_though_what_it_started_holds_its_pipe():
     heard = []
     with pytest.raises(RuntimeError, match=r"^The process ended early\. Its status is -9\.$"):
-        heard.extend(process.steps_of("tests.helpers.worker_jobs.orphaned", {}, at_most_s=60))
+        heard.extend(process.steps_of("tests.helpers.child_jobs.orphaned", {}, at_most_s=60))
     (child,) = (step.numbers["child"] for step in heard if step.numbers)
     wait_until(partial(has_ended, child), "what it started has ended")

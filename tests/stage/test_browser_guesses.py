@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 from course_utils.stage.notebook.code import figure_in
 from course_utils.stage.notebook.files import Cell, Notebook, read, source, write
 from course_utils.stage.notebook.outline import outline
-from course_utils.stage.pages import pages
+from course_utils.stage.pages import render
 from course_utils.stage.slides.deck import deck
 from course_utils.stage.workspace.copies import as_handed_out
 from tests import NOTEBOOKS
@@ -31,15 +31,15 @@ SHOWS = """([name, all]) => {
 # The cells below it that show in JupyterLab's window, as numbers, with its input in the middle.
 BELOW_THE_CELL = """async (at) => {
   const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  const notebook = window.jupyterapp.shell.currentWidget.content, room = notebook.node.querySelector(".jp-WindowedPanel-outer");
+  const notebook = window.jupyterapp.shell.currentWidget.content, panel = notebook.node.querySelector(".jp-WindowedPanel-outer");
   notebook.scrollToItem(at, "start");
   while (!notebook.widgets[at].editorWidget?.node.isConnected) await frames();
   for (let times = 0; times < 5; times++) { // what is drawn on the way may move it
     await frames();
-    const input = notebook.widgets[at].editorWidget.node.getBoundingClientRect(), seen = room.getBoundingClientRect();
-    room.scrollTop += (input.top + input.bottom - seen.top - seen.bottom) / 2;
+    const input = notebook.widgets[at].editorWidget.node.getBoundingClientRect(), seen = panel.getBoundingClientRect();
+    panel.scrollTop += (input.top + input.bottom - seen.top - seen.bottom) / 2;
   }
-  const end = room.getBoundingClientRect().bottom, shows = ({ node }) => node.isConnected && node.getBoundingClientRect().top < end;
+  const end = panel.getBoundingClientRect().bottom, shows = ({ node }) => node.isConnected && node.getBoundingClientRect().top < end;
   return notebook.widgets.flatMap((cell, number) => (number > at && shows(cell) ? [number] : []));
 }"""
 # The same on a page: what stands below each question, beside what unfolds the rest.
@@ -67,9 +67,9 @@ def guesses(notebook: Notebook) -> list[int]:
 
 def ways(path: Path) -> set[str]:
     """The ways in which the notebook asks for a guess."""
-    cells = [read(path)["cells"][at] for at in guesses(read(path))]
-    drawn = {"in a picture" for cell in cells if stubs.asks_in_the_picture(source(cell))}
-    typed = [source(cell) for cell in cells if not stubs.asks_in_the_picture(source(cell))]
+    waiting = [part for part in outline(read(path)).parts if part.waits_for_a_guess]
+    drawn = {"in a picture" for part in waiting if part.is_drawn_guess}
+    typed = [part.text for part in waiting if not part.is_drawn_guess]
     several = {"for several" for text in typed if text.count("...") > 1}
     return drawn | several | {"for a word" if '"' in text else "for a number" for text in typed}
 
@@ -119,8 +119,9 @@ def test_before_an_audience(tmp_path: Path, chromium: Browser, paths: list[Path]
 
 @few_notebooks
 def test_on_a_page(tmp_path: Path, chromium: Browser, path: Path):
-    (tmp_path / "page.html").write_text(pages.notebook_page(path, {}), encoding="utf-8")
-    (tmp_path / "style.css").write_text(pages.style(), encoding="utf-8")  # which leaves room below a question
+    (tmp_path / "page.html").write_text(render.notebook_page(path, {}), encoding="utf-8")
+    # It leaves space below a question.
+    (tmp_path / "style.css").write_text(render.style(), encoding="utf-8")
     page = chromium.new_page(viewport=LAPTOP)
     with served(tmp_path) as address:
         page.goto(f"{address}/page.html")

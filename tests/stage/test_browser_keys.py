@@ -95,7 +95,7 @@ def students(copies: Path, chromium: Browser) -> Iterator[Page]:
 
 def makes_lab(cell: Cell) -> bool:
     """Whether the cell shows a lab here. One that records a GPU and finds none shows words."""
-    if cell["cell_type"] != "code" or "recorder." in source(cell):
+    if cell["cell_type"] != "code" or "new_recording." in source(cell):
         return False
     return figure_in(source(cell)) is not None
 
@@ -252,7 +252,7 @@ def test_the_contents_page_can_have_an_open_notebook_saved_before_it_changes_the
     dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
     short.wait_for_function(f"() => {dirty}")
     short.evaluate("""() => new Promise((done) => {
-      const contents = new BroadcastChannel("course-desk");
+      const contents = new BroadcastChannel("course-workspace");
       contents.onmessage = ({ data }) => data === "saved" && done();
       contents.postMessage("save");
     })""")

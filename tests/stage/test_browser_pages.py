@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from course_utils.stage.pages import __main__
 from tests.engine.test_labs_contract import states
 from tests.helpers.browser import skip_without_browser
-from tests.helpers.pages import ALIVE, bring_or_skip, recorded_for, served
+from tests.helpers.pages import ALIVE, bring_or_skip, precomputed_for, served
 from tests.stage.test_browser_access import assert_the_tab_key_comes_everywhere, faults
 
 skip_without_browser()
@@ -25,7 +25,7 @@ UNFOLDED = "for (const fold of document.querySelectorAll('details.fold')) fold.o
 def site(tmp_path_factory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site")
     bring_or_skip(folder / "pyodide")
-    __main__.write(folder, {name: recorded_for(name, states(name, 0)) for name in ALIVE})
+    __main__.write(folder, {name: precomputed_for(name, states(name, 0)) for name in ALIVE})
     with served(folder) as address:
         yield address
 

@@ -24,7 +24,7 @@ FAULTS = """() => [...document.querySelectorAll(".slide")].flatMap((slide, place
   if (slide.querySelector(".guess + :not(.guess)")) say("the answer stands below the guess");
   const asked = slide.previousElementSibling?.querySelector(".guess:last-child");
   if (asked?.textContent === "Your answer?" && slide.querySelector("h3")?.textContent !== "Solution") say("does not answer the turn before it");
-  const room = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - room.top) / room.height;
+  const space = body.getBoundingClientRect(), filled = (body.lastElementChild?.getBoundingClientRect().bottom - space.top) / space.height;
   if (filled < 1 / 3 && !slide.classList.contains("title") && !asked && !slide.querySelector(".guess")) say("less than a third full");
   if (slide.querySelector(".guess:first-child")) say("a guess without its question");
   for (const node of slide.querySelectorAll("*")) {
@@ -176,9 +176,9 @@ def test_on_paper_two_slides_share_a_sheet_unless_one_answers_the_other(page, fo
           (slide) => slide.querySelector(".body").lastElementChild?.classList.contains("guess") ?? false)"""
     )
     assert any(asks)
-    sheets, room = 0, 0
+    sheets, space = 0, 0
     for question in asks:
-        sheets += room == 0
-        room = 0 if question else (room or 2) - 1
+        sheets += space == 0
+        space = 0 if question else (space or 2) - 1
     printed = page.pdf(prefer_css_page_size=True)
     assert printed.count(b"/Type /Page\n") == sheets < len(asks)

@@ -1,4 +1,4 @@
-"""The desk as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
+"""The workspace as a reader meets it: a real JupyterLab, its contents page, and one exercise from wrong to right."""
 
 import re
 import urllib.error
@@ -175,7 +175,7 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         assert_stands_at(lab, middle, "check.ends(")
         assert len(context.pages) == 2
 
-        # Text of an output, here the words in the room below the first guess, breaks between words.
+        # Text of an output, here the words in the space below the first guess, breaks between words.
         lab.keyboard.press("Escape")
         lab.locator(".jp-WindowedPanel-outer").evaluate("(outer) => { outer.scrollTop = 0; }")
         said = lab.locator(".jp-OutputArea-output pre", has_text="Your guess first").first

@@ -34,7 +34,7 @@ def as_before_the_move(path: Path) -> nbformat.NotebookNode:
 
 
 def accountant_before_the_move() -> str:
-    """As a desk got it, with a mark behind the first line of each term; and with a line that is the course's no more."""
+    """As a workspace got it, with a mark behind the first line of each term; and with a line that is the course's no more."""
     text = (BEFORE / "accountant.txt").read_text(encoding="utf-8") + "\n\n# As it was before the move.\n"
     return re.sub(
         rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$", rf"\1  {MARK}", text, flags=re.MULTILINE
@@ -58,9 +58,9 @@ def with_term(text: str, term: Exercise) -> str:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def workspace(tmp_path_factory):
     """A reader's folder from before the move, worked on in every notebook, and what was said when it was brought up to date."""
-    course, mine = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("desk") / "my_notebooks"
+    course, mine = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("workspace") / "my_notebooks"
     for path in NOTEBOOKS:
         nbformat.write(as_before_the_move(path), course / path.name)
     assert list(copies.bring_up_to_date(course, mine)) == []
@@ -88,8 +88,8 @@ def answer(own: Path, term: Exercise) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(desk, path):
-    mine, said = desk
+def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(workspace, path):
+    mine, said = workspace
     copy, course = read(mine / path.name), read(path)
     texts = {cell["id"]: source(cell) for cell in copy["cells"]}
     assert [line for line in said if line.startswith(f"{path.name} is brought up to date; what you wrote")]
@@ -103,23 +103,23 @@ def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(desk, p
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_its_first_cell_runs(desk, path):
-    mine, _ = desk
+def test_its_first_cell_runs(workspace, path):
+    mine, _ = workspace
     first = next(cell for cell in read(mine / path.name)["cells"] if cell["cell_type"] == "code")
     assert first["id"] in CELLS[path.stem]
     exec(source(first), {})
 
 
-def test_the_record_of_before_counts_for_the_exercises_of_today(desk):
-    mine, _ = desk
+def test_the_record_of_before_counts_for_the_exercises_of_today(workspace):
+    mine, _ = workspace
     done = record.done(mine)
     today = {one.check for path in NOTEBOOKS for one in turns(read(path))}
     assert len(done) == len(NOTEBOOKS)
     assert {*done} <= today
 
 
-def test_the_accountant_keeps_the_readers_terms_and_is_else_the_courses(desk):
-    mine, _ = desk
+def test_the_accountant_keeps_the_readers_terms_and_is_else_the_courses(workspace):
+    mine, _ = workspace
     text, expected = accountant_file.program_text(mine / NAME), accountant_file.ours()
     for path in NOTEBOOKS:
         expected = with_term(expected, term_of(path))
@@ -127,6 +127,6 @@ def test_the_accountant_keeps_the_readers_terms_and_is_else_the_courses(desk):
     assert text == expected
 
 
-def test_brought_up_to_date_once_it_is_up_to_date(desk):
-    mine, _ = desk
+def test_brought_up_to_date_once_it_is_up_to_date(workspace):
+    mine, _ = workspace
     assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []

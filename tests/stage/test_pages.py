@@ -13,12 +13,12 @@ from PIL import Image
 from course_utils.engine.labs.lab import Change, Progress
 from course_utils.engine.labs.session import NEEDS_A_KERNEL, Session
 from course_utils.stage.notebook.outline import outline
-from course_utils.stage.pages import __main__, pages, runtime
+from course_utils.stage.pages import __main__, render, runtime
 from course_utils.stage.pages.host import answer_of, session_of
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_labs_contract import states
 from tests.helpers.notebooks import read
-from tests.helpers.pages import ALIVE, bring_or_skip, recorded_for
+from tests.helpers.pages import ALIVE, bring_or_skip, precomputed_for
 from tests.helpers.small_lab import small
 
 # Of each lab, beside its presets; `make samepages` draws 300.
@@ -36,7 +36,7 @@ DONE = [
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, object]:
-    return {name: recorded_for(name, states(name, STATES)) for name in ALIVE}
+    return {name: precomputed_for(name, states(name, STATES)) for name in ALIVE}
 
 
 # Under Pyodide.
@@ -101,8 +101,8 @@ def test_a_job_goes_on_step_by_step_can_be_stopped_and_what_needs_a_kernel_says_
 
 @pytest.fixture(scope="module")
 def written(found) -> dict[str, str]:
-    texts = {f"{path.stem}.html": pages.notebook_page(path, dict(found)) for path in NOTEBOOKS}
-    return texts | {"index.html": pages.contents_page(), "glossary.html": pages.glossary_page()}
+    texts = {f"{path.stem}.html": render.notebook_page(path, dict(found)) for path in NOTEBOOKS}
+    return texts | {"index.html": render.contents_page(), "glossary.html": render.glossary_page()}
 
 
 def test_all_labs_are_alive_and_each_is_on_a_page(written):
@@ -125,13 +125,13 @@ def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
     for name, text in written.items():
-        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js", pages.PICTURE}, (
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js", render.PICTURE}, (
             name
         )
         assert "$$" not in text
         assert str(ROOT) not in text
     assert 'class="formula"' in written["01_floats.html"]
-    assert "url(" not in pages.style()
+    assert "url(" not in render.style()
 
 
 def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licence(written, monkeypatch):
@@ -158,7 +158,7 @@ def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(monke
     assert "owner/name" not in written["index.html"]
     assert ">Source</a>" not in written["index.html"]
     monkeypatch.setenv("REPO", said)
-    for text in (pages.contents_page(), pages.glossary_page()):
+    for text in (render.contents_page(), render.glossary_page()):
         links = {tag.get("href") for tag in BeautifulSoup(text, "html.parser")("a")}
         assert (said if ":" in said else f"https://github.com/{said}") in links
 

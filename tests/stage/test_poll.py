@@ -294,8 +294,8 @@ def test_the_wall_has_its_five_pages_and_each_page_runs_only_its_own_scripts(roo
     policies = [page.headers["Content-Security-Policy"] for page in pages]
     assert [policy.count("'sha256-") for policy in policies] == [0, 1, 2]
     assert all(policy.startswith("default-src 'none'; base-uri 'none';") for policy in policies)
-    desk = "http://127.0.0.1:* http://localhost:*"
-    assert [policy.rpartition("frame-ancestors ")[2] for policy in policies] == [desk, "'none'", desk]
+    local = "http://127.0.0.1:* http://localhost:*"
+    assert [policy.rpartition("frame-ancestors ")[2] for policy in policies] == [local, "'none'", local]
     assert not re.search(r"innerHTML|insertAdjacent|document\.write|\b(src|href)=\"(?!data:)", phone.body)
 
 

@@ -130,9 +130,9 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
 
         # Only the notebook, and large; what it will show is still to come.
         expect(page.get_by_text("the stored end")).to_have_count(0)
-        room = page.locator(".jp-WindowedPanel-outer").bounding_box()
-        assert room["width"] == WIDTH
-        assert room["height"] >= HEIGHT - 30
+        window = page.locator(".jp-WindowedPanel-outer").bounding_box()
+        assert window["width"] == WIDTH
+        assert window["height"] >= HEIGHT - 30
         size = "(node) => parseFloat(getComputedStyle(node).fontSize)"
         assert page.locator(".jp-MarkdownOutput p").first.evaluate(size) > 21
         assert page.locator(".cm-content").first.evaluate(size) > 17
@@ -142,7 +142,7 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
             run_next(page, ran, key)
             if ran:
                 shown = page.locator(".jp-Cell").nth(ran).locator(".jp-Cell-inputWrapper, .course-lab").last
-                at_the_top = partial(lambda one: abs(one.bounding_box()["y"] - room["y"]) < 12, shown)
+                at_the_top = partial(lambda one: abs(one.bounding_box()["y"] - window["y"]) < 12, shown)
                 wait_until(at_the_top, f"cell {ran} stands at the top, after {key}")
 
         # A lab works by mouse; the page rests meanwhile.
@@ -201,7 +201,7 @@ SMALLEST_CONTROL_PX = """(lab) => Math.min(...[...lab.querySelectorAll(".widget-
   .filter((one) => one.offsetParent && one.textContent.trim() && !one.closest(".course-screen"))
   .map((one) => parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom))"""
 
-# No scroll bar takes room from it, and nothing lies over its left edge.
+# No scroll bar takes space from it, and nothing lies over its left edge.
 FREE = """(lab) => [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")].every((one) => getComputedStyle(one).overflowY === "visible")
   && lab.contains(document.elementFromPoint(lab.getBoundingClientRect().left + 20, lab.getBoundingClientRect().top + 20))"""
 
@@ -224,11 +224,11 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
             page.keyboard.press("Shift+Enter")
         for width, height, letters_px in ((1366, 768, 15.5), (1920, 1080, 19)):
             page.set_viewport_size({"width": width, "height": height})
-            room = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
+            window = page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
             for name in names:
                 lab = lab_of(page, name)
                 expect(lab.locator("svg").first).to_be_visible()
-                assert lab.bounding_box()["height"] <= room, f"{name} at {width} × {height}"
+                assert lab.bounding_box()["height"] <= window, f"{name} at {width} × {height}"
                 assert lab.evaluate(FREE), f"{name} at {width} × {height}"
                 assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, f"{name} at {width} × {height}"
                 assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, f"{name} at {width} × {height}"

@@ -1,4 +1,4 @@
-"""The student's desk: own copies that follow the course, one exercise anew, and the record of what is done."""
+"""The student's workspace: own copies that follow the course, one exercise anew, and the record of what is done."""
 
 import asyncio
 import errno
@@ -57,7 +57,7 @@ ANSWER = "alone_s = 2 * (2 * 1000 * 1000)"
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def workspace(tmp_path, monkeypatch):
     """A course of one notebook, and a reader's copy of it, in the place of the real ones."""
     course, mine = tmp_path / "notebooks", tmp_path / "my_notebooks"
     monkeypatch.setattr(copies, "COURSE", course)
@@ -69,14 +69,14 @@ def desk(tmp_path, monkeypatch):
 
 
 def shown(path: Path) -> list[str]:
-    """What each cell of the file shows, if it shows anything but room for a guess."""
+    """What each cell of the file shows, if it shows anything but space for a guess."""
     cells = nbformat.read(path, as_version=4).cells
     texts = [output.data["text/plain"] for each in cells for output in each.get("outputs", [])]
     return [text for text in texts if spacers.WORDS not in text]
 
 
-def with_room(path: Path) -> list[str]:
-    """The cells below which there is room for a guess."""
+def with_spacers(path: Path) -> list[str]:
+    """The cells below which there is space for a guess."""
     return [source(cell) for cell in read(path)["cells"] if spacers.has_spacer(cell)]
 
 
@@ -270,8 +270,8 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     nbformat.validate(nbformat.read(mine / changed, as_version=4))
 
 
-def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(desk):
-    course, mine = desk
+def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(workspace):
+    course, mine = workspace
     assert sources(mine / FLOPS) == sources(course / FLOPS)
     assert shown(mine / FLOPS) == []
     edit(mine / FLOPS, "6 * 7", "6 * 8")
@@ -288,10 +288,10 @@ def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_wher
     assert shown(mine / FLOPS) == []
 
 
-def test_below_a_guess_there_is_room_until_it_has_run_or_its_answer_is_shown(desk):
-    course, mine = desk
+def test_below_a_guess_there_is_space_until_it_has_run_or_its_answer_is_shown(workspace):
+    course, mine = workspace
     guess = "my_product = ..."
-    assert with_room(mine / FLOPS) == [guess]
+    assert with_spacers(mine / FLOPS) == [guess]
     lines = read(mine / FLOPS)["cells"][3]["outputs"][0]["data"]["text/plain"]
     assert (
         len("".join(lines).splitlines()) * 17 > 647
@@ -300,26 +300,26 @@ def test_below_a_guess_there_is_room_until_it_has_run_or_its_answer_is_shown(des
     ran.cells[3].outputs, ran.cells[3].execution_count = [], 1  # as JupyterLab leaves it
     nbformat.write(ran, mine / FLOPS)
     assert list(copies.bring_up_to_date(course, mine)) == []
-    assert with_room(mine / FLOPS) == []
+    assert with_spacers(mine / FLOPS) == []
     ran.cells[3].execution_count = None  # Clear Outputs of All Cells
     nbformat.write(ran, mine / FLOPS)
     assert list(copies.bring_up_to_date(course, mine)) == []
-    assert with_room(mine / FLOPS) == [guess]
+    assert with_spacers(mine / FLOPS) == [guess]
     copies.show_results(course / FLOPS, mine)
-    assert with_room(mine / FLOPS) == []
+    assert with_spacers(mine / FLOPS) == []
     assert list(copies.bring_up_to_date(course, mine)) == []
-    assert with_room(mine / FLOPS) == [], "who only reads goes on reading"
+    assert with_spacers(mine / FLOPS) == [], "who only reads goes on reading"
     copies.begin_anew(course / FLOPS, mine=mine)
-    assert with_room(mine / FLOPS) == [guess]
+    assert with_spacers(mine / FLOPS) == [guess]
     edit(mine / FLOPS, guess, "my_product = 42")
     edit(course / FLOPS, "6 * 7", "7 * 6")
     list(copies.bring_up_to_date(course, mine))
-    assert with_room(mine / FLOPS) == ["my_product = 42"], "typed, and not yet run"
-    assert with_room(course / FLOPS) == []
+    assert with_spacers(mine / FLOPS) == ["my_product = 42"], "typed, and not yet run"
+    assert with_spacers(course / FLOPS) == []
 
 
-def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(desk):
-    course, mine = desk
+def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_contents_stay(workspace):
+    course, mine = workspace
     edit(mine / FLOPS, "6 * 7", "6 * 8")
     (mine / FLOPS).rename(mine / "mine.ipynb")
     edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
@@ -328,8 +328,8 @@ def test_a_copy_that_is_renamed_while_a_server_runs_is_made_anew_and_its_content
     assert "6 * 8" in sources(mine / "mine.ipynb")
 
 
-def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, desk):
-    course, mine = desk
+def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, workspace):
+    course, mine = workspace
     assert "[contents](/contents)" in (mine / FLOPS).read_text(encoding="utf-8")
     on_a_hub = tmp_path / "ada"
     list(copies.bring_up_to_date(course, on_a_hub, contents="/user/ada/contents"))
@@ -338,8 +338,8 @@ def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, desk
     assert "(/contents)" not in (course / FLOPS).read_text(encoding="utf-8")
 
 
-def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_own_metadata_stays(desk):
-    course, mine = desk
+def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_own_metadata_stays(workspace):
+    course, mine = workspace
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     forget(mine / FLOPS, mine="stays")
     assert list(copies.bring_up_to_date(course, mine)) == []
@@ -349,15 +349,15 @@ def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_ow
     assert not (mine / copies.EARLIER).exists(), "nothing that the reader wrote has changed"
 
 
-def test_a_copy_that_nobody_else_may_read_stays_so(desk):
-    course, mine = desk
+def test_a_copy_that_nobody_else_may_read_stays_so(workspace):
+    course, mine = workspace
     (mine / FLOPS).chmod(0o600)
     copies.show_results(course / FLOPS, mine)
     assert (mine / FLOPS).stat().st_mode & 0o777 == 0o600
 
 
-def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(desk):
-    course, mine = desk
+def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(workspace):
+    course, mine = workspace
     ran = nbformat.read(mine / FLOPS, as_version=4)
     for number in (2, 5):
         ran.cells[number].outputs = [nbformat.v4.new_output("display_data", {"text/plain": "my run"})]
@@ -369,8 +369,8 @@ def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(desk):
     assert shown(mine / FLOPS) == ["my run"], "the other cell is another now"
 
 
-def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_again(desk):
-    course, mine = desk
+def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_again(workspace):
+    course, mine = workspace
     shutil.copy(course / FLOPS, mine)  # its live views are those of a kernel that has gone
     before = sources(mine / FLOPS)
     assert WIDGET in (mine / FLOPS).read_text(encoding="utf-8")
@@ -390,8 +390,8 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
-def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
-    course, mine = desk
+def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(workspace, foreign):
+    course, mine = workspace
     (mine / FLOPS).write_bytes(foreign)
     (said,) = copies.bring_up_to_date(course, mine)
     assert said.startswith(f"my_notebooks/{FLOPS} stays as it is")
@@ -406,8 +406,8 @@ def test_a_broken_or_foreign_file_gets_a_sentence_and_stays(desk, foreign):
     assert sources(mine / FLOPS) == sources(course / FLOPS)
 
 
-def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(desk):
-    course, mine = desk
+def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(workspace):
+    course, mine = workspace
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     (course / FLOPS).write_bytes(b"<<<<<<< HEAD\n" + (course / FLOPS).read_bytes())
     (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
@@ -436,8 +436,8 @@ def test_what_the_system_cannot_write_is_no_reason_to_stop(monkeypatch):
     assert out.read().strip() == "Übung ?"
 
 
-def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(desk):
-    course, mine = desk
+def test_a_link_is_not_followed_and_a_notebook_from_elsewhere_is_not_mended(workspace):
+    course, mine = workspace
     (mine / FLOPS).unlink()
     (mine / FLOPS).symlink_to(course / FLOPS)
     assert "no file of its own" in next(copies.bring_up_to_date(course, mine))
@@ -486,8 +486,8 @@ sys.stdin.read()
 """
 
 
-def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(desk):
-    course, mine = desk
+def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(workspace):
+    course, mine = workspace
     first, before = started(mine.parent), (mine / FLOPS).read_bytes()
     assert first.said == []
     edit(course / FLOPS, "6 * 7", "7 * 6")
@@ -502,8 +502,8 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
     assert not (mine / "earlier").exists()  # nothing of the reader's was in it
 
 
-def test_a_server_that_was_killed_is_not_open_any_more(desk):
-    course, mine = desk
+def test_a_server_that_was_killed_is_not_open_any_more(workspace):
+    course, mine = workspace
     command = [sys.executable, "-c", HELD, str(mine.parent)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"ready\n"
@@ -513,8 +513,8 @@ def test_a_server_that_was_killed_is_not_open_any_more(desk):
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
-def test_on_a_file_system_without_locks_copies_follow_the_course_too(desk, monkeypatch):
-    course, mine = desk
+def test_on_a_file_system_without_locks_copies_follow_the_course_too(workspace, monkeypatch):
+    course, mine = workspace
     edit(course / FLOPS, "6 * 7", "7 * 6")
     monkeypatch.setattr(extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
@@ -560,8 +560,8 @@ def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
     assert not of_a_clone.search(page_at(place()) + place().remedy)
 
 
-def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
-    course, mine = desk
+def test_a_full_disk_leaves_the_copy_as_it_was(workspace, monkeypatch):
+    course, mine = workspace
     edit(mine / FLOPS, "really = ...", "really = 1")
     edit(course / FLOPS, "6 * 7", "7 * 6")
     before = (mine / FLOPS).read_bytes()
@@ -575,8 +575,8 @@ def test_a_full_disk_leaves_the_copy_as_it_was(desk, monkeypatch):
     assert list((mine / "earlier").iterdir()) == []
 
 
-def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(desk, monkeypatch):
-    _, mine = desk
+def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(workspace, monkeypatch):
+    _, mine = workspace
     monkeypatch.setattr(copies, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 31)))
     for text in ("one", "two", "three"):
         (mine / FLOPS).write_text(text)
@@ -587,8 +587,8 @@ def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(des
 # One exercise anew.
 
 
-def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
-    course, mine = desk
+def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
+    course, mine = workspace
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     edit(mine / FLOPS, "really = ...", "really = 1")
     notebook = nbformat.read(mine / FLOPS, as_version=4)
@@ -626,19 +626,19 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(desk):
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )
-def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(desk, capsys, name, number, told):
-    before = (desk[1] / FLOPS).read_bytes()
+def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(workspace, capsys, name, number, told):
+    before = (workspace[1] / FLOPS).read_bytes()
     assert commands.main("anew", name, number) == 2
     said = capsys.readouterr().err
     assert told in said
     assert "make anew NB=04 EXERCISE=2" in said
-    assert (desk[1] / FLOPS).read_bytes() == before
+    assert (workspace[1] / FLOPS).read_bytes() == before
 
 
-def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
+def test_make_results_brings_them_and_names_what_there_is(workspace, capsys):
     assert commands.main("results", "4") == 0
     assert "04_flops shows the course's results" in capsys.readouterr().out
-    assert shown(desk[1] / FLOPS) == ["42", "A lab."]
+    assert shown(workspace[1] / FLOPS) == ["42", "A lab."]
     assert commands.main("results", "fourth") == 2
     assert "There are: 01_floats" in (said := capsys.readouterr().err)
     assert "make results NB=04" in said
@@ -647,7 +647,7 @@ def test_make_results_brings_them_and_names_what_there_is(desk, capsys):
 # The record.
 
 
-def test_the_exercises_that_the_desk_finds_are_those_that_are_tested():
+def test_the_exercises_that_the_workspace_finds_are_those_that_are_tested():
     found = [(path, each) for path in NOTEBOOKS for each in turns(read(path))]
     tested = notebooks.exercises()
     assert [(path, each.title) for path, each in found] == [(each.notebook, each.title) for each in tested]
@@ -742,16 +742,16 @@ CHOSEN = "Choice('the larger one', among=('a', 'b'), measured='b', guess='A')"
 
 
 @pytest.mark.parametrize(
-    ("on_a_desk", "cell_id"), [(True, "c1"), (True, "colab"), (True, None), (False, "c1")]
+    ("in_a_workspace", "cell_id"), [(True, "c1"), (True, "colab"), (True, None), (False, "c1")]
 )
-def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
-    desk, monkeypatch, on_a_desk, cell_id
+def test_a_verdict_is_noted_only_in_a_workspace_and_only_if_a_reader_ran_the_cell(
+    workspace, monkeypatch, in_a_workspace, cell_id
 ):
-    course, mine = desk
+    course, mine = workspace
     quiet = Config(HistoryManager={"enabled": False})
     shell = InteractiveShell(config=quiet, ipython_dir=str(course.parent / "ipython"))
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    monkeypatch.chdir(mine if on_a_desk else course)
+    monkeypatch.chdir(mine if in_a_workspace else course)
     after_cell.note_what_is_shown()
     cells = [
         "from course_utils.chapters.flops import check",
@@ -778,7 +778,7 @@ def test_a_verdict_is_noted_only_on_a_desk_and_only_if_a_reader_ran_the_cell(
             )  # of a test or an export, it is None
     assert "Not yet. 'fp32'" in said.getvalue()
     assert "Right. tf32" in said.getvalue()
-    is_noted = on_a_desk and cell_id
+    is_noted = in_a_workspace and cell_id
     today = date.today().isoformat()
     noted = {"flops.name_of_f32": record.Done(5, today), "flops.square_alone": record.Done(1)}
     assert record.done(mine) == (noted if is_noted else {})

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from course_utils.core import predict
 from course_utils.subjects import machines
 from course_utils.subjects.machines import MACHINES, Recording, Workload, schema
-from course_utils.subjects.machines import recording as recorded
+from course_utils.subjects.machines import recording as recording_files
 from tests.subjects.test_machines import CORE, STUB
 from tests.tools import recordings as by_others
 from tests.tools import review
 
 PUBLISHED = json.loads(by_others.PUBLISHED.read_text())["gpus"]
 BY_OTHERS = {name: one for name, one in machines.recordings().items() if one.source}
-FILES = {one.name: recorded.FOLDER / one.file_name for one in machines.recordings().values()}
+FILES = {one.name: recording_files.FOLDER / one.file_name for one in machines.recordings().values()}
 H100 = "H100 SXM, by OpenXLA"
 
 
@@ -41,7 +41,7 @@ DATA = {name: with_few_products(FILES[name]) for name in (CORE, H100)}
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder of recordings."""
-    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(recording_files, "FOLDER", tmp_path)
     machines.recordings.cache_clear()
     yield tmp_path
     machines.recordings.cache_clear()
@@ -131,7 +131,7 @@ def test_what_the_notebooks_say_of_the_recorded_core_is_what_was_recorded():
 
 
 def test_the_committed_recordings_are_those_that_are_built_from_what_was_published():
-    committed = {path.name: path.read_text() for path in recorded.FOLDER.glob("*_by_*.json")}
+    committed = {path.name: path.read_text() for path in recording_files.FOLDER.glob("*_by_*.json")}
     assert by_others.built() == committed
     assert {one.file_name for one in BY_OTHERS.values()} == set(committed)
     assert all(path.stat().st_size < 200_000 for path in FILES.values())
@@ -308,7 +308,7 @@ def test_a_field_may_be_missing_or_nothing_only_if_it_has_a_default(kind, whole)
 def test_the_courses_own_recordings_may_be_added_and_are_written_as_they_were_read(name, capsys):
     assert review.main([str(FILES[name])]) == 0
     assert capsys.readouterr().out.startswith(f"{FILES[name].name} may be added: {name}, ")
-    assert recorded.text_of(recorded.read(FILES[name])) == FILES[name].read_text()
+    assert recording_files.text_of(recording_files.read(FILES[name])) == FILES[name].read_text()
 
 
 THEIRS = {CORE: (("machine", "name"), "one core of another"), H100: (("source", "by"), "somebody")}

@@ -28,7 +28,7 @@ from traitlets import log as traitlets_log
 from course_utils.chapters import labs
 from course_utils.engine.labs.panel import Panel
 from tests.helpers.hostile import HOSTILE, Reader, button, buttons
-from tests.helpers.waiting import workers
+from tests.helpers.waiting import children
 
 MOVES = 50  # on one panel
 OF_A_PICTURE = ("svg", "g", "text", "rect", "polyline", "circle")
@@ -107,7 +107,7 @@ def end(panel: Panel, preset: str) -> None:
     for one in buttons(panel):
         assert one.disabled == (one.description == "Stop"), f"{one.description} stays as it was"
     panel.close()
-    left = workers(ended_within_s=PATIENCE_S / 2)
+    left = children(ended_within_s=PATIENCE_S / 2)
     assert not left, f"processes are left: {left}"
 
 
@@ -204,7 +204,7 @@ def play(lab: str, moves_of: Callable[[dict], Iterable[str]]) -> tuple[list[str]
             wrong = error
             names["panel"].close()
             rest(names["panel"], PATIENCE_S)
-            for process in workers():
+            for process in children():
                 process.kill()
     widgets.Widget.close_all()  # where a cell was run again, its former panel is still on the page
     return done, wrong or next(iter(failures), None)

@@ -153,7 +153,7 @@ STATE = """(lab) => JSON.stringify([
 SPILT = ".jp-OutputArea-output[data-mime-type$=stderr], .jp-OutputArea-output[data-mime-type$=error]"
 
 
-class Room:
+class WatchedPage:
     """The page with its labs, and what must not change however they are handled."""
 
     def __init__(self, page: Page, folder: Path) -> None:
@@ -220,14 +220,14 @@ def fuzz(names: Sequence[str], tries: int, seed: int) -> str:
     """Round after round over the labs, until something fails: what, and what was done."""
     names = [name.removesuffix("_lab") for name in names]
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "room"
+        folder = Path(place) / "labs"
         folder.mkdir()
         with browser.opened_labs(folder, *names) as page:
-            room = Room(page, folder)
+            watched = WatchedPage(page, folder)
             for number in range(-(-tries // MOVES)):
                 name = names[number % len(names)]
                 try:
-                    room.visit(name, random.Random(f"{seed} {number}"), MOVES)
+                    watched.visit(name, random.Random(f"{seed} {number}"), MOVES)
                 except Exception as error:
                     return "\n  ".join([f"{name} lab, visit {number}: {error}", *error.__notes__])
         _, *traceback = (folder / "jupyterlab.log").read_text().partition("Traceback")

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from course_utils.core.say import Number
-from course_utils.subjects.machines import MACHINES, Recording, Size
-from course_utils.subjects.machines import recording as recorded
+from course_utils.subjects.machines import MACHINES, MatmulSize, Recording
+from course_utils.subjects.machines import recording as recording_files
 from course_utils.subjects.machines.recording import SetApart, Source
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
@@ -23,13 +23,13 @@ LEAST_SHARE = 0.9  # of the time of a product with a shorter D
 def built() -> dict[str, str]:
     """Each recording's text by the name of its file."""
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))["gpus"]
-    return {one.file_name: recorded.text_of(one) for one in map(recording_of, published)}
+    return {one.file_name: recording_files.text_of(one) for one in map(recording_of, published)}
 
 
 def recording_of(published: dict) -> Recording:
     """What others published, in our format: seconds by size, and apart what is in doubt."""
     sheet, by = MACHINES[published["sheet"]], published["by"]
-    used: dict[str, dict[Size, Number]] = {}
+    used: dict[str, dict[MatmulSize, Number]] = {}
     set_apart: list[SetApart] = []
     for theirs, rows in published["products"].items():
         seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
@@ -61,11 +61,11 @@ def _seconds(size: list[int], value: Number, unit: str) -> float:
     return value if unit == "seconds" else float(f"{2 * math.prod(size) / value:.6g}")
 
 
-def _rate(size: Size, seconds: Number) -> Number:
+def _rate(size: MatmulSize, seconds: Number) -> Number:
     return 2 * math.prod(size) / seconds
 
 
-def _faster_with_more_to_do(seconds: dict[Size, Number]) -> dict[Size, Number]:
+def _faster_with_more_to_do(seconds: dict[MatmulSize, Number]) -> dict[MatmulSize, Number]:
     """Products that clearly take less time than the same with a shorter D."""
 
     def is_too_fast(b: int, d: int, k: int) -> bool:
@@ -86,8 +86,8 @@ def _software(machine: dict | None) -> str:
 def main() -> None:
     """Write all of them, and say what was taken and what was not."""
     for name, text in built().items():
-        (recorded.FOLDER / name).write_text(text, encoding="utf-8")
-        recording = recorded.read(recorded.FOLDER / name)
+        (recording_files.FOLDER / name).write_text(text, encoding="utf-8")
+        recording = recording_files.read(recording_files.FOLDER / name)
         taken = ", ".join(f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items())
         doubts = "".join(
             f"\n  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}."

@@ -11,7 +11,7 @@ from course_utils.core import predict
 from course_utils.core.datasheets import MACHINES
 from course_utils.core.say import Number, number_text
 from course_utils.subjects import reported
-from course_utils.subjects.reported import Run, memory
+from course_utils.subjects.reported import PublishedRun, memory
 from course_utils.subjects.reported.beside import held_bytes
 from course_utils.subjects.reported.runs import COUNTS, read
 
@@ -22,14 +22,14 @@ HEAD = "reported / predicted, largest disagreement first; nothing reported was m
 REPORTED = {"tokens_per_sec", "tflop_per_sec", "gpu_hours", "tokens"}  # rates of one GPU, tokens of the run
 REPORTED |= {"mfu_percent", "hfu_percent", "flops_per_token", "parameters", "memory_gib", "fits"}
 NEEDED = {"name", "model", "machine", "gpus", "batch", "sequence", "reported", "source", "not_said"}
-FIELDS = {one.name for one in fields(Run)} - {"shape"} | {"model"}
+FIELDS = {one.name for one in fields(PublishedRun)} - {"shape"} | {"model"}
 
 
 @dataclass(frozen=True)
 class Row:
     """One reported number, and the prediction of it."""
 
-    run: Run
+    run: PublishedRun
     what: str
     predicted: Number
     reported: Number
@@ -50,13 +50,13 @@ class Row:
         return self.run.source.why.get(kind, "unknown") if self.apart > 1.01 else ""
 
 
-def rows(runs: Iterable[Run]) -> list[Row]:
+def rows(runs: Iterable[PublishedRun]) -> list[Row]:
     """All reported numbers that have a prediction, the largest disagreement first."""
     found = [Row(run, *numbers) for run in runs for numbers in _numbers_of(run)]
     return sorted(found, key=lambda row: (-round(math.log(row.apart), 9), row.run.name, row.what))
 
 
-def _numbers_of(run: Run) -> Iterator[tuple[str, Number, Number]]:
+def _numbers_of(run: PublishedRun) -> Iterator[tuple[str, Number, Number]]:
     said = run.reported
     if "parameters" in said:
         yield "parameters", run.shape.parameters, said["parameters"]
@@ -71,13 +71,13 @@ def _numbers_of(run: Run) -> Iterator[tuple[str, Number, Number]]:
             yield f"memory, {part}", table.predicted[part], table.measured[part]
 
 
-def fits(run: Run) -> bool:
+def fits(run: PublishedRun) -> bool:
     """Whether `predict` says that the run fits its GPUs' memory."""
     memory_bytes = MACHINES[run.machine].bytes if run.gigabytes is None else run.gigabytes * 10**9
     return held_bytes(run) <= memory_bytes
 
 
-def lines(runs: Iterable[Run]) -> list[str]:
+def lines(runs: Iterable[PublishedRun]) -> list[str]:
     """A line for each reported number, with the cause of a disagreement, and one for what fits."""
     runs, said = list(runs), [HEAD]
     for row in rows(runs):

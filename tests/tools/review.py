@@ -8,8 +8,8 @@ from pathlib import Path
 from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict import DTYPE_BYTES
 from course_utils.core.say import Number, rate_text, seconds_text
-from course_utils.subjects.machines import Recording, Size
-from course_utils.subjects.machines import recording as recorded
+from course_utils.subjects.machines import MatmulSize, Recording
+from course_utils.subjects.machines import recording as recording_files
 
 # Where no sheet gives a peak, the largest rate of a few shapes takes its place, and other shapes may exceed it.
 # On a CPU without units for it, fp16 was seen at 1.41 times that.
@@ -61,12 +61,12 @@ def _rates(recording: Recording) -> Iterator[str]:
 
 
 def _twins(path: Path, recording: Recording) -> Iterator[str]:
-    other = recorded.FOLDER / recording.file_name
+    other = recording_files.FOLDER / recording.file_name
     if other.exists() and other.resolve() != path.resolve():
         yield f"machine.name: {other.name} is a recording of {recording.name} already. Replace that file if yours is better."
 
 
-def _sizes(size: Size) -> str:
+def _sizes(size: MatmulSize) -> str:
     return " × ".join(f"{side:,}" for side in size)
 
 
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
         return 2
     path = Path(arguments[0]).expanduser()
     try:
-        recording = recorded.read(path)
+        recording = recording_files.read(path)
         problems = problems_of(recording, path)
     except ValueError as error:
         problems = [str(error)]

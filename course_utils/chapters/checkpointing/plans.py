@@ -143,7 +143,7 @@ class Planner:
     def best(self) -> Plan:
         """The plan that fits with the fewest days.
 
-        Each layer that is recomputed takes time and gives back room, so the fewest layers with which a plan fits are
+        Each layer that is recomputed takes time and gives back space, so the fewest layers with which a plan fits are
         best. And how often to save depends on nothing else.
         """
         minutes = min(MINUTES, key=self._lost)

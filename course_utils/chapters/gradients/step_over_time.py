@@ -1,4 +1,4 @@
-"""A step's operations on an axis of time, in as many columns as a picture has room for."""
+"""A step's operations on an axis of time, in as many columns as a picture has space for."""
 
 import gc
 import math

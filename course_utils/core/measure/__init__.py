@@ -15,5 +15,5 @@ from course_utils.core.measure.memory import (
 )
 from course_utils.core.measure.moments import Moment, Watch, allocated_bytes, peak_bytes
 from course_utils.core.measure.on_cpu import cpu_threads
-from course_utils.core.measure.results import Step, Timing
+from course_utils.core.measure.results import MeasurementProgress, Timing
 from course_utils.core.measure.timing import time_call, timing_steps

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import psutil
 import torch
 
-from course_utils.core.measure.results import Step, Steps, Timing
+from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
 
 SAMPLE_S = 200e-6  # shorter calls are repeated until a sample takes this long
@@ -45,7 +45,7 @@ def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Numb
         agree = len(fastest) == 3 and fastest[2] <= fastest[0] * (1 + AGREEMENT)
         others.look()
         converged = agree and others.quiet_s >= QUIET_S
-        yield Step(
+        yield MeasurementProgress(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
             f"{len(taken)} samples, the best {seconds_text(fastest[0])}",
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 
-from course_utils.core.measure.results import Step, Steps, Timing
+from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
 
 AGREEMENT = 0.01  # between the medians of the first and the second half
@@ -37,7 +37,7 @@ def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Numb
             long_enough = time.perf_counter() - warm >= QUIET_S  # a clock takes a while to rise
             converged = long_enough and abs(earlier / later - 1) <= AGREEMENT
         batch = max(1, min(100, int(0.05 / max(latest, 1e-6))))
-        yield Step(
+        yield MeasurementProgress(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
             f"{len(samples)} samples, the typical {seconds_text(statistics.median(samples))}",
         )

@@ -9,7 +9,7 @@ from course_utils.core.say import Number, seconds_text
 
 
 @dataclass(frozen=True)
-class Step:
+class MeasurementProgress:
     """A measurement's progress: the fraction done, and a report."""
 
     fraction: Number
@@ -18,15 +18,15 @@ class Step:
 
 
 Result = TypeVar("Result")
-Steps = Generator[Step, None, Result]  # such as Steps[Timing]: they end in one
-OnStep = Callable[[Step], None]
+Steps = Generator[MeasurementProgress, None, Result]  # such as Steps[Timing]: they end in one
+OnProgress = Callable[[MeasurementProgress], None]
 
 
-def result_of(steps: Steps[Result], on_step: OnStep = lambda step: None) -> Result:
-    """What the generator returns. `on_step` is called with each of its steps."""
+def result_of(steps: Steps[Result], on_progress: OnProgress = lambda step: None) -> Result:
+    """What the generator returns. `on_progress` is called with each of its steps."""
     while True:
         try:
-            on_step(next(steps))
+            on_progress(next(steps))
         except StopIteration as end:
             return end.value
 

@@ -30,8 +30,8 @@ from course_utils.core.predict.operations import (
 )
 from course_utils.core.predict.parabola import largest_lr, largest_settled_lr, settled_loss
 from course_utils.core.predict.rounding import lossless_powers, rounding_edges
-from course_utils.core.predict.run import FUSED_LOSSES, RECOMPUTE
 from course_utils.core.predict.saving import daly_seconds, wasted_share, young_seconds
+from course_utils.core.predict.step_config import FUSED_LOSSES, RECOMPUTE
 from course_utils.core.predict.storages import Operation
 from course_utils.core.predict.timeline import Timeline, timeline
 from course_utils.core.predict.training import (

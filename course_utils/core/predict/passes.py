@@ -7,16 +7,16 @@ compares both, operation by operation.
 from collections.abc import Iterator
 from functools import partial
 
-from course_utils.core.predict.attending import Attention
-from course_utils.core.predict.run import Run
+from course_utils.core.predict.layer_operations import LayerOperations
+from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import ACTIVATIONS, LOGITS, PASS, Operation, Tensor
 from course_utils.core.predict.tape import Frame
 from course_utils.core.predict.transformer import FP32_BYTES, INT64_BYTES
 
 
-def operations(run: Run, layers: int) -> list[Operation]:
+def operations(config: StepConfig, layers: int) -> list[Operation]:
     """Forward, loss and backward of so many of the model's layers."""
-    step = Pass(run, layers)
+    step = ForwardPass(config, layers)
     loss = step.loss()
     step.tape.phase = "backward"
     one = step.tape.one("ones_like", FP32_BYTES, reads=loss.nbytes, part=LOGITS)
@@ -25,11 +25,11 @@ def operations(run: Run, layers: int) -> list[Operation]:
     return step.tape.written()
 
 
-class Pass(Attention):
+class ForwardPass(LayerOperations):
     """One forward pass and its loss, of so many layers."""
 
-    def __init__(self, run: Run, layers: int) -> None:
-        super().__init__(run)
+    def __init__(self, config: StepConfig, layers: int) -> None:
+        super().__init__(config)
         self.layers, numbers = layers, self.shape.vocabulary * self.shape.width
         self.embedding = self.weight(numbers)
         self.output = self.embedding if self.shape.tied else self.weight(numbers)
@@ -112,8 +112,8 @@ class Pass(Attention):
 
     def segments(self) -> Iterator[tuple[range, bool]]:
         """All layers, in segments. A segment that is recomputed runs a second time on the way back."""
-        recompute = self.run.recompute
-        segment = self.run.segment if recompute is True else 1
+        recompute = self.config.recompute
+        segment = self.config.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
             again = begin % 2 == 1 if recompute == "every other layer" else bool(recompute)
             yield range(begin, min(begin + segment, self.layers)), again
@@ -122,20 +122,22 @@ class Pass(Attention):
         """Layers that keep only their input, and run a second time on the way back."""
         x.storage.keep_as(ACTIVATIONS)
         run = partial(self.blocks, x, turn, numbers)
-        return Frame(self.tape, run, products=self.run.recompute == "every other product").forward()
+        return Frame(self.tape, run, products=self.config.recompute == "every other product").forward()
 
     # The loss.
 
     def loss(self) -> Tensor:
         """The loss of all tokens at once, or in pieces; in single operations, in a kernel of its own, or in one kernel with the output."""
         x, self.tape.phase = self.hidden(), "loss"
-        if self.run.fused_loss == "with output":
+        if self.config.fused_loss == "with output":
             return self._loss_with_output(x)
-        if self.run.pieces > 1:
+        if self.config.pieces > 1:
             return self._loss_in_pieces(x)
         logits = self.logits(x)
         return (
-            self._loss_in_place(logits) if self.run.fused_loss else self.cross_entropy(self.in_fp32(logits))
+            self._loss_in_place(logits)
+            if self.config.fused_loss
+            else self.cross_entropy(self.in_fp32(logits))
         )
 
     def logits(self, x: Tensor) -> Tensor:
@@ -162,7 +164,7 @@ class Pass(Attention):
 
     def _loss_in_pieces(self, x: Tensor) -> Tensor:
         """The loss, piece by piece. The logits of a piece exist for its loss, and are computed again on the way back."""
-        tape, four, size = self.tape, FP32_BYTES, -(-self.tokens // self.run.pieces)
+        tape, four, size = self.tape, FP32_BYTES, -(-self.tokens // self.config.pieces)
         sizes = (min(size, self.tokens - begin) for begin in range(0, self.tokens, size))
         parts = tape.views(x, "cat", *(x.nbytes // self.tokens * tokens for tokens in sizes))
         x.storage.keep_as(ACTIVATIONS)

@@ -6,7 +6,7 @@ from operator import add, sub
 from typing import NamedTuple
 
 from course_utils.core.predict.passes import operations
-from course_utils.core.predict.run import Run
+from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import Held, Operation
 
 
@@ -36,11 +36,11 @@ class Stretch(NamedTuple):
             yield Operation(name, where, phase, layer, flops, moved, *held)
 
 
-def stretches(run: Run) -> tuple[Stretch, ...]:
+def stretches(config: StepConfig) -> tuple[Stretch, ...]:
     """The operations of all layers. The second unit of layers stands for all units between the first and the last."""
-    layers, unit = run.model.layers, run.unit
+    layers, unit = config.model.layers, config.unit
     more = max(layers // unit - 3, 0)  # times that the second unit comes again
-    rows, none = operations(run, layers - more * unit), Held()
+    rows, none = operations(config, layers - more * unit), Held()
     ends = [0, len(rows)]
     if more:
         inside = [row.layer is not None and unit <= row.layer < 2 * unit for row in rows]

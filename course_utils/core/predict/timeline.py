@@ -6,7 +6,7 @@ from operator import add
 
 from course_utils.core.accountant import Model
 from course_utils.core.predict.operations import dtype_bytes
-from course_utils.core.predict.run import FusedLoss, Recompute, Run
+from course_utils.core.predict.step_config import FusedLoss, Recompute, StepConfig
 from course_utils.core.predict.storages import GRADIENTS, Held, Operation
 from course_utils.core.predict.stretches import Stretch, stretches
 from course_utils.core.predict.training import optimizer_of, recipe_named, split_in, training_bytes
@@ -20,7 +20,7 @@ LOSS = ("output", "cross-entropy", "output and cross-entropy")  # where the outp
 class Timeline:
     """All operations of a step, one after the other. `timeline` makes it."""
 
-    run: Run
+    config: StepConfig
     recipe: str
     machines: int
     stage: int
@@ -35,7 +35,9 @@ class Timeline:
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """The operations in stretches, where layers that repeat stand once. What is held before the step is added to each; the update comes last."""
-        begun = (one._replace(start=Held(*map(add, one.start, self._begin))) for one in stretches(self.run))
+        begun = (
+            one._replace(start=Held(*map(add, one.start, self._begin))) for one in stretches(self.config)
+        )
         return *begun, Stretch([*self._update], 1, Held(), Held(), 0, 0)
 
     @property
@@ -56,25 +58,25 @@ class Timeline:
     @property
     def kept(self) -> int:
         """What autograd keeps between the forward and the backward pass, the loss's numbers among it; not the tokens."""
-        *_, last = (one for each in stretches(self.run) for one in each.at(0) if one.phase == "loss")
+        *_, last = (one for each in stretches(self.config) for one in each.at(0) if one.phase == "loss")
         return last.after.total
 
     @cached_property
     def state(self) -> Ledger:
         """What a machine holds when the optimizer takes its step."""
-        model = self.run.model
+        model = self.config.model
         options = {"tensors": model.tensors, "machines": self.machines, "stage": self.stage}
         return training_bytes(model.parameters, self.recipe, **options)
 
     @property
     def _begin(self) -> Held:
         """What is held before the step. Its gradients are those of all machines together."""
-        gradients = self.run.accumulate * self.run.model.parameters * self.run.gradient_bytes
+        gradients = self.config.accumulate * self.config.model.parameters * self.config.gradient_bytes
         return Held(**{**self.state, "gradients": gradients})
 
     @property
     def _update(self) -> tuple[Operation, Operation]:
-        """The optimizer's step, in one kernel that needs no room of its own; then no gradient is left."""
+        """The optimizer's step, in one kernel that needs no space of its own; then no gradient is left."""
         state, name = Held(**self.state), optimizer_of(self.recipe)
         where = "optimizer", None, 0
         return (
@@ -103,7 +105,7 @@ class Timeline:
         """A machine's share of the gradients, rounded up to a whole number."""
         if self.machines == 1 or "gradients" not in split_in(self.stage):
             return gradients
-        each = self.run.gradient_bytes
+        each = self.config.gradient_bytes
         return -(-(gradients // each) // self.machines) * each
 
     def _gathered(self, one: Operation) -> int:
@@ -118,7 +120,7 @@ class Timeline:
             return 0
         back = one.phase in ("backward", "recompute")
         around = one.where if one.layer is None else None
-        return self.run.n * _whole(self.run.model, back, around)
+        return self.config.n * _whole(self.config.model, back, around)
 
 
 @lru_cache
@@ -181,4 +183,6 @@ def timeline(
     kind, _ = recipe_named(recipe), split_in(stage)
     sizes = dtype_bytes(kind.parameters), dtype_bytes(kind.gradients[0])
     ways = (accumulate, fused, recompute, segment, fused_loss, pieces)
-    return Timeline(Run(shape_of(model), batch, sequence, *sizes, *ways), recipe, machines, stage, gathered)
+    return Timeline(
+        StepConfig(shape_of(model), batch, sequence, *sizes, *ways), recipe, machines, stage, gathered
+    )

@@ -41,23 +41,23 @@ def note_what_is_shown() -> None:
         named = result.info.cell_id or asked.get("colab", {}).get("cell_id")
         module = getattr(shell.user_ns.get("check"), "__name__", "")
         if (
-            (desk := record.desk())
+            (workspace := record.workspace())
             and named
             and module.startswith("course_utils.chapters.")
             and module.endswith(".check")
         ):
             record.notebook = module.split(".")[2]
-            _note(desk, record.notebook, verdicts, result)
-            record.note_place(desk, record.notebook, named)
+            _note(workspace, record.notebook, verdicts, result)
+            record.note_place(workspace, record.notebook, named)
 
     SHOWN.clear()
     shell.events.register("post_run_cell", note)
 
 
-def _note(desk: Path, notebook: str, verdicts: list[Verdict], result: object) -> None:
+def _note(workspace: Path, notebook: str, verdicts: list[Verdict], result: object) -> None:
     for one in verdicts:
         if one.status in SAID:
-            record.note(desk, f"{notebook}.{one.exercise}", SAID[one.status])
+            record.note(workspace, f"{notebook}.{one.exercise}", SAID[one.status])
     if isinstance(result.result, Comparison | Choice):
         for guess in result.result.guesses:
-            record.note_guess(desk, notebook, guess)
+            record.note_guess(workspace, notebook, guess)

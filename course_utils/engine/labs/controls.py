@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from course_utils.engine.labs.parts import LETTER_PX, Part
+from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 
 PLAY_MS = 150  # between two steps of a slider that moves by itself
 BESIDE = {"typed", "play"}  # what stays beside the slider before it
 
 
-def widget_of(part: Part) -> widgets.Widget:
+def widget_of(part: ControlPart) -> widgets.Widget:
     """The widget that shows it."""
     width_px = part.width_px
     if part.kind == "menu":
@@ -58,7 +58,7 @@ def said_by(widget: widgets.Widget) -> object:
     return math.log2(widget.value) if isinstance(widget, widgets.FloatLogSlider) else widget.value
 
 
-def show(widget: widgets.Widget, part: Part) -> None:
+def show(widget: widgets.Widget, part: ControlPart) -> None:
     """Make the widget show what its part says now."""
     widget.layout.display = "none" if part.hidden else ""
     if part.kind == "typed":
@@ -76,7 +76,7 @@ def show(widget: widgets.Widget, part: Part) -> None:
         widget.value = value
 
 
-def box_of(heading: str, parts: Sequence[Part], made: Sequence[widgets.Widget]) -> widgets.Widget:
+def box_of(heading: str, parts: Sequence[ControlPart], made: Sequence[widgets.Widget]) -> widgets.Widget:
     """All widgets of a control in one box. A slider and what is beside it stay together."""
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from course_utils.core.say import Number
-from course_utils.engine.labs.parts import LETTER_PX, Part, size_moved, size_of, size_parts
+from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart, size_moved, size_of, size_parts
 
 NEW_NAMES_SIZE = 4
 MOST_NAMES = 8  # that Sizes has sliders for
@@ -46,15 +46,15 @@ class Field:
         """The answer; ValueError if the control holds none."""
         return held
 
-    def parts(self, held: object, said: Said) -> list[Part]:
+    def parts(self, held: object, said: Said) -> list[ControlPart]:
         """The parts that a reader moves to answer it; they may depend on other answers."""
         look = self._look(said)
-        return [Part(self.kind, self.label, held, not self.asked(said), **look)] if self.kind else []
+        return [ControlPart(self.kind, self.label, held, not self.asked(said), **look)] if self.kind else []
 
     def _look(self, said: Said) -> dict[str, object]:
         return {}
 
-    def moved(self, held: object, part: Part, to: object) -> object:
+    def moved(self, held: object, part: ControlPart, to: object) -> object:
         """What the control holds when that part has been moved."""
         return to
 
@@ -71,15 +71,15 @@ class Size(Field):
         """The number that was dragged or typed; ValueError if it is none."""
         return size_of(self.label, held)
 
-    def parts(self, held: object, said: Said) -> list[Part]:
+    def parts(self, held: object, said: Said) -> list[ControlPart]:
         """A slider with a text field, or the text field alone."""
         if self.slider:
             name_px = LETTER_PX * len(self.label) + 12
             return size_parts(self.label, held, self.slider_px, name_px, hidden=not self.asked(said))
         width_px = LETTER_PX * len(self.label) + 80
-        return [Part("text", self.label, str(held), not self.asked(said), width_px=width_px)]
+        return [ControlPart("text", self.label, str(held), not self.asked(said), width_px=width_px)]
 
-    def moved(self, held: object, part: Part, to: object) -> object:
+    def moved(self, held: object, part: ControlPart, to: object) -> object:
         """The number dragged to, or what was typed."""
         return size_moved(held, part, to)
 
@@ -91,20 +91,20 @@ class Sizes(Field):
     types, means = (Mapping,), "a size for each name"
     names: Callable[[Said], Sequence[str]]
 
-    def parts(self, held: Mapping[str, object], said: Said) -> list[Part]:
+    def parts(self, held: Mapping[str, object], said: Said) -> list[ControlPart]:
         """A slider and a text field for each name; always MOST_NAMES of them, the rest hidden."""
         names = [*self.names(said), *[""] * MOST_NAMES][:MOST_NAMES]
         sizes = ((name, held.get(name, NEW_NAMES_SIZE)) for name in names)
         return [part for name, size in sizes for part in size_parts(name, size, 145, 64, hidden=not name)]
 
-    def moved(self, held: Mapping[str, object], part: Part, to: object) -> dict[str, object]:
+    def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
         """The size of that name changes."""
         size = held.get(part.label, NEW_NAMES_SIZE)
         return {**held, part.label: size_moved(size, part, to)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Field):
+class OneOf(Field):
     """One of several options: on buttons, in a menu if they have long names, or on a slider if they have an order.
 
     `options` are the values by their names.
@@ -125,7 +125,7 @@ class Choice(Field):
             raise ValueError(f"{self.label} is one of {', '.join(self.options)}; not {said!s:.40}.")
         return said
 
-    def parts(self, held: object, said: Said) -> list[Part]:
+    def parts(self, held: object, said: Said) -> list[ControlPart]:
         """One part, whose value is the option's name."""
         name = next(name for name, option in self.options.items() if option == held)
         return super().parts(name, said)
@@ -133,7 +133,7 @@ class Choice(Field):
     def _look(self, said: Said) -> dict[str, object]:
         return {"options": tuple(self.options), "width_px": self.slider_px}
 
-    def moved(self, held: object, part: Part, to: object) -> object:
+    def moved(self, held: object, part: ControlPart, to: object) -> object:
         """The value of the option of that name."""
         return self.options.get(to)
 
@@ -151,11 +151,11 @@ class Several(Field):
             raise ValueError(f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}.")
         return tuple(name for name in self.options if name in some)
 
-    def parts(self, held: Sequence[str], said: Said) -> list[Part]:
+    def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
         """A tick box for each option."""
-        return [Part("tick", name, name in held, not self.asked(said)) for name in self.options]
+        return [ControlPart("tick", name, name in held, not self.asked(said)) for name in self.options]
 
-    def moved(self, held: Sequence[str], part: Part, to: object) -> tuple[str, ...]:
+    def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
         """The ticked names, with that one added or removed."""
         others = [name for name in held if name != part.label]
         return self.held([*others, part.label] if to else others)
@@ -183,7 +183,7 @@ class Whole(Field):
         """The number, raised to `least` if it is smaller. The session takes care of the other end."""
         return max(self.least, super().held(said))
 
-    def parts(self, held: object, said: Said) -> list[Part]:
+    def parts(self, held: object, said: Said) -> list[ControlPart]:
         """The slider, and perhaps the button beside it."""
         (slider,) = super().parts(held, said)
         return [slider, slider._replace(kind="play")] if self.play else [slider]
@@ -260,7 +260,7 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
 def choice(label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object) -> Any:
     """A choice; a sequence of options names each by its str()."""
     named = options if isinstance(options, Mapping) else {str(one): one for one in options}
-    return _asks(Choice(label=label, options=named, default=default, **more))
+    return _asks(OneOf(label=label, options=named, default=default, **more))
 
 
 def among(label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import TypeVar
 
-from course_utils.core.measure import Step
+from course_utils.core.measure import MeasurementProgress
 from course_utils.core.say import Number
 from course_utils.engine.labs.lab import Progress
 
@@ -13,7 +13,11 @@ Result = TypeVar("Result")
 
 
 def as_progress(
-    steps: Generator[Step, None, Result], *, at_most_s: Number, begun: Number = 0, share: Number = 1
+    steps: Generator[MeasurementProgress, None, Result],
+    *,
+    at_most_s: Number,
+    begun: Number = 0,
+    share: Number = 1,
 ) -> Generator[Progress, None, Result]:
     """A measurement's steps as a job's: its fractions go from `begun` to `begun + share`. It is ended when time is up."""
     deadline = time.monotonic() + at_most_s

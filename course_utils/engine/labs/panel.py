@@ -248,7 +248,7 @@ class Panel(widgets.VBox):
         is opened again by somebody who may not have guessed yet: there the question stays.
         """
         asks = "shown" in self.session.lab.fields and "shown" in (self._only or self.session.lab.fields)
-        if not asks or self.session.revealed or record.desk():
+        if not asks or self.session.revealed or record.workspace():
             return self.session.shown, STILL
         answered = self.session.as_revealed()
         return (self.session.shown, STILL) if answered.shown["mistake"] else (answered.shown, ANSWERED)

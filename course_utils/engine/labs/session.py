@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from html import escape
 
 from course_utils.core.say import Guess
+from course_utils.engine.labs.control_parts import ControlPart
 from course_utils.engine.labs.fields import Whole
 from course_utils.engine.labs.lab import Change, Lab, Progress, View, sentence
-from course_utils.engine.labs.parts import Part
 
 LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
 NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
@@ -27,7 +27,7 @@ class Session:
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
         self.lab, self.found = lab, lab.found
         self.values = {name: field.default for name, field in lab.fields.items()}
-        self.parts: dict[str, list[Part]] = {}
+        self.parts: dict[str, list[ControlPart]] = {}
         self.shown: dict[str, object] = {"svg": "", "meaning": "", "mistake": "", "table": []}
         self.error: Exception | None = None  # of the latest move
         self.failure: Exception | None = None  # of the latest job

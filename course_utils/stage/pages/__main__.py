@@ -7,29 +7,29 @@ import sys
 from pathlib import Path
 
 from course_utils.engine.labs.screen import Screen
-from course_utils.stage.pages import pages, runtime
-from course_utils.stage.pages.host import Recorded
+from course_utils.stage.pages import render, runtime
+from course_utils.stage.pages.host import Precomputed
 from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "site"
 HERE = Path(__file__).parent
 
 
-def write(folder: Path, found: dict[str, Recorded | None] | None = None) -> None:
+def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
     """Write all pages. What labs need from torch is computed now, unless it is given."""
-    pages.repository_url()  # which is wrong before anything is fetched
+    render.repository_url()  # which is wrong before anything is fetched
     runtime.bring(folder / "pyodide")
     found = {} if found is None else found
-    texts = {f"{path.stem}.html": pages.notebook_page(path, found) for path in copies.notebooks()}
-    texts |= {"index.html": pages.contents_page(), "glossary.html": pages.glossary_page()}
-    texts |= {"style.css": pages.style(), "screen.js": Screen._esm}
+    texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
+    texts |= {"index.html": render.contents_page(), "glossary.html": render.glossary_page()}
+    texts |= {"style.css": render.style(), "screen.js": Screen._esm}
     texts |= {
         name: (HERE / name).read_text(encoding="utf-8")
         for name in ("page.js", "lab.js", "controls.js", "worker.js")
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / pages.PICTURE).write_bytes((copies.COURSE / "pictures" / pages.PICTURE).read_bytes())
+    (folder / render.PICTURE).write_bytes((copies.COURSE / "pictures" / render.PICTURE).read_bytes())
     (folder / "course.zip").write_bytes(runtime.modules(found))
 
 

@@ -13,24 +13,24 @@ from pathlib import Path
 from course_utils.chapters import labs
 from course_utils.engine.labs.session import Session
 
-RECORDED = Path("recorded")  # beside the course's modules, where the worker unpacks both
+PRECOMPUTED = Path("precomputed")  # beside the course's modules, where the worker unpacks both
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Precomputed:
     """What a lab computed with torch when the page was made, by the answers that it depends on."""
 
     by: Sequence[str] = ()
     found: Mapping[tuple[object, ...], object] = field(default_factory=dict)
 
     def known(self, asked: object, found: object) -> object:
-        """What was recorded for these answers; if nothing was, what has been found on the page."""
+        """What was computed for these answers; if nothing was, what has been found on the page."""
         return self.found[tuple(getattr(asked, name) for name in self.by)] if self.by else found
 
 
-def session_of(name: str, recorded: Recorded | None) -> Session:
+def session_of(name: str, precomputed: Precomputed | None) -> Session:
     """The lab as a page moves it."""
-    return Session(labs.lab_named(name), (recorded or Recorded()).known)
+    return Session(labs.lab_named(name), (precomputed or Precomputed()).known)
 
 
 def answer_of(session: Session, message: Mapping[str, Sequence[object]]) -> dict[str, object]:
@@ -52,6 +52,6 @@ def answer(place: str, message: str) -> str:
     """
     if place not in _sessions:
         name = place.split()[0]
-        file = RECORDED / f"{name}.pickle"
+        file = PRECOMPUTED / f"{name}.pickle"
         _sessions[place] = session_of(name, pickle.loads(file.read_bytes()) if file.exists() else None)
     return json.dumps(answer_of(_sessions[place], json.loads(message)))

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from course_utils.stage.pages.host import RECORDED, Recorded
+from course_utils.stage.pages.host import PRECOMPUTED, Precomputed
 from course_utils.stage.workspace.copies import ROOT
 
 PACKAGE, VERSION = "pyodide", "314.0.7"
@@ -54,13 +54,13 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 """
 
 
-def modules(found: Mapping[str, Recorded | None]) -> bytes:
-    """A zip of the modules that the labs import, and of what was recorded for them."""
+def modules(found: Mapping[str, Precomputed | None]) -> bytes:
+    """A zip of the modules that the labs import, and of what was computed for them."""
     run = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
     package = ROOT / "course_utils"
     paths = {*map(Path, run.stdout.splitlines()), *package.rglob("*.toml"), *package.rglob("*.json")}
     entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
-    entries |= {f"{RECORDED}/{name}.pickle": pickle.dumps(known) for name, known in found.items() if known}
+    entries |= {f"{PRECOMPUTED}/{name}.pickle": pickle.dumps(known) for name, known in found.items() if known}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in entries.items():

@@ -36,13 +36,13 @@ MOST_FILES = 4_096  # open at once, connections among them; some systems begin w
 
 async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES) -> None:
     room, code, token = Room(), "".join(secrets.choice(LETTERS) for _ in range(6)), secrets.token_urlsafe(16)
-    (outside, host), (inside, desk) = listening(ip, PORT, 0), listening(LOCAL, 0)
+    (outside, host), (inside, wall_host) = listening(ip, PORT, 0), listening(LOCAL, 0)
     outer, hosts = seen_through(tunnel) if tunnel else (f"http://{host}", [])
-    urls = {"phones": f"{outer}/{code}/", "wall": f"http://{desk}/{token}/", "inside": host}
+    urls = {"phones": f"{outer}/{code}/", "wall": f"http://{wall_host}/{token}/", "inside": host}
     who = by_cookie(room, f"/{code}/")
     phones = f"/{code}/", apps.Door(who, [host, *hosts]), apps.phones(room)
-    at_desk = apps.Door(presenter, [desk], framed=f"http://{LOCAL}:* http://localhost:*")
-    wall = f"/{token}/", at_desk, apps.wall(room, Path(pages), ROOMS, urls["phones"])
+    wall_door = apps.Door(presenter, [wall_host], framed=f"http://{LOCAL}:* http://localhost:*")
+    wall = f"/{token}/", wall_door, apps.wall(room, Path(pages), ROOMS, urls["phones"])
     Gate(apps.application(phones)).add_sockets(outside)
     HTTPServer(apps.application(wall), **BOUNDS).add_sockets(inside)
     print(json.dumps(urls), flush=True)

@@ -105,9 +105,9 @@ def trust(path: Path) -> None:
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
-    """The notebook with a one-minute clock below each guess. present.css leaves room there, so the answer is out of view."""
+    """The notebook with a one-minute clock below each guess. server.css leaves space there, so the answer is out of view."""
     for cell in filter(has_spacer, notebook["cells"]):
-        html = f'<div class="course-room"><p>{WORDS}</p>{CLOCK}</div>'
+        html = f'<div class="course-spacer"><p>{WORDS}</p>{CLOCK}</div>'
         data = {**SPACER["data"], "text/html": html}
         cell["outputs"] = [{**SPACER, "data": data}]
     return notebook

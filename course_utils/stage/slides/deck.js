@@ -5,7 +5,7 @@
   // Of the usual type, what a page may take before it is parted instead; code is then 16 pixels of 720 high.
   const TYPES = [1, 0.95, 0.9, 0.85, 0.8];
   const LARGEST = 1.25;
-  const SMALLEST_PICTURE = 0.65; // of the room that there is for it
+  const SMALLEST_PICTURE = 0.65; // of the space that there is for it
   const JOINED = 4; // what a heading in the middle of a slide costs: it is put there where slides would be rather empty
   const SPARSE = 12; // what a slide costs that is less than a third full
   const GAP = 15;
@@ -67,16 +67,16 @@
   }
 
   // How well these atoms fill one page: the cost, the type in which they fit, and the share of a picture's height.
-  function fit(atoms, room) {
-    const free = room - GAP * (atoms.length - 1);
+  function fit(atoms, space) {
+    const free = space - GAP * (atoms.length - 1);
     const pictures = atoms.filter((atom) => atom.kind === "picture").reduce((sum, atom) => sum + atom.heights[0], 0);
     const headings = atoms.filter(({ kind }, place) => place && kind === "heading").length;
-    const least = Math.min(pictures, SMALLEST_PICTURE * room);
+    const least = Math.min(pictures, SMALLEST_PICTURE * space);
     for (const [place, type] of TYPES.entries()) {
       const text = atoms.reduce((sum, atom) => sum + (atom.kind === "picture" ? 0 : atom.heights[place]), 0);
       if (text + least > free) continue;
       const picture = pictures ? Math.min(1, (free - text) / pictures) : 1;
-      const empty = (free - text - picture * pictures) / room;
+      const empty = (free - text - picture * pictures) / space;
       return { cost: JOINED * headings + 8 * empty ** 2 + SPARSE * (empty > 2 / 3) + 80 * (1 - picture) + 80 * (1 - type), type, picture };
     }
     return { cost: Infinity, type: TYPES.at(-1), picture: Math.min(1, free / pictures) };
@@ -93,7 +93,7 @@
         if (end > first + 1 && atoms[end - 1].level === 1) break;
         if (!first && end > 1 && atoms[end - 1].kind === "heading") break; // the notebook's title stands alone
         if (end < atoms.length && atoms[end - 1].kind === "heading" && end > first + 1) continue; // with what it announces
-        const page = fit(atoms.slice(first + titled, end), atoms[first].room);
+        const page = fit(atoms.slice(first + titled, end), atoms[first].space);
         const alone = end === first + 1 + titled;
         if (page.cost === Infinity && !alone) break;
         const turn = first ? breakBefore(atoms[first], atoms[first - 1]) : 0;
@@ -131,16 +131,16 @@
       if (atom.kind === "heading") heading = { ...atom, node: atom.node.cloneNode(true) };
       if (atom.kind === "heading") {
         const { made, body } = slide(heading, false);
-        heading.room = body.clientHeight;
+        heading.space = body.clientHeight;
         made.remove();
       }
-      Object.assign(atom, { heading, room: heading.room });
+      Object.assign(atom, { heading, space: heading.space });
     }
     const { made, body } = slide({ node: make("h2", "") }, false);
     body.append(...all.map((atom) => atom.node));
     body.querySelectorAll("pre.code").forEach(keepLines);
-    const heightOf = ({ kind, node, room }) =>
-      kind === "picture" ? Math.min(room, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight + 0.5; // which is rounded
+    const heightOf = ({ kind, node, space }) =>
+      kind === "picture" ? Math.min(space, (body.clientWidth / node.naturalWidth) * node.naturalHeight) : node.offsetHeight + 0.5; // which is rounded
     for (const atom of all) atom.heights = [];
     for (const type of TYPES) {
       setType(body, type);

@@ -1,4 +1,4 @@
-"""The student's desk: the student's copies of the notebooks, the record of answers, and the contents page.
+"""The student's workspace: the student's copies of the notebooks, the record of answers, and the contents page.
 
 A Jupyter server loads it as its extension `course_utils.stage.workspace`: `make lab` does, and so does a hub. Nothing here needs
 torch, and nothing leaves the machine that the server runs on.

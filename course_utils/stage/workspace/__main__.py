@@ -8,13 +8,13 @@ from course_utils.stage.workspace import copies
 
 
 def main(options: list[str]) -> None:
-    """Start JupyterLab with the desk as its extension, which brings the reader's copies up to date."""
-    desk = [
+    """Start JupyterLab with the workspace as its extension, which brings the reader's copies up to date."""
+    extension = [
         "--ServerApp.jpserver_extensions=course_utils.stage.workspace=True",
         "--LabApp.default_url=/contents",
     ]
     style = "--LabApp.custom_css=True"
-    LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *desk, style, *options])
+    LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *extension, style, *options])
 
 
 if __name__ == "__main__":

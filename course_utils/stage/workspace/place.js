@@ -1,8 +1,8 @@
 // Opens a notebook at the cell that the address names, as in …/04_flops.ipynb#cell-id=c0ffee12.
 // JupyterLab looks at the path alone, and would show the top. The server lists this file among
-// JupyterLab's extensions (`desk/place_in_lab.py`), so it has the form of one: no build, one plugin.
+// JupyterLab's extensions (`workspace/place_in_lab.py`), so it has the form of one: no build, one plugin.
 (() => {
-  const NAME = "course-desk";
+  const NAME = "course-workspace";
   const LONGEST_MS = 60_000; // until a notebook is there
   const SETTLES_MS = 4_000; // pictures that come late push the cell away
   const FRAME_MS = 100;

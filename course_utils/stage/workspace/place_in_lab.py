@@ -9,7 +9,7 @@ from jupyter_server.utils import url_path_join
 
 from course_utils.stage.workspace.contents import ADDRESS
 
-NAME, FILE = "course-desk", "place.js"
+NAME, FILE = "course-workspace", "place.js"
 
 
 def open_at_the_named_cell(server: ServerApp) -> None:

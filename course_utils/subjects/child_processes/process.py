@@ -19,8 +19,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import TextIO
 
-from course_utils.core.measure import Step, memory_ran_out, results
-from course_utils.core.measure.results import OnStep, Steps
+from course_utils.core.measure import MeasurementProgress, memory_ran_out, results
+from course_utils.core.measure.results import OnProgress, Steps
 from course_utils.core.say import Number
 
 Work = Callable[..., object] | str
@@ -36,7 +36,8 @@ def steps_of(
     """work(**order) in a process of its own: its steps as they come, and in the end what it returns.
 
     `work` is a function of some module, or its name with the module's, if that is not to be imported here. It is a
-    generator of steps, or has a parameter `on_step` to be called with each. Order and result are what can be pickled.
+    generator of steps, or has a parameter `on_progress` to be called with each. Order and result
+    are what can be pickled.
     Whoever drops this generator kills the process. The work's ValueError or RuntimeError comes out as a
     ValueError here. After `at_most_s` it ends by itself, whatever its parent does.
     """
@@ -68,7 +69,7 @@ def result_of(work: Work, order: Mapping[str, object], *, at_most_s: Number = ma
 
 
 def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Steps[object]:
-    yield (latest := Step(0, "Starting a process of its own, which can be killed."))
+    yield (latest := MeasurementProgress(0, "Starting a process of its own, which can be killed."))
     kind, content = "", None
     while kind != "result":
         has_ended = child.poll() is not None  # looked at first: what it said at last is still heard
@@ -78,7 +79,7 @@ def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Ste
             elif has_ended:  # what it has started may live on, and hold the pipe
                 raise EOFError
             else:
-                yield Step(latest.fraction, latest.report)  # its numbers come once
+                yield MeasurementProgress(latest.fraction, latest.report)  # its numbers come once
                 continue
         except EOFError:
             errors.seek(0)
@@ -134,11 +135,11 @@ def _main(name: str, order: str, at_most_s: str, mouth: str) -> None:
         say(("error", memory_ran_out(error) or str(error)))
 
 
-def done_here(work: Callable[..., object], order: Mapping[str, object], on_step: OnStep) -> object:
+def done_here(work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress) -> object:
     """Do the work in this process; the child process calls this."""
-    if "on_step" in inspect.signature(work).parameters:
-        return work(on_step=on_step, **order)
-    return results.result_of(work(**order), on_step)
+    if "on_progress" in inspect.signature(work).parameters:
+        return work(on_progress=on_progress, **order)
+    return results.result_of(work(**order), on_progress)
 
 
 if __name__ == "__main__":

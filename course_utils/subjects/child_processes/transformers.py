@@ -11,13 +11,13 @@ import torch
 
 from course_utils.core import measure
 from course_utils.core.accountant import Model
-from course_utils.core.measure import Moment, Step, Watch
+from course_utils.core.measure import MeasurementProgress, Moment, Watch
 from course_utils.core.measure.internals import FakeTensorMode
-from course_utils.core.measure.results import OnStep
+from course_utils.core.measure.results import OnProgress
 from course_utils.core.predict.training import optimizer_of, recipe_named
 from course_utils.subjects import models
 
-_BUILDING = Step(0, "Building the model without its memory.")
+_BUILDING = MeasurementProgress(0, "Building the model without its memory.")
 _OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, fused=True),
     "momentum": partial(torch.optim.SGD, momentum=0.9, fused=True),
@@ -34,7 +34,7 @@ def step_moments(
     batch: int,
     sequence: int,
     *,
-    on_step: OnStep = lambda step: None,
+    on_progress: OnProgress = lambda step: None,
     real: bool = False,
     pieces: int = 1,
     accumulate: bool = False,
@@ -49,7 +49,7 @@ def step_moments(
     >>> max(step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4), key=lambda one: one.during)
     Moment(name='mm', during=19416, after=18392)
     """
-    on_step(_BUILDING)
+    on_progress(_BUILDING)
     kind = recipe_named(recipe)
     dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
     with nullcontext() if real else FakeTensorMode():
@@ -59,7 +59,7 @@ def step_moments(
         optimizer = _with_state(model, recipe)
         if not accumulate:
             optimizer.zero_grad()
-        _report_layers(model, on_step)
+        _report_layers(model, on_progress)
         ids, targets = (
             torch.zeros(size, dtype=torch.int64) for size in ((batch, sequence), batch * sequence)
         )
@@ -87,13 +87,13 @@ def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer
     return optimizer
 
 
-def _report_layers(model: models.Transformer, on_step: OnStep) -> None:
+def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     """Report each layer's forward and backward pass."""
     layers = len(model.blocks)
 
     def report(way: str, done: int, before: int, *_: object) -> None:
         fraction = (before + done) / (2 * layers + 1)
-        on_step(Step(fraction, f"{way}, {done} of {layers} layers."))
+        on_progress(MeasurementProgress(fraction, f"{way}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):
         block.register_forward_hook(partial(report, "Forward", number + 1, 0))

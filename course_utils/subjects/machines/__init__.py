@@ -1,19 +1,20 @@
 """What machine this is, what it can really reach, and what others were measured to reach.
 
-`python -m course_utils.chapters.flops.recorder` records this machine, in under eight minutes, for those who have none like it.
+`python -m course_utils.chapters.flops.new_recording` records this machine, in under eight
+minutes, for those who have none like it.
 """
 
 import importlib
 
 from course_utils.core.datasheets import MACHINES, Machine, machine_named
 from course_utils.subjects.machines.recording import Recording, Workload, forecast_table, recordings
-from course_utils.subjects.machines.schema import Size
+from course_utils.subjects.machines.schema import MatmulSize
 
 __all__ = [
     "MACHINES",
     "Machine",
+    "MatmulSize",
     "Recording",
-    "Size",
     "Workload",
     "device",
     "forecast_table",

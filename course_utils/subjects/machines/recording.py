@@ -12,12 +12,12 @@ from pathlib import Path
 
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
-from course_utils.core.record import desk
+from course_utils.core.record import workspace
 from course_utils.core.say import Comparison, Ledger, Number, Table, rate_text, seconds_text
 from course_utils.subjects.machines import schema
-from course_utils.subjects.machines.schema import Size
+from course_utils.subjects.machines.schema import MatmulSize
 
-RECORDED = "recorded"  # the folder of the reader's own
+READERS_RECORDINGS = "recorded"  # the folder of the reader's own
 FOLDER = Path(__file__).with_name("recordings")
 
 
@@ -53,7 +53,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Source:
-    """Who measured, if it was not this course's recorder: where it is published, how it was done, what is not said."""
+    """Who measured, if it was not this course: where it is published, how it was done, what is not said."""
 
     by: str
     where: str
@@ -68,7 +68,7 @@ class SetApart:
 
     dtype: str
     why: str
-    seconds_by_size: Mapping[Size, Number]
+    seconds_by_size: Mapping[MatmulSize, Number]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class Recording:
     median_spread: Number | None = None  # over all products; None where nobody said
     workloads: tuple[Workload, ...] = ()
     set_apart: tuple[SetApart, ...] = ()
-    seconds_by_size: Mapping[str, Mapping[Size, Number]]  # by dtype
+    seconds_by_size: Mapping[str, Mapping[MatmulSize, Number]]  # by dtype
 
     @property
     def name(self) -> str:
@@ -93,23 +93,23 @@ class Recording:
     def file_name(self) -> str:
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_") + ".json"
 
-    def _seconds(self, dtype: str) -> Mapping[Size, Number]:
+    def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
         if dtype not in self.seconds_by_size:
             known = ", ".join(self.seconds_by_size)
             raise ValueError(f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}.")
         return self.seconds_by_size[dtype]
 
-    def nearest(self, b: int, d: int, k: int, dtype: str) -> Size:
+    def nearest(self, b: int, d: int, k: int, dtype: str) -> MatmulSize:
         """The recorded product that is nearest in size, by the ratio of each side."""
 
-        def factor(recorded: Size) -> Number:
+        def factor(recorded: MatmulSize) -> Number:
             # A logarithm's last bit differs by machine, and would break ties there in other ways.
             sides = zip((b, d, k), recorded, strict=True)
             return math.prod(max(side) / min(side) for side in sides)
 
         return min(self._seconds(dtype), key=factor)
 
-    def as_published(self, dtype: str) -> dict[Size, Number]:
+    def as_published(self, dtype: str) -> dict[MatmulSize, Number]:
         """Every product's time in the order of the sizes, those in doubt among them: to be judged, and not to be used."""
         tables = [self.seconds_by_size.get(dtype, {})]
         tables += [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
@@ -183,7 +183,7 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 def recordings() -> dict[str, Recording]:
     """Every recording, by its name, the reader's last. A file that holds none gets a sentence; the others are read."""
     found: dict[str, Recording] = {}
-    theirs = desk() / RECORDED if desk() else FOLDER / "none"
+    theirs = workspace() / READERS_RECORDINGS if workspace() else FOLDER / "none"
     for path in (*sorted(FOLDER.glob("*.json")), *sorted(theirs.glob("*.json"))):
         try:
             recording = read(path)

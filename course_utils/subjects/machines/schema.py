@@ -12,7 +12,7 @@ from operator import or_
 from types import NoneType
 from typing import get_args, get_origin, get_type_hints
 
-Size = tuple[int, int, int]  # (B, D, K)
+MatmulSize = tuple[int, int, int]  # (B, D, K)
 NAMES_IN_FILES = {"seconds_by_size": "products"}
 SHOWN = 60  # characters of a wrong value
 LENGTHS = {"name": 60, "by": 60, "dtype": 60}  # of texts, in characters; all others may be longer
@@ -39,7 +39,7 @@ def decoded(kind: object, data: object, path: str = "") -> object:
         return _object(kind, data, path)
     if get_origin(kind) is Mapping:
         key, inner = get_args(kind)
-        return _rows(inner, data, path) if key == Size else _mapping(inner, data, path)
+        return _rows(inner, data, path) if key == MatmulSize else _mapping(inner, data, path)
     if get_origin(kind) is tuple:
         return _list(get_args(kind), data, path)
     _check(*_value(kind, data, path.rpartition(".")[2]), data, path)
@@ -80,8 +80,8 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
     return tuple(decoded(*pair, f"{path}[{n}]") for n, pair in enumerate(zip(kinds, data, strict=True)))
 
 
-def _rows(kind: object, data: object, path: str) -> dict[Size, object]:
-    rows = _list((tuple[*get_args(Size), kind], ...), data, path)
+def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
+    rows = _list((tuple[*get_args(MatmulSize), kind], ...), data, path)
     found = {row[:3]: row[3] for row in rows}
     _check(len(found) == len(rows), "a list of rows, each of another size", data, path)
     return found

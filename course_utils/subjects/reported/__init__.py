@@ -5,4 +5,4 @@ nothing in `predict` is fitted to them. Prediction and report meet in a `Compari
 """
 
 from course_utils.subjects.reported.beside import memory, mfu
-from course_utils.subjects.reported.runs import RUNS, Run, run_named
+from course_utils.subjects.reported.runs import RUNS, PublishedRun, run_named

@@ -29,7 +29,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class PublishedRun:
     """A training run as others published it. None was measured by this course; None stands for "not stated".
 
     Rates in `reported` are those of one GPU. Where the model itself is split, `parallel` says how.
@@ -108,23 +108,23 @@ class Run:
         return predict.timeline(self.shape, self.batch, self.sequence, **where, **ways)
 
 
-def read(path: Path) -> dict[str, Run]:
+def read(path: Path) -> dict[str, PublishedRun]:
     """The runs of a file, by name. What "each" says holds for every run that does not say it itself."""
     data = json.loads(path.read_text(encoding="utf-8"))
     return {run.name: run for run in (_run(data, data.get("each", {}) | one) for one in data["runs"])}
 
 
-def _run(data: Mapping, one: dict) -> Run:
+def _run(data: Mapping, one: dict) -> PublishedRun:
     model, source = one.pop("model"), data["sources"][one.pop("source")]
     sizes = {"context": one["sequence"]} | data["models"].get(model, {})
     shape = MODELS[model] if model in MODELS else predict.Transformer(**sizes)
-    return Run(shape=shape, source=Source(**source), **one)
+    return PublishedRun(shape=shape, source=Source(**source), **one)
 
 
-RUNS: Mapping[str, Run] = read(Path(__file__).with_name("published.json"))
+RUNS: Mapping[str, PublishedRun] = read(Path(__file__).with_name("published.json"))
 
 
-def run_named(words: str) -> Run:
+def run_named(words: str) -> PublishedRun:
     """The one run whose name begins so, or a sentence.
 
     >>> run_named("llm.c").name

@@ -184,9 +184,9 @@ def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypat
 def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monkeypatch, asked, apart):
     def endless(**order):
         used.append(order["pattern"])
-        yield products.Step(0, "The first call runs; nobody can tell how far it is.")
+        yield products.MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
         einsum.stop()
-        yield products.Step(0, "still the first call")
+        yield products.MeasurementProgress(0, "still the first call")
         raise AssertionError("nobody stopped it")
 
     used = []

@@ -210,7 +210,7 @@ def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
 def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monkeypatch, size, dtype, apart):
     def timed(where, b, d, k, dtype, **_):
         used.append((where, b, d, k, dtype))
-        yield products.Step(0.5, "on the way")
+        yield products.MeasurementProgress(0.5, "on the way")
         return SimpleNamespace(seconds=1e-3, doubt="")
 
     used = []

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.helpers import browser
-from tests.tools.fuzz_browser import Room
+from tests.tools.fuzz_browser import WatchedPage
 
 browser.skip_without_browser()
 NAMES = ("optimizer", "timeline")
@@ -47,12 +47,12 @@ def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(labs_page, name, preset,
 
 
 @pytest.fixture
-def room(labs_page):
+def watched(labs_page):
     """Its page with nothing in the way, whose failures are heard from now on."""
     labs_page.mouse.move(0, 0)
-    return Room(labs_page, labs_page.folder)
+    return WatchedPage(labs_page, labs_page.folder)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_lab_dies_under_a_hostile_hand(room, name):
-    assert len(room.visit(name, random.Random(f"hand {name}"), moves=8)) >= 8
+def test_no_lab_dies_under_a_hostile_hand(watched, name):
+    assert len(watched.visit(name, random.Random(f"hand {name}"), moves=8)) >= 8

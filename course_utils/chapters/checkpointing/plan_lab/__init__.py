@@ -1,7 +1,7 @@
 """Which plan trains a model in the fewest days is decided where memory, products and the network meet.
 
 After two minutes the reader has seen that a plan may fit and be slow, that larger micro-batches send less and that
-recomputing makes room for them, and how far their own plan is from the best one.
+recomputing makes space for them, and how far their own plan is from the best one.
 """
 
 from collections.abc import Callable

@@ -7,14 +7,14 @@ from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS, Asked, Fo
 from course_utils.chapters.checkpointing.plans import Cost, Outcome, Task
 from course_utils.core.say import Number
 from course_utils.core.say import decimal_bytes_text as short
-from course_utils.engine.labs.draw.lettering import account, fitted, key
+from course_utils.engine.labs.draw.lettering import fitted, key, labelled_lines
 from course_utils.engine.labs.draw.svg import picture, polyline, rect, text
 from course_utils.engine.labs.lab import View
 
 WIDTH, HEIGHT = 1000, 398
 LEFT, LENGTH, RIGHT = 150, 500, 666  # bars lie between LEFT and LEFT + LENGTH, words begin at RIGHT
 BAR, BAR_HEIGHT, NAMES, PASSES, FORMULAS = 54, 26, 104, 138, 312  # how far down each begins
-SOLVED = 190  # how much room the solved levels have, at the right of the headline
+SOLVED = 190  # how much space the solved levels have, at the right of the headline
 STEP, HALF = 28, 9  # from pass to pass, and the height of each of its two bars
 
 
@@ -22,7 +22,7 @@ def view(asked: Asked, found: Found) -> View:
     """What the plan holds, where its time goes, and how far from the best it is."""
     task = LEVELS[asked.level]
     outcome = outcome_of(asked, found)
-    formulas = account(words.formulas(asked, task, outcome), 100, FORMULAS, WIDTH, step=20)
+    formulas = labelled_lines(words.formulas(asked, task, outcome), 100, FORMULAS, WIDTH, step=20)
     drawn = [*_task(task, found), *_memory(task, outcome.cost), *_passes(outcome), *formulas]
     remark = fitted(0, HEIGHT - 6, words.LEFT_OUT, WIDTH, "faint small")
     return View(
@@ -48,7 +48,7 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
         if end > begin:
             yield rect(begin, BAR, end - begin, BAR_HEIGHT, class_=f"part {part}")
     limit = LEFT + LENGTH * task.memory / full
-    yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="room")
+    yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="capacity")
     yield polyline([(limit, BAR - 5), (limit, BAR + BAR_HEIGHT + 5)], class_="line")
     verdict = f"{short(held)} of {short(task.memory)}: {'fits' if cost.fits else 'too much'}"
     yield fitted(RIGHT, BAR + 18, verdict, WIDTH, "formula" if cost.fits else "alarm")

@@ -7,8 +7,8 @@ from functools import cached_property
 from course_utils.core import einsums
 from course_utils.core.einsums import Einsum, Order
 from course_utils.core.say import Number
+from course_utils.engine.labs.control_parts import size_of
 from course_utils.engine.labs.fields import MOST_NAMES, NEW_NAMES_SIZE, Said, choice, sizes, typed
-from course_utils.engine.labs.parts import size_of
 
 MOST_OPERANDS = 5
 Found = Mapping[tuple, Number]  # the seconds that orders took, by `Asked.key`

@@ -59,7 +59,7 @@ def _too_much(asked: Asked, order: Order) -> str:
     return ""
 
 
-def _steps(asked: Asked, order: Order) -> Generator[measure.Step, None, measure.Timing]:
+def _steps(asked: Asked, order: Order) -> Generator[measure.MeasurementProgress, None, measure.Timing]:
     """The order's timing: in this process if it is quick, else in a process of its own."""
     quick = order.flops <= QUICK_FLOPS and _numbers(asked, order) <= QUICK_NUMBERS
     work = products.einsum_timing_steps

@@ -104,7 +104,7 @@ def _flops_per_step(asked: Asked) -> int:
 
 
 def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
-    """A bar for each order that there is room for: the cheapest ones, and the dearest."""
+    """A bar for each order that there is space for: the cheapest ones, and the dearest."""
     orders = asked.orders
     shown = dict.fromkeys([*orders[: MOST_BARS - 1], orders[-1]])
     yield text(0, y, f"{len(shown)} of {len(orders)} orders of multiplying in pairs", class_="strong")

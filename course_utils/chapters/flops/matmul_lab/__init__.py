@@ -7,7 +7,7 @@ where measurements stand below the roof.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from course_utils.chapters.flops.matmul_lab.asked import HERE, PRESETS, Found, Product, Run
+from course_utils.chapters.flops.matmul_lab.asked import HERE, PRESETS, Found, Product, TimedProduct
 from course_utils.chapters.flops.matmul_lab.picture import sizes_text, view
 from course_utils.core.say import count_text, rate_text, seconds_text
 from course_utils.engine.labs.lab import Change, Lab, Progress
@@ -76,6 +76,6 @@ def _here(product: Product) -> str:
     return HERE
 
 
-def _kept(*runs: Run) -> Change:
+def _kept(*runs: TimedProduct) -> Change:
     """Some runs more; what was recorded is the same each time."""
     return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))

@@ -9,7 +9,7 @@ from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
 from course_utils.engine.labs.fields import choice, size
 from course_utils.subjects import machines
-from course_utils.subjects.machines import Size
+from course_utils.subjects.machines import MatmulSize
 
 HERE = "this machine"
 ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # by the data sheet alone
@@ -55,7 +55,7 @@ class Product:
     sweep: str = choice("sweep over", ("B", "D", "K"), "K")
 
     @property
-    def size(self) -> Size:
+    def size(self) -> MatmulSize:
         """(B, D, K)."""
         return self.b, self.d, self.k
 
@@ -93,7 +93,7 @@ class Product:
         return recordings_by_label().get(self.where)
 
     @cached_property
-    def recorded(self) -> "dict[Size, Run]":
+    def recorded(self) -> "dict[MatmulSize, TimedProduct]":
         """The products of that dtype in the recording, by their sizes."""
         if self.recording is None:
             return {}
@@ -101,23 +101,23 @@ class Product:
         verb = f"Recorded by {source.by}" if source else "Recorded"
         products = self.recording.seconds_by_size.get(self.dtype, {})
         return {
-            size: Run(Product(*size, self.dtype, self.where), seconds, verb=verb)
+            size: TimedProduct(Product(*size, self.dtype, self.where), seconds, verb=verb)
             for size, seconds in sorted(products.items())
         }
 
-    def timed(self, runs: Sequence["Run"]) -> list["Run"]:
+    def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
         """The products that were timed on this machine in this dtype: those recorded, and those among the runs."""
         here = self.where, self.dtype
         mine = (run for run in runs if (run.product.where, run.product.dtype) == here)
         return [*self.recorded.values(), *mine]
 
-    def nearest_recorded(self) -> "Run":
+    def nearest_recorded(self) -> "TimedProduct":
         """The nearest product in the recording, or a sentence on the dtypes that it has."""
         return self.recorded[self.recording.nearest(*self.size, self.dtype)]
 
 
 @dataclass(frozen=True)
-class Run:
+class TimedProduct:
     """One product that was timed, here or when its machine was recorded."""
 
     product: Product
@@ -136,7 +136,7 @@ class Found:
     """This machine, where there is one to ask, and the products that were timed."""
 
     here: Machine | None = None
-    runs: Sequence[Run] = ()
+    runs: Sequence[TimedProduct] = ()
 
     def machine(self, where: str) -> Machine:
         """The machine of that name, with its peaks."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from course_utils.chapters.flops.matmul_lab.asked import Product, Run
+from course_utils.chapters.flops.matmul_lab.asked import Product, TimedProduct
 from course_utils.core import measure
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number, bytes_text, seconds_text
@@ -19,7 +19,7 @@ AT_WORST = 5  # times what is predicted: CPUs multiply some shapes and dtypes at
 
 def timed(
     product: Product, machine: Machine, at_most_s: Number | None = None, **place: object
-) -> Generator[Progress, None, Run]:
+) -> Generator[Progress, None, TimedProduct]:
     """Timed here; `place` says which part of something longer it is."""
     _check_that_it_can_run(product, machine)
     order = {name: getattr(product, name) for name in ("b", "d", "k", "dtype")}
@@ -27,7 +27,7 @@ def timed(
     work, long = products.timing_steps, runs_in_process(product, machine)
     steps = process.steps_of(work, order) if long else work(**order)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
-    return Run(product, timing.seconds, timing.doubt)
+    return TimedProduct(product, timing.seconds, timing.doubt)
 
 
 def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
@@ -46,7 +46,7 @@ def runs_in_process(product: Product, machine: Machine) -> bool:
 
 
 def _fits(product: Product) -> bool:
-    """Whether it fits in what is free now, with some room left."""
+    """Whether it fits in what is free now, with some space left."""
     return product.nbytes < 0.8 * measure.free_bytes(machines.device())
 
 

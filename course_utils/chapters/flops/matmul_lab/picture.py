@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from course_utils.chapters.flops.matmul_lab.asked import HERE, POWERS, Found, Product, Run
+from course_utils.chapters.flops.matmul_lab.asked import HERE, POWERS, Found, Product, TimedProduct
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import bytes_text, flops_text, number_text, rate_text, seconds_text, three_digits
 from course_utils.engine.labs.draw import svg
-from course_utils.engine.labs.draw.lettering import account
+from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
@@ -29,7 +29,7 @@ def view(product: Product, found: Found) -> View:
     now = [run for run in runs if run.product.size == product.size]
     run = now[-1] if now else product.nearest_recorded() if product.recorded else None
     drawn = [
-        *account(_account(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
+        *labelled_lines(_formulas(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
         *_roofline(product, machine, timed, run),
         *_along(product, machine, runs, run),
     ]
@@ -37,7 +37,7 @@ def view(product: Product, found: Found) -> View:
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows])
 
 
-def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
+def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> str:
     ridge, ours = predict.ridge(machine, product.dtype), product.intensity
     side, limit = ("above", "arithmetic") if ours >= ridge else ("below", "memory")
     basis = "" if machine.has_data_sheet else ", by measured peaks"
@@ -50,7 +50,7 @@ def _meaning(product: Product, machine: Machine, run: Run | None) -> str:
     )
 
 
-def sizes_text(product: Product, run: Run) -> str:
+def sizes_text(product: Product, run: TimedProduct) -> str:
     """The sizes of a run, if they are not those that are asked for."""
     near = run.product.size
     return "" if near == product.size else " at the nearest size ({:,} × {:,} × {:,})".format(*near)
@@ -59,7 +59,7 @@ def sizes_text(product: Product, run: Run) -> str:
 # In numbers.
 
 
-def _account(product: Product, machine: Machine, run: Run | None) -> Rows:
+def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> Rows:
     """The formulas with the numbers filled in, prediction beside measurement, and whose peaks and times these are."""
     (b, d, k), flops, nbytes = product.size, product.flops, product.nbytes
     width, seconds = predict.dtype_bytes(product.dtype), product.predicted_s(machine)
@@ -93,11 +93,11 @@ def _why_nothing(product: Product) -> str:
     return f"not here, only by its data sheet; for times, choose {HERE} or one that was recorded"
 
 
-def _share(run: Run, machine: Machine) -> str:
+def _share(run: TimedProduct, machine: Machine) -> str:
     return f"{100 * run.rate / machine.peak(run.product.dtype):.1f} %"
 
 
-def _row(run: Run, machine: Machine) -> list[str]:
+def _row(run: TimedProduct, machine: Machine) -> list[str]:
     product, at_most = run.product, "at most " if run.doubt else ""
     sizes = [f"{size:,}" for size in product.size]
     time = [f"{at_most}{seconds_text(run.seconds)}", rate_text(run.rate), _share(run, machine)]
@@ -107,7 +107,9 @@ def _row(run: Run, machine: Machine) -> list[str]:
 # In pictures.
 
 
-def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
+def _roofline(
+    product: Product, machine: Machine, runs: Sequence[TimedProduct], now: TimedProduct | None
+) -> Iterator[str]:
     """The roof, every run under it, and the product that is asked for on it."""
     peak, ridge = machine.peak(product.dtype), predict.ridge(machine, product.dtype)
     lowest = min((run.rate for run in runs), default=peak)
@@ -125,7 +127,9 @@ def _roofline(product: Product, machine: Machine, runs: Sequence[Run], now: Run 
     yield svg.dot(*plot.at(ours, min(peak, ours * machine.bytes_per_sec)), 8, class_="ring")
 
 
-def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | None) -> Iterator[str]:
+def _along(
+    product: Product, machine: Machine, runs: Sequence[TimedProduct], now: TimedProduct | None
+) -> Iterator[str]:
     """Predicted time along one size, and the runs that share the other two."""
     name, near = product.sweep, now.product if now else product
     seconds = [one.predicted_s(machine) for one in near.along(name)]
@@ -139,7 +143,9 @@ def _along(product: Product, machine: Machine, runs: Sequence[Run], now: Run | N
     yield svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring")
 
 
-def _dots(runs: Sequence[Run], now: Run | None, at: Callable[[Run], Point]) -> Iterator[str]:
+def _dots(
+    runs: Sequence[TimedProduct], now: TimedProduct | None, at: Callable[[TimedProduct], Point]
+) -> Iterator[str]:
     yield from (svg.dot(*at(run), 4, class_="measured past") for run in runs)
     if now:
         yield svg.dot(*at(now), 6, class_="measured")

@@ -160,7 +160,7 @@ def _fullest(step: Step, scale: Scale) -> Iterator[str]:
 
 
 def _phases(step: Step) -> Iterator[str]:
-    """The axes, where each phase begins, and its name if there is room for it."""
+    """The axes, where each phase begins, and its name if there is space for it."""
     yield text(LEFT - 6, BOTTOM + 4, "0", class_="end small")
     yield polyline([(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM)], class_="axis")
     begun = [(name, step.phases[name]) for name in PHASES if name in step.phases]

@@ -7,7 +7,7 @@ of the training to see the updates shrink below half a step.
 from collections.abc import Sequence
 
 from course_utils.chapters.mixed_precision.updates_lab import picture
-from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, PRESETS, Found, Moment
+from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, PRESETS, Asked, Found
 from course_utils.core.say import Guess
 from course_utils.engine.labs.lab import Lab, View
 
@@ -16,20 +16,20 @@ class UpdatesLab(Lab):
     """Updates in half steps of their weights, over a training in bf16 alone."""
 
     name = "Updates lab"
-    asks, presets, found = Moment, PRESETS, Found()
+    asks, presets, found = Asked, PRESETS, Found()
     rows = (("shown", "step", "rate"),)
 
-    def view(self, asked: Moment, found: Found) -> View:
+    def view(self, asked: Asked, found: Found) -> View:
         """The share that is lost over the training, and the updates of one step."""
         return picture.view(asked, found, self.guesses(asked, found))
 
-    def known(self, asked: Moment, found: Found) -> Found:
+    def known(self, asked: Asked, found: Found) -> Found:
         """The training with that learning rate."""
         from course_utils.chapters.mixed_precision.updates_lab import jobs
 
         return Found(jobs.steps(asked.rate))
 
-    def guesses(self, asked: Moment, found: Found) -> Sequence[Guess]:
+    def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
         """The share that the reader has drawn at each of some steps, beside the share of weights that did not move."""
         return [
             Guess(f"the share in % that is lost in step {step}", said, 100 * found.steps[step - 1].still)

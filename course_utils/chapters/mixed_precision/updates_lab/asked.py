@@ -18,7 +18,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Moment:
+class Asked:
     """A step of the training, and how its learning rate goes."""
 
     guess: Sequence[int | None] = drawn(
@@ -33,7 +33,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateHistogram:
     """The updates of one step, in half steps of their weights: a histogram, and how many moved nothing."""
 
     bins: Sequence[tuple[int, int]]  # the power of two at which one begins, and how many are in it
@@ -45,4 +45,4 @@ class Step:
 class Found:
     """Each step of the training."""
 
-    steps: Sequence[Step] = ()
+    steps: Sequence[UpdateHistogram] = ()

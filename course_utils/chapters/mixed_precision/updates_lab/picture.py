@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, STEPS, Found, Moment
+from course_utils.chapters.mixed_precision.updates_lab.asked import ASKED_AT, STEPS, Asked, Found
 from course_utils.core.say import Guess
 from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.plot import Axis, Plot
@@ -14,7 +14,7 @@ LOWEST, HIGHEST = -12, 8  # powers of two of half a step
 MOST = 3500  # updates in a bin, above all that there are
 
 
-def view(asked: Moment, found: Found, guesses: Sequence[Guess]) -> View:
+def view(asked: Asked, found: Found, guesses: Sequence[Guess]) -> View:
     """Before Show two frames and the marks."""
     drawn = [*_shares(asked, found, guesses), *_updates(asked, found)]
     if not asked.shown:
@@ -25,7 +25,7 @@ def view(asked: Moment, found: Found, guesses: Sequence[Guess]) -> View:
     return View(svg.picture(WIDTH, HEIGHT, *drawn), said.strip())
 
 
-def _shares(asked: Moment, found: Found, guesses: Sequence[Guess]) -> Iterator[str]:
+def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[str]:
     steps = Axis(0, STEPS, "step", linear=True, marks=range(0, STEPS + 1, 50))
     plot = Plot(*SHARES, steps, Axis(0, 100, "", "{:g} %".format, linear=True, most_marks=4))
     yield plot.frame("Share of the updates that are lost")
@@ -38,7 +38,7 @@ def _shares(asked: Moment, found: Found, guesses: Sequence[Guess]) -> Iterator[s
     yield marks.drawn("guess", asked, tracks, through=True)
 
 
-def _updates(asked: Moment, found: Found) -> Iterator[str]:
+def _updates(asked: Asked, found: Found) -> Iterator[str]:
     """How many updates of that step there are of each size, in the colours of their fates."""
     powers, name = range(LOWEST, HIGHEST + 1, 4), "update ÷ half a step of its weight"
     sizes = Axis(LOWEST, HIGHEST, name, "2^{:g}".format, linear=True, marks=powers)

@@ -1,4 +1,4 @@
-"""How much room words take, by the font's own widths, so that they can be placed before anybody sees them."""
+"""How much space words take, by the font's own widths, so that they can be placed before anybody sees them."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ def columns(
     return scaled(x, y, (right - x) / (start - gap), *drawn)
 
 
-def account(
+def labelled_lines(
     rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
 ) -> Iterator[str]:
     """A line for each row: its name, then its words from x on, with a dot before what was predicted or measured."""

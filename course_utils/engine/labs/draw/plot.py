@@ -82,7 +82,7 @@ class Plot:
         return polyline([self.at(*point) for point in points], class_=class_)
 
     def frame(self, title: str = "") -> str:
-        """The grid, its numbers as far as there is room for them, what the axes are, and a title above.
+        """The grid, its numbers as far as there is space for them, what the axes are, and a title above.
 
         Above the plot it takes 26 and a line of the title, below it 40.
         """

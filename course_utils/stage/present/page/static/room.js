@@ -11,7 +11,7 @@ const active = () => document.querySelector(".jp-Notebook .jp-mod-active");
 const frameOf = (source) => [...document.querySelectorAll("iframe.course-wall")].find((one) => one.contentWindow === source);
 
 const cellOf = (frame) => frame.closest(".jp-Cell");
-// Below a question there is room for the whole window, so that nothing of the answer is in view.
+// Below a question there is space for the whole window, so that nothing of the answer is in view.
 const isAsking = (frame) => frame.parentElement.style.minHeight === "100vh";
 
 // A wall takes what the window leaves below the text of its cell; at a reveal, what its results leave, but not too little.
@@ -27,9 +27,9 @@ function giveHeight(frame) {
 function skip(frame) {
   const said = document.createElement("p");
   said.textContent = "Skipped by the jump. Run this cell again to ask it.";
-  const room = frame.parentElement;
-  room.style.minHeight = "0";
-  room.replaceChildren(said);
+  const around = frame.parentElement;
+  around.style.minHeight = "0";
+  around.replaceChildren(said);
 }
 
 addEventListener("message", ({ data, source }) => {

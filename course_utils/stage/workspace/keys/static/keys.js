@@ -168,7 +168,7 @@
 
   function followTheDisk(app) {
     const opened = () => [...app.shell.widgets("main")].map(({ context }) => context).filter((one) => one?.isReady && one.path.endsWith(".ipynb"));
-    const desk = new BroadcastChannel("course-desk");
+    const channel = new BroadcastChannel("course-workspace");
 
     async function isOld({ path, contentsModel }) {
       const there = await app.serviceManager.contents.get(path, { content: false }).catch(() => null);
@@ -181,10 +181,10 @@
       for (const context of opened()) if (!context.model.dirty && (await isOld(context)) && !context.model.dirty) await context.revert();
       reads = false;
     }
-    desk.onmessage = async ({ data }) => {
+    channel.onmessage = async ({ data }) => {
       if (data !== "save") return;
       await Promise.all(opened().filter(({ model }) => model.dirty).map((context) => context.save().catch(() => {})));
-      desk.postMessage("saved");
+      channel.postMessage("saved");
     };
     document.addEventListener("visibilitychange", readAgain);
     window.addEventListener("focus", readAgain);

@@ -1,4 +1,4 @@
-"""Measure this machine for those who have none like it, and write it down."""
+"""Make a recording of this machine, for those who have none like it."""
 
 import gc
 import itertools
@@ -16,12 +16,12 @@ from course_utils.chapters.flops.workloads import Job, Scale
 from course_utils.core import measure
 from course_utils.core.datasheets import Machine
 from course_utils.core.measure import Timing
-from course_utils.core.record import desk
+from course_utils.core.record import workspace
 from course_utils.core.say import Number, bytes_text, rate_text, seconds_text
 from course_utils.subjects.child_processes import products
 from course_utils.subjects.machines import at_hand, recording
 from course_utils.subjects.machines.recording import Recording, Workload
-from course_utils.subjects.machines.schema import Size
+from course_utils.subjects.machines.schema import MatmulSize
 
 ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_SHARE = 0.35  # of it
@@ -29,7 +29,7 @@ GPU_S = 150  # of the three minutes that a notebook takes
 LONGEST_PRODUCT_S, LONGEST_WORKLOAD_S = 2.0, 10.0
 
 
-def record(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
+def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
     """Measure workloads, and a grid of products by dtype, on this machine; returns the file."""
     begun, where, at_most_s = time.monotonic(), at_hand.device(), at_most_s or ALL_S
     machine = at_hand.this_machine()
@@ -53,11 +53,14 @@ def record(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
     return path
 
 
-def record_gpu() -> Recording | None:
-    """What `record` finds of this GPU in three minutes; labs offer it, too. None without a GPU, or in no reader's copy."""
-    if (folder := desk()) is None or at_hand.device() != "cuda":
+def on_this_gpu() -> Recording | None:
+    """Record this GPU in three minutes, so that labs offer it, too.
+
+    Return None without a GPU, and where no reader's workspace is.
+    """
+    if (folder := workspace()) is None or at_hand.device() != "cuda":
         return None
-    found = recording.read(record(folder / recording.RECORDED, GPU_S))
+    found = recording.read(on_this_machine(folder / recording.READERS_RECORDINGS, GPU_S))
     recording.recordings()[found.name] = found
     return found
 
@@ -129,9 +132,9 @@ def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
 
 def _products(
     machine: Machine, where: str, deadline: Number
-) -> tuple[dict[str, dict[Size, Number]], list[Number]]:
+) -> tuple[dict[str, dict[MatmulSize, Number]], list[Number]]:
     """Time the products of each dtype, small ones first, so that a slow machine leaves out the large ones."""
-    seconds_by_size: dict[str, dict[Size, Number]] = {}
+    seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
     grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
     # Of a dtype that its sheet leaves out, nobody could judge the rate.
@@ -152,7 +155,7 @@ def _products(
     return seconds_by_size, spreads
 
 
-def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | None:
+def _product(size: MatmulSize, dtype: str, where: str, at_most_s: Number) -> Timing | None:
     """The product's timing; None if it cannot run, for its dtype, its size or its memory. The others are kept."""
     try:
         return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
@@ -161,4 +164,4 @@ def _product(size: Size, dtype: str, where: str, at_most_s: Number) -> Timing | 
 
 
 if __name__ == "__main__":
-    record()
+    on_this_machine()

@@ -20,13 +20,13 @@ from course_utils.stage.notebook.about import about
 from course_utils.stage.notebook.code import Figure
 from course_utils.stage.notebook.files import WIDGET, read
 from course_utils.stage.notebook.outline import Outline, Part, outline
-from course_utils.stage.pages.host import Recorded, answer_of, session_of
-from course_utils.stage.pages.recorded import FIRST, recorded
+from course_utils.stage.pages.host import Precomputed, answer_of, session_of
+from course_utils.stage.pages.precomputed import FIRST, precomputed
 from course_utils.stage.slides import choice, deck
 from course_utils.stage.workspace import contents, copies
 
 HERE = Path(__file__).parent
-Found = dict[str, Recorded | None]  # by the lab's name, what it computed with torch
+Found = dict[str, Precomputed | None]  # by the lab's name, what it computed with torch
 DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
@@ -146,14 +146,16 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
         return deck.rendered("output", data)[1]
     name = figure.lab
     if name not in found:
-        found[name] = recorded(name)
+        found[name] = precomputed(name)
     begun = {"set": [{**FIRST.get(name, {}), **figure.answers}]}
     if figure.presets:
         begun["preset"] = [figure.presets[0]]
     return lab(name, found[name], begun, figure.controls)
 
 
-def lab(name: str, known: Recorded | None, begun: dict[str, list[object]], only: Sequence[str] = ()) -> str:
+def lab(
+    name: str, known: Precomputed | None, begun: dict[str, list[object]], only: Sequence[str] = ()
+) -> str:
     """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script.
 
     A figure has only those controls.
@@ -215,7 +217,7 @@ def style() -> str:
     """The style sheet of all pages. It is dark if the reader's system is."""
     from course_utils.engine.labs.screen import Screen
 
-    desk = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
+    contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
     screen = re.sub(r'^\[data-jp-theme-light="false"\] (.*)$', dark, Screen._css, flags=re.MULTILINE)
     codes = [
@@ -223,4 +225,6 @@ def style() -> str:
         for name in ("xcode", "github-dark")
     ]
     own = (HERE / "site.css").read_text(encoding="utf-8")
-    return f"{desk}\n{screen}\n{codes[0]}\n@media (prefers-color-scheme: dark) {{\n{codes[1]}\n}}\n{own}"
+    return (
+        f"{contents_css}\n{screen}\n{codes[0]}\n@media (prefers-color-scheme: dark) {{\n{codes[1]}\n}}\n{own}"
+    )

@@ -1,19 +1,21 @@
 """Products, normalisations and attention of a transformer's layer on a tape: what each makes, keeps and hands back."""
 
 from course_utils.core import accountant
-from course_utils.core.predict.run import Run
+from course_utils.core.predict.step_config import StepConfig
 from course_utils.core.predict.storages import PASS, Parameter, Tensor
 from course_utils.core.predict.tape import Tape
 from course_utils.core.predict.transformer import FP32_BYTES
 
 
-class Attention:
+class LayerOperations:
     """The operations of a layer, for a model with these sizes and bytes a number."""
 
-    def __init__(self, run: Run) -> None:
-        self.run, self.shape, self.n, self.sequence = run, run.model, run.n, run.sequence
-        self.tape = Tape(dtype_bytes=run.n, gradient_bytes=run.gradient_bytes, accumulate=run.accumulate)
-        self.tokens = run.batch * run.sequence
+    def __init__(self, config: StepConfig) -> None:
+        self.config, self.shape, self.n, self.sequence = config, config.model, config.n, config.sequence
+        self.tape = Tape(
+            dtype_bytes=config.n, gradient_bytes=config.gradient_bytes, accumulate=config.accumulate
+        )
+        self.tokens = config.batch * config.sequence
         self.heads, self.kv_heads, self.head = self.shape.heads, self.shape.kv_heads, self.shape.head_width
         self.matrices = accountant.matrices(self.shape)
 
@@ -83,17 +85,18 @@ class Attention:
 
     def attention(self, x: Tensor, turn: Tensor | None) -> Tensor:
         tape, anew = self.tape, self.shape.head_norms
-        by_head = not self.run.fused and self.sequence > 1  # in gradients, heads stand one behind the other
+        # In gradients, heads stand one behind the other.
+        by_head = not self.config.fused and self.sequence > 1
         splits = by_head and self.heads > 1
         q = self.linear(x, "query", splits=splits and not (turn or anew))
-        k = self.linear(x, "key", folds=by_head and self.run.batch > 1 and not anew)
+        k = self.linear(x, "key", folds=by_head and self.config.batch > 1 and not anew)
         v = self.linear(x, "value", splits=by_head and self.kv_heads > 1)
         if anew:
             q, k = self.head_norm(q, "query norm"), self.head_norm(k, "key norm")
         if turn:
             q, k = self.rotated(q, turn, "query"), self.rotated(k, turn, "key")
         tape.where = "attention"
-        mixed = (self._fused_attention if self.run.fused else self._attention)(q, k, v)
+        mixed = (self._fused_attention if self.config.fused else self._attention)(q, k, v)
         if splits:
             mixed = self.copied(mixed)
         return self.linear(mixed, "out")
@@ -131,7 +134,10 @@ class Attention:
     def _attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """softmax(q kᵀ / √d) v, in single operations."""
         tape, s = self.tape, self.sequence
-        in_groups, by_head = self.kv_heads < self.heads and s > 1, min(self.run.batch, s, self.kv_heads) > 1
+        in_groups, by_head = (
+            self.kv_heads < self.heads and s > 1,
+            min(self.config.batch, s, self.kv_heads) > 1,
+        )
         square, n = self.n * s * s, self.n * self.tokens * self.heads * s
         rows = self.copied(q) if in_groups else q
         rows_by_head = self.copied(rows) if by_head and not in_groups else rows

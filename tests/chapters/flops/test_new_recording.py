@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from course_utils.chapters import labs
-from course_utils.chapters.flops import recorder, workloads
+from course_utils.chapters.flops import new_recording, workloads
 from course_utils.core import measure, predict
 from course_utils.core.measure import Timing
 from course_utils.subjects import machines, models
 from course_utils.subjects.child_processes import products
 from course_utils.subjects.machines import MACHINES, at_hand
-from course_utils.subjects.machines import recording as recorded
+from course_utils.subjects.machines import recording as recording_files
 from tests.subjects.test_machines import CORE, STUB
 from tests.tools import review
 
@@ -103,12 +103,12 @@ def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
 
 
 def test_the_working_dtype_is_bf16_only_where_it_is_faster():
-    assert recorder.working_dtype(STUB) == "bf16"
+    assert new_recording.working_dtype(STUB) == "bf16"
     for reached in ({"fp32": 2e9, "bf16": 1e9}, {"fp32": 1e9}):
-        assert recorder.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached)) == "fp32"
+        assert new_recording.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached)) == "fp32"
 
 
-# The recorder.
+# A new recording.
 
 
 def as_many_seconds_as_flops(call, **_):
@@ -123,14 +123,14 @@ def record(tmp_path, monkeypatch, capsys):
 
     def run(machine=STUB):
         monkeypatch.setattr(at_hand, "this_machine", lambda: machine)
-        return recorded.read(recorder.record()), capsys.readouterr().out.splitlines()
+        return recording_files.read(new_recording.on_this_machine()), capsys.readouterr().out.splitlines()
 
-    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(recording_files, "FOLDER", tmp_path)
     monkeypatch.setattr(workloads, "CPU", TINY)
     monkeypatch.setattr(at_hand, "device", lambda: "cpu")
     monkeypatch.setattr(measure, "time_call", as_many_seconds_as_flops)
     # Slow among so many modules.
-    monkeypatch.setattr(recorder, "gc", types.SimpleNamespace(collect=lambda: None))
+    monkeypatch.setattr(new_recording, "gc", types.SimpleNamespace(collect=lambda: None))
     return run
 
 
@@ -147,7 +147,7 @@ def test_what_is_recorded_can_be_read_back(record, tmp_path):
         assert one == dataclasses.replace(job.workload, **timed)
         assert abs(one.peak_bytes - one.predicted_peak_bytes) <= 8
         assert one.seconds == pytest.approx(measure.flops(job.make()).total + 1, rel=1e-3)
-    assert recorded.text_of(read) == path.read_text()
+    assert recording_files.text_of(read) == path.read_text()
     assert path.read_text().count("\n   [") == 16  # one product a line
 
 
@@ -162,10 +162,10 @@ def test_a_notebook_records_a_gpu_beside_the_readers_copy_so_that_it_may_be_adde
     monkeypatch.chdir(tmp_path)
     devices = iter(["cpu", "cuda"])  # when the notebook asks; what is measured is measured on a CPU
     monkeypatch.setattr(at_hand, "device", lambda: next(devices, "cpu"))
-    assert recorder.record_gpu() is None
+    assert new_recording.on_this_gpu() is None
     (tmp_path / ".course").mkdir()
-    assert recorder.record_gpu() is None
-    found = recorder.record_gpu()
+    assert new_recording.on_this_gpu() is None
+    found = new_recording.on_this_gpu()
     assert (found.machine, [*found.seconds_by_size]) == (t4, ["fp32", "fp16"])
     assert review.problems_of(found, tmp_path / "recorded" / "t4.json") == []
     lab = labs.matmul_lab()
@@ -219,8 +219,8 @@ def test_a_workload_that_would_take_all_the_time_is_not_begun(record):
 
 @pytest.mark.parametrize(("all_s", "longest_s"), [(600, 2.0), (60, 100)])  # one alone; what time is left
 def test_products_that_would_take_too_long_are_left_out(record, monkeypatch, all_s, longest_s):
-    monkeypatch.setattr(recorder, "ALL_S", all_s)
-    monkeypatch.setattr(recorder, "LONGEST_PRODUCT_S", longest_s)
+    monkeypatch.setattr(new_recording, "ALL_S", all_s)
+    monkeypatch.setattr(new_recording, "LONGEST_PRODUCT_S", longest_s)
     monkeypatch.setattr(workloads, "jobs", lambda *_: [])
     rates = {"fp32": 2 * 16**3 / 21, "fp64": 1e9}
     found = record(dataclasses.replace(STUB, achieved_flop_per_sec=rates))[0].seconds_by_size

@@ -1,4 +1,4 @@
-"""The parts of which controls are made, as plain data: a host makes a widget or HTML of each."""
+"""The parts of which a control is made, as plain data: a host makes a widget or HTML of each."""
 
 import math
 import re
@@ -12,8 +12,8 @@ STEP = 0.25  # of a size's slider, in powers of two
 LETTER_PX = 8  # no narrower, so that names are not cut
 
 
-class Part(NamedTuple):
-    """One thing that can be moved, as plain data. The panel makes a widget of it, the page an HTML element.
+class ControlPart(NamedTuple):
+    """One thing of a control that can be moved, as plain data. The panel makes a widget of it, the page an HTML element.
 
     A "slider" goes from `least` to `most`, or has a place for each of the `options`. "powers" is a slider whose value
     is a power of two's exponent; None leaves it where it is. Beside it stands "typed", a text field without a name of
@@ -54,14 +54,17 @@ def size_of(name: str, said: object) -> int:
     )
 
 
-def size_parts(name: str, held: object, slider_px: int, name_px: int, *, hidden: bool) -> list[Part]:
+def size_parts(name: str, held: object, slider_px: int, name_px: int, *, hidden: bool) -> list[ControlPart]:
     """A slider in powers of two, at the step nearest to the size, and a text field beside it."""
     width_px = slider_px + name_px
     look = {"most": math.log2(LARGEST), "step": STEP, "width_px": width_px, "name_px": name_px}
-    return [Part("powers", name, _nearest_step(held), hidden, **look), Part("typed", name, str(held), hidden)]
+    return [
+        ControlPart("powers", name, _nearest_step(held), hidden, **look),
+        ControlPart("typed", name, str(held), hidden),
+    ]
 
 
-def size_moved(held: object, part: Part, to: object) -> object:
+def size_moved(held: object, part: ControlPart, to: object) -> object:
     """The size after its slider or its text field has been moved."""
     if part.kind != "powers":
         return to

@@ -1,4 +1,4 @@
-"""What runs in a step: a model on its tokens, and the ways in which it computes."""
+"""The configuration of a training step: a model, its tokens, and the ways in which it computes."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ FUSED_LOSSES: tuple[FusedLoss, ...] = (False, True, "with output")
 
 
 @dataclass(frozen=True)
-class Run:
+class StepConfig:
     """Forward, loss and backward of a model, and how they compute."""
 
     model: Shape
