@@ -1,4 +1,4 @@
-"""The panel every lab stands on; test_browser.py looks at it from outside."""
+"""The panel every lab stands on; tests/chapters/floats/test_browser.py looks at it from outside."""
 
 import sys
 import threading

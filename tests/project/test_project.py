@@ -278,7 +278,7 @@ def test_make_alone_says_what_there_is(bare):
         name for line in re.findall(r"^([a-z- ]+):(?!=)", MAKEFILE, re.MULTILINE) for name in line.split()
     }
     assert {"lab", "test", "lint", "outputs", "bench", "clean", "colab-proof"} <= targets
-    assert sorted(for_most + for_maintainers) == sorted(targets - {"help", "room-at-home"})
+    assert sorted(for_most + for_maintainers) == sorted(targets - {"help", "space-at-home"})
 
 
 @pytest.mark.parametrize(

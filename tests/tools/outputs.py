@@ -28,7 +28,8 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
     """Take out what differs from run to run and machine to machine."""
     python = {"display_name": "Python 3", "language": "python", "name": "python3"}
     of_any_run = {"kernelspec": python, "language_info": {"name": "python"}}
-    notebook.metadata = nbformat.from_dict({KEY: notebook.metadata[KEY], **of_any_run})
+    ours = {KEY: notebook.metadata[KEY]} if KEY in notebook.metadata else {}
+    notebook.metadata = nbformat.from_dict({**ours, **of_any_run})
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
             if widget := output.get("data", {}).get(WIDGET):

@@ -1,4 +1,4 @@
-"""Which cells of the notebooks use a name. `make where NAME=figures.ravine`; a part will do, `figures` or `ravine`."""
+"""Which cells of the notebooks use a name. `make where NAME=figures.waterfall`; a part will do, `figures` or `ravine`."""
 
 import ast
 import re

@@ -1,6 +1,6 @@
 """What a training step is made of, and the step itself, ready to be timed on a device.
 
-The numbers are random, as in `products`, and each workload's tensors are made when it is asked for.
+The numbers are random, as in `subjects/child_processes/products.py`, and each workload's tensors are made when it is asked for.
 """
 
 import math

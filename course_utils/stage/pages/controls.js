@@ -1,4 +1,4 @@
-// The controls of a lab, made of parts as labs/control_parts.py has them.
+// The controls of a lab, made of parts as engine/labs/control_parts.py has them.
 
 const LETTER_PX = 8;
 const PLAY_MS = 150; // between two steps of a slider that moves by itself

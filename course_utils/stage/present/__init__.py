@@ -1,1 +1,1 @@
-"""For those who teach: a notebook shown to an audience, and decks of slides."""
+"""For those who teach: a notebook shown to an audience, whole or cut for a lecture."""

@@ -1,6 +1,6 @@
-"""Training: tokens from a file, a run that can stop and go on, bit for bit, and two runs of the course.
+"""Training: tokens from a file, and a run that can stop and go on, bit for bit.
 
-`precision` trains in each mix of formats, `long_run` needs each part of its state to go on; each is imported by itself.
+`precision` trains in each mix of formats, and is imported by itself.
 """
 
 from course_utils.subjects.training.randomness import (

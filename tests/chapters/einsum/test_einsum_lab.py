@@ -1,4 +1,4 @@
-"""The einsum lab against torch; test_browser_tensors.py looks at it from outside."""
+"""The einsum lab against torch; test_browser_einsum.py looks at it from outside."""
 
 import itertools
 import re
