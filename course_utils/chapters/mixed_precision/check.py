@@ -140,8 +140,8 @@ def _why_far_too_small(norm: Number, wanted: Number) -> str:
     """Why gradients are thousands of times too small, if their norm tells; an empty string if it doesn't."""
     if norm > wanted / 1000:
         return ""
-    if abs(norm * repair.PARTS / wanted - 1) < 0.1:
-        return f"those of one micro-batch. Where are the gradients of all {repair.PARTS:,} added up?"
+    if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
+        return f"those of one micro-batch. Where are the gradients of all {repair.MICRO_BATCHES:,} added up?"
     powers = math.log2(repair.MAX_NORM / norm)  # a scale is a power of two
     if abs(powers - round(powers)) < 0.1:
         return "clipping still sees them with the scale on."

@@ -20,6 +20,7 @@ from course_utils.subjects.training import generator_for, precision
 
 Loop = Callable[..., Iterator[Number]]
 STEPS = 200
+MICRO_BATCHES = 16_384  # of which the loops add the gradients up
 MAX_NORM = 0.2
 FAULTS = {
     "A": "no scale",
