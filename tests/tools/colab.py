@@ -21,7 +21,7 @@ FIRST_CELL = """# Run this cell first (Shift+Enter). It brings the course to thi
 import sys
 
 sys.path.insert(0, "course")
-from course_utils import colab
+from course_utils.stage import colab
 
 colab.settle()
 
