@@ -1,6 +1,7 @@
 """The copies for Colab, and what their first cell does. Whether they run with Colab's versions, `make colab-proof` says."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -30,6 +31,15 @@ def test_a_copy_holds_the_notebooks_cells_behind_one_that_brings_the_course_and_
         without = {"outputs": [], "execution_count": None} if own.cell_type == "code" else {}
         assert cell == own | without
     assert any(cell.get("outputs") for cell in read(path).cells)  # which the course's own keep
+
+
+def test_the_first_cell_imports_and_calls_what_is_there():
+    imports = [line for line in tool.FIRST_CELL.splitlines() if line.startswith("from course_utils")]
+    names: dict[str, object] = {}
+    exec("\n".join(imports), names)
+    called = re.findall(r"\bcolab\.(\w+)\(", tool.FIRST_CELL)
+    assert called == ["settle", "keep_on_drive", "download"]
+    assert [name for name in called if not callable(getattr(names["colab"], name, None))] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
