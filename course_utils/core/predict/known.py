@@ -8,9 +8,8 @@ from pathlib import Path
 from course_utils.core.accountant import Model, model_from
 from course_utils.core.predict.transformer import Shape, shape_of
 
-CONFIGS = (
-    Path(__file__).parents[1] / "configs"
-)  # what a config.json says of the shape, and where it is published
+# What a config.json says of the shape, and where it is published.
+CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def known(name: str) -> Model:
