@@ -31,7 +31,9 @@ __all__ = list(_ROOM_OF)
 def __getattr__(name: str) -> ModuleType:
     """A part, imported when it is first asked for."""
     if name not in _ROOM_OF:
-        raise AttributeError(f"There is no {name!r} in course_utils. There are: {', '.join(__all__)}.")
+        raise AttributeError(
+            f"There is no {name!r} in course_utils. There are: {', '.join(__all__)}."
+        )
     return importlib.import_module(f"course_utils.{_ROOM_OF[name]}.{name}")
 
 

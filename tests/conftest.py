@@ -14,7 +14,9 @@ from xdist.scheduler import LoadFileScheduling
 
 # One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
 # What needs a browser comes first, as it takes longest.
-ANOTHER_PAGE = re.compile(r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py")
+ANOTHER_PAGE = re.compile(
+    r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py"
+)
 BROWSER = re.compile(r"tests/(\w+/)*test_(browser|present)\w*\.py")
 
 
@@ -58,7 +60,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
     if terminalreporter.stats.keys() & {"failed", "error"}:
         import torch  # only now, see above
 
-        units, seed = torch.backends.cpu.get_cpu_capability(), os.environ.get("PYTHONHASHSEED", "random")
+        units, seed = (
+            torch.backends.cpu.get_cpu_capability(),
+            os.environ.get("PYTHONHASHSEED", "random"),
+        )
         terminalreporter.section("what to send us")
         terminalreporter.write_line(
             f"Python {platform.python_version()}, torch {torch.__version__} with {units}"

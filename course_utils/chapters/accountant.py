@@ -48,7 +48,9 @@ def offered(name: str) -> object:
         _tell(f"{workspace.name}/{files.NAME}: {error}. Mend it, or delete it to begin it anew.")
         return ours
     if name in wrong:
-        _tell(f"{name} in {workspace.name}/{files.NAME} is not right as it stands there. {wrong[name]}")
+        _tell(
+            f"{name} in {workspace.name}/{files.NAME} is not right as it stands there. {wrong[name]}"
+        )
     return space[name]
 
 

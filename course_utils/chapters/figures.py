@@ -25,7 +25,9 @@ def __getattr__(name: str) -> Callable[..., object]:
     """A figure's function, from its chapter."""
     if name not in _CHAPTER_OF:
         raise AttributeError(f"There is no figure {name!r}. There are: {', '.join(__all__)}.")
-    return getattr(importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures"), name)
+    return getattr(
+        importlib.import_module(f"course_utils.chapters.{_CHAPTER_OF[name]}.figures"), name
+    )
 
 
 def __dir__() -> list[str]:

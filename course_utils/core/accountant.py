@@ -11,7 +11,17 @@ import json
 import math
 from dataclasses import dataclass, replace
 
-BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int64": 8, "int32": 4, "int8": 1, "bool": 1}
+BYTES = {
+    "fp64": 8,
+    "fp32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "fp8": 1,
+    "int64": 8,
+    "int32": 4,
+    "int8": 1,
+    "bool": 1,
+}
 OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adamw": 2}  # that it keeps for each parameter
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")  # that a recipe can name
 SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}  # ZeRO's stage
@@ -20,7 +30,11 @@ GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419  # Llama 3's 405B on H100s: arXiv 2407.
 SAVE_S, RESTART_S = 60, 300  # assumed
 PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
 LONGEST = 8192  # tokens of a sequence, where nobody says another number: assumed
-GPT2_NAMES = {"n_layer": "num_hidden_layers", "n_embd": "hidden_size", "n_head": "num_attention_heads"}
+GPT2_NAMES = {
+    "n_layer": "num_hidden_layers",
+    "n_embd": "hidden_size",
+    "n_head": "num_attention_heads",
+}
 GPT2_NAMES |= {"n_inner": "intermediate_size", "n_positions": "max_position_embeddings"}
 NO_WINDOW = {"sliding_window": 4096, "use_sliding_window": False}
 DEFAULTS = {  # what the transformers library takes where a config.json says nothing
@@ -80,7 +94,9 @@ def tensor_bytes(shape, dtype):
 
 def storage_bytes(tensors):
     """Each storage once, and whole, however many tensors look at it."""
-    return sum({s._cdata: s.nbytes() for s in (tensor.untyped_storage() for tensor in tensors)}.values())
+    return sum(
+        {s._cdata: s.nbytes() for s in (tensor.untyped_storage() for tensor in tensors)}.values()
+    )
 
 
 def matrices(m):
@@ -127,7 +143,9 @@ def state_bytes(numbers, recipe, gpus, stage):
     """Bytes of each part on each GPU. What the stage shards is split evenly, rounded up."""
     share = (numbers + gpus - 1) // gpus
     held = {part: share if stage >= SHARDED_FROM[part] else numbers for part in recipe}
-    return {part: held[part] * sum(BYTES[dtype] for dtype in dtypes) for part, dtypes in recipe.items()}
+    return {
+        part: held[part] * sum(BYTES[dtype] for dtype in dtypes) for part, dtypes in recipe.items()
+    }
 
 
 def recipe(name):
@@ -185,7 +203,9 @@ def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
     table_kept = tensor_bytes(table, gradient_dtype)
     cast = cast_bytes(table, dtype, gradient_dtype)
     output = tensor_bytes(table, dtype) + max(hidden + logits, cast)
-    waiting = table_kept if m.tied else 0  # the output's gradient, to which the embedding's is added
+    waiting = (
+        table_kept if m.tied else 0
+    )  # the output's gradient, to which the embedding's is added
     in_a_layer = layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     embedding = waiting + tensor_bytes(table, dtype) + hidden + cast
     if m.tied:
@@ -270,7 +290,9 @@ def model_from(config):
     """The shape that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
     kind = config.get("model_type") if isinstance(config, dict) else None
     if not isinstance(kind, str) or kind not in DEFAULTS:
-        raise ValueError(f"This reads the config.json of {', '.join(DEFAULTS)}; its model_type is {kind!r}.")
+        raise ValueError(
+            f"This reads the config.json of {', '.join(DEFAULTS)}; its model_type is {kind!r}."
+        )
     config = DEFAULTS[kind] | {GPT2_NAMES.get(name, name): value for name, value in config.items()}
     refuse_unknown(kind, config)
     gpt2 = kind == "gpt2"
@@ -315,13 +337,19 @@ def refuse_unknown(kind, config):
     """Raise a sentence on a field that changes the account, and of which this program does not know how."""
     for name, value in config.items():
         if value and any(word in name for word in NOT_COUNTED):
-            raise ValueError(f"The config has {name}: this program does not know what that changes.")
+            raise ValueError(
+                f"The config has {name}: this program does not know what that changes."
+            )
     layers = config.get("layer_types") or []
     known = ("full_attention", "sliding_attention")
     if not isinstance(layers, list) or any(one not in known for one in layers):
-        raise ValueError(f"layer_types names {' and '.join(known)}; this program does not know others.")
+        raise ValueError(
+            f"layer_types names {' and '.join(known)}; this program does not know others."
+        )
     if config.get("attention_bias") and kind not in ("llama", "qwen3"):
-        raise ValueError(f"The config has attention_bias, which a model of type {kind} does not know.")
+        raise ValueError(
+            f"The config has attention_bias, which a model of type {kind} does not know."
+        )
 
 
 def size_in(config, name, otherwise=None):
@@ -366,7 +394,9 @@ def refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memor
     if stage not in range(4):
         raise ValueError(f"ZeRO's stage is 0, 1, 2 or 3; got {stage!r}.")
     if not 0 <= recomputed <= m.layers:
-        raise ValueError(f"Of {m.layers} layers, 0 to {m.layers} can be recomputed; got {recomputed!r}.")
+        raise ValueError(
+            f"Of {m.layers} layers, 0 to {m.layers} can be recomputed; got {recomputed!r}."
+        )
 
 
 def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
@@ -420,7 +450,9 @@ def main():
     ask.add_argument("config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3")
     for name, (default, meaning) in OPTIONS.items():
         kind = int if default is None else type(default)
-        ask.add_argument(f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})")
+        ask.add_argument(
+            f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})"
+        )
     asked = vars(ask.parse_args())
     path = asked.pop("config")
     try:

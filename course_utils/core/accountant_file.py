@@ -11,7 +11,15 @@ from pathlib import Path
 NAME = "accountant.py"
 OURS = Path(__file__).with_name(NAME)
 TERMS = (
-    *("tensor_bytes", "storage_bytes", "matrices", "parameters", "forward_flops", "days", "layer_bytes"),
+    *(
+        "tensor_bytes",
+        "storage_bytes",
+        "matrices",
+        "parameters",
+        "forward_flops",
+        "days",
+        "layer_bytes",
+    ),
     *("state_bytes", "recipe", "step_bytes", "step_flops", "interval", "lost_share"),
 )
 MARK = "# the course's, until yours is right"  # readers' files have it: never change it
@@ -31,7 +39,9 @@ def program_text(path: Path) -> str:
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # a folder, or no text
-        raise ValueError(getattr(error, "strerror", None) or "it cannot be read as Python") from error
+        raise ValueError(
+            getattr(error, "strerror", None) or "it cannot be read as Python"
+        ) from error
     return text
 
 

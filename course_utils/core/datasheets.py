@@ -61,7 +61,9 @@ def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machin
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _SEARCHED_BY = _TABLE.pop("searched_by")
-MACHINES: dict[str, Machine] = {name: _sheet(name, printed, _SEARCHED_BY) for name, printed in _TABLE.items()}
+MACHINES: dict[str, Machine] = {
+    name: _sheet(name, printed, _SEARCHED_BY) for name, printed in _TABLE.items()
+}
 
 
 def machine_named(name: str) -> Machine:

@@ -92,13 +92,17 @@ def parsed(pattern: str) -> Einsum:
     Einsum(operands=(('b', 'd'), ('d', 'k')), output=('b', 'k'))
     """
     if len(pattern) > LONGEST:
-        raise ValueError(f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here.")
+        raise ValueError(
+            f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here."
+        )
     pattern = pattern.replace("→", "->")
     arrows = [match.start() for match in re.finditer("->", pattern)]
     if len(arrows) != 1:
         at = arrows[1] if arrows else len(pattern)
         what = "a second ->" if arrows else "the -> is missing, and behind it what the result keeps"
-        raise _mistake(pattern, at, at + 2 * bool(arrows), what, f" A pattern looks like {EXAMPLE}.")
+        raise _mistake(
+            pattern, at, at + 2 * bool(arrows), what, f" A pattern looks like {EXAMPLE}."
+        )
     comma = pattern.find(",", arrows[0])
     if comma >= 0:
         raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
@@ -164,7 +168,9 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
     def indexed(of: str, names: Names) -> str:
         return f"{of}[{', '.join(spelled[name] for name in names)}]" if names else of
 
-    loops = [f"for {spelled[name]} in range({sizes[name]}):" for name in (*einsum.output, *einsum.summed)]
+    loops = [
+        f"for {spelled[name]} in range({sizes[name]}):" for name in (*einsum.output, *einsum.summed)
+    ]
     product = " * ".join(indexed(operand_name(n), names) for n, names in enumerate(einsum.operands))
     result = f"{indexed('result', einsum.output)} = total"
     lines = [*loops[:kept], "total = 0", *loops[kept:], f"total += {product}", result]
@@ -174,7 +180,13 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
     """Each dimension's name in the loops; with a trailing _ if it means something else in Python."""
-    taken = {"result", "total", "range", *keyword.kwlist, *map(operand_name, range(len(einsum.operands)))}
+    taken = {
+        "result",
+        "total",
+        "range",
+        *keyword.kwlist,
+        *map(operand_name, range(len(einsum.operands))),
+    }
     return {name: f"{name}_" if name in taken else name for name in einsum.names}
 
 
@@ -217,7 +229,9 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
     """
     if len(einsum.operands) > MOST_OPERANDS:
         many = len(einsum.operands)
-        raise ValueError(f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible.")
+        raise ValueError(
+            f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible."
+        )
     left_of = cache(partial(_left_of, einsum))
 
     def volume(names: frozenset[str]) -> int:
@@ -233,7 +247,9 @@ def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = Fa
             flops = (2 if both - left_of(group) else 1) * volume(both)
             for one, other in itertools.product(ways(part), ways(group ^ part)):
                 total = one.flops + other.flops + flops
-                found.append(Order((one.tree, other.tree), total, max(one.largest, other.largest, size)))
+                found.append(
+                    Order((one.tree, other.tree), total, max(one.largest, other.largest, size))
+                )
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
 
@@ -244,7 +260,9 @@ def _left_of(einsum: Einsum, group: int) -> frozenset[str]:
     """A group's dimensions that an operand outside or the result has; others are summed by then."""
     operands = list(enumerate(einsum.operands))
     inside = frozenset().union(*(names for n, names in operands if group >> n & 1))
-    outside = frozenset(einsum.output).union(*(names for n, names in operands if not group >> n & 1))
+    outside = frozenset(einsum.output).union(
+        *(names for n, names in operands if not group >> n & 1)
+    )
     return inside & outside
 
 

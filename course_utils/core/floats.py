@@ -116,7 +116,9 @@ class Fields(NamedTuple):
 def format_named(fmt: str) -> Format:
     """The format of that name, or a sentence that lists the names there are."""
     if fmt not in FORMATS:
-        raise ValueError(f"There is no number format {fmt!r} here. There are: {', '.join(FORMATS)}.")
+        raise ValueError(
+            f"There is no number format {fmt!r} here. There are: {', '.join(FORMATS)}."
+        )
     return FORMATS[fmt]
 
 
@@ -184,7 +186,9 @@ def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
 def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) -> int:
     if magnitude != magnitude:
         if f.nan_bits is None:
-            raise ValueError(f"{f.name} has no NaN: every one of its {2**f.bits} patterns is a number.")
+            raise ValueError(
+                f"{f.name} has no NaN: every one of its {2**f.bits} patterns is a number."
+            )
         return f.nan_bits
     exponent, steps = _rounded(magnitude, f)
     if (exponent, steps) > f.largest:

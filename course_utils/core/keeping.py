@@ -47,10 +47,15 @@ def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
             text = files.with_term(former, name, _text_of(answer, name))
             verdict = check(run(text, path).get(name))
             if not verdict.right:
-                raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
+                raise ValueError(
+                    f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}"
+                )
             write_whole(path, text.encode())
             others = {*files.theirs(former)} - {name}
-            if not others or remembered(workspace) == (former, {}):  # the others were right, and are still
+            if not others or remembered(workspace) == (
+                former,
+                {},
+            ):  # the others were right, and are still
                 remember(workspace, text, {})
     except (OSError, ValueError, SyntaxError) as error:
         why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
@@ -66,7 +71,9 @@ def _text_of(answer: object, name: str) -> str:
     except (OSError, TypeError, ValueError, SyntaxError):
         node = None
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
-        raise ValueError(f"write it in a cell as one function, def {name}(...), without a decorator")
+        raise ValueError(
+            f"write it in a cell as one function, def {name}(...), without a decorator"
+        )
     text = "\n".join(source.split("\n")[: node.end_lineno])
     text = re.sub(f" *{files.MARK}", "", text)
     return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # where it calls itself, too

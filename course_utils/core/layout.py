@@ -16,7 +16,9 @@ def address(t: torch.Tensor, index: Sequence[int]) -> int:
     (10, 10)
     """
     shape = tuple(t.shape)
-    if len(index) != len(shape) or not all(-size <= i < size for i, size in zip(index, shape, strict=True)):
+    if len(index) != len(shape) or not all(
+        -size <= i < size for i, size in zip(index, shape, strict=True)
+    ):
         raise ValueError(
             f"An element of shape {shape} has an index for each dimension, below its size; got {index}."
         )

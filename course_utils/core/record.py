@@ -119,7 +119,9 @@ def _add(folder: Path, words: str) -> None:
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
-            line = line if file.read(1) == b"\n" else b"\n" + line  # behind one that a full disk cut off
+            line = (
+                line if file.read(1) == b"\n" else b"\n" + line
+            )  # behind one that a full disk cut off
         file.write(line)
 
 

@@ -15,7 +15,13 @@ from course_utils.core.record import HIDDEN, RECORD
 
 # What the notebooks use beside torch, numpy, matplotlib and ipywidgets, which must be there.
 NEEDED = (
-    *("anywidget==0.11.0", "beartype==0.23.1", "einops==0.8.2", "jaxtyping==0.3.11", "ml_dtypes==0.6.0"),
+    *(
+        "anywidget==0.11.0",
+        "beartype==0.23.1",
+        "einops==0.8.2",
+        "jaxtyping==0.3.11",
+        "ml_dtypes==0.6.0",
+    ),
     *("opt_einsum==3.4.0", "pillow==13.0.0", "psutil==7.2.2", "psygnal==0.16.1", "resvg_py==0.5.0"),
     "wadler-lindig==0.1.8",
 )
@@ -30,7 +36,9 @@ def settle() -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *missing]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ValueError(f"No package could be added. Is there a network? Then try again.\n{done.stderr}")
+            raise ValueError(
+                f"No package could be added. Is there a network? Then try again.\n{done.stderr}"
+            )
         importlib.invalidate_caches()
     sys.path.insert(0, _COURSE)  # the cell's own entry holds only in this folder
     os.environ["PYTHONPATH"] = _COURSE  # for the processes that labs start

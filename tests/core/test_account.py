@@ -17,7 +17,9 @@ from course_utils.subjects import models
 from course_utils.subjects.child_processes.transformers import _OPTIMIZERS as OPTIMIZERS
 
 # Without shrinking: a model that fails is small anyway, and each takes a moment.
-untimed = settings(deadline=None, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+untimed = settings(
+    deadline=None, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -106,7 +108,10 @@ def test_a_transformers_account_is_the_step_that_runs_and_what_was_predicted(
 @settings(untimed, max_examples=4)
 @given(batch=st.integers(1, 4), widths=st.lists(st.integers(1, 9), min_size=2, max_size=4))
 def test_an_optimizers_bytes_are_those_of_its_recipe(recipe, batch, widths):
-    make, x = partial(models.MLP, widths, nonlinearity="gelu", biases=True), torch.randn(batch, widths[0])
+    make, x = (
+        partial(models.MLP, widths, nonlinearity="gelu", biases=True),
+        torch.randn(batch, widths[0]),
+    )
     account = measure.account(make, x, optimizer=OPTIMIZERS[recipe.split()[-1]])
     assert parts(account) == really_run(make(), x, optimizer=OPTIMIZERS[recipe.split()[-1]])
     tensors = 2 * (len(widths) - 1)
@@ -117,7 +122,9 @@ def test_an_optimizers_bytes_are_those_of_its_recipe(recipe, batch, widths):
 
 
 def convolutions():
-    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)
+    )
 
 
 def encoder():
@@ -141,7 +148,9 @@ def test_any_other_models_account_is_the_step_that_runs(make, shape, input_grad)
 
 def most_bytes():
     """That this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def test_a_step_of_8192_tokens_of_two_layers_of_a_70b_llama_is_accounted_for_exactly_within_500_megabytes():
@@ -174,7 +183,9 @@ MADE_BEFORE = nn.Linear(3, 3)
 
 
 def stubborn():
-    return nn.Linear(3, 3).apply(lambda layer: nn.init.uniform_(layer.weight, -layer.weight.max().item()))
+    return nn.Linear(3, 3).apply(
+        lambda layer: nn.init.uniform_(layer.weight, -layer.weight.max().item())
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,18 @@ IN_BF16 = {"recipe": "bf16 adamw", "accumulate": True}
 SIZES = st.integers(1, 6)
 
 
-def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_readers(tmp_path, monkeypatch):
+def test_the_folded_solutions_of_all_notebooks_make_every_term_of_the_file_the_readers(
+    tmp_path, monkeypatch
+):
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setattr(copies, "COURSE", tmp_path / "notebooks")
     workspace = Workspace(tmp_path, "course_utils.engine.judging")
     workspace.start()
     monkeypatch.chdir(workspace.mine)
     for exercise in (each for each in exercises() if each.check.endswith(".kept")):
-        assert KEPT in workspace.run(exercise.imports, exercise.solution, exercise.check), exercise.name
+        assert KEPT in workspace.run(exercise.imports, exercise.solution, exercise.check), (
+            exercise.name
+        )
     assert set(theirs(workspace.file.read_text(encoding="utf-8"))) == set(TERMS)
     for config in CONFIGS.glob("*.json"):
         assert_it_prints_what_predict_says(workspace.file, config)
@@ -81,7 +85,16 @@ def test_a_drawn_models_parameters_flops_and_step_are_those_that_predict_counts(
         }
     )
     m = accountant.Model(
-        layers, width, 2 * heads, 2 * heads // shared, head, 3 * width, 16 * width, 4 * width, gated, **kinds
+        layers,
+        width,
+        2 * heads,
+        2 * heads // shared,
+        head,
+        3 * width,
+        16 * width,
+        4 * width,
+        gated,
+        **kinds,
     )
     shape, sequence = predict.shape_of(m), width
     assert accountant.parameters(m) == shape.parameters
@@ -121,7 +134,9 @@ def models(draw):
     vocabulary = 2 + int(width * 2 ** draw(st.floats(-3, 8)))
     sizes = (heads, kv_heads, head, inner, vocabulary, 2 ** draw(st.integers(0, 11)))
     kind = KINDS[draw(st.sampled_from(sorted(KINDS)))]
-    return accountant.Model(draw(st.integers(1, 5)), width, *sizes, **kind, tied=draw(st.booleans()))
+    return accountant.Model(
+        draw(st.integers(1, 5)), width, *sizes, **kind, tied=draw(st.booleans())
+    )
 
 
 @settings(max_examples=60)
@@ -138,9 +153,16 @@ def test_a_plan_holds_what_the_timeline_says_and_fits_only_where_it_fits_there(
     m, data, batch, recipe, again, gpus, stage
 ):
     sequence = data.draw(st.integers(1, m.context))
-    where = {"recipe": recipe, "recompute": again, "machines": gpus, "stage": stage, "gathered": True}
+    where = {
+        "recipe": recipe,
+        "recompute": again,
+        "machines": gpus,
+        "stage": stage,
+        "gathered": True,
+    }
     step, first = (
-        predict.timeline(m, batch, sequence, accumulate=several, **where) for several in (True, False)
+        predict.timeline(m, batch, sequence, accumulate=several, **where)
+        for several in (True, False)
     )
     asked = (gpus, 1e12, recipe, stage, batch, sequence, m.layers * again)
     lines = accountant.account(m, *asked, step.peak - 1, 1e15, 0.5)
@@ -157,7 +179,9 @@ FULLEST = [
 ]
 
 
-@pytest.mark.parametrize(("name", "batch", "sequence", "recipe", "recomputed", "moment", "where"), FULLEST)
+@pytest.mark.parametrize(
+    ("name", "batch", "sequence", "recipe", "recomputed", "moment", "where"), FULLEST
+)
 def test_each_moment_is_the_fullest_of_some_published_model(
     name, batch, sequence, recipe, recomputed, moment, where
 ):
@@ -215,7 +239,10 @@ NOT_READ = [
     ({"num_experts_per_tok": 2}, "has num_experts_per_tok: "),
     ({"quantization_config": {"bits": 4}}, "has quantization_config: "),
     ({"model_type": "gpt2", "add_cross_attention": True}, "has add_cross_attention: "),
-    ({"model_type": "mistral", "attention_bias": True}, "has attention_bias, which a model of type mistral"),
+    (
+        {"model_type": "mistral", "attention_bias": True},
+        "has attention_bias, which a model of type mistral",
+    ),
     ({"layer_types": ["full_attention", "linear_attention"]}, "layer_types names full_attention"),
     ({"layer_types": 5}, "layer_types names full_attention"),
     ({"hidden_size": None}, "The config has no hidden_size"),
@@ -281,7 +308,10 @@ IMPOSSIBLE = [
     ({"text": "[1, 2]"}, "its model_type is None"),
     ({"text": "[" * 100_000}, "recursion"),
     ({"text": b"\xff\xfe\x00"}, "decode byte"),
-    ({"text": json.dumps(LLAMA | {"hidden_size": 4 * 10**400, "intermediate_size": 10**500})}, "too large"),
+    (
+        {"text": json.dumps(LLAMA | {"hidden_size": 4 * 10**400, "intermediate_size": 10**500})},
+        "too large",
+    ),
 ]
 
 
@@ -289,7 +319,9 @@ IMPOSSIBLE = [
 def test_whatever_is_asked_of_the_program_it_answers_in_a_sentence(tmp_path, asked, said):
     text = asked.get("text", json.dumps(LLAMA))
     (tmp_path / "config.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    options = [word for name, value in asked.items() if name.startswith("--") for word in (name, value)]
+    options = [
+        word for name, value in asked.items() if name.startswith("--") for word in (name, value)
+    ]
     command = [sys.executable, "-I", "-S", OURS, asked.get("file", "config.json"), *options]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 2

@@ -15,7 +15,22 @@ from hypothesis import strategies as st
 from course_utils.core import einsums, measure, predict
 from course_utils.core.einsums import Einsum, parsed
 
-NAMES = ("b", "i", "head", "x1", "seq_len", "K", "A", "B", "größe", "total", "result", "range", "for", "A1")
+NAMES = (
+    "b",
+    "i",
+    "head",
+    "x1",
+    "seq_len",
+    "K",
+    "A",
+    "B",
+    "größe",
+    "total",
+    "result",
+    "range",
+    "for",
+    "A1",
+)
 
 
 @st.composite
@@ -44,7 +59,9 @@ def integers(einsum, sizes):
 # Reading.
 
 
-@given(patterns(), st.sampled_from(["->", " -> ", "→", "\t→\n"]), st.sampled_from([",", " , ", "  ,"]))
+@given(
+    patterns(), st.sampled_from(["->", " -> ", "→", "\t→\n"]), st.sampled_from([",", " , ", "  ,"])
+)
 def test_a_pattern_is_read_as_it_was_written(pattern, arrow, comma):
     einsum = Einsum(*pattern[0])
     *operands, output = [" ".join(side) for side in (*einsum.operands, einsum.output)]
@@ -81,7 +98,9 @@ def test_a_dimension_is_summed_kept_or_batch(pattern, roles):
 @given(patterns())
 # Where operands are called A and B, and the loops have words of their own.
 @example((((("A", "b"), ("b", "C")), ("A", "C")), {"A": 2, "b": 3, "C": 2}))
-@example((((("for", "total"), ("total", "range")), ("for", "range")), {"for": 2, "total": 3, "range": 2}))
+@example(
+    (((("for", "total"), ("total", "range")), ("for", "range")), {"for": 2, "total": 3, "range": 2})
+)
 def test_the_loop_nest_runs_as_python_and_gives_what_torch_gives(pattern):
     einsum, sizes = Einsum(*pattern[0]), pattern[1]
     operands = integers(einsum, sizes)
@@ -129,14 +148,17 @@ def test_every_way_to_multiply_in_pairs_is_there_once(operands, count):
     found = einsums.orders(parsed(", ".join(names) + " ->"), dict.fromkeys(names, 2))
     assert len(found) == len({unordered(order.tree) for order in found}) == count
     assert all(sorted(leaves(order.tree)) == list(range(operands)) for order in found)
-    assert count == math.prod(range(1, 2 * operands - 2, 2))  # 1·3·5·…: so many rooted binary trees there are
+    assert count == math.prod(
+        range(1, 2 * operands - 2, 2)
+    )  # 1·3·5·…: so many rooted binary trees there are
 
 
 def without_lone_sums(einsum):
     """The same product of operands from which every name is taken that they alone have and nobody keeps."""
     held = [*itertools.chain(*einsum.operands), *einsum.output]
     return Einsum(
-        tuple(tuple(n for n in side if held.count(n) > 1) for side in einsum.operands), einsum.output
+        tuple(tuple(n for n in side if held.count(n) > 1) for side in einsum.operands),
+        einsum.output,
     )
 
 
@@ -226,6 +248,8 @@ def test_any_text_is_a_pattern_or_a_mistake_that_quotes_it(words):
 
 
 def test_a_pattern_that_is_too_long_is_not_read():
-    with pytest.raises(ValueError, match=r"^A pattern of 401 characters is too long; 400 are enough here\.$"):
+    with pytest.raises(
+        ValueError, match=r"^A pattern of 401 characters is too long; 400 are enough here\.$"
+    ):
         parsed("a" * 401)
     assert parsed("a" * 396 + " -> ").names == ("a" * 396,)

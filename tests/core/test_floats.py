@@ -23,12 +23,18 @@ SECOND_LIBRARY = {
     "e2m1": ml_dtypes.float4_e2m1fn,
 }
 ON_THIS_COMPUTER = {"fp64": (">d", ">Q"), "fp32": (">f", ">I")}  # a number, and its bits
-any_double = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack(">d", struct.pack(">Q", bits))[0])
-any_single = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack(">f", struct.pack(">I", bits))[0])
+any_double = st.integers(0, 2**64 - 1).map(
+    lambda bits: struct.unpack(">d", struct.pack(">Q", bits))[0]
+)
+any_single = st.integers(0, 2**32 - 1).map(
+    lambda bits: struct.unpack(">f", struct.pack(">I", bits))[0]
+)
 
 
 def same(a: float, b: float) -> bool:
-    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (
+        math.isnan(a) and math.isnan(b)
+    )
 
 
 def bits_of(x: float, fmt: str) -> int:
@@ -40,12 +46,16 @@ def bits_of(x: float, fmt: str) -> int:
 def test_every_pattern_decodes_to_what_the_library_reads(fmt):
     theirs = measure.every_value(fmt)
     assert len(theirs) == 2 ** floats.FORMATS[fmt].bits
-    assert [bits for bits, value in enumerate(theirs) if not same(floats.decode(bits, fmt), value)] == []
+    assert [
+        bits for bits, value in enumerate(theirs) if not same(floats.decode(bits, fmt), value)
+    ] == []
 
 
 @pytest.mark.parametrize("fmt", measure.SMALL_FORMATS)
 def test_every_value_encodes_to_its_own_pattern(fmt):
-    values = {bits: value for bits, value in enumerate(measure.every_value(fmt)) if not math.isnan(value)}
+    values = {
+        bits: value for bits, value in enumerate(measure.every_value(fmt)) if not math.isnan(value)
+    }
     if fmt == "tf32":  # of half a million, one in 16, and each fraction bit at both of its values
         values = {bits: values[bits] for bits in values if bits % 17 == 0 or bits < 2**11}
     assert [bits for bits, value in values.items() if floats.encode(value, fmt) != bits] == []
@@ -100,7 +110,9 @@ def test_between_any_two_neighbours_a_second_library_rounds_the_same_way(fmt):
     with np.errstate(over="ignore"):
         ties = np.array([(a + b) / 2 for a, b in pairwise(finite)], wide)
         near = [np.nextafter(ties[::3], wide(side)) for side in (-math.inf, math.inf)]
-        ends = np.array([*(finite[-1] * beyond for beyond in (1.01, 1.0625, 2, -2)), math.inf], wide)
+        ends = np.array(
+            [*(finite[-1] * beyond for beyond in (1.01, 1.0625, 2, -2)), math.inf], wide
+        )
         given = np.concatenate([ties, *near, ends])
         theirs = given.astype(SECOND_LIBRARY[fmt]).astype(np.float64)
     pairs = zip(given.tolist(), theirs.tolist(), strict=True)
@@ -171,7 +183,9 @@ def test_the_spacing_leads_from_every_number_to_the_next(fmt):
 def test_a_formats_properties_are_the_librarys(fmt):
     f = floats.FORMATS[fmt]
     theirs = (
-        torch.finfo(measure.DTYPES[fmt]) if fmt in measure.DTYPES else ml_dtypes.finfo(SECOND_LIBRARY[fmt])
+        torch.finfo(measure.DTYPES[fmt])
+        if fmt in measure.DTYPES
+        else ml_dtypes.finfo(SECOND_LIBRARY[fmt])
     )
     assert f.bits == theirs.bits
     assert (f.max, f.smallest_normal, f.epsilon) == (theirs.max, theirs.tiny, theirs.eps)
@@ -180,7 +194,10 @@ def test_a_formats_properties_are_the_librarys(fmt):
 
 def test_the_worked_example_is_what_torch_writes():
     assert floats.fields(bits_of(0.15625, "fp32"), "fp32") == (0, 124, 2**21)
-    assert floats.formula(floats.encode(0.15625, "fp32"), "fp32") == "(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625"
+    assert (
+        floats.formula(floats.encode(0.15625, "fp32"), "fp32")
+        == "(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625"
+    )
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(list(floats.FORMATS)))
@@ -191,7 +208,9 @@ def test_a_formula_as_it_is_written_equals_its_value_or_is_marked_as_approximate
     bits = floats.encode(x, fmt, saturate=True)
     value = floats.decode(bits, fmt)
     parts = r"\(-1\)\^([01]) × (\S+) × 2\^\((\d+) - (\d+)\) ([=≈]) (\S+)"
-    sign, significand, exponent, bias, equals, shown = re.fullmatch(parts, floats.formula(bits, fmt)).groups()
+    sign, significand, exponent, bias, equals, shown = re.fullmatch(
+        parts, floats.formula(bits, fmt)
+    ).groups()
     product = (-1) ** int(sign) * Fraction(significand) * Fraction(2) ** (int(exponent) - int(bias))
     assert float(shown) == value
     assert math.ldexp(float(significand), int(exponent) - int(bias)) == abs(value)

@@ -18,7 +18,11 @@ def private_names(path):
             origin = f"{getattr(node, 'module', None) or ''}."
             names = [part for alias in node.names for part in f"{origin}{alias.name}".split(".")]
             yield from (name for name in names if name.startswith("_") and name != "__future__")
-        elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith("_")
+            and not node.attr.endswith("__")
+        ):
             yield node.attr
 
 
@@ -34,7 +38,14 @@ def defined(path):
 def test_no_other_module_names_what_torch_keeps_to_itself():
     paths = sorted((ROOT / "course_utils").rglob("*.py"))
     ours = {name for path in paths for name in defined(path)}
-    others = {"_exit", "_getframe", "_asdict", "_fields", "_make", "_replace"}  # of os, sys and NamedTuple
+    others = {
+        "_exit",
+        "_getframe",
+        "_asdict",
+        "_fields",
+        "_make",
+        "_replace",
+    }  # of os, sys and NamedTuple
     named = {path: set(private_names(path)) - ours - others for path in paths}
     # The reader's file, which imports nothing, tells storages apart by it. So do its check, what draws models anew, and
     # what writes an answer down for its judge: views of one storage have to be views of one again.
@@ -46,7 +57,11 @@ def test_no_other_module_names_what_torch_keeps_to_itself():
     )
     for name in apart:
         named[ROOT / "course_utils" / name].remove("_cdata")
-    assert named.pop(HERE) >= {"_subclasses", "_python_dispatch", "_top_saved_tensors_default_hooks"}
+    assert named.pop(HERE) >= {
+        "_subclasses",
+        "_python_dispatch",
+        "_top_saved_tensors_default_hooks",
+    }
     assert {name: found for name, found in named.items() if found} == {}
     assert not any("_should_skip_dynamo" in defined(path) for path in paths if path != HERE)
 

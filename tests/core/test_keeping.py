@@ -28,10 +28,17 @@ from tests.project.test_house import imported
 
 GPT2 = {"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 SMALL = course.Model(2, 8, 2, 1, 4, 16, 100, 32)
-CASES = {"days": (9e9, 2, 1e4, 0.5), "matrices": (SMALL,), "parameters": (SMALL,), "interval": (60, 1e4)}
+CASES = {
+    "days": (9e9, 2, 1e4, 0.5),
+    "matrices": (SMALL,),
+    "parameters": (SMALL,),
+    "interval": (60, 1e4),
+}
 DAYS = "def my_days(flops, gpus, peak, share):\n    return flops / gpus / peak / share / 86_400"
 INTERVAL = "def my_interval(save, failure):  # ünlike ours\n"
-INTERVAL += "    return 2 * my_interval(save / 4, failure) if save > 1 else (2 * save * failure) ** 0.5"
+INTERVAL += (
+    "    return 2 * my_interval(save / 4, failure) if save > 1 else (2 * save * failure) ** 0.5"
+)
 GET = "from course_utils.chapters.accountant import Model, account, days, forward_flops, matrices, parameters"
 KEPT = "It is kept in my_notebooks/accountant.py."
 
@@ -111,7 +118,9 @@ def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_th
     assert (theirs(text), theirs(ours())) == (list(TERMS), [])
 
 
-def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(workspace):
+def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(
+    workspace,
+):
     before = printed(workspace.file)
     assert "124,439,808" in before
     expected = ours()
@@ -175,7 +184,9 @@ def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(worksp
     assert "accountant.py is not used: " in contents._accountant("", workspace.mine)
     (workspace.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
     (said,) = workspace.start()
-    assert said.startswith("my_notebooks/accountant.py stays as it is, without what is new in the course: ")
+    assert said.startswith(
+        "my_notebooks/accountant.py stays as it is, without what is new in the course: "
+    )
     assert workspace.file.is_dir() if spoilt is None else workspace.file.read_bytes() == spoilt
 
 
@@ -183,7 +194,9 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
     asked = sys.modules["given_checks"].asked
     workspace.keep(DAYS, "days")
     noting = ('    """The matrices of one', '    SEEN.append(m)\n    """The matrices of one')
-    unmarked = [(f"def {name}(m):  {MARK}", f"def {name}(m):") for name in ("matrices", "parameters")]
+    unmarked = [
+        (f"def {name}(m):  {MARK}", f"def {name}(m):") for name in ("matrices", "parameters")
+    ]
     edit(workspace.file, noting, *unmarked, ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"))
     asked.clear()
     for _ in range(2):
@@ -197,7 +210,10 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
         == str(workspace.file)
     )
     seen = workspace["matrices"].__globals__["SEEN"]
-    for term, case in (("parameters", (SMALL,)), ("forward_flops", (SMALL, 1, 2))):  # theirs, and ours
+    for term, case in (
+        ("parameters", (SMALL,)),
+        ("forward_flops", (SMALL, 1, 2)),
+    ):  # theirs, and ours
         seen.clear()
         assert workspace[term](*case) == getattr(course, term)(*case)
         assert seen == [SMALL], "it calls the reader's matrices"
@@ -213,7 +229,10 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
     for _ in range(2):  # and when it is remembered
         said = workspace.run(GET)
         assert said.count("Not used. ") == 1
-        assert "matrices in my_notebooks/accountant.py is not right as it stands there. matrices(" in said
+        assert (
+            "matrices in my_notebooks/accountant.py is not right as it stands there. matrices("
+            in said
+        )
         assert workspace["parameters"](SMALL) == course.parameters(SMALL)
         assert workspace["days"].__code__.co_filename == str(workspace.file)
         accountant._space.cache_clear()
@@ -259,9 +278,13 @@ def test_a_comment_that_looks_like_the_term_does_not_swallow_it(workspace):
     assert "124,439,808" in printed(workspace.file)
 
 
-def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(workspace, monkeypatch):
+def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(
+    workspace, monkeypatch
+):
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        patched.setattr(
+            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+        )
         said = workspace.keep(DAYS, "days")
     assert "But not kept in my_notebooks/accountant.py: No space left on device." in said
     assert workspace.file.read_text(encoding="utf-8") == ours()
@@ -288,7 +311,12 @@ def test_two_notebooks_that_keep_at_once_keep_both(workspace, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         names = ("days", "interval")
         assert (
-            list(pool.map(lambda name: keeping.keep(name, workspace[f"my_{name}"], slow_check(name)), names))
+            list(
+                pool.map(
+                    lambda name: keeping.keep(name, workspace[f"my_{name}"], slow_check(name)),
+                    names,
+                )
+            )
             == [KEPT] * 2
         )
     assert theirs(workspace.file.read_text(encoding="utf-8")) == [*names]
@@ -298,7 +326,9 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     workspace, monkeypatch
 ):
     workspace.keep(DAYS, "days")
-    helper = "HOURS = 24\n\n\n# How many.\ndef helper():\n    return HOURS\n\n\n# By name.\ndef recipe"
+    helper = (
+        "HOURS = 24\n\n\n# How many.\ndef helper():\n    return HOURS\n\n\n# By name.\ndef recipe"
+    )
     own = [("import math\n", "import math\nimport statistics\n"), ("def recipe", helper)]
     edit(workspace.file, *own, ("    main()\n", "    main()\n# The end.\n"))
     assert workspace.start() == []
@@ -320,7 +350,11 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
         expected = expected.replace(old, new)
     assert "accountant.py is brought up to date, and what is yours is in it. As it was" in said
     assert workspace.file.read_text(encoding="utf-8") == expected
-    edit(workspace.file, ("RESTART_S = 60, 900", "RESTART_S = 60, 31"), ("def main():", "def principal():"))
+    edit(
+        workspace.file,
+        ("RESTART_S = 60, 900", "RESTART_S = 60, 31"),
+        ("def main():", "def principal():"),
+    )
     edit(newer, ("import bisect\n", ""))
     workspace.start()
     kept = {

@@ -82,7 +82,9 @@ def test_an_address_is_the_place_that_torch_reads(t, data):
 
 @untimed
 @given(st.lists(st.integers(0, 5), max_size=4), st.sampled_from(DTYPES), st.data())
-def test_a_view_owns_the_bytes_of_the_tensor_that_it_was_made_from_and_a_copy_its_own(shape, dtype, data):
+def test_a_view_owns_the_bytes_of_the_tensor_that_it_was_made_from_and_a_copy_its_own(
+    shape, dtype, data
+):
     t = base = torch.empty(shape, dtype=dtype)
     for _ in range(3):
         t = data.draw(one_step(t))

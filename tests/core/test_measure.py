@@ -32,18 +32,29 @@ size = st.integers(1, 6)
 def forward_and_backward(fn):
     """FLOPs of fn, and of the backward pass of the sum of its result."""
     out = []
-    return measure.flops(lambda: out.append(fn())).total, measure.flops(lambda: out[0].sum().backward()).total
+    return measure.flops(lambda: out.append(fn())).total, measure.flops(
+        lambda: out[0].sum().backward()
+    ).total
 
 
 @untimed
 @given(size, size, size, size)
 def test_products_count_2_for_each_multiply_add_and_twice_that_backward(batch, b, d, k):
     x, w = torch.randn(b, d, requires_grad=True), torch.randn(d, k, requires_grad=True)
-    xs, ws = torch.randn(batch, b, d, requires_grad=True), torch.randn(batch, d, k, requires_grad=True)
+    xs, ws = (
+        torch.randn(batch, b, d, requires_grad=True),
+        torch.randn(batch, d, k, requires_grad=True),
+    )
     for n, left, right in ((1, x, w), (batch, xs, ws)):
         product = 2 * n * b * d * k
-        assert forward_and_backward(lambda left=left, right=right: left @ right) == (product, 2 * product)
-        assert measure.flops(lambda left=left, right=right: inference(left.matmul, right)).total == product
+        assert forward_and_backward(lambda left=left, right=right: left @ right) == (
+            product,
+            2 * product,
+        )
+        assert (
+            measure.flops(lambda left=left, right=right: inference(left.matmul, right)).total
+            == product
+        )
     out, outs = torch.randn(b, k), torch.randn(batch, b, k)
     assert measure.flops(lambda: out.addmm_(x.detach(), w.detach())) == {"addmm_": 2 * b * d * k}
     assert measure.flops(lambda: outs.baddbmm_(xs.detach(), ws.detach())) == {
@@ -53,7 +64,9 @@ def test_products_count_2_for_each_multiply_add_and_twice_that_backward(batch, b
 
 
 @untimed
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(3, 6))
+@given(
+    st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(3, 6)
+)
 def test_convolutions_count_every_place_of_the_kernel_with_groups_and_backward(
     batch, inputs, outputs, groups, n
 ):
@@ -74,11 +87,15 @@ def test_transposed_convolutions_count_every_number_that_they_scatter():
 
 @untimed
 @given(size, size, size, size, size)
-def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(batch, heads, share, s, e):
+def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(
+    batch, heads, share, s, e
+):
     """As many for the query's heads that share one of the key as for those that have one each."""
     q, k, v = (torch.randn(batch, heads * n, s, e, requires_grad=True) for n in (share, 1, 1))
     product = 2 * batch * heads * share * s * s * e
-    fused = forward_and_backward(lambda: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True))
+    fused = forward_and_backward(
+        lambda: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    )
     k, v = (t.repeat_interleave(share, 1) for t in (k, v))
     assert fused == (2 * product, 5 * product)
     assert forward_and_backward(lambda: (q @ k.mT).softmax(-1) @ v) == (2 * product, 4 * product)
@@ -165,7 +182,9 @@ def mlp(activation, batch, d, h, k):
 
 @untimed
 @given(st.sampled_from([(nn.ReLU(), 1), (nn.GELU(), 2)]), size, size, size, size)
-def test_gelu_keeps_its_input_where_relu_shares_its_output_with_the_next_layer(kind, batch, d, h, k):
+def test_gelu_keeps_its_input_where_relu_shares_its_output_with_the_next_layer(
+    kind, batch, d, h, k
+):
     activation, copies = kind
     network, x = mlp(activation, batch, d, h, k)
     kept = 4 * (batch * d + copies * batch * h)
@@ -191,13 +210,18 @@ def profiled(fn):
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as seen:
         fn()
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    events = [
+        event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"
+    ]
     changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
     return sum(change for change in changes if change > 0), max(accumulate(changes, initial=0))
 
 
 @settings(deadline=None, max_examples=10)
-@given(st.lists(st.sampled_from(["double", "exp", "drop", "view", "keep"]), min_size=1, max_size=12), size)
+@given(
+    st.lists(st.sampled_from(["double", "exp", "drop", "view", "keep"]), min_size=1, max_size=12),
+    size,
+)
 def test_allocations_are_those_of_the_profiler(jobs, n):
     first = torch.ones(n, n)
 
@@ -238,7 +262,9 @@ def test_free_bytes_are_some_and_no_more_than_there_are():
     assert 0 < measure.free_bytes() <= measure.memory_bytes()[0] <= psutil.virtual_memory().total
 
 
-def grant(monkeypatch, folder, own: str, groups: dict[str, tuple[str, str, str]], names=cgroups.V2) -> None:
+def grant(
+    monkeypatch, folder, own: str, groups: dict[str, tuple[str, str, str]], names=cgroups.V2
+) -> None:
     """This process is in these control groups; of each its limit, what is used of it, and its statistics."""
     (folder / "own").write_text(own)
     for group, texts in groups.items():
@@ -253,9 +279,17 @@ def grant(monkeypatch, folder, own: str, groups: dict[str, tuple[str, str, str]]
     ("own", "group", "names"),
     [
         ("0::/\n", ".", cgroups.V2),  # a container
-        ("0::/system.slice/a.service\n", "system.slice/a.service", cgroups.V2),  # a service with a limit
+        (
+            "0::/system.slice/a.service\n",
+            "system.slice/a.service",
+            cgroups.V2,
+        ),  # a service with a limit
         ("0::/a/b/c\n", "a", cgroups.V2),  # a limit further up
-        ("4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n", "memory", cgroups.V1),  # an older container
+        (
+            "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n",
+            "memory",
+            cgroups.V1,
+        ),  # an older container
         ("9:pids:/\n4:hugetlb,memory:/a:b\n", "memory/a:b", cgroups.V1),
     ],
 )
@@ -268,11 +302,15 @@ def test_free_bytes_are_those_of_the_containers_limit_not_of_the_machine(
     assert measure.free_bytes() == 2**20 - 500 * 2**10
 
 
-def test_the_narrowest_of_several_limits_counts_and_a_group_without_one_does_not(monkeypatch, tmp_path):
+def test_the_narrowest_of_several_limits_counts_and_a_group_without_one_does_not(
+    monkeypatch, tmp_path
+):
     groups = {".": ("max", "9", ""), "a": ("1000", "900", ""), "a/b": ("2000", "50", "")}
     grant(monkeypatch, tmp_path, "0::/a/b\n", groups)
     assert measure.memory_bytes() == (1000, 100)
-    (tmp_path / "a/memory.current").write_text("1001")  # for a moment, until something is stopped for it
+    (tmp_path / "a/memory.current").write_text(
+        "1001"
+    )  # for a moment, until something is stopped for it
     assert measure.memory_bytes() == (1000, 0)
 
 
@@ -347,7 +385,9 @@ def timed(durations, at_most_s, quiet=True):
 def test_sampling_ends_once_the_three_fastest_agree_and_the_machine_was_quiet():
     durations = [5.0, 2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0]
     seen, calls = timed(durations, 1000)
-    assert seen.samples == pytest.approx((2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0))  # the first call is none
+    assert seen.samples == pytest.approx(
+        (2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0)
+    )  # the first call is none
     assert not seen.doubt
     assert calls == 8
     assert seen.spent_s == pytest.approx(sum(durations))
@@ -392,7 +432,9 @@ def test_a_call_runs_on_one_thread_until_it_is_done_or_fails_or_is_dropped(two_t
     steps.close()
 
 
-@pytest.mark.skipif(not hasattr(on_cpu.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread.")
+@pytest.mark.skipif(
+    not hasattr(on_cpu.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread."
+)
 def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time():
     asleep = measure.time_call(lambda: time.sleep(0.002), at_most_s=0.1)
     assert asleep.clock == "wall time"
@@ -426,7 +468,11 @@ def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, other
 
 def test_two_callers_that_ask_for_one_thread_at_once_leave_as_many_threads_as_before(two_threads):
     first, second = measure.cpu_threads(1), measure.cpu_threads(1)
-    for enter_or_exit in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):
+    for enter_or_exit in (
+        first.__enter__,
+        second.__enter__,
+        lambda: first.__exit__(None, None, None),
+    ):
         enter_or_exit()
         assert torch.get_num_threads() == 1
     second.__exit__(None, None, None)

@@ -52,7 +52,9 @@ def test_torch_builds_every_model_with_the_accountants_matrices_and_parameters(m
 
 @settings(max_examples=30)
 @given(described(), st.integers(1, 3), st.integers(1, 8))
-def test_torch_multiplies_as_the_accountant_counts_and_so_do_the_timelines_operations(m, batch, sequence):
+def test_torch_multiplies_as_the_accountant_counts_and_so_do_the_timelines_operations(
+    m, batch, sequence
+):
     counted = by_torch.step(m, batch, sequence).flops
     assert counted["forward"] == accountant.forward_flops(m, batch, sequence)
     assert counted.total == accountant.step_flops(m, batch, sequence, 0)
@@ -89,7 +91,9 @@ def test_a_timeline_ends_with_the_accountants_state_in_each_stage(m, recipe, acc
     for stage in range(4):
         where = {"recipe": recipe, "machines": 3, "stage": stage, "accumulate": accumulate}
         held = predict.timeline(m, 1, 4, **where).operations[-2].during._asdict()
-        state = accountant.state_bytes(accountant.parameters(m), accountant.recipe(recipe), 3, stage)
+        state = accountant.state_bytes(
+            accountant.parameters(m), accountant.recipe(recipe), 3, stage
+        )
         state["optimizer"] += 4 * predict.shape_of(m).tensors  # a counter of steps for each
         assert {part: held[part] for part in state} == state
 
@@ -127,7 +131,11 @@ def test_published_models_have_the_sizes_that_their_papers_print():
         "Llama 3.1 405B": (126, 16_384, 128, 128_256, 8192, 53_248),
     }
     by_hand = {name: predict.Transformer(*each, **llama) for name, each in sizes.items()}
-    gpts = {"GPT-2 small": (12, 768, 12), "GPT-2 medium": (24, 1024, 16), "GPT-2 large": (36, 1280, 20)}
+    gpts = {
+        "GPT-2 small": (12, 768, 12),
+        "GPT-2 medium": (24, 1024, 16),
+        "GPT-2 large": (36, 1280, 20),
+    }
     gpts |= {"GPT-2 XL": (48, 1600, 25), "GPT-3": (96, 12_288, 96)}
     for name, (layers, width, heads) in gpts.items():
         context = 2048 if name == "GPT-3" else 1024

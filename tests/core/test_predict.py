@@ -30,7 +30,9 @@ TORCH_DTYPES = {
 
 @given(st.lists(size, max_size=4), st.sampled_from(list(predict.DTYPE_BYTES)))
 def test_a_tensors_bytes_are_those_that_torch_takes(shape, dtype):
-    assert predict.tensor_bytes(shape, dtype) == torch.empty(shape, dtype=TORCH_DTYPES[dtype]).nbytes
+    assert (
+        predict.tensor_bytes(shape, dtype) == torch.empty(shape, dtype=TORCH_DTYPES[dtype]).nbytes
+    )
 
 
 @given(size, size, size)
@@ -90,14 +92,18 @@ def shapes(draw):
     st.fixed_dictionaries({"fused": st.booleans(), "recompute": st.booleans()}),
     st.booleans(),
 )
-def test_activation_bytes_are_those_that_autograd_keeps(shape, batch, sequence, dtype, options, with_loss):
+def test_activation_bytes_are_those_that_autograd_keeps(
+    shape, batch, sequence, dtype, options, with_loss
+):
     network = models.Transformer(shape, **options, dtype=TORCH_DTYPES[dtype])
     ids = torch.randint(shape.vocabulary, (batch, sequence))
 
     def forward():
         logits = network(ids)
         targets = (ids + 0).flatten()  # not the model's own input
-        return functional.cross_entropy(logits.float().flatten(0, 1), targets) if with_loss else logits
+        return (
+            functional.cross_entropy(logits.float().flatten(0, 1), targets) if with_loss else logits
+        )
 
     ledger = shape.activation_bytes(batch, sequence, dtype=dtype, **options, loss=with_loss)
     assert ledger.total == measure.saved_bytes(forward, exclude=network.parameters())
@@ -108,7 +114,9 @@ SMALL = predict.Transformer(layers=2, width=16, heads=2, vocabulary=11, context=
 
 def test_recomputing_runs_the_layers_once_more_and_not_the_output():
     ledger = SMALL.training_flops(2, 8, recompute=True)
-    with set_checkpoint_early_stop(False):  # to the end of each layer; torch would leave out its last product
+    with set_checkpoint_early_stop(
+        False
+    ):  # to the end of each layer; torch would leave out its last product
         result = models.Transformer(SMALL, recompute=True)(torch.zeros(2, 8, dtype=torch.int64))
         counted = measure.flops(result.sum().backward).total
     assert counted == ledger["backward"] + ledger["recompute"]
@@ -141,7 +149,9 @@ def test_mfu_is_the_share_with_which_training_took_so_long(parameters, tokens, c
 
 def summed_by_a_ring(numbers, machines):
     """What all machines send: each passes a part on until all parts are summed, and again until all have the sums."""
-    return sum(numbers / machines for _ in range(2) for _ in range(machines - 1) for _ in range(machines))
+    return sum(
+        numbers / machines for _ in range(2) for _ in range(machines - 1) for _ in range(machines)
+    )
 
 
 def test_a_runs_days_by_part_are_what_its_tokens_take_in_multiplications_in_tensors_and_in_sums():
@@ -151,16 +161,30 @@ def test_a_runs_days_by_part_are_what_its_tokens_take_in_multiplications_in_tens
     least, most = (
         {part: n / 1e9 for part, n in one.items()} for one in days
     )  # seconds of a token on one machine
-    square, inner, pair = 2 * h * h + 2 * h * kv, 3 * h * f, 2 * s * h / 989.5e12  # of a product of all pairs
+    square, inner, pair = (
+        2 * h * h + 2 * h * kv,
+        3 * h * f,
+        2 * s * h / 989.5e12,
+    )  # of a product of all pairs
     weights = 3 * 2 * (layers * (square + inner) + 128256 * h) / 989.5e12
     assert most["FLOPs at the peak"] == pytest.approx(weights + layers * 3 * 2 * pair)
-    assert [one["products below the peak"] for one in (least, most)] == pytest.approx([weights / 4, weights])
-    kernel = layers * (2 + 5) * pair / 2  # forward, backward with the scores again; half of the pairs
+    assert [one["products below the peak"] for one in (least, most)] == pytest.approx(
+        [weights / 4, weights]
+    )
+    kernel = (
+        layers * (2 + 5) * pair / 2
+    )  # forward, backward with the scores again; half of the pairs
     beyond = [kernel / share - layers * 6 * pair for share in (0.7, 0.35)]
     assert [one["attention's kernel"] for one in (least, most)] == pytest.approx(beyond)
-    normalised, rotated, gated = 2 * [h] * 4, [h, h, kv, kv], [f, f, f]  # tensors that are read or written
+    normalised, rotated, gated = (
+        2 * [h] * 4,
+        [h, h, kv, kv],
+        [f, f, f],
+    )  # tensors that are read or written
     moved = 3 * layers * 2 * sum(normalised + rotated + gated)
-    assert least["passes over memory"] == most["passes over memory"] == pytest.approx(moved / 3.35e12)
+    assert (
+        least["passes over memory"] == most["passes over memory"] == pytest.approx(moved / 3.35e12)
+    )
     assert most["sending"] == pytest.approx(4 * layers * 2 * summed_by_a_ring(h, 8) / 450e9)
     steps = [sum(one.values()) - one["pauses"] for one in (least, most)]
     assert steps == pytest.approx([most["FLOPs at the peak"] / 0.2] * 2)
@@ -180,7 +204,11 @@ def test_on_an_h100_squares_cross_the_ridge_of_295_at_887_and_layers_of_4096_at_
     assert round(predict.ridge(H100, "bf16"), 1) == 295.4
     assert next(n for n in itertools.count(1) if limited_by_arithmetic(n, n, n)) == 887
     assert next(b for b in itertools.count(1) if limited_by_arithmetic(b, 4096, 4096)) == 346
-    assert product_intensity(886, 886, 886) < predict.ridge(H100, "bf16") < product_intensity(887, 887, 887)
+    assert (
+        product_intensity(886, 886, 886)
+        < predict.ridge(H100, "bf16")
+        < product_intensity(887, 887, 887)
+    )
 
 
 @given(*[st.integers(1, 5000)] * 3)
@@ -198,9 +226,16 @@ def test_the_roofline_is_the_slower_of_both_limits(b, d, k):
     st.sampled_from(list(predict.RECIPES)),
     st.sampled_from([0, 1, 2, 3]),
 )
-def test_zero_gives_each_machine_its_part_of_what_a_stage_splits(parameters, machines, recipe, stage):
+def test_zero_gives_each_machine_its_part_of_what_a_stage_splits(
+    parameters, machines, recipe, stage
+):
     most = max(len(part) for part in np.array_split(np.arange(parameters), machines))
-    split = {"optimizer": stage > 0, "master": stage > 0, "gradients": stage > 1, "parameters": stage > 2}
+    split = {
+        "optimizer": stage > 0,
+        "master": stage > 0,
+        "gradients": stage > 1,
+        "parameters": stage > 2,
+    }
     ledger = predict.training_bytes(parameters, recipe, machines=machines, stage=stage)
     for part, nbytes in predict.RECIPES[recipe].bytes_by_part.items():
         assert ledger[part] == nbytes * (most if split[part] else parameters)
@@ -212,7 +247,9 @@ def test_zero_gives_each_machine_its_part_of_what_a_stage_splits(parameters, mac
     st.sampled_from(list(predict.RECIPES)),
     st.integers(0, 3),
 )
-def test_the_largest_model_of_a_stage_fits_and_one_a_little_larger_does_not(machine, machines, recipe, stage):
+def test_the_largest_model_of_a_stage_fits_and_one_a_little_larger_does_not(
+    machine, machines, recipe, stage
+):
     most = predict.largest_model(machine, machines, recipe, stage=stage)
 
     def held(parameters):
@@ -231,7 +268,9 @@ def test_every_machine_has_a_source_and_sparse_rates_are_twice_its_dense_ones(ma
     assert set(machine.sparse_flop_per_sec) <= set(machine.peak_flop_per_sec)
     for dtype, sparse in machine.sparse_flop_per_sec.items():
         # L40S: "362.05 | 733" is how it is printed. The others differ by rounding.
-        tolerance = 0.013 if (machine.name, dtype) in {("L40S", "bf16"), ("L40S", "fp16")} else 0.002
+        tolerance = (
+            0.013 if (machine.name, dtype) in {("L40S", "bf16"), ("L40S", "fp16")} else 0.002
+        )
         assert sparse == pytest.approx(2 * machine.peak(dtype), rel=tolerance)
     assert machine.bytes > 10**9
     assert 10**11 < machine.bytes_per_sec < 10**13
@@ -239,5 +278,7 @@ def test_every_machine_has_a_source_and_sparse_rates_are_twice_its_dense_ones(ma
 
 def test_an_h100s_dense_peak_is_what_its_units_can_do():
     assert H100.peak("bf16") == 989.5e12
-    multiply_adds_per_sec = 132 * 4 * 512 * 1.83e9  # multiprocessors × tensor cores × multiply-adds × clock
+    multiply_adds_per_sec = (
+        132 * 4 * 512 * 1.83e9
+    )  # multiprocessors × tensor cores × multiply-adds × clock
     assert H100.peak("bf16") == pytest.approx(2 * multiply_adds_per_sec, rel=0.001)

@@ -42,7 +42,9 @@ def test_recomputed_attention_gives_the_same_gradients_to_the_last_bit():
         mix(q, k, v).pow(2).sum().backward()
         return [q.grad, k.grad, v.grad]
 
-    assert all(map(torch.equal, gradients(models.attention), gradients(models.recomputed_attention)))
+    assert all(
+        map(torch.equal, gradients(models.attention), gradients(models.recomputed_attention))
+    )
 
 
 # What runs.

@@ -55,7 +55,11 @@ def test_digits_are_those_shown():
 
 
 def test_the_readers_guess_stands_in_front_once_there_is_one():
-    assert repr(Comparison({"a": 1}, {"a": 1}, guess=42)).splitlines()[1].split()[:3] == ["a", "42", "1"]
+    assert repr(Comparison({"a": 1}, {"a": 1}, guess=42)).splitlines()[1].split()[:3] == [
+        "a",
+        "42",
+        "1",
+    ]
     for none_yet in (..., None, {"a": ...}):
         assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess=none_yet))
 
@@ -67,11 +71,18 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert said.splitlines()[1].split()[1] == "10"
     assert "Your guess of a is right. Your guess of b is 0.5 times what was measured." in said
     assert "nothing called 'c' to guess here, but a and b." in said
-    for wild in (1e300, 10**300, 10**400, -(10**5000)):  # the last has no words of its own in Python
+    for wild in (
+        1e300,
+        10**300,
+        10**400,
+        -(10**5000),
+    ):  # the last has no words of its own in Python
         lines = repr(Comparison({"a": 10}, {"a": 10}, guess=wild)).splitlines()
         assert "your guess" in lines[0]
         assert max(map(len, lines)) < 100
-    assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith("Your guess is not what was measured.")
+    assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith(
+        "Your guess is not what was measured."
+    )
 
 
 def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_guess():
@@ -80,33 +91,53 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
     )
     columns = ["d", "your guess", "supposed", "reported", "reported / supposed"]
     head, row, below = repr(reported).splitlines()
-    assert (head.split(), row.split()) == (" ".join(columns).split(), ["days", "130", "144", "260", "1.81"])
+    assert (head.split(), row.split()) == (
+        " ".join(columns).split(),
+        ["days", "130", "144", "260", "1.81"],
+    )
     assert below == "Your guess is 0.5 times what was reported."
     html = reported._repr_html_()
     assert re.findall(r"<th>(.*?)</th>", html)[:5] == columns
     assert below in html
     assert "measured" not in repr(reported) + html
     assert Guess("days", "ten", 260, "reported").words == "not what was reported"
-    assert repr(Comparison({"a": 1}, {"a": 2})).splitlines()[0].split()[:2] == ["predicted", "measured"]
+    assert repr(Comparison({"a": 1}, {"a": 2})).splitlines()[0].split()[:2] == [
+        "predicted",
+        "measured",
+    ]
 
 
 @pytest.mark.parametrize(
     ("said", "measured", "digits", "words"),
     [
-        (65_536, 65_504.0, None, "32 too large: this number is exact"),  # fp16's largest number, mistaken
+        (
+            65_536,
+            65_504.0,
+            None,
+            "32 too large: this number is exact",
+        ),  # fp16's largest number, mistaken
         (667, 668, None, "1 too small: this number is exact"),
         (16, 16.0003, 3, "right"),
         (144, 143.927, 3, "right"),
         (144, 143.927, None, "near: less than 0.5 % too large"),
         (67e6, 67_108_864, None, "near: less than 0.5 % too small"),
         (10, 10.2, 3, "0.98 times what was measured"),
-        (2.4e9, 2.416, None, "993,377,483 times what was measured. Is it in the unit that was asked for?"),
+        (
+            2.4e9,
+            2.416,
+            None,
+            "993,377,483 times what was measured. Is it in the unit that was asked for?",
+        ),
         (0.5, 50, None, "0.01 times what was measured. Is it in the unit that was asked for?"),
         (4, 40, None, "0.1 times what was measured"),
     ],
 )
-def test_a_guess_is_right_where_it_is_exact_and_near_where_nearness_counts(said, measured, digits, words):
-    shown = repr(Comparison({"a": measured}, {"a": measured}, guess=said, digits=digits)).splitlines()[-1]
+def test_a_guess_is_right_where_it_is_exact_and_near_where_nearness_counts(
+    said, measured, digits, words
+):
+    shown = repr(
+        Comparison({"a": measured}, {"a": measured}, guess=said, digits=digits)
+    ).splitlines()[-1]
     assert shown == f"Your guess is {words}{'' if words.endswith('?') else '.'}"
     guess = Guess("a", said, measured, digits=digits)
     assert (guess.is_right, guess.is_near) == (words == "right", words.startswith("near"))

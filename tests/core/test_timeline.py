@@ -18,7 +18,11 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from torch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
 
 from course_utils.core import measure, predict
 from course_utils.core.predict.passes import operations
@@ -47,11 +51,29 @@ RECIPES = [name for name in IN_ONE_KERNEL if not predict.RECIPES[name].master]
 @st.composite
 def shapes(draw: st.DrawFn) -> predict.Shape:
     """GPT's, Llama's, Qwen's, and everything between them."""
-    kv_heads, shared, head = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.sampled_from([4, 6]))
+    kv_heads, shared, head = (
+        draw(st.integers(1, 3)),
+        draw(st.integers(1, 3)),
+        draw(st.sampled_from([4, 6])),
+    )
     own_width, heads = draw(YES_NO), kv_heads * shared
-    yes = ("biases", "learned_positions", "tied_output", "gated", "rms_norm", "rotary", "head_norms")
+    yes = (
+        "biases",
+        "learned_positions",
+        "tied_output",
+        "gated",
+        "rms_norm",
+        "rotary",
+        "head_norms",
+    )
     return predict.Transformer(
-        *(draw(st.integers(0, 7)), 10 if own_width else heads * head, heads, draw(st.integers(1, 99)), 16),
+        *(
+            draw(st.integers(0, 7)),
+            10 if own_width else heads * head,
+            heads,
+            draw(st.integers(1, 99)),
+            16,
+        ),
         feed_forward=draw(st.none() | st.integers(1, 40)),
         kv_heads=kv_heads,
         head_width=head if own_width else None,
@@ -80,7 +102,9 @@ def assert_alike(predicted: predict.Timeline, moments: list[measure.Moment]) -> 
 
 @settings(max_examples=MANY)
 @given(shapes(), *SIZES, st.sampled_from(IN_ONE_KERNEL), st.fixed_dictionaries(WAYS | SEGMENTS))
-def test_each_operation_of_a_drawn_models_step_holds_what_torch_holds(shape, batch, sequence, recipe, ways):
+def test_each_operation_of_a_drawn_models_step_holds_what_torch_holds(
+    shape, batch, sequence, recipe, ways
+):
     moments = transformers.step_moments(shape, recipe, batch, sequence, real=True, **ways)
     ours = predict.timeline(shape, batch, sequence, recipe=recipe, **ways).operations
     if recipe not in RECIPES:
@@ -143,7 +167,11 @@ def every_other_product():
         seen[ctx.is_recompute, op] += 1
         product = op is torch.ops.aten.mm.default and seen[ctx.is_recompute, op] % 2
         attention = op is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
-        return CheckpointPolicy.MUST_SAVE if product or attention else CheckpointPolicy.PREFER_RECOMPUTE
+        return (
+            CheckpointPolicy.MUST_SAVE
+            if product or attention
+            else CheckpointPolicy.PREFER_RECOMPUTE
+        )
 
     return create_selective_checkpoint_contexts(policy)
 
@@ -153,7 +181,9 @@ def recompute_some(model: models.Transformer, recompute: str) -> None:
     by_product = recompute == "every other product"
     options = {"context_fn": every_other_product} if by_product else {}
     for block in model.blocks if by_product else model.blocks[1::2]:
-        run = partial(checkpoint, block.forward, use_reentrant=False, preserve_rng_state=False, **options)
+        run = partial(
+            checkpoint, block.forward, use_reentrant=False, preserve_rng_state=False, **options
+        )
         block.forward = run
 
 
@@ -172,7 +202,9 @@ def test_so_does_each_operation_if_only_some_are_computed_again(
         model = MADE(m, **options)
         recompute_some(model, recompute)
         if ways["fused_loss"]:
-            model.loss = lambda ids, targets, _: LossInPlace.apply(model(ids).flatten(0, 1), targets)
+            model.loss = lambda ids, targets, _: LossInPlace.apply(
+                model(ids).flatten(0, 1), targets
+            )
         return model
 
     how = {name: value for name, value in ways.items() if name != "fused_loss"}
@@ -205,31 +237,46 @@ def test_layers_that_are_alike_are_not_run_one_by_one_and_nothing_changes(
     step = predict.timeline(shape, batch, sequence, recipe=recipe, **ways)
     rows = operations(step.config, layers)
     assert [one[:6] for one in step.operations[:-2]] == [row[:6] for row in rows]
-    begin = predict.timeline(shape, batch, sequence, recipe=recipe, accumulate=ways["accumulate"])._begin
+    begin = predict.timeline(
+        shape, batch, sequence, recipe=recipe, accumulate=ways["accumulate"]
+    )._begin
     if step.machines == 1:
         for one, row in zip(step.operations, rows, strict=False):
-            assert (one.during, one.after) == tuple(tuple(map(add, begin, held)) for held in row[-2:])
+            assert (one.during, one.after) == tuple(
+                tuple(map(add, begin, held)) for held in row[-2:]
+            )
     assert (
         ways["machines"] > 1
         or step.operations[-3].after.gradients == step.state["gradients"]
         or "twice" in recipe
     )
-    assert step.peak == step.fullest.during.total == max(one.during.total for one in step.operations)
+    assert (
+        step.peak == step.fullest.during.total == max(one.during.total for one in step.operations)
+    )
 
 
-@given(shapes(), st.sampled_from(list(predict.RECIPES)), st.integers(2, 9), st.integers(1, 3), YES_NO)
-def test_what_a_stage_splits_each_machine_holds_a_part_of(shape, recipe, machines, stage, accumulate):
+@given(
+    shapes(), st.sampled_from(list(predict.RECIPES)), st.integers(2, 9), st.integers(1, 3), YES_NO
+)
+def test_what_a_stage_splits_each_machine_holds_a_part_of(
+    shape, recipe, machines, stage, accumulate
+):
     ways = {"recipe": recipe, "accumulate": accumulate}
     whole, parts = (
         predict.timeline(shape, 2, 4, **ways, **where)
         for where in ({}, {"machines": machines, "stage": stage})
     )
-    each, split = predict.dtype_bytes(predict.RECIPES[recipe].gradients[0]), predict.training.split_in(stage)
+    each, split = (
+        predict.dtype_bytes(predict.RECIPES[recipe].gradients[0]),
+        predict.training.split_in(stage),
+    )
     state = predict.training_bytes(
         shape.parameters, recipe, tensors=shape.tensors, machines=machines, stage=stage
     )
     for one, other in zip(whole.operations[:-2], parts.operations[:-2], strict=True):
-        held = one.during._asdict() | {part: state[part] for part in ("parameters", "optimizer", "master")}
+        held = one.during._asdict() | {
+            part: state[part] for part in ("parameters", "optimizer", "master")
+        }
         if "gradients" in split:
             held["gradients"] = math.ceil(held["gradients"] // each / machines) * each
         assert other.during._asdict() == held
@@ -238,12 +285,19 @@ def test_what_a_stage_splits_each_machine_holds_a_part_of(shape, recipe, machine
 
 @settings(max_examples=20)
 @given(
-    shapes(), st.integers(1, 2), st.integers(1, 16), YES_NO, st.sampled_from([1, 2]), st.sampled_from([1, 3])
+    shapes(),
+    st.integers(1, 2),
+    st.integers(1, 16),
+    YES_NO,
+    st.sampled_from([1, 2]),
+    st.sampled_from([1, 3]),
 )
 def test_its_flops_are_those_that_torch_counts(shape, batch, sequence, recompute, segment, pieces):
     ways = {"recompute": recompute, "segment": segment}
     model = models.Transformer(shape, fused=True, fused_norm=True, **ways)
-    ids, targets = (torch.zeros(size, dtype=torch.int64) for size in ((batch, sequence), batch * sequence))
+    ids, targets = (
+        torch.zeros(size, dtype=torch.int64) for size in ((batch, sequence), batch * sequence)
+    )
     counted = measure.flops(lambda: model.loss(ids, targets, pieces).backward()).total
     step = predict.timeline(shape, batch, sequence, pieces=pieces, **ways)
     assert sum(one.flops for one in step.operations) == counted
@@ -254,9 +308,12 @@ def test_its_flops_are_those_that_torch_counts(shape, batch, sequence, recompute
 @given(shapes(), *SIZES, YES_NO)
 def test_what_layers_keep_is_what_autograd_keeps(shape, batch, sequence, fused):
     sizes, ways = [replace(shape, layers=layers) for layers in (shape.layers, 0)], {"fused": fused}
-    ours, none = (predict.timeline(size, batch, sequence, recipe="bf16 adamw", **ways).kept for size in sizes)
+    ours, none = (
+        predict.timeline(size, batch, sequence, recipe="bf16 adamw", **ways).kept for size in sizes
+    )
     kept, else_kept = (
-        size.activation_bytes(batch, sequence, dtype="bf16", fused_norm=True, **ways).total for size in sizes
+        size.activation_bytes(batch, sequence, dtype="bf16", fused_norm=True, **ways).total
+        for size in sizes
     )
     assert ours - none == kept - else_kept
 
@@ -266,7 +323,8 @@ def test_gradients_are_held_at_the_loss_only_if_they_are_those_of_an_earlier_mic
     xl = predict.MODELS["GPT-2 XL"]
     first, later = (predict.timeline(xl, 1, 1024, accumulate=later) for later in (False, True))
     at_the_loss = [
-        [one.during for one in step.operations if one.where == "cross-entropy"] for step in (first, later)
+        [one.during for one in step.operations if one.where == "cross-entropy"]
+        for step in (first, later)
     ]
     assert {held.gradients for held in at_the_loss[0]} == {0}
     assert {held.gradients for held in at_the_loss[1]} == {4 * xl.parameters}
@@ -275,7 +333,10 @@ def test_gradients_are_held_at_the_loss_only_if_they_are_those_of_an_earlier_mic
 
 def test_a_loss_with_its_output_holds_two_gradients_and_never_all_logits():
     """One token's logits are there at a time, in fp32 and twice more while their gradient is made."""
-    x, output = torch.randn(1024, 64, dtype=torch.bfloat16), torch.randn(4000, 64, dtype=torch.bfloat16)
+    x, output = (
+        torch.randn(1024, 64, dtype=torch.bfloat16),
+        torch.randn(4000, 64, dtype=torch.bfloat16),
+    )
 
     def gradients() -> tuple[torch.Tensor, torch.Tensor]:
         of_x, of_output = torch.empty_like(x), torch.zeros_like(output)
@@ -388,13 +449,20 @@ def test_a_norm_in_one_kernel_is_torchs_to_the_last_bit_and_its_gradients_are_ro
 
 
 def test_its_gradient_is_that_of_the_formula():
-    x, weight = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 2, 5), (5,)))
+    x, weight = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 2, 5), (5,))
+    )
     norm = models.layers._OneKernel.apply
     assert torch.autograd.gradcheck(lambda x, weight: norm(x, weight, 1e-5), (x, weight))
 
 
 def test_it_keeps_its_input_alone_where_single_operations_keep_two_copies_in_fp32():
     x = torch.randn(7, 64, dtype=torch.bfloat16, requires_grad=True)
-    ours, theirs = (models.normalisation(64, True, False, x.dtype, fused=fused) for fused in (True, False))
-    kept = [measure.saved_bytes(lambda n=norm: n(x), exclude=norm.parameters()) for norm in (ours, theirs)]
+    ours, theirs = (
+        models.normalisation(64, True, False, x.dtype, fused=fused) for fused in (True, False)
+    )
+    kept = [
+        measure.saved_bytes(lambda n=norm: n(x), exclude=norm.parameters())
+        for norm in (ours, theirs)
+    ]
     assert kept == [7 * 64 * 2, 7 * (2 * 64 * 4 + 4)]

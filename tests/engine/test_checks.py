@@ -41,7 +41,9 @@ LISTING = [e for e in EXERCISES if inspect.isgeneratorfunction(inspect.unwrap(e.
 CHECKS = {exercise.judge.__name__: exercise.judge for exercise in EXERCISES}
 # What may stand in a verdict: plain sentences on one line, without what only Python has a use for.
 SENTENCES = re.compile(r"[^\n]{10,330}[.?]")
-PYTHON = re.compile(r" at 0x|<class|<function|<lambda> gave|Traceback|Ellipsis|NoneType|numel|\btorch\._C")
+PYTHON = re.compile(
+    r" at 0x|<class|<function|<lambda> gave|Traceback|Ellipsis|NoneType|numel|\btorch\._C"
+)
 
 
 def each(exercises):
@@ -76,10 +78,36 @@ def no_value(*arguments):
     return 1
 
 
-NOTHING = [None, math.nan, "nonsense", [], {}, True, 1j, no_value, Odd(), torch.tensor([math.nan] * 2)]
-OF_ANOTHER_TYPE = [(None, None), (math.nan,) * 3, 10**5000, math.inf, torch.ones(2) > 0, "9" * 5000, (), len]
+NOTHING = [
+    None,
+    math.nan,
+    "nonsense",
+    [],
+    {},
+    True,
+    1j,
+    no_value,
+    Odd(),
+    torch.tensor([math.nan] * 2),
+]
+OF_ANOTHER_TYPE = [
+    (None, None),
+    (math.nan,) * 3,
+    10**5000,
+    math.inf,
+    torch.ones(2) > 0,
+    "9" * 5000,
+    (),
+    len,
+]
 OF_ANOTHER_TYPE += [torch.empty(2, 3, device="meta"), torch.eye(2).to_sparse()]
-ERRORS = (ZeroDivisionError("division\nby zero"), KeyError(1), SystemExit(), SilentError(), AssertionError())
+ERRORS = (
+    ZeroDivisionError("division\nby zero"),
+    KeyError(1),
+    SystemExit(),
+    SilentError(),
+    AssertionError(),
+)
 
 
 def stops_with(error):
@@ -261,7 +289,9 @@ def test_an_answer_of_the_wrong_kind_gets_a_sentence(exercise):
             continue
         verdict = exercise.judge(answer)
         assert_it_is_told(verdict)
-        assert "anted" in verdict.words or "pattern" in verdict.words or "in quotes" in verdict.words, verdict
+        assert (
+            "anted" in verdict.words or "pattern" in verdict.words or "in quotes" in verdict.words
+        ), verdict
 
 
 @each([exercise for exercise in EXERCISES if exercise.wants_function])
@@ -275,7 +305,9 @@ def test_a_function_that_gives_nonsense_or_stops_gets_a_sentence(exercise):
         assert f"stopped in line {line} with {type(error).__name__}" in verdict.words
     assert "RecursionError" in exercise.judge(without_end).words
     assert_it_is_told(exercise.judge(lambda: 1))
-    interrupted = exercise.judge(stops_with(KeyboardInterrupt()))  # the reader's own, at what takes too long
+    interrupted = exercise.judge(
+        stops_with(KeyboardInterrupt())
+    )  # the reader's own, at what takes too long
     assert_it_is_told(interrupted)
     assert f"was interrupted in line {line}" in interrupted.words
 
@@ -364,7 +396,9 @@ def test_a_value_is_shown_briefly_and_without_an_address():
     assert shown(object()) == "a value of type object"
     assert shown(10**5000) == "a value of type int"
     assert shown("a\nb" * 99).startswith("'a")
-    assert shown([0.1 + 0.2, (1,), 989.5e12, torch.zeros(())]) == "[0.3, (1,), 9.895e+14, tensor(0.)]"
+    assert (
+        shown([0.1 + 0.2, (1,), 989.5e12, torch.zeros(())]) == "[0.3, (1,), 9.895e+14, tensor(0.)]"
+    )
     endless = []
     endless.append(endless)
     assert len(shown(endless)) < 80 > len(shown("9" * 5000))

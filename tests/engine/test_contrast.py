@@ -19,10 +19,27 @@ from tests.engine import test_figures
 
 # JupyterLab's own colours, as black or white over its page.
 PAGES = {
-    "light": {"page": "#ffffff", "font-color0": "#000000", "font-color2": "#757575", "border": "#bdbdbd"},
-    "dark": {"page": "#111111", "font-color0": "#ffffff", "font-color2": "#919191", "border": "#616161"},
+    "light": {
+        "page": "#ffffff",
+        "font-color0": "#000000",
+        "font-color2": "#757575",
+        "border": "#bdbdbd",
+    },
+    "dark": {
+        "page": "#111111",
+        "font-color0": "#ffffff",
+        "font-color2": "#919191",
+        "border": "#616161",
+    },
 }
-ON_COLOUR = ("sign", "exponent", "fraction", "batch", "kept", "summed")  # what #111111 is written on
+ON_COLOUR = (
+    "sign",
+    "exponent",
+    "fraction",
+    "batch",
+    "kept",
+    "summed",
+)  # what #111111 is written on
 ONE_ON_ANOTHER = {
     f".part.{part}": ".part"
     for part in (
@@ -54,7 +71,8 @@ def contrast(a: str, b: str) -> float:
 
 def over(colour: str, page: str, opacity: float) -> str:
     mixed = [
-        opacity * int(colour[n : n + 2], 16) + (1 - opacity) * int(page[n : n + 2], 16) for n in (1, 3, 5)
+        opacity * int(colour[n : n + 2], 16) + (1 - opacity) * int(page[n : n + 2], 16)
+        for n in (1, 3, 5)
     ]
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
@@ -63,7 +81,9 @@ def rules(theme: str) -> dict[str, dict[str, str]]:
     """What is said of each selector, with the theme's colours for its variables."""
     css = Path(still.__file__).parents[1].joinpath("screen.css").read_text(encoding="utf-8")
     on_dark = r"^\[data-jp-theme-light=\"false\"\] \.course-picture "
-    extra = [line for line in css.splitlines() if re.match(on_dark, line)] if theme == "dark" else []
+    extra = (
+        [line for line in css.splitlines() if re.match(on_dark, line)] if theme == "dark" else []
+    )
     lines = still.PICTURE_CSS + "\n".join(
         still.Template(re.sub(on_dark, "", line)).substitute(still.COLOURS) for line in extra
     )
@@ -98,7 +118,9 @@ def test_the_formula_is_the_one_of_the_standard():
 def test_words_in_pictures_can_be_read(theme):
     page, found = PAGES[theme]["page"], rules(theme)
     words = ("text", ".faint", ".place", ".alarm", ".formula", ".measured-words", ".unseen text")
-    assert {name: round(seen(found[name], page), 2) for name in words if seen(found[name], page) < 4.5} == {}
+    assert {
+        name: round(seen(found[name], page), 2) for name in words if seen(found[name], page) < 4.5
+    } == {}
     assert [name for name in ON_COLOUR if contrast(still.COLOURS[name], "#111111") < 4.5] == []
 
 
@@ -131,11 +153,17 @@ def behind(text: Text, axes: Axes) -> str:
     """The colour that a text of a figure stands on: of the last patch below its place, or the page's white."""
     x, y = text.get_transform().transform(text.get_unitless_position())
     below = [patch for patch in axes.patches if patch.get_window_extent().contains(x, y)]
-    return to_hex(below[-1].get_facecolor()) if below and below[-1].get_facecolor()[3] == 1 else "#ffffff"
+    return (
+        to_hex(below[-1].get_facecolor())
+        if below and below[-1].get_facecolor()[3] == 1
+        else "#ffffff"
+    )
 
 
 def test_words_and_lines_of_figures_stand_out_from_what_is_behind_them():
-    drawn = {name: figure for name, figure in vars(test_figures).items() if isinstance(figure, Figure)}
+    drawn = {
+        name: figure for name, figure in vars(test_figures).items() if isinstance(figure, Figure)
+    }
     drawn |= {"formats": reach_and_step(floats.FORMATS)}
     assert len(drawn) > 10
     for name, figure in drawn.items():

@@ -34,7 +34,9 @@ def verdict(exercise, seed, text):
     names = {}
     exec(exercise.imports, names)
     exec(text, names)
-    return drawn_anew(exercise.judge, seed)(eval(exercise.call.partition("(")[2].removesuffix(")"), names))
+    return drawn_anew(exercise.judge, seed)(
+        eval(exercise.call.partition("(")[2].removesuffix(")"), names)
+    )
 
 
 @SEEDS
@@ -67,7 +69,9 @@ def test_on_drawn_cases_each_mistake_gets_the_advice_that_it_gets_on_the_open_on
 @SEEDS
 @pytest.mark.parametrize("exercise", WITH_CASES, ids=lambda e: e.name)
 def test_who_knows_the_open_cases_is_right_on_them_and_fails_on_drawn_ones(exercise, seed):
-    open_ones = [(case, next(exercise.judge.__wrapped__(*case))[0]) for case in cases(exercise.judge)]
+    open_ones = [
+        (case, next(exercise.judge.__wrapped__(*case))[0]) for case in cases(exercise.judge)
+    ]
     in_order = itertools.cycle([right for _, right in open_ones])
 
     def by_the_case(*asked):

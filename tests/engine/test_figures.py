@@ -18,12 +18,16 @@ from course_utils.core import floats
 
 TITLE = "A title that says what to see"
 REACH = figures.reach_and_step(floats.FORMATS)
-SHAPES = figures.shapes_to_scale(["A[i d] · B[d j] = C[i j]", "B[d j]"], {"i": 2, "j": 3, "d": 1}, TITLE)
+SHAPES = figures.shapes_to_scale(
+    ["A[i d] · B[d j] = C[i j]", "B[d j]"], {"i": 2, "j": 3, "d": 1}, TITLE
+)
 MIXES = figures.losses_by_mix({"fp32": [3.0, 0.1], "bf16": [3.0, 0.1], "fp16": [3.0, 1.0]})
 CLIMBING = figures.weights_by_step([1.0] * 3, [1.0, 1.0, 1.5], [1.0, 1.25, 1.5])
 FOUND = figures.scales_by_step([8.0, 4.0], [8.0, 4.0], limits=[5.0, 5.0])
 WASTED = figures.wasted_shares([60.0, 600.0], [0.5, 0.2], {60: 0.51, 600: 0.19}, best_s=1160)
-BOXES = figures.product_boxes({"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add")
+BOXES = figures.product_boxes(
+    {"": (4, 8, 5), "flat: ": (1, 2, 3)}, "Every small cube is one multiply-add"
+)
 CHAIN = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)})
 WITHOUT = figures.gradient_chain({"x": (8, 4), "h1": (8, 2)}, {"w1": (4, 2)}, missing=["x.grad"])
 WATERFALL = figures.waterfall(
@@ -65,7 +69,10 @@ def test_nothing_of_a_figure_lies_beyond_its_frame(name):
     ("figure", "expected"),
     [  # of each line, its points
         (MIXES, [[[0, 3], [1, end]] for end in (1, 0.1, 0.1)]),
-        (CLIMBING, [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]]),
+        (
+            CLIMBING,
+            [[[0, 1], [1, end], [2, 1.5]] for end in (1.25, 1)] + [[[0, 1], [1, 1], [2, 1]]],
+        ),
         (FOUND, [[[0, 5], [1, 5]], *[[[0, 8], [1, 4]]] * 2]),
         (WASTED, [[[60, 0.5], [600, 0.2]], [[60, 0.51], [600, 0.19]], None]),
     ],
@@ -107,7 +114,9 @@ def test_a_box_has_a_square_for_each_number_of_both_operands_and_the_result():
 
 def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dashed():
     def boxes(figure):
-        patches = {text.get_text().split()[0]: text.get_bbox_patch() for text in figure.axes[0].texts}
+        patches = {
+            text.get_text().split()[0]: text.get_bbox_patch() for text in figure.axes[0].texts
+        }
         plain = to_rgba("white")
         coloured = {name for name, box in patches.items() if box.get_facecolor() != plain}
         return coloured, {name for name, box in patches.items() if box.get_linestyle() == "--"}
@@ -121,7 +130,11 @@ def test_in_a_chain_what_a_product_makes_is_coloured_and_what_is_missing_is_dash
 
 def test_in_a_chain_dashed_arrows_lead_from_what_is_read_again_to_the_gradient_that_is_made_of_it():
     def arrows(figure, style):
-        return {tuple(arrow._posA_posB) for arrow in figure.axes[0].patches if arrow.get_linestyle() == style}
+        return {
+            tuple(arrow._posA_posB)
+            for arrow in figure.axes[0].patches
+            if arrow.get_linestyle() == style
+        }
 
     assert {((0, 2), (2, 2)), ((2, 1), (0, 1)), ((1, 1), (1, 0))} <= arrows(CHAIN, "-")
     assert arrows(CHAIN, "--") == {((0, 2), (1, 0)), ((1, 3), (0, 1))}  # x to w1.grad, w1 to x.grad
@@ -130,7 +143,12 @@ def test_in_a_chain_dashed_arrows_lead_from_what_is_read_again_to_the_gradient_t
 
 def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_its_own():
     bars = WATERFALL.axes[0].patches
-    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 10), (10, 30), (40, 15), (55, 45)]
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [
+        (0, 10),
+        (10, 30),
+        (40, 15),
+        (55, 45),
+    ]
     assert written(WATERFALL)[:4] == [
         "10 days, exact",
         "0 to 30 days, assumed",
@@ -138,10 +156,16 @@ def test_a_waterfall_ends_at_what_was_reported_and_each_certainty_has_a_look_of_
         "45 days, unknown",
     ]
     by_longest, by_shortest = 100 - 10 - 30, 100 - 10 - 0
-    assert WATERFALL.axes[0].get_title(loc="left").startswith(f"{by_longest} to {by_shortest} of 100 days")
+    assert (
+        WATERFALL.axes[0]
+        .get_title(loc="left")
+        .startswith(f"{by_longest} to {by_shortest} of 100 days")
+    )
     guess, reported = drawn_lines(WATERFALL)
     assert (guess[0][0], reported[0][0]) == (30, 100)
-    looks = {(bar.get_hatch(), bar.get_linestyle(), sum(bar.get_facecolor()[:3]) > 1.5) for bar in bars}
+    looks = {
+        (bar.get_hatch(), bar.get_linestyle(), sum(bar.get_facecolor()[:3]) > 1.5) for bar in bars
+    }
     assert len(looks) == 3  # whatever a projector makes of their colours
 
 
@@ -190,7 +214,9 @@ def test_words_that_find_no_room_are_shown_all_the_same():
 
 
 def test_shapes_are_as_large_as_their_dimensions_and_named_by_them():
-    boxes = [(box.get_width(), box.get_height(), box.get_facecolor()) for box in SHAPES.axes[0].patches]
+    boxes = [
+        (box.get_width(), box.get_height(), box.get_facecolor()) for box in SHAPES.axes[0].patches
+    ]
     assert [box[:2] for box in boxes] == [(1, 2), (3, 1), (3, 2), (3, 1)]
     assert len({colour for *_, colour in boxes}) == 3
     assert written(SHAPES) == [*"Adi", "·", *"Bjd", "=", *"Cji", *"Bjd"]

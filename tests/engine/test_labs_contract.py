@@ -84,7 +84,9 @@ def panel(request):
 def shown(request):
     """A lab's name; and of each state what was asked, what was found, and the view, or the sentence that refuses it."""
     with opened(request.param) as panel:
-        return request.param, [(said, *found_and_shown(panel, said)) for said in states(request.param)]
+        return request.param, [
+            (said, *found_and_shown(panel, said)) for said in states(request.param)
+        ]
 
 
 def found_and_shown(panel: Panel, said: dict[str, object]) -> tuple[object, View | str]:
@@ -198,8 +200,12 @@ def test_no_shape_is_a_measurement_before_it_is_shown_and_each_mark_says_its_val
             assert view.picture != hidden.picture
 
 
-@pytest.mark.parametrize(("path", "source"), [(path, one) for path in NOTEBOOKS for one in figures_of(path)])
-def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measured_at_first(path, source):
+@pytest.mark.parametrize(
+    ("path", "source"), [(path, one) for path in NOTEBOOKS for one in figures_of(path)]
+)
+def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measured_at_first(
+    path, source
+):
     made = figure_in(source)
     name, controls, answers = made.lab, made.controls, made.answers
     with opened(name) as any_lab:
@@ -289,11 +295,15 @@ def test_the_widths_are_those_of_the_font():
     assert font_widths.WRITTEN.read_text(encoding="utf-8") == font_widths.text()
 
 
-@pytest.mark.parametrize("class_", ["", "strong", "small", "small alarm", "large", "place", "formula small"])
+@pytest.mark.parametrize(
+    "class_", ["", "strong", "small", "small alarm", "large", "place", "formula small"]
+)
 def test_words_are_as_wide_as_the_font_sets_them(class_):
     words = "2·B·D·K = 34,359,738,368 × 1.7e-5 µs, AVATAR"
     ((_, left, _, right, _),) = boxes(picture(2000, 100, fitted(0, 50, words, 2000, class_)))
-    assert right - left - 1e-6 <= width_of(words, class_) <= 1.02 * (right - left)  # pairs move together
+    assert (
+        right - left - 1e-6 <= width_of(words, class_) <= 1.02 * (right - left)
+    )  # pairs move together
 
 
 def test_words_that_do_not_fit_are_drawn_smaller_and_then_fit():

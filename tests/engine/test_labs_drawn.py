@@ -23,7 +23,9 @@ def workspace(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("levels", [(1, 2), (1, 2, 21), (1, 2, -1), (1, 2, 3.0), (1, 2, True), "123"])
+@pytest.mark.parametrize(
+    "levels", [(1, 2), (1, 2, 21), (1, 2, -1), (1, 2, 3.0), (1, 2, True), "123"]
+)
 def test_levels_that_no_mark_can_have_get_a_sentence_and_the_marks_stay(levels):
     session = Session(DrawingLab())
     session.set({"guess": (1, 2, None)})
@@ -45,18 +47,24 @@ def test_a_page_moves_marks_by_lists_and_they_are_named_with_their_values():
         assert said in panel.screen.svg
 
 
-def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(workspace):
+def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(
+    workspace,
+):
     panel = Panel(DrawingLab())
     panel.set(guess=(2, None, 3))
     assert record.guesses(workspace) == {}
     panel.set(shown=True)
     assert "× 2" in panel.screen.svg
     assert "× 0.333" in panel.screen.svg
-    assert panel.screen.meaning == "The farthest of your guesses, c, is 0.333 times what was measured."
+    assert (
+        panel.screen.meaning == "The farthest of your guesses, c, is 0.333 times what was measured."
+    )
     panel.set(n=4)
     ((guess,),) = record.guesses(workspace).values()
     assert (guess.asked, guess.said, guess.measured) == ("c", 3, 9)
-    panel.set(shown=False, guess=(3, None, 9))  # now "a" is the farthest, and its answer has been seen
+    panel.set(
+        shown=False, guess=(3, None, 9)
+    )  # now "a" is the farthest, and its answer has been seen
     panel.set(shown=True)
     ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
@@ -69,7 +77,9 @@ def test_show_without_a_mark_shows_and_records_nothing(workspace):
     assert record.guesses(workspace) == {}
 
 
-def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_question(tmp_path, monkeypatch):
+def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_question(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     panel = Panel(DrawingLab(), "n", "shown")
     panel.set(guess=(2, None, 3))
@@ -89,7 +99,9 @@ def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_ques
 def test_a_figure_that_asks_for_no_guess_is_stored_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panel = Panel(DrawingLab(), "n")
-    assert panel._repr_mimebundle_()[1]["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+    assert (
+        panel._repr_mimebundle_()[1]["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
+    )
 
 
 def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
@@ -119,7 +131,9 @@ def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sent
     with pytest.raises(ValueError, match="has no control colour"):
         labs.figure("float", colour="red")
     for name in ("stride", "draw", "session", "Float", ""):
-        with pytest.raises(ValueError, match=f"^There is no lab {name}. There are: einsum, float, "):
+        with pytest.raises(
+            ValueError, match=f"^There is no lab {name}. There are: einsum, float, "
+        ):
             labs.figure(name, "shown")
     with pytest.raises(ValueError, match="squares"):
         Panel(DrawingLab(), guess=(1,))
@@ -130,7 +144,8 @@ def otherwise(name, monkeypatch):
     if name == "sum":
         for module in ("asked", "picture"):
             monkeypatch.setattr(
-                f"course_utils.chapters.floats.sum_lab.{module}.sums", lambda fmt: [2**n for n in range(27)]
+                f"course_utils.chapters.floats.sum_lab.{module}.sums",
+                lambda fmt: [2**n for n in range(27)],
             )
     if name == "heads":
         monkeypatch.setattr(Split, "arrives", property(lambda split: [0] * 12))
@@ -142,7 +157,9 @@ def otherwise(name, monkeypatch):
         loss = Race.end_loss
         monkeypatch.setattr(Race, "measured_limit", lambda race, name: 0.001)
         monkeypatch.setattr(
-            Race, "end_loss", lambda race, name, lr: 1.0 if name == race.guessed else loss(race, name, lr)
+            Race,
+            "end_loss",
+            lambda race, name, lr: 1.0 if name == race.guessed else loss(race, name, lr),
         )
     if name == "timeline":
         late = property(lambda step: dataclasses.replace(fullest(step), share=0.987))

@@ -22,7 +22,10 @@ def test_picture_and_meaning_follow_a_control_and_what_is_wrong_is_said_until_it
     lab = small_lab()
     assert lab.screen.meaning == "n is 3"
     lab.controls["n"].value = 13
-    assert (lab.screen.mistake, lab.screen.meaning) == ("13 is not allowed here; take 12.", "n is 3")
+    assert (lab.screen.mistake, lab.screen.meaning) == (
+        "13 is not allowed here; take 12.",
+        "n is 3",
+    )
     lab.controls["n"].value = 8
     assert (lab.screen.mistake, lab.screen.meaning, lab.session.error) == ("", "n is 8", None)
     assert ">8</text>" in lab.screen.svg
@@ -81,7 +84,9 @@ def test_buttons_do_what_their_names_say():
         return Change()
 
     def show(n):
-        return View(svg.picture(1, 1), f"{n}, {len(kept)} kept", table=[["n"], *([str(k)] for k in kept)])
+        return View(
+            svg.picture(1, 1), f"{n}, {len(kept)} kept", table=[["n"], *([str(k)] for k in kept)]
+        )
 
     lab = small_lab(show, presets={"seven": {"n": 7}}, actions={"Clear": clear})
     button(lab, "seven").click()
@@ -237,7 +242,10 @@ def test_where_a_front_end_shows_nothing_from_threads_a_job_runs_in_the_click(mo
     waits = Waits(steps=2)
     waits.go.set()
     button(waits.lab, "work").click()
-    assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == ("all steps done", False)
+    assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == (
+        "all steps done",
+        False,
+    )
 
 
 def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypatch):
@@ -249,7 +257,11 @@ def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypa
     monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     lab = small_lab(jobs={"work": job})
     button(lab, "work").click()
-    assert (lab.screen.report, lab.screen.progress, button(lab, "work").disabled) == ("Stopped.", -1, False)
+    assert (lab.screen.report, lab.screen.progress, button(lab, "work").disabled) == (
+        "Stopped.",
+        -1,
+        False,
+    )
 
 
 def test_a_drawing_is_never_overtaken_by_another():
@@ -266,14 +278,18 @@ def test_a_drawing_is_never_overtaken_by_another():
     for n in [1, 2] * 25:
         lab.set(n=n)
     lab.wait()
-    assert overlaps == [False] * (1 + 50 + 50 + 1)  # the first, the job's, the reader's, and at the job's end
+    assert overlaps == [False] * (
+        1 + 50 + 50 + 1
+    )  # the first, the job's, the reader's, and at the job's end
 
 
 # What is drawn.
 
 
 def test_words_never_become_markup():
-    (words,) = ElementTree.fromstring(svg.picture(1, 1, svg.text(0, 0, "<script>&</script>", class_='"><b>')))
+    (words,) = ElementTree.fromstring(
+        svg.picture(1, 1, svg.text(0, 0, "<script>&</script>", class_='"><b>'))
+    )
     assert (words.text, words.get("class")) == ("<script>&</script>", '"><b>')
 
 

@@ -22,11 +22,14 @@ from course_utils.subjects.machines import at_hand
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(
-        not torch.cuda.is_available(), reason="There is no NVIDIA GPU to be seen here; make gpu shows it."
+        not torch.cuda.is_available(),
+        reason="There is no NVIDIA GPU to be seen here; make gpu shows it.",
     ),
 ]
 MIB = 2**20
-randn, empty, ones = (partial(make, device="cuda") for make in (torch.randn, torch.empty, torch.ones))
+randn, empty, ones = (
+    partial(make, device="cuda") for make in (torch.randn, torch.empty, torch.ones)
+)
 allocated_bytes = partial(measure.allocated_bytes, device="cuda")
 peak_bytes = partial(measure.peak_bytes, device="cuda")
 time_call = partial(measure.time_call, device="cuda")
@@ -58,7 +61,9 @@ def test_what_is_timed_is_the_work_and_not_its_launch():
     cycles = 2**26
     seen = time_call(lambda: torch.cuda._sleep(cycles), at_most_s=2)
     assert (seen.statistic, seen.clock) == ("typical", "device events")
-    assert cycles / 3e9 < seen.seconds < cycles / 1e8  # no clock is faster than 3 GHz, or slower than 0.1
+    assert (
+        cycles / 3e9 < seen.seconds < cycles / 1e8
+    )  # no clock is faster than 3 GHz, or slower than 0.1
 
 
 def test_nothing_is_faster_than_the_data_sheet():
@@ -94,9 +99,13 @@ def test_the_peak_is_what_is_held_at_one_time():
 
 
 def test_statistics_are_there_before_anything_else_has_used_the_gpu():
-    code = "from course_utils import measure; import torch; f = lambda: torch.ones(4, device='cuda'); "
+    code = (
+        "from course_utils import measure; import torch; f = lambda: torch.ones(4, device='cuda'); "
+    )
     code += "print(measure.allocated_bytes(f, device='cuda'), measure.peak_bytes(f, device='cuda'))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert said.split() == ["512", "512"]
 
 
@@ -261,7 +270,9 @@ def test_a_copy_from_pinned_memory_runs_beside_the_products():
 def test_attention_counts_like_a_cpus(dtype):
     q = randn(2, 4, 64, 32, dtype=dtype, requires_grad=True)
     product, out = 2 * 2 * 4 * 64 * 64 * 32, []
-    forward = measure.flops(lambda: out.append(functional.scaled_dot_product_attention(q, q, q))).total
+    forward = measure.flops(
+        lambda: out.append(functional.scaled_dot_product_attention(q, q, q))
+    ).total
     backward = measure.flops(lambda: out[0].sum().backward()).total
     assert (forward, backward) == (2 * product, 5 * product)
 
@@ -272,7 +283,9 @@ def test_fused_attention_is_attention_and_keeps_no_scores():
     found = functional.scaled_dot_product_attention(q, k, v)
     exact = torch.softmax(q.double() @ k.double().mT / 64**0.5, -1) @ v.double()
     assert (found.double() - exact).abs().max() < 0.02
-    kept = measure.saved_bytes(lambda: functional.scaled_dot_product_attention(q, k, v), exclude=[q, k, v])
+    kept = measure.saved_bytes(
+        lambda: functional.scaled_dot_product_attention(q, k, v), exclude=[q, k, v]
+    )
     assert kept < scores_bytes / 4  # the result, and one number for each row of scores
 
 

@@ -88,13 +88,24 @@ def timed(gpu, at_most_s=2.0):
     ("expected", "seconds_of_call"),
     [
         (1e-3, lambda n: 1e-3),
-        (2e-6, lambda n: 2e-6),  # shorter than its launch: while the cache is swept, the host gets ahead
-        (1e-3, lambda n: 5e-3 if n % 5 == 0 else 1e-3),  # the median, which one slow call in five leaves
+        (
+            2e-6,
+            lambda n: 2e-6,
+        ),  # shorter than its launch: while the cache is swept, the host gets ahead
+        (
+            1e-3,
+            lambda n: 5e-3 if n % 5 == 0 else 1e-3,
+        ),  # the median, which one slow call in five leaves
     ],
 )
-def test_a_gpus_call_takes_what_its_work_takes_by_the_gpus_own_events(seconds_of_call, l2_bytes, expected):
+def test_a_gpus_call_takes_what_its_work_takes_by_the_gpus_own_events(
+    seconds_of_call, l2_bytes, expected
+):
     seen = timed(Gpu(seconds_of_call, l2_bytes))
-    assert (seen.seconds, seen.spread) == (pytest.approx(expected, rel=1e-3), pytest.approx(0, abs=1e-3))
+    assert (seen.seconds, seen.spread) == (
+        pytest.approx(expected, rel=1e-3),
+        pytest.approx(0, abs=1e-3),
+    )
     assert min(seen.samples) == pytest.approx(expected, rel=1e-3)
     assert (seen.statistic, seen.clock, seen.converged) == ("typical", "device events", True)
 
@@ -124,7 +135,9 @@ def test_a_clock_that_never_settles_is_sampled_to_the_end_and_said_to_disagree()
 
 def test_no_call_is_begun_that_the_budget_does_not_pay_for():
     gpu = Gpu(lambda n: 0.3)
-    assert timed(gpu, at_most_s=1.0).spent_s < 1.0  # a fourth call would be too much, and that is known
+    assert (
+        timed(gpu, at_most_s=1.0).spent_s < 1.0
+    )  # a fourth call would be too much, and that is known
     assert gpu.calls == 3
     assert timed(Gpu(lambda n: 0.0)).spread >= 0  # events may tick too coarsely
 

@@ -15,7 +15,9 @@ from tests.helpers.notebooks import read
 from tests.tools.glossary import unlinked
 
 HOPPER = ("H100 SXM", "H200 SXM")
-GPUS = [recording for recording in machines.recordings().values() if recording.machine.has_data_sheet]
+GPUS = [
+    recording for recording in machines.recordings().values() if recording.machine.has_data_sheet
+]
 
 
 def best(recording, dtype):
@@ -32,7 +34,9 @@ def over_prediction(recording, of):
     """By how many times products take longer than their roof: least, or typical, by dtype."""
     roof = partial(predict.matmul_seconds, machine=recording.machine)
     times = ((dtype, times.items()) for dtype, times in recording.seconds_by_size.items() if times)
-    return [of([seconds / roof(*size, dtype=dtype) for size, seconds in some]) for dtype, some in times]
+    return [
+        of([seconds / roof(*size, dtype=dtype) for size, seconds in some]) for dtype, some in times
+    ]
 
 
 def recorded_step(recording, ending="a training step"):
@@ -40,7 +44,9 @@ def recorded_step(recording, ending="a training step"):
     (step,) = [one for one in recording.workloads if one.name.endswith(ending)] or [None]
     if not step:
         raise LookupError(ending)
-    return step.flop_per_sec / recording.machine.peak(step.dtype), step.peak_bytes / step.predicted_peak_bytes
+    return step.flop_per_sec / recording.machine.peak(
+        step.dtype
+    ), step.peak_bytes / step.predicted_peak_bytes
 
 
 # A cell and its words; a quantity that a recording has, or a LookupError where it was not recorded; between what it
@@ -108,7 +114,9 @@ def cells():
 
 
 def test_what_searches_found_is_as_the_statements_on_fp8_and_on_half_of_the_peak_say():
-    searched = {name: machine for name, machine in MACHINES.items() if machine.achieved_flop_per_sec}
+    searched = {
+        name: machine for name, machine in MACHINES.items() if machine.achieved_flop_per_sec
+    }
     assert len(searched) >= 11
     for name, machine in searched.items():
         reached = machine.achieved_flop_per_sec

@@ -22,7 +22,9 @@ def test_every_way_of_timing_gets_a_rate_and_a_spread(monkeypatch):
     assert all("FLOP/s" in small[place] for place in (2, 4))
     assert 0 < float(small[-1]) <= 1
     assert "no units for NVIDIA's fp8" in refused[2]
-    monkeypatch.setattr(bench_gpu, "methods", lambda _: {"time_call": lambda _: 2.0, "events": lambda _: 1.0})
+    monkeypatch.setattr(
+        bench_gpu, "methods", lambda _: {"time_call": lambda _: 2.0, "events": lambda _: 1.0}
+    )
     (_, ours_is_slower) = bench_gpu.timers("cpu", ("fp32",), (16,), repeats=3).rows
     assert ours_is_slower[3::2] == ["0.00%", "0.00%"]
     assert ours_is_slower[-1] == "0.5000"
@@ -44,7 +46,9 @@ def test_without_a_gpu_a_sentence_says_that_nothing_was_run(capsys):
     )
 
 
-def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_running(monkeypatch, capfd):
+def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_running(
+    monkeypatch, capfd
+):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
     parts = {
@@ -69,7 +73,9 @@ def test_every_part_is_there_to_be_run_and_what_is_here_in_another_version_is_to
     assert (ROOT / on_gpu.PARTS["tests"][1][-1]).exists()
     assert on_gpu.differing() == []
     real = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda n: "2.11.0+cu130" if n == "torch" else real(n))
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda n: "2.11.0+cu130" if n == "torch" else real(n)
+    )
     assert on_gpu.differing() == ["torch 2.11.0+cu130 (pinned: 2.13.0)"]
 
 
@@ -77,7 +83,9 @@ def test_every_part_is_there_to_be_run_and_what_is_here_in_another_version_is_to
 
 
 def code(source, *stored, tags=()):
-    outputs = [{"output_type": "execute_result", "data": {"text/plain": list(stored)}}] if stored else []
+    outputs = (
+        [{"output_type": "execute_result", "data": {"text/plain": list(stored)}}] if stored else []
+    )
     named = {"cell_type": "code", "id": "abc", "source": [source]}
     return named | {"outputs": outputs, "metadata": {"tags": list(tags)}}
 
@@ -121,11 +129,20 @@ def test_without_jupyters_widgets_the_labs_alone_are_left_out(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shown_here, "find_spec", lambda _: None)
-    cells = code("from course_utils import labs"), code("labs.float_lab()", "Float lab."), code("1", "2")
+    cells = (
+        code("from course_utils import labs"),
+        code("labs.float_lab()", "Float lab."),
+        code("1", "2"),
+    )
     (tmp_path / "1.ipynb").write_text(json.dumps({"cells": cells}))
     assert shown_here.one(tmp_path / "1.ipynb") == 1
     first, second, *_, last = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("Labs are left out: Jupyter's widgets are not installed.", "abc DIFFERS")
+    assert (first, second) == (
+        "Labs are left out: Jupyter's widgets are not installed.",
+        "abc DIFFERS",
+    )
     assert last == "1.ipynb: 3 cells, 1 failed or differ."
     assert shown_here.main(["09_more"]) == 2
-    assert capsys.readouterr().out.startswith("No notebook 09_more. There are: 01_floats, 02_tensors, ")
+    assert capsys.readouterr().out.startswith(
+        "No notebook 09_more. There are: 01_floats, 02_tensors, "
+    )

@@ -15,7 +15,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, BrowserContext, BrowserType, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    BrowserType,
+    Locator,
+    Page,
+    expect,
+    sync_playwright,
+)
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from course_utils.stage.workspace import websocket
@@ -29,14 +37,14 @@ expect.set_options(timeout=120_000)  # a busy machine takes its time
 BROWSERS = ("chromium", "google-chrome", "google-chrome-stable", "chrome", "chromium-browser")
 IDLE = ".jp-NotebookPanel-toolbar [data-status=idle]"  # the kernel is there, and has nothing to do
 # The answer to a question that the kernel gets after all that the page has sent it.
-ASK_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"
-HAS_KERNEL = (
-    "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+ASK_KERNEL = (
+    "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestKernelInfo()"
 )
-ASKED_OR_CONNECTED = (
-    f"() => document.querySelector('dialog.jp-Dialog') ? 'asked' : ({HAS_KERNEL})() ? 'connected' : null"
+HAS_KERNEL = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+ASKED_OR_CONNECTED = f"() => document.querySelector('dialog.jp-Dialog') ? 'asked' : ({HAS_KERNEL})() ? 'connected' : null"
+NEXT_FRAMES = (
+    "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 )
-NEXT_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 EXPOSED = "--LabApp.expose_app_in_browser=True"  # so that a test can ask
 VIEWPORT = {"width": 1280, "height": 1000}
 IMPORT = "from course_utils import labs"
@@ -100,9 +108,19 @@ def served(
     if warm.WHERE in os.environ:
         warm.configure_server(own / "CONFIG")
     environment = os.environ | {"JUPYTER_TOKEN": token} | more
-    environment |= {f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")}
-    environment |= {f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")}
-    command = [sys.executable, *arguments, f"--ServerApp.port={port}", "--no-browser", "--allow-root"]
+    environment |= {
+        f"JUPYTER_{name}_DIR": str(own / name) for name in ("CONFIG", "DATA", "RUNTIME")
+    }
+    environment |= {
+        f"JUPYTERLAB_{name}_DIR": str(own / name) for name in ("SETTINGS", "WORKSPACES")
+    }
+    command = [
+        sys.executable,
+        *arguments,
+        f"--ServerApp.port={port}",
+        "--no-browser",
+        "--allow-root",
+    ]
     address = f"http://127.0.0.1:{port}"
     with (folder / "jupyterlab.log").open("w") as log:
         server = subprocess.Popen(command, cwd=cwd, env=environment, stdout=log, stderr=log)
@@ -138,7 +156,9 @@ def start_kernel(address: str, notebook: Path, folder: str = "") -> None:
         "kernel": {"name": "python3"},
     }
     headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{server}/api/sessions", json.dumps(session).encode(), headers)
+    request = urllib.request.Request(
+        f"{server}/api/sessions", json.dumps(session).encode(), headers
+    )
     urllib.request.urlopen(request, timeout=60).close()
 
 
@@ -155,7 +175,9 @@ def launched(kind: BrowserType, *more: str) -> Browser:
     return kind.launch(executable_path=browser_path(), args=[*CHROMIUM_ARGUMENTS, *more])
 
 
-def open_page(browser: Browser | BrowserContext, address: str, notebook: Path, **viewport: int) -> Page:
+def open_page(
+    browser: Browser | BrowserContext, address: str, notebook: Path, **viewport: int
+) -> Page:
     """The notebook, which lies in the folder of the JupyterLab at that address.
 
     A context that has shown a JupyterLab before need not compile its scripts anew.
@@ -254,7 +276,10 @@ def wait_for_its_kernel(page: Page) -> None:
     """
     for _ in range(6):
         with suppress(PlaywrightTimeoutError):
-            if page.wait_for_function(ASKED_OR_CONNECTED, timeout=30_000).json_value() == "connected":
+            if (
+                page.wait_for_function(ASKED_OR_CONNECTED, timeout=30_000).json_value()
+                == "connected"
+            ):
                 return
         page.goto(page.url)
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
@@ -292,7 +317,9 @@ def _what_is_seen(page: Page, notebook: Path) -> str:
     """Why a notebook may have stopped: cells that never ran, errors, and what lies over the page."""
     cells = code_cells(nbformat.read(notebook, as_version=4))
     waiting = [cell.source[:60] for cell in cells if not cell.execution_count]
-    errors = [out.evalue[:200] for cell in cells for out in cell.outputs if out.output_type == "error"]
+    errors = [
+        out.evalue[:200] for cell in cells for out in cell.outputs if out.output_type == "error"
+    ]
     dialogs = page.locator(".jp-Dialog").all_inner_texts()
     prompts = page.locator(".jp-InputPrompt").all_inner_texts()
     return f"Not run: {waiting}. Errors: {errors}. Dialogs: {dialogs}. Prompts: {prompts}."

@@ -25,7 +25,13 @@ def running_hub(
 ) -> Iterator[tuple[str, Callable[[], Path]]]:
     """Its address, and the folder of the students' homes once it has begun; all of it lies in that folder."""
     port = free_port()
-    command = [sys.executable, "-m", "course_utils.stage.hub", f"--port={port}", f"--password={password}"]
+    command = [
+        sys.executable,
+        "-m",
+        "course_utils.stage.hub",
+        f"--port={port}",
+        f"--password={password}",
+    ]
     command += [f"--instructor={instructor}"]
     where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
     with (folder / "hub.log").open("w") as log:

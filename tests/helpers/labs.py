@@ -61,7 +61,9 @@ def lines(svg: str, class_: str) -> list[list[tuple[float, float]]]:
 
 def run(lab: Panel, job: str) -> str:
     """Its report, when it has ended; if it failed, with its exception."""
-    with measure.cpu_threads(1):  # its products are small, and a second one may be waiting for its core
+    with measure.cpu_threads(
+        1
+    ):  # its products are small, and a second one may be waiting for its core
         lab.start(job)
         lab.wait()
     return lab.screen.report

@@ -1,16 +1,19 @@
-"""How many lines of code a file has, and which files of the course a notebook loads."""
+"""How much code a file has, in lines and tokens, and which files of the course a notebook loads."""
 
 import ast
+import io
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import tokenize
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.helpers.notebooks import code
 
-IMPORTS = re.compile(r"^(?:from course_utils|import course_utils).*$", re.MULTILINE)
+# An import of the course's, over several lines if it has brackets.
+IMPORTS = re.compile(r"^(?:from|import) course_utils[^\n(]*(?:\([^)]*\))?[^\n]*$", re.MULTILINE)
 COMMENTS = {
     ".js": re.compile(r"^\s*//[^\n]*$|/\*.*?\*/", re.MULTILINE | re.DOTALL),
     ".mjs": re.compile(r"^\s*//[^\n]*$|/\*.*?\*/", re.MULTILINE | re.DOTALL),
@@ -32,6 +35,7 @@ for notebook, lines in json.load(sys.stdin).items():
         sys.exit(f"The imports of {notebook} fail.")
 """
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+NO_TOKENS = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER"}
 
 
 def code_lines(path: Path) -> int:
@@ -51,6 +55,39 @@ def code_lines_of(path: Path) -> dict[str, int]:
             begin = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             found[node.name] = len(in_code & {*range(begin, node.end_lineno + 1)})
     return found
+
+
+def tokens(path: Path) -> int:
+    """The names, numbers, texts and signs of a Python module: its size, however many lines it takes."""
+    text = path.read_text(encoding="utf-8")
+    in_code = _code_in(text)
+    return sum(line in in_code for line in _token_lines(text))
+
+
+def tokens_of(path: Path) -> dict[str, int]:
+    """The same for each function and class of the module, decorators included."""
+    text = path.read_text(encoding="utf-8")
+    in_code = _code_in(text)
+    lines = [line for line in _token_lines(text) if line in in_code]
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, DOCUMENTED):
+            begin = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[node.name] = sum(begin <= line <= node.end_lineno for line in lines)
+    return found
+
+
+def _token_lines(text: str) -> Iterator[int]:
+    """The line of each token. An f-string is one, as in Python 3.11, whatever a later one splits it into."""
+    inside = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        name = tokenize.tok_name[token.type]
+        if name == "FSTRING_START":
+            inside += 1
+        if name not in NO_TOKENS and (not inside or (inside == 1 and name == "FSTRING_START")):
+            yield token.start[0]
+        if name == "FSTRING_END":
+            inside -= 1
 
 
 def _code_in(text: str) -> set[int]:
@@ -73,6 +110,8 @@ def loaded_by(paths: Sequence[Path]) -> dict[Path, set[Path]]:
         for path in paths
     }
     command = [sys.executable, "-c", LOADED]
-    run = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        command, input=json.dumps(lines), capture_output=True, text=True, check=True
+    )
     loaded = dict(map(json.loads, run.stdout.splitlines()))
     return {path: {*map(Path, loaded[str(path)])} for path in paths}

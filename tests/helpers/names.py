@@ -11,7 +11,12 @@ def defined_in(path: Path) -> dict[str, ast.stmt]:
         names = [getattr(node, "name", "")]
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+            names = [
+                one.id
+                for target in targets
+                for one in ast.walk(target)
+                if isinstance(one, ast.Name)
+            ]
         found |= {name: node for name in names if name}
     return found
 

@@ -42,7 +42,10 @@ class Exercise:
     @property
     def call(self) -> str:
         """The check's call alone, without what is made of its verdict."""
-        return self.check.partition(" = ")[2].removesuffix(".or_ours").removesuffix(".kept") or self.check
+        return (
+            self.check.partition(" = ")[2].removesuffix(".or_ours").removesuffix(".kept")
+            or self.check
+        )
 
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
@@ -118,12 +121,18 @@ def short() -> nbformat.NotebookNode:
         new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
     ]
-    for number, (answer, check) in enumerate((("alone_s", "square_alone"), ("really", "name_of_f32")), 1):
+    for number, (answer, check) in enumerate(
+        (("alone_s", "square_alone"), ("really", "name_of_f32")), 1
+    ):
         cells += [
-            new.new_markdown_cell(f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"),
+            new.new_markdown_cell(
+                f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"
+            ),
             new.new_code_cell(f"{answer} = ..."),
             new.new_code_cell(f"check.{check}({answer})"),
-            new.new_markdown_cell("<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"),
+            new.new_markdown_cell(
+                "<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"
+            ),
         ]
     for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), 1):
         cell.execution_count = count

@@ -43,7 +43,11 @@ async def request(
     """One request, perhaps from another address. A body that is no text becomes JSON; a header's name has _ for -."""
     _, host, path, query, _ = urlsplit(url)
     text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-    given = {"Host": host, "Content-Type": "application/json", "Content-Length": str(len(text.encode()))}
+    given = {
+        "Host": host,
+        "Content-Type": "application/json",
+        "Content-Length": str(len(text.encode())),
+    }
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     lines = [f"{method or ('GET' if body is None else 'POST')} {path}?{query} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in given.items()]
@@ -103,7 +107,8 @@ class Running:
 
     def post(self, what: str, key: str = "", **given: object) -> Reply:
         return send(
-            self.wall + what, {"key": key, "words": "How many?", "unit": "days", "choices": []} | given
+            self.wall + what,
+            {"key": key, "words": "How many?", "unit": "days", "choices": []} | given,
         )
 
     def state(self, key: str) -> dict:
@@ -111,7 +116,9 @@ class Running:
 
 
 @contextmanager
-def running_room(folder: Path, pages: dict[str, str] = PAGES, tunnel: str = "") -> Iterator[Running]:
+def running_room(
+    folder: Path, pages: dict[str, str] = PAGES, tunnel: str = ""
+) -> Iterator[Running]:
     """The room's process, with pages of its own; its input is closed in the end."""
     kept = folder / "rooms"
     for name, text in pages.items():

@@ -46,7 +46,9 @@ providers._get_local_constants = Constants
 
 ANYWHERE = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("reproducible", derandomize=True, **ANYWHERE)
-settings.register_profile("explore", derandomize=False, print_blob=True, **ANYWHERE)  # where CI is set, too
+settings.register_profile(
+    "explore", derandomize=False, print_blob=True, **ANYWHERE
+)  # where CI is set, too
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 

@@ -28,7 +28,9 @@ def draw(n: int) -> View:
 
 def made(asks: type, view: Callable[..., View], **more: object) -> Lab:
     """A lab of these questions."""
-    return type("MadeLab", (Lab,), {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more})()
+    return type(
+        "MadeLab", (Lab,), {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more}
+    )()
 
 
 def small(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Lab:
@@ -76,7 +78,10 @@ class DrawingLab(Lab):
 
     def view(self, asked: Guessed, found: object) -> View:
         """The marks, and when they are asked for, the squares."""
-        parts, guesses = [marks.drawn("guess", asked, TRACKS, through=True)], self.guesses(asked, found)
+        parts, guesses = (
+            [marks.drawn("guess", asked, TRACKS, through=True)],
+            self.guesses(asked, found),
+        )
         if asked.shown:
             squares = [track.at(square / 20) for track, square in zip(TRACKS, SQUARES, strict=True)]
             parts += [

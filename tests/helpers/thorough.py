@@ -25,7 +25,9 @@ def few(cases: Iterable[object], kept: Sequence[object]) -> list[object]:
     return [one if one in kept else pytest.param(one, marks=thorough) for one in cases]
 
 
-few_notebooks = pytest.mark.parametrize("path", few(NOTEBOOKS, SOME_NOTEBOOKS), ids=lambda path: path.stem)
+few_notebooks = pytest.mark.parametrize(
+    "path", few(NOTEBOOKS, SOME_NOTEBOOKS), ids=lambda path: path.stem
+)
 # For a test that goes through notebooks in one server.
 some_or_all_notebooks = pytest.mark.parametrize(
     "paths", [SOME_NOTEBOOKS, pytest.param(NOTEBOOKS, marks=thorough)], ids=["some", "all"]

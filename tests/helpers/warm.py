@@ -45,7 +45,9 @@ def pytest_configure() -> None:
     if not os.environ.get(WHERE):
         try:
             WarmProvisioner.source = _begin()
-        except OSError:  # no space for the folder, or too long a path for a socket: kernels start as usual
+        except (
+            OSError
+        ):  # no space for the folder, or too long a path for a socket: kernels start as usual
             return
     factory = KernelProvisionerFactory.instance()
     where = f"{__name__}:{WarmProvisioner.__name__}"
@@ -56,9 +58,7 @@ def pytest_configure() -> None:
 def configure_server(settings: Path) -> None:
     """A Jupyter server that finds its settings in that folder asks there, too."""
     settings.mkdir(parents=True, exist_ok=True)
-    code = (
-        f"import sys; sys.path.append({str(ROOT)!r}); from tests.helpers import warm; warm.pytest_configure()"
-    )
+    code = f"import sys; sys.path.append({str(ROOT)!r}); from tests.helpers import warm; warm.pytest_configure()"
     (settings / "jupyter_server_config.py").write_text(code, encoding="utf-8")
 
 
@@ -70,7 +70,9 @@ def _begin() -> subprocess.Popen:
         door.bind(f"{folder}/door")
         door.listen()
         command = [sys.executable, "-m", __name__, str(door.fileno())]
-        source = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
+        source = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, pass_fds=[door.fileno()]
+        )
     os.environ[WHERE] = f"{folder}/door"
     return source
 

@@ -40,7 +40,8 @@ def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
     """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
     write(lab, "really", value, cells=2)
     wait_until(
-        lambda: record.done(mine).get("flops.name_of_f32", record.Done()).status == status, f"it is {status}"
+        lambda: record.done(mine).get("flops.name_of_f32", record.Done()).status == status,
+        f"it is {status}",
     )
 
 

@@ -22,7 +22,9 @@ def found(path: Path) -> list[tool.Claim]:
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_every_number_is_held_and_by_what_is_written_down(path):
-    loose = [f"{one.place}: {one.number!r} in: {one.sentence}" for one in found(path) if not one.held_by]
+    loose = [
+        f"{one.place}: {one.number!r} in: {one.sentence}" for one in found(path) if not one.held_by
+    ]
     assert loose == [], "Put each into a cell, cite it, or give tests/claims/reasons.toml a reason."
     before, now = file_of(path).read_text(encoding="utf-8"), written(found(path))
     assert now.splitlines() == before.splitlines(), (
@@ -36,7 +38,9 @@ def test_a_number_that_is_altered_in_a_text_or_an_output_does_not_go_unnoticed(p
     for claim in found(path)[::10]:
         (cell,) = (cell for cell in notebook.cells if cell.id == claim.place)
         before = cell.source
-        last = claim.at + max(at for at, character in enumerate(claim.number) if character.isdigit())
+        last = claim.at + max(
+            at for at, character in enumerate(claim.number) if character.isdigit()
+        )
         cell.source = f"{before[:last]}{(int(before[last]) + 1) % 10}{before[last + 1 :]}"
         assert written(claims(path, notebook)) != as_written, f"{claim.place}: {claim.number}"
         cell.source = before
@@ -48,13 +52,22 @@ def test_a_number_that_is_altered_in_a_text_or_an_output_does_not_go_unnoticed(p
 
 
 def test_the_list_of_reasons_is_short_and_each_is_needed():
-    by_reason = [(path.stem, c) for path in TEXTS for c in found(path) if c.held_by.startswith("reason: ")]
+    by_reason = [
+        (path.stem, c) for path in TEXTS for c in found(path) if c.held_by.startswith("reason: ")
+    ]
     assert len(by_reason) < 60
     for name, reason in tool.reasons().items():
         assert reason["why"].endswith(".")
         for text, listed in reason.items():
-            held = [c.sentence for stem, c in by_reason if (stem, c.held_by) == (text, f"reason: {name}")]
-            assert text == "why" or all(any(words in said for said in held) for words in listed), (name, text)
+            held = [
+                c.sentence
+                for stem, c in by_reason
+                if (stem, c.held_by) == (text, f"reason: {name}")
+            ]
+            assert text == "why" or all(any(words in said for said in held) for words in listed), (
+                name,
+                text,
+            )
 
 
 @pytest.mark.parametrize(

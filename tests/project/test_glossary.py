@@ -41,9 +41,7 @@ def test_every_word_is_used_by_the_notebook_that_explains_it():
 
 
 def test_links_stand_in_running_text_alone_and_at_the_longest_word():
-    text = (
-        "## Bytes and `bytes`\n\n*a byte* [byte](x.md) $byte$ Activation checkpointing of bytes, byte by byte"
-    )
+    text = "## Bytes and `bytes`\n\n*a byte* [byte](x.md) $byte$ Activation checkpointing of bytes, byte by byte"
     links = "[Activation checkpointing](GLOSSARY.md#activation-checkpointing) of [bytes](GLOSSARY.md#byte)"
     once = glossary.linked([text, "Byte"])
     assert once == [text.replace("Activation checkpointing of bytes", links), "Byte"]

@@ -33,15 +33,21 @@ def number(said: float | str) -> float:
 def test_every_button_that_works_for_a_while_has_its_bound_which_is_that_of_the_code():
     rows = re.findall(r"^\| (\w+) \| \*(.+?)\* \| (.+) \|$", PAGE, re.MULTILINE)
     names = [name.removesuffix("_lab") for name in labs.__all__]
-    assert {row[:2] for row in rows} == {(name, job) for name in names for job in labs.lab_named(name).jobs}
+    assert {row[:2] for row in rows} == {
+        (name, job) for name in names for job in labs.lab_named(name).jobs
+    }
     bounds = {row[:2]: re.findall(r"\d[\d,.]*\d|\d", row[2]) for row in rows}
     for button, numbers in BOUNDS.items():
-        assert [float(n.replace(",", "")) for n in bounds[button]] == [*map(number, numbers)], button
+        assert [float(n.replace(",", "")) for n in bounds[button]] == [*map(number, numbers)], (
+            button
+        )
     assert f"the panel's own clock ends it after {session.LONGEST_S:.0f} s" in PAGE
 
 
 def test_each_topic_of_the_lecture_leads_to_sections_that_are_there():
-    (table,) = re.findall(r"^## Where the lecture's topics are$.*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    (table,) = re.findall(
+        r"^## Where the lecture's topics are$.*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL
+    )
     rows = re.findall(r"^\| .+ \| `.+ \| (?:2025|2026)(?:, 2026)? \| (.+) \|$", table, re.MULTILINE)
     assert len(rows) == 20
     for row in rows:

@@ -13,9 +13,7 @@ def rule() -> int:
     # a comment
     return LIMIT
 '''
-SCRIPT = (
-    "// a comment\n/* another,\n   of two lines */\n\nconst url = 'https://example.org'; // behind code\n"
-)
+SCRIPT = "// a comment\n/* another,\n   of two lines */\n\nconst url = 'https://example.org'; // behind code\n"
 
 
 def test_code_is_counted_without_blank_lines_comments_and_docstrings(tmp_path):

@@ -33,7 +33,9 @@ OPENING = re.compile(
     r"No GPU.*?\n\n\*\*The question of this notebook\.\*\* .*\n\n\*The series: .*\*",
     re.DOTALL,
 )
-MACHINE_PATHS = re.compile(r"(?<![\w.])/(home|root|Users|tmp|work|usr|opt|private|var/folders)/|[A-Z]:\\")
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.])/(home|root|Users|tmp|work|usr|opt|private|var/folders)/|[A-Z]:\\"
+)
 ITALICS, BOLD = (re.compile(rf"(?<!\*){star}([^*\n]+){star}(?!\*)") for star in (r"\*", r"\*\*"))
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 NETWORK = {"socket", "urllib", "http", "requests", "ftplib", "smtplib", "webbrowser"}
@@ -95,7 +97,9 @@ def test_the_main_path_is_one_sitting_and_half_of_it_is_in_the_readers_hands(pat
 @every_notebook
 def test_each_part_beyond_says_its_minutes(path):
     parts = list(minutes.beyond(path))
-    assert [(part.title, part.minutes) for part in parts] == [(part.title, part.stated) for part in parts]
+    assert [(part.title, part.minutes) for part in parts] == [
+        (part.title, part.stated) for part in parts
+    ]
     rest = prose(path)[len([cell for cell in main_path(path) if cell.cell_type == "markdown"]) :]
     titles = [title for text in rest for title in re.findall(r"^## (.+)$", text, re.MULTILINE)]
     assert titles == [part.title for part in parts] != []
@@ -125,14 +129,18 @@ def test_the_way_to_its_neighbours_stands_at_both_ends(path):
 )
 def test_every_link_within_the_project_leads_somewhere(path):
     text = "\n".join(prose(path)) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
-    targets = [target for target in LINK.findall(text) if not target.startswith(("http:", "https:"))]
+    targets = [
+        target for target in LINK.findall(text) if not target.startswith(("http:", "https:"))
+    ]
     targets += re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)  # pictures are never another server's
     for target in targets:
         file, _, anchor = target.partition("#")
         assert (path.parent / file).exists(), target
         if anchor and not file:
             headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-            slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            slugs = {
+                re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+            }
             assert anchor in slugs, target
 
 
@@ -175,13 +183,17 @@ def test_every_guess_is_stored_open_and_soon_set_against_what_was_measured(path)
         assert len(list(filter(None, later))) == 1, f"{name} is revealed nowhere near, or twice"
         asked += filter(None, later)
     assert len(asked) == len(set(asked)), "the record knows a question by its words"
-    assert sum(len(reveals(source)) for source in cells) == len(asked), "a guess that nobody is asked for"
+    assert sum(len(reveals(source)) for source in cells) == len(asked), (
+        "a guess that nobody is asked for"
+    )
 
 
 @every_notebook
 def test_what_follows_a_turn_on_the_main_path_uses_what_the_reader_wrote(path):
     on_the_path = [cell.source for cell in main_path(path) if cell.cell_type == "code"]
-    for exercise in (each for each in EXERCISES if each.notebook == path and each.check in on_the_path):
+    for exercise in (
+        each for each in EXERCISES if each.notebook == path and each.check in on_the_path
+    ):
         used = re.fullmatch(r"(\w+) = check\.\w+\((\w+)\)\.(?:or_ours|kept)", exercise.check)
         assert used, exercise.check
         assert used[1] != used[2], "run twice, it would judge ours"
@@ -224,7 +236,13 @@ def test_the_buttons_that_the_text_and_the_code_name_are_on_the_lab(path):
 def test_the_instructors_page_says_what_to_show_of_it_and_names_what_is_there(path):
     (part,) = re.findall(rf"^## {path.stem[1]} · .*?(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert f"]({path.name})" in part
-    for begin in ("**10 minutes:**", "**25 minutes:**", "**50 minutes:**", "**Moves", "**In the room:**"):
+    for begin in (
+        "**10 minutes:**",
+        "**25 minutes:**",
+        "**50 minutes:**",
+        "**Moves",
+        "**In the room:**",
+    ):
         assert f"- {begin}" in part
     sections = [words for words in BOLD.findall(part) if not words.endswith(":")]
     headings = set(re.findall(r"^##+ (.+)$", "\n".join(prose(path)), re.MULTILINE))
@@ -250,14 +268,21 @@ def test_it_uses_no_network_no_shell_and_no_path_of_a_machine(path):
     for cell in code(path):
         tree = ast.parse(cell.source)  # neither ! nor %
         named = {
-            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
         }
         named |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not {name.split(".")[0] for name in named} & NETWORK
         assert "hub.load" not in cell.source
     for cell in read(path).cells:
-        data = [{"text": out.get("text", "")} | out.get("data", {}) for out in cell.get("outputs", [])]
-        shown = [str(text) for one in data for kind, text in one.items() if not kind.startswith("image/")]
+        data = [
+            {"text": out.get("text", "")} | out.get("data", {}) for out in cell.get("outputs", [])
+        ]
+        shown = [
+            str(text) for one in data for kind, text in one.items() if not kind.startswith("image/")
+        ]
         assert not MACHINE_PATHS.search("\n".join([cell.source, *shown])), cell.source
 
 
@@ -280,7 +305,9 @@ def test_stored_outputs_are_those_of_one_run_from_top_to_bottom_and_of_no_machin
     counts = [cell.execution_count for cell in code(path)]
     assert counts == list(range(1, len(counts) + 1))
     assert [o for o in outputs(path) if o.output_type == "error" or o.get("name") == "stderr"] == []
-    assert {tag for cell in code(path) for tag in cell.metadata.get("tags", [])} <= {"nbval-ignore-output"}
+    assert {tag for cell in code(path) for tag in cell.metadata.get("tags", [])} <= {
+        "nbval-ignore-output"
+    }
     assert "widgets" not in read(path).metadata
     unchanged = nbformat.from_dict(read(path))
     normalise(unchanged)
@@ -301,8 +328,15 @@ def test_every_picture_carries_its_description_inside_and_beside(path):
 
 @every_notebook
 def test_every_lab_leaves_a_picture_where_no_kernel_runs(path):
-    with_labs = [cell for cell in code(path) if any(WIDGET in out.get("data", {}) for out in cell.outputs)]
-    shown = [output.data for cell in with_labs for output in cell.outputs if WIDGET in output.get("data", {})]
+    with_labs = [
+        cell for cell in code(path) if any(WIDGET in out.get("data", {}) for out in cell.outputs)
+    ]
+    shown = [
+        output.data
+        for cell in with_labs
+        for output in cell.outputs
+        if WIDGET in output.get("data", {})
+    ]
     assert shown
     page, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=with_labs))
     for data in shown:
@@ -318,7 +352,9 @@ def test_no_two_stored_rates_of_one_machine_and_dtype_contradict_each_other(path
     for output in outputs(path):
         said = output.get("data", {}).get("text/plain", "")
         for machine in re.findall(r"'(one core of [^']*?)(?:, recorded [^']*)?'", said):
-            for dtype, rate in re.findall(r"'(fp32|bf16|fp16|fp64)': '([\d.]+ [kMGTP]FLOP/s)'", said):
+            for dtype, rate in re.findall(
+                r"'(fp32|bf16|fp16|fp64)': '([\d.]+ [kMGTP]FLOP/s)'", said
+            ):
                 (_, number), *_ = numbers(rate)
                 found.setdefault((machine, dtype), set()).add(max(number.values))
     assert [key for key, rates in found.items() if max(rates) > 1.5 * min(rates)] == []

@@ -21,11 +21,15 @@ def test_a_picture_shows_what_its_lab_shows_now(name):
 
 def test_each_picture_that_is_shown_is_drawn_by_the_command_and_the_other_way_round():
     there_are = {path.name for path in pictures.FOLDER.iterdir()}
-    assert {*pictures.PICTURES} == there_are == {*re.findall(r"\(notebooks/pictures/(\S+)\)", README)}
+    assert (
+        {*pictures.PICTURES} == there_are == {*re.findall(r"\(notebooks/pictures/(\S+)\)", README)}
+    )
 
 
 @every_picture
-def test_a_picture_that_would_be_drawn_otherwise_is_stale_and_is_drawn_anew(name, tmp_path, monkeypatch):
+def test_a_picture_that_would_be_drawn_otherwise_is_stale_and_is_drawn_anew(
+    name, tmp_path, monkeypatch
+):
     monkeypatch.setattr(pictures, "PICTURES", {name: pictures.PICTURES[name]})
     pictures.draw(tmp_path)
     assert not pictures.is_stale(name, tmp_path)

@@ -29,9 +29,19 @@ FOR_TESTS, FOR_A_HUB = (
     for extra in ("test", "hub")
 )
 CONSTRAINTS = [
-    Requirement(line) for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line
+    Requirement(line)
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line
 ]
-CHOSEN_BY_THE_USER = {"jupyterlab", "torch", "einops", "jaxtyping", "matplotlib", "ipywidgets", "nbval"}
+CHOSEN_BY_THE_USER = {
+    "jupyterlab",
+    "torch",
+    "einops",
+    "jaxtyping",
+    "matplotlib",
+    "ipywidgets",
+    "nbval",
+}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -47,7 +57,9 @@ INDEX_OF_TORCH = "https://download.pytorch.org/whl"
 def test_direct_dependencies_are_pinned_and_the_users_are_among_them():
     assert {r.name for r in (*DIRECT, *FOR_TESTS)} >= CHOSEN_BY_THE_USER
     assert [
-        str(r) for r in (*DIRECT, *FOR_TESTS, *FOR_A_HUB) if not re.fullmatch(r"==[\d.]+", str(r.specifier))
+        str(r)
+        for r in (*DIRECT, *FOR_TESTS, *FOR_A_HUB)
+        if not re.fullmatch(r"==[\d.]+", str(r.specifier))
     ] == []
     assert "torch==2.13.0" in map(str, DIRECT)
 
@@ -69,13 +81,25 @@ def test_a_reader_installs_no_browser_driver_no_test_tool_and_no_linter():
     installed = what_a_reader_installs()
     assert {"tornado", "ipykernel"} < installed, "what is brought along was looked at, too"
     assert installed & {canonicalize_name(one.name) for one in (*FOR_TESTS, *FOR_A_HUB)} == set()
-    for command in ("lab", "present", "anew", "results", "assignment", "key", "slides", "grade", "site"):
+    for command in (
+        "lab",
+        "present",
+        "anew",
+        "results",
+        "assignment",
+        "key",
+        "slides",
+        "grade",
+        "site",
+    ):
         assert f"\n{command}: $(READY)\n" in MAKEFILE
     assert "\ntest: $(TESTS) $(HUB)\n" in MAKEFILE
 
 
 def test_this_environment_is_the_pinned_one_to_the_last_package():
-    applying = {canonicalize_name(r.name): r for r in CONSTRAINTS if r.marker is None or r.marker.evaluate()}
+    applying = {
+        canonicalize_name(r.name): r for r in CONSTRAINTS if r.marker is None or r.marker.evaluate()
+    }
     # Not all of sys.path: once imported, setuptools puts its own copies of packages there.
     here = distributions(path=[sysconfig.get_path("purelib")])
     installed = {canonicalize_name(d.name): d.version for d in here}
@@ -83,7 +107,9 @@ def test_this_environment_is_the_pinned_one_to_the_last_package():
         assert str(applying[canonicalize_name(r.name)].specifier) == str(r.specifier)
     needed = set(applying) & set(installed)
     assert needed >= {canonicalize_name(r.name) for r in (*DIRECT, *FOR_TESTS)}
-    loose = {name: installed[name] for name in needed if installed[name] not in applying[name].specifier}
+    loose = {
+        name: installed[name] for name in needed if installed[name] not in applying[name].specifier
+    }
     assert loose == {}
     tools_of_the_venv = {"pip", "setuptools", "course-utils", "uv"}
     assert set(installed) - set(applying) - tools_of_the_venv == set()
@@ -135,7 +161,9 @@ def test_github_runs_what_ci_runs_on_each_supported_python_and_a_mac_what_needs_
     assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in actions)
     left_out = re.findall(r"--ignore(?:-glob)?='?(tests/[\w*./]+)", tests_without_browser)
     skips = re.compile(r"^(browser\.)?skip_without_browser\(\)", re.MULTILINE)
-    need_one = {path for path in ROOT.glob("tests/**/test_*.py") if skips.search(path.read_text("utf-8"))}
+    need_one = {
+        path for path in ROOT.glob("tests/**/test_*.py") if skips.search(path.read_text("utf-8"))
+    }
     named = {path for pattern in left_out for path in ROOT.glob(pattern) if path.suffix == ".py"}
     assert named == need_one
     assert all(0 < job["timeout-minutes"] <= 60 for job in (ubuntu, mac))
@@ -143,7 +171,10 @@ def test_github_runs_what_ci_runs_on_each_supported_python_and_a_mac_what_needs_
 
 UPDATE, INSTALL = "apt-get update -qq", "apt-get install -y -qq"
 AS_ROOT = [UPDATE, f"{INSTALL} chromium bubblewrap"]
-BY_SUDO = [f"sudo {UPDATE}", f"sudo env DEBIAN_FRONTEND=noninteractive {INSTALL} chromium bubblewrap"]
+BY_SUDO = [
+    f"sudo {UPDATE}",
+    f"sudo env DEBIAN_FRONTEND=noninteractive {INSTALL} chromium bubblewrap",
+]
 
 
 @pytest.mark.parametrize(
@@ -168,21 +199,33 @@ def test_ci_installs_a_browser_and_bubblewrap_where_there_are_none_and_asks_for_
         (tmp_path / name).chmod(0o755)
     for name in ("dirname", "env"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    subprocess.run([shutil.which("bash"), tmp_path / ".ci" / "run"], env={"PATH": str(tmp_path)}, check=True)
+    subprocess.run(
+        [shutil.which("bash"), tmp_path / ".ci" / "run"], env={"PATH": str(tmp_path)}, check=True
+    )
     assert (tmp_path / "done").read_text().splitlines() == [*done, "make lint", "make test"]
 
 
 def test_a_codespace_opens_the_contents_page_at_a_port_that_keeps_its_token(bare):
-    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
-    assert container["image"] in [f"mcr.microsoft.com/devcontainers/python:{version}" for version in PYTHONS]
+    container = json.loads(
+        (ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8")
+    )
+    assert container["image"] in [
+        f"mcr.microsoft.com/devcontainers/python:{version}" for version in PYTHONS
+    ]
     assert container["containerEnv"] == {"PIP_EXTRA_INDEX_URL": f"{INDEX_OF_TORCH}/cpu"}
     assert container["postCreateCommand"] == "make .venv/ready"
     assert container["forwardPorts"] == [8888]
     start, *otherwise = container["postAttachCommand"]["contents page"].split(" || ")
-    assert otherwise == [".venv/bin/jupyter server list"]  # whoever comes back is told its address again
-    here = for_make(CODESPACE_NAME="a-name", GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN="app.github.dev")
+    assert otherwise == [
+        ".venv/bin/jupyter server list"
+    ]  # whoever comes back is told its address again
+    here = for_make(
+        CODESPACE_NAME="a-name", GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN="app.github.dev"
+    )
     run = {"cwd": bare, "env": here, "capture_output": True, "text": True, "check": True}
-    said = subprocess.run(["sh", "-c", start.replace("make lab", "make -n lab READY=")], **run).stdout
+    said = subprocess.run(
+        ["sh", "-c", start.replace("make lab", "make -n lab READY=")], **run
+    ).stdout
     assert "--ip=127.0.0.1" in said
     assert "--port=8888 --ServerApp.port_retries=0" in said
     # From this address the page comes, as the reader sees it, and from no other may it talk to a kernel.
@@ -194,7 +237,9 @@ def test_a_codespace_opens_the_contents_page_at_a_port_that_keeps_its_token(bare
 
 
 def test_nothing_lies_at_the_top_that_no_tool_needs():
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if tracked.returncode:
         pytest.skip("not a git checkout")
     top = {line.split("/")[0] for line in tracked.stdout.splitlines()}
@@ -221,14 +266,21 @@ def test_the_readme_can_be_read_in_a_few_minutes():
 
 def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks_ascii(tmp_path):
     strange = tmp_path / "Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
-    shutil.copytree(ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*"))
+    shutil.copytree(
+        ROOT / "course_utils", strange / "course_utils", ignore=shutil.ignore_patterns("__py*")
+    )
     code = (
         "import sys; from course_utils import checkpoints; from course_utils.subjects.child_processes import process;"
         "order = {'b': 1, 'd': 1, 'k': 1, 'dtype': 'fp32', 'at_most_s': 0.01};"
         "found = process.result_of('course_utils.subjects.child_processes.products.timing_steps', order);"
         "checkpoints.save(sys.argv[1], {}); print(found.seconds > 0, process.__file__)"
     )
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(strange)}
+    ascii_only = {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONPATH": str(strange),
+    }
     command = [sys.executable, "-c", code, str(strange / "läufe 1")]
     said = subprocess.run(
         command,
@@ -248,7 +300,9 @@ def test_it_works_in_a_path_with_spaces_and_many_scripts_where_the_system_speaks
 def for_make(**environment: str) -> dict[str, str]:
     """The environment for another `make` than the one that runs these tests."""
     ours = ("MAKE", "MFLAGS", "PIP_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | environment
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(ours)
+    } | environment
 
 
 def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -259,7 +313,14 @@ def make(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 @pytest.fixture
 def bare(tmp_path):
     """The project's root without an environment."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", "README.md", "CONTRIBUTING.md", "LICENSE"):
+    for name in (
+        "Makefile",
+        "pyproject.toml",
+        "constraints.txt",
+        "README.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+    ):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "course_utils").mkdir()
     shutil.copy(ROOT / "course_utils" / "__init__.py", tmp_path / "course_utils")
@@ -273,9 +334,13 @@ def test_make_alone_says_what_there_is(bare):
     assert len(for_most) <= 10
     assert for_most[0] == "lab"
     assert not (bare / ".venv").exists()
-    for_maintainers = re.findall(r"^make ([a-z-]+) +\S", make(bare, "maintain").stdout, re.MULTILINE)
+    for_maintainers = re.findall(
+        r"^make ([a-z-]+) +\S", make(bare, "maintain").stdout, re.MULTILINE
+    )
     targets = {
-        name for line in re.findall(r"^([a-z- ]+):(?!=)", MAKEFILE, re.MULTILINE) for name in line.split()
+        name
+        for line in re.findall(r"^([a-z- ]+):(?!=)", MAKEFILE, re.MULTILINE)
+        for name in line.split()
     }
     assert {"lab", "test", "lint", "outputs", "bench", "clean", "colab-proof"} <= targets
     assert sorted(for_most + for_maintainers) == sorted(targets - {"help", "space-at-home"})
@@ -299,7 +364,9 @@ def test_make_alone_says_what_there_is(bare):
         (["results", "NB=04; ls"], '-m course_utils.stage.workspace.commands results "$NB"'),
     ],
 )
-def test_make_passes_on_what_was_typed_with_no_shell_reading_it_and_keeps_the_token(bare, typed, command):
+def test_make_passes_on_what_was_typed_with_no_shell_reading_it_and_keeps_the_token(
+    bare, typed, command
+):
     """What names a notebook goes by way of the environment."""
     assert make(bare, "-n", "ALLOW_ROOT=--allow-root", *typed).stdout.rstrip().endswith(command)
 
@@ -315,7 +382,12 @@ NO_WRITING = """exec /bin/sh -c "$(printf %s "$2" | sed 's/test -w [.]/false/')\
     [
         ("python", "exit 1", "PYTHON={}/python", "needs Python 3.11, 3.12, 3.13 or 3.14"),
         ("python", NO_VENV, "PYTHON={}/python", "sudo apt install python3-venv"),
-        ("df", DISK_FULL, f"PATH={{}}:{os.environ['PATH']}", "disk is too full: the course needs 3 GB"),
+        (
+            "df",
+            DISK_FULL,
+            f"PATH={{}}:{os.environ['PATH']}",
+            "disk is too full: the course needs 3 GB",
+        ),
         ("sh", NO_WRITING, "SHELL={}/sh", "Copy the folder to a place of your own"),
     ],
     ids=["an old Python", "no venv", "a full disk", "a folder that cannot be written to"],
@@ -331,7 +403,11 @@ def test_what_is_missing_is_told_before_anything_is_installed(bare, program, scr
 
 
 def test_without_a_network_it_says_so_and_the_next_try_starts_again(bare):
-    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+    nowhere = {
+        "PIP_INDEX_URL": "http://127.0.0.1:9/",
+        "PIP_RETRIES": "0",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
     this = f'exec "{sys.executable}" "$@"'
     python = bare / "python"  # which makes its environments of itself, as a real one takes seconds
     python.write_text(
@@ -357,7 +433,9 @@ def test_a_home_that_cannot_hold_what_jupyter_keeps_is_told_how_to_go_on(bare, c
 
 def test_clean_keeps_notebooks_and_the_backups_of_answers(bare):
     kept = [bare / "notebooks" / "01.ipynb", bare / "notebooks" / ".ipynb_checkpoints" / "01.ipynb"]
-    kept += [bare / "my_notebooks" / name for name in ("01.ipynb", "record.txt", ".course/01.ipynb")]
+    kept += [
+        bare / "my_notebooks" / name for name in ("01.ipynb", "record.txt", ".course/01.ipynb")
+    ]
     for path in kept:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("answers")
@@ -392,4 +470,6 @@ def test_jupyterlab_finds_the_very_keys_of_this_course_in_the_environment():
     there = Path(sysconfig.get_path("data"), "share", "jupyter", "labextensions", "course-keys")
     files = [path.relative_to(here) for path in here.rglob("*") if path.is_file()]
     assert len(files) == 2
-    assert [(there / path).read_bytes() for path in files] == [(here / path).read_bytes() for path in files]
+    assert [(there / path).read_bytes() for path in files] == [
+        (here / path).read_bytes() for path in files
+    ]

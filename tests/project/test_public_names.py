@@ -29,7 +29,16 @@ CONTRACT = {
         "training_days",
     ],
     *["training_bytes", "largest_model", "mfu", "Transformer", "product_seconds", "timeline"],
-    *["this_machine", "time_call", "flops", "saved_bytes", "optimizer_bytes", "account", "save", "load"],
+    *[
+        "this_machine",
+        "time_call",
+        "flops",
+        "saved_bytes",
+        "optimizer_bytes",
+        "account",
+        "save",
+        "load",
+    ],
 }
 # The file that a reader writes is one whole program; its helpers have plain names.
 NOT_ASKED = {"core.accountant"}
@@ -57,7 +66,10 @@ WAITS = {
             "core.measure.memory.peak_saved_bytes",
         ),
         *("subjects.models.heads.recomputed_attention", "subjects.models.layers.MLPBlock"),
-        *("subjects.training.precision.logit_gradients", "subjects.training.precision.scales_by_torch"),
+        *(
+            "subjects.training.precision.logit_gradients",
+            "subjects.training.precision.scales_by_torch",
+        ),
         *("subjects.training.tokens.open_tokens", "subjects.training.tokens.write_tokens"),
     },
     "it draws or asks nothing of that chapter alone, and the next lab will want it": {
@@ -118,7 +130,9 @@ def test_every_public_name_is_used_and_not_by_tests_alone(users_of):
     assert dead == FOR_TESTS
 
 
-def test_a_function_that_only_its_own_module_uses_is_private_unless_a_test_holds_what_it_says(users_of):
+def test_a_function_that_only_its_own_module_uses_is_private_unless_a_test_holds_what_it_says(
+    users_of,
+):
     """A class may be public all the same, since others get its objects; and so may a constant."""
     tested = {name for path in TESTS for name in words(path)}
     alone = {

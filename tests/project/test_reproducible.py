@@ -43,10 +43,17 @@ def examples(chosen: settings) -> list[str]:
     return found
 
 
-def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_folder_and_the_language(tmp_path):
+def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_folder_and_the_language(
+    tmp_path,
+):
     folder = tmp_path / "tests" / "clone"
     folder.mkdir(parents=True)
-    strange = {"PYTHONHASHSEED": "2", "LC_ALL": "tr_TR.UTF-8", "TZ": "Pacific/Kiritimati", "CI": "true"}
+    strange = {
+        "PYTHONHASHSEED": "2",
+        "LC_ALL": "tr_TR.UTF-8",
+        "TZ": "Pacific/Kiritimati",
+        "CI": "true",
+    }
     strange |= {"PYTHONPATH": str(ROOT), "HYPOTHESIS_PROFILE": "explore"}
     run = [sys.executable, "-c", ELSEWHERE]
     said = subprocess.run(
@@ -76,7 +83,16 @@ def test_each_test_begins_with_the_same_random_numbers(_):
 
 def test_a_failing_run_ends_with_what_to_send_us(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2")
-    command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "tests.conftest", "test_it.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-o",
+        "addopts=",
+        "-p",
+        "tests.conftest",
+        "test_it.py",
+    ]
     level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", "PYTHONPATH": str(ROOT)}
     run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
     said = subprocess.run(command, env=os.environ | level, **run).stdout
@@ -109,6 +125,12 @@ with kernel_in(Path()) as (_, client):
 
 def test_a_kernel_has_the_instructions_and_the_hash_seed_that_its_tests_were_given():
     level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", warm.WHERE: ""}
-    run = {"cwd": ROOT, "env": os.environ | level, "capture_output": True, "text": True, "check": True}
+    run = {
+        "cwd": ROOT,
+        "env": os.environ | level,
+        "capture_output": True,
+        "text": True,
+        "check": True,
+    }
     said = subprocess.run([sys.executable, "-c", FORKED], **run).stdout
     assert said.strip() == "31 DEFAULT"

@@ -68,7 +68,9 @@ def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch,
     monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=no_room))
     monkeypatch.setattr(outputs, "run", lambda notebook: notebook.cells.clear())
     assert outputs.main([NOTEBOOKS[0].name]) == 1
-    assert f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
+    assert (
+        f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
+    )
 
 
 # Kernels that are forked: each as fresh as one that is started.
@@ -79,11 +81,12 @@ def test_a_forked_kernel_knows_torch_little_of_the_course_and_nothing_of_its_nei
     with socket.socket(socket.AF_UNIX) as silent:  # who comes and says nothing disturbs nobody
         silent.connect(os.environ[warm.WHERE])
     with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
-        modules = (
-            "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
-        )
+        modules = "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
         begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
-        assert begun == f"True ['course_utils', 'course_utils.stage', 'course_utils.stage.kernel'] {tmp_path}"
+        assert (
+            begun
+            == f"True ['course_utils', 'course_utils.stage', 'course_utils.stage.kernel'] {tmp_path}"
+        )
         assert printed(other, "print(mine)") == "name 'mine' is not defined"
         pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
         assert pids == [each.provisioner.pid for each in (manager, neighbour)]

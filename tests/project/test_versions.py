@@ -15,7 +15,9 @@ CELL = "9902353a"
         ("", "NameError: name", [f"{CELL} FAILED: NameError: name"]),
     ],
 )
-def test_a_cell_is_named_with_what_came_of_it_and_the_texts_that_take_a_number_from_it(here, failure, told):
+def test_a_cell_is_named_with_what_came_of_it_and_the_texts_that_take_a_number_from_it(
+    here, failure, told
+):
     said, *taken = versions.lines_on(Outcome(CELL, 0.1, here, "44", False, failure))
     assert [line.strip() for line in said.splitlines()] == told
     assert "    05_gradients 048e4f63: 335,544,320 is taken from it" in taken

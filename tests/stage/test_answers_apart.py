@@ -29,9 +29,36 @@ FORKING = multiprocessing.get_context("fork")
 BASE = torch.arange(24.0).view(4, 6)
 META = torch.empty(1 << 20, 8, device="meta")
 PLAIN = [
-    *(None, True, ..., 3, 2**70, -(2**60), 1.5, math.nan, -0.0, math.inf, "ä\ud800\x00", b"\0\1", 1 + 2j),
-    *([1, (2, [3])], {"a": (1,), 2: 3, None: "x"}, Fraction(1, 3), BASE, BASE.T, BASE[1:, ::2], META),
-    *(torch.tensor(2.0, dtype=torch.bfloat16), torch.zeros(6, 0), torch.ones(3) > 0, BASE[:1].expand(5, 6)),
+    *(
+        None,
+        True,
+        ...,
+        3,
+        2**70,
+        -(2**60),
+        1.5,
+        math.nan,
+        -0.0,
+        math.inf,
+        "ä\ud800\x00",
+        b"\0\1",
+        1 + 2j,
+    ),
+    *(
+        [1, (2, [3])],
+        {"a": (1,), 2: 3, None: "x"},
+        Fraction(1, 3),
+        BASE,
+        BASE.T,
+        BASE[1:, ::2],
+        META,
+    ),
+    *(
+        torch.tensor(2.0, dtype=torch.bfloat16),
+        torch.zeros(6, 0),
+        torch.ones(3) > 0,
+        BASE[:1].expand(5, 6),
+    ),
 ]
 
 
@@ -77,9 +104,22 @@ class Tensorlike(torch.Tensor):
 @pytest.mark.parametrize(
     ("value", "type_"),
     [
-        *((Lying(1), float), (np.float64(2), float), (np.bool_(1), bool), (random.Random, wire.Other)),
-        *((Equal(), wire.Other), (torch.zeros(2).as_subclass(Tensorlike), torch.Tensor), (len, None)),
-        *((torch.nn.Parameter(torch.zeros(2)), torch.Tensor), ({1: Equal()}, dict), ([Lying(1)], list)),
+        *(
+            (Lying(1), float),
+            (np.float64(2), float),
+            (np.bool_(1), bool),
+            (random.Random, wire.Other),
+        ),
+        *(
+            (Equal(), wire.Other),
+            (torch.zeros(2).as_subclass(Tensorlike), torch.Tensor),
+            (len, None),
+        ),
+        *(
+            (torch.nn.Parameter(torch.zeros(2)), torch.Tensor),
+            ({1: Equal()}, dict),
+            ([Lying(1)], list),
+        ),
     ],
     ids=lambda x: getattr(x, "__name__", type(x).__name__),
 )
@@ -105,11 +145,20 @@ def test_bytes_that_are_no_value_are_refused_and_nothing_else_happens():
             came = wire.decoded(bytes(spoilt), kinds={})
         except wire.WireError:
             continue
-        assert isinstance(came, list | dict | tuple | int | float | str | None | torch.Tensor | wire.Other)
+        assert isinstance(
+            came, list | dict | tuple | int | float | str | None | torch.Tensor | wire.Other
+        )
 
 
 def tensor(**other: object) -> dict[str, object]:
-    told = {"kind": "tensor", "dtype": "float32", "shape": [2], "stride": [1], "offset": 0, "storage": 0}
+    told = {
+        "kind": "tensor",
+        "dtype": "float32",
+        "shape": [2],
+        "stride": [1],
+        "offset": 0,
+        "storage": 0,
+    }
     return told | {"at": 0, "nbytes": 8} | other
 
 
@@ -144,7 +193,9 @@ def test_a_claim_that_cannot_be_is_refused(tree):
         wire.decoded(len(text).to_bytes(8, "big") + text + bytes(8), kinds={})
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff" * 8, b"\0" * 8, bytes(7) + b"\x05{{{{{", b"\x80\x04K\x01."])
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff" * 8, b"\0" * 8, bytes(7) + b"\x05{{{{{", b"\x80\x04K\x01."]
+)
 def test_noise_is_refused(data):
     with pytest.raises(wire.WireError):
         wire.decoded(data, kinds={})
@@ -219,9 +270,15 @@ NO_PART = "def f():\n    return {}\n"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import course_utils.chapters.flops.check", "It imports course_utils.chapters.flops.check."),
+        (
+            "import course_utils.chapters.flops.check",
+            "It imports course_utils.chapters.flops.check.",
+        ),
         ("from course_utils import chapters", "It imports course_utils.chapters."),
-        ("from course_utils.chapters.accountant import days", "It imports course_utils.chapters.accountant."),
+        (
+            "from course_utils.chapters.accountant import days",
+            "It imports course_utils.chapters.accountant.",
+        ),
         (NO_PART.format("days(1)"), "It uses days of the accountant, or of what judges it."),
         (NO_PART.format("repair.loop()"), "It uses repair.loop, which has the answer."),
         (NO_PART.format("__builtins__"), "It uses __builtins__."),
@@ -230,7 +287,9 @@ NO_PART = "def f():\n    return {}\n"
     ],
 )
 def test_what_reaches_for_the_answers_is_flagged(text, words):
-    lent = statements("a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY")
+    lent = statements(
+        "a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
+    )
     assert words in flags.found([one.code for one in statements("b", text)], lent, ["matrices"])
 
 
@@ -245,7 +304,9 @@ def test_what_reaches_for_the_answers_is_flagged(text, words):
     ],
 )
 def test_what_an_answer_needs_is_not_flagged(text):
-    lent = statements("a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY")
+    lent = statements(
+        "a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
+    )
     assert flags.found([one.code for one in statements("b", text)], lent, ["matrices"]) == []
 
 

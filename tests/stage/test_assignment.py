@@ -25,7 +25,9 @@ def handed_out(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_handed_out_has_no_line_of_a_solution_and_all_that_it_links_to(path, tmp_path, handed_out):
+def test_what_is_handed_out_has_no_line_of_a_solution_and_all_that_it_links_to(
+    path, tmp_path, handed_out
+):
     folder = tmp_path / "assignment"
     assignment.write_notebook(path, folder)
     for where in (folder, handed_out / "course" / "notebooks"):
@@ -47,13 +49,17 @@ def test_a_zip_has_the_notebook_and_the_course_and_no_text_that_has_answers(hand
 def assert_unsolved(path: Path, cells: list[dict]) -> None:
     """No line that stands in a solution alone, no result, and each stub and check."""
     texts = ["".join(cell["source"]) for cell in cells]
-    others = "\n".join(cell.source for cell in read(path).cells if "<summary>Solution<" not in cell.source)
+    others = "\n".join(
+        cell.source for cell in read(path).cells if "<summary>Solution<" not in cell.source
+    )
     for exercise in exercises_of(path):
         lines = {line.strip() for line in exercise.solution.splitlines()}
         only_there = [line for line in lines if line and line not in others]
         assert [line for line in [exercise.solution, *only_there] if line in "\n".join(texts)] == []
         assert {exercise.stub, exercise.check} <= {*texts}
-    assert {out["output_type"] for cell in cells for out in cell.get("outputs", [])} <= {"display_data"}
+    assert {out["output_type"] for cell in cells for out in cell.get("outputs", [])} <= {
+        "display_data"
+    }
 
 
 def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_hand_in(handed_out):
@@ -72,13 +78,19 @@ def test_the_folder_says_how_to_install_where_to_work_what_counts_and_what_to_ha
     assert f"course/my_notebooks/{path.name}" in said
     code = "from course_utils.stage.workspace import copies; print(copies.MINE.parent); print(*copies.bring_up_to_date())"
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=course, capture_output=True, text=True, check=True, env=own(course)
+        [sys.executable, "-c", code],
+        cwd=course,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=own(course),
     )
     assert run.stdout.splitlines()[0] == str(course)
     copy = json.loads((course / "my_notebooks" / path.name).read_text(encoding="utf-8"))
     assert_unsolved(path, copy["cells"])
     dead = re.findall(
-        r"\]\((notebooks/[^)#:]+|[A-Z]+\.md)[)#]", (course / "README.md").read_text(encoding="utf-8")
+        r"\]\((notebooks/[^)#:]+|[A-Z]+\.md)[)#]",
+        (course / "README.md").read_text(encoding="utf-8"),
     )
     assert [link for link in dead if not (course / link).is_file()] == []
 
@@ -89,7 +101,9 @@ def own(course: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_key_has_each_turns_solution_its_worth_and_what_the_check_says_of_mistakes(path, tmp_path):
+def test_the_key_has_each_turns_solution_its_worth_and_what_the_check_says_of_mistakes(
+    path, tmp_path
+):
     assert path.stem in assignment.key(path, tmp_path / "key")
     said = (tmp_path / "key" / f"{path.stem}.md").read_text(encoding="utf-8")
     turns = turns_of(read(path))

@@ -45,7 +45,10 @@ def page(labs_page: Page) -> Iterator[Page]:
 def faults(page: Page, *parts: str) -> list[tuple[str, list[str]]]:
     """What axe-core finds wrong in these parts of the page, and where."""
     found = Axe().run(page, {"include": [[part] for part in parts]}).response
-    return [(fault["id"], [node["html"][:100] for node in fault["nodes"]]) for fault in found["violations"]]
+    return [
+        (fault["id"], [node["html"][:100] for node in fault["nodes"]])
+        for fault in found["violations"]
+    ]
 
 
 def test_all_labs_appear_and_none_of_them_fails(labs_page):
@@ -58,7 +61,9 @@ def test_all_labs_appear_and_none_of_them_fails(labs_page):
 def test_axe_finds_no_fault_in_labs_and_outputs(page, theme):
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item[data-type=submenu]", has_text="Theme").first.hover()
-    page.locator("[data-command='apputils:change-theme']", has_text=f"JupyterLab {theme}").first.click()
+    page.locator(
+        "[data-command='apputils:change-theme']", has_text=f"JupyterLab {theme}"
+    ).first.click()
     page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {theme}']", state="attached")
     assert faults(page, ".course-lab", ".jp-OutputArea-output") == []
 

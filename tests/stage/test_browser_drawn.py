@@ -19,7 +19,9 @@ SOURCES = [
 def page(chromium, jupyter):
     folder, address = jupyter
     path = browser.notebook_of(folder / "drawn.ipynb", SOURCES)
-    seen = browser.launched(chromium.browser_type)  # without a screen, a moving finger is taken for scrolling
+    seen = browser.launched(
+        chromium.browser_type
+    )  # without a screen, a moving finger is taken for scrolling
     page = browser.open_page(seen.new_context(has_touch=True), address, path)
     browser.run_all(page, path)
     yield page

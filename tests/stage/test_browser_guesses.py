@@ -77,7 +77,9 @@ def ways(path: Path) -> set[str]:
 def test_the_notebooks_that_stand_for_all_ask_in_every_way_and_have_the_most_labs():
     asking, with_labs = SOME_NOTEBOOKS
     assert ways(asking) == {"in a picture", "for several", "for a word", "for a number"}
-    labs = {path: sum("labs." in source(cell) for cell in read(path)["cells"]) for path in NOTEBOOKS}
+    labs = {
+        path: sum("labs." in source(cell) for cell in read(path)["cells"]) for path in NOTEBOOKS
+    }
     assert labs[with_labs] == max(labs.values())
 
 
@@ -138,7 +140,9 @@ def revealed(guess: Cell, below: list[Cell]) -> set[str]:
     if figure_in(source(guess)):
         return set()  # it is a picture, on the next slide
     named = re.compile(rf"guess=.*\b{source(guess).partition(' ')[0]}\b")
-    table = next(cell for cell in below if cell["cell_type"] == "code" and named.search(source(cell)))
+    table = next(
+        cell for cell in below if cell["cell_type"] == "code" and named.search(source(cell))
+    )
     if "nbval-ignore-output" in table["metadata"].get("tags", []):
         return set()
     lines = "".join(table["outputs"][-1]["data"]["text/plain"]).splitlines()[1:]

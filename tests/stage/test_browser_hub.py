@@ -15,7 +15,13 @@ from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
 
 from course_utils.core import record
 from tests import NOTEBOOKS, ROOT
-from tests.helpers.browser import VIEWPORT, answer, answers, skip_without_browser, wait_for_its_kernel
+from tests.helpers.browser import (
+    VIEWPORT,
+    answer,
+    answers,
+    skip_without_browser,
+    wait_for_its_kernel,
+)
 from tests.helpers.hub import running_hub, skip_without_hub
 from tests.helpers.thorough import thorough
 from tests.helpers.waiting import wait_until
@@ -25,7 +31,12 @@ skip_without_browser()
 skip_without_hub()
 STUDENTS = "ada", "ben", "cleo"
 SESSION = json.dumps(
-    {"path": f"my_notebooks/{FLOPS}", "name": FLOPS, "type": "notebook", "kernel": {"name": "python3"}}
+    {
+        "path": f"my_notebooks/{FLOPS}",
+        "name": FLOPS,
+        "type": "notebook",
+        "kernel": {"name": "python3"},
+    }
 )
 # As the page's own request does: with the token that a hub asks for.
 ASK = """async ([method, address, body]) => {
@@ -44,14 +55,18 @@ def installed_course(folder: Path) -> Path:
         shutil.copy(ROOT / name, source)
     path = source / "notebooks" / FLOPS
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell("from course_utils import labs\nlabs.float_lab()"))
+    notebook.cells.append(
+        nbformat.v4.new_code_cell("from course_utils import labs\nlabs.float_lab()")
+    )
     nbformat.write(notebook, path)
     install = "pip install --quiet --no-index --no-deps --find-links wheel course_utils --target"
     for command in (
         ["hatchling", "build", "--target", "wheel", "--directory", "wheel"],
         [*install.split(), str(target)],
     ):
-        subprocess.run([sys.executable, "-m", *command], cwd=source, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", *command], cwd=source, check=True, capture_output=True
+        )
     return target
 
 
@@ -79,13 +94,17 @@ def expect_contents(page: Page, address: str, name: str) -> None:
     """The contents page of that student's own server, which says nothing of `make`."""
     page.wait_for_url(f"{address}/user/{name}/contents")
     expect(page.locator(".said")).to_have_count(0)
-    expect(page.locator("body")).to_contain_text("the next start of your server (Hub Control Panel)")
+    expect(page.locator("body")).to_contain_text(
+        "the next start of your server (Hub Control Panel)"
+    )
     expect(page.locator("body")).not_to_contain_text("make ")
     links = page.locator(".notebooks > li > h2 > a")
     hrefs = links.evaluate_all("(all) => all.map((each) => each.getAttribute('href'))")
     assert hrefs == [f"/user/{name}/lab/tree/my_notebooks/{path.name}" for path in NOTEBOOKS]
     accountant = page.get_by_role("link", name="accountant.py")
-    expect(accountant).to_have_attribute("href", f"/user/{name}/lab/tree/my_notebooks/accountant.py")
+    expect(accountant).to_have_attribute(
+        "href", f"/user/{name}/lab/tree/my_notebooks/accountant.py"
+    )
 
 
 def open_notebook(page: Page) -> Page:
@@ -178,14 +197,19 @@ def test_a_student_has_a_server_copies_and_a_record(tmp_path, chromium):
         try_it(lab, "'tf32'", home / "my_notebooks", "right")
         come_back(page)
         expect(page.locator(".notebooks > li").nth(3)).to_contain_text("right since")
-        assert context.request.get(f"{address}/user/cleo/contents", max_redirects=9).status in (403, 404)
+        assert context.request.get(f"{address}/user/cleo/contents", max_redirects=9).status in (
+            403,
+            404,
+        )
         context.close()
     assert files(course) == before, "nobody writes into the course"
     assert list(tmp_path.glob("hub-*")) == [], "what was tried is gone"
 
 
 @thorough
-def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_own(tmp_path, chromium):
+def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_own(
+    tmp_path, chromium
+):
     course = installed_course(tmp_path)
     before = files(course)
     password = secrets.token_hex(8)
@@ -217,7 +241,11 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
         try_it(labs["ben"], "'fp32'", mine["ben"], "tried")
         write(labs["ben"], "my_product", "21", cells=2)
         wait_until(lambda: record.guesses(mine["ben"]), "the guess is noted")
-        shown = {"ada": ["right since"], "ben": ["tried 1 time", "1 guess: within 2 times"], "cleo": []}
+        shown = {
+            "ada": ["right since"],
+            "ben": ["tried 1 time", "1 guess: within 2 times"],
+            "cleo": [],
+        }
         pages["cleo"].reload()
         for name, page in pages.items():
             come_back(page)
@@ -235,11 +263,14 @@ def test_three_students_at_once_have_each_a_server_copies_and_a_record_of_their_
             "/api/contents/my_notebooks/record.txt",
             "/files/my_notebooks/record.txt",
         ):
-            assert contexts["ben"].request.get(of_ada + path, max_redirects=9).status in (403, 404), path
+            assert contexts["ben"].request.get(of_ada + path, max_redirects=9).status in (
+                403,
+                404,
+            ), path
         assert pages["ben"].evaluate(ASK, ["POST", f"{of_ada}/contents", "do=forget"]) in (403, 404)
-        assert contexts["ada"].request.post(f"{of_ada}/contents", form={"do": "forget"}).status == 403, (
-            "no token"
-        )
+        assert (
+            contexts["ada"].request.post(f"{of_ada}/contents", form={"do": "forget"}).status == 403
+        ), "no token"
         assert record.done(mine["ada"])["flops.name_of_f32"].status == "right"
         assert list(record.done(mine["ben"])) == ["flops.name_of_f32"]
         assert record.done(mine["cleo"]) == {}

@@ -12,7 +12,13 @@ from course_utils.stage.notebook.files import Cell, Notebook, read, source, writ
 from course_utils.stage.notebook.outline import outline
 from course_utils.stage.workspace.copies import as_handed_out
 from tests import NOTEBOOKS
-from tests.helpers.browser import HAS_KERNEL, jupyterlab, notebook_of, skip_without_browser, start_kernel
+from tests.helpers.browser import (
+    HAS_KERNEL,
+    jupyterlab,
+    notebook_of,
+    skip_without_browser,
+    start_kernel,
+)
 from tests.helpers.thorough import SOME_NOTEBOOKS, few
 from tests.helpers.waiting import wait_until
 
@@ -147,7 +153,9 @@ def show(page: Page, at: int, cell: Cell) -> Iterator[str]:
 
 # The walk through a notebook takes half a minute of a browser, so one that asks in every way stands for all.
 @pytest.mark.parametrize("path", few(NOTEBOOKS, SOME_NOTEBOOKS[:1]), ids=lambda path: path.stem)
-def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(students: Page, path: Path):
+def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(
+    students: Page, path: Path
+):
     students.evaluate(OPEN, path.name)
     students.wait_for_function(IS_OPEN, arg=path.name)
     students.evaluate(REPLAY, str(path))
@@ -156,7 +164,11 @@ def test_after_the_key_a_lab_is_in_the_window_and_no_answer_before_its_guess(stu
 
 
 ASKED = ["my_guess = ...  # of a question", "6 * 7", "'42, as was to be seen'"]
-DRAWN = ["from course_utils import labs", 'labs.figure("sum", "fmt", "power", "shown")', "'it stops at 256'"]
+DRAWN = [
+    "from course_utils import labs",
+    'labs.figure("sum", "fmt", "power", "shown")',
+    "'it stops at 256'",
+]
 
 
 @pytest.fixture
@@ -210,7 +222,9 @@ def test_from_inside_a_lab_the_key_goes_on_and_marks_stay_and_a_lab_whose_kernel
     found = after(short, 2)
     assert (found["active"], found["below"]) == (3, [])
     expect(marks.first).not_to_have_attribute("aria-valuetext", "not set")
-    short.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    short.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
     expect(short.locator(f"{HERE} .course-lab.jupyter-widgets-disconnected")).to_have_count(1)
     notebook = "window.jupyterapp.shell.currentWidget.content"
     short.evaluate(f"() => {{ {notebook}.activeCellIndex = 1; {notebook}.activate(); }}")
@@ -239,7 +253,8 @@ def test_a_notebook_that_changed_on_disk_is_read_again_when_one_looks_and_never_
     path.write_text(path.read_text(encoding="utf-8").replace("6 * 8", "6 * 9"), encoding="utf-8")
     short.evaluate("dispatchEvent(new Event('focus'))")
     short.evaluate(
-        "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })", path.name
+        "(path) => window.jupyterapp.serviceManager.contents.get(path, { content: false })",
+        path.name,
     )
     expect(code(short, "mine")).to_have_count(1)
     short.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")

@@ -99,7 +99,9 @@ def test_a_lab_is_moved_by_keys_by_the_mouse_and_by_typing(flops):
     expect(lab.locator(".course-picture")).to_contain_text("16,384")
     expect(b).to_have_js_property("value", "14")
     lab.get_by_role("button", name="tf32", exact=True).click()
-    expect(lab.get_by_role("button", name="tf32", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(lab.get_by_role("button", name="tf32", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
 
 
 def test_nonsense_gets_a_sentence_and_the_next_sensible_answer_recovers(flops):
@@ -160,7 +162,9 @@ def test_what_is_done_before_a_lab_is_alive_is_played_then(chromium, site):
         expect(lab.get_by_role("textbox", name="number")).not_to_have_value(flipped)
 
 
-@pytest.mark.parametrize("options", [{"refuse": "pyodide.asm.wasm"}, {"java_script_enabled": False}])
+@pytest.mark.parametrize(
+    "options", [{"refuse": "pyodide.asm.wasm"}, {"java_script_enabled": False}]
+)
 def test_a_lab_that_cannot_be_alive_keeps_its_picture_and_says_so(chromium, site, options):
     with opened(chromium, site, "08_checkpointing", **options) as page:
         for lab in page.locator("[data-lab]").all():

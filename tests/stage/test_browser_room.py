@@ -24,7 +24,8 @@ WORDS = "# A talk\n\nHow many **days** does it [take](GLOSSARY.md#x)?"
 CELLS = (
     "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Choice, Comparison",
     "my_days = ...  # days",
-    "# a long cell\n" * 12 + "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)",
+    "# a long cell\n" * 12
+    + "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)",
     'my_format = ...  # "fp16" or "bf16"',
     "Choice('finer steps', among=('fp16', 'bf16'), measured='fp16', guess=my_format)",
     "really = ...",
@@ -34,7 +35,8 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
 PAGES = {
-    path.name: path.read_text(encoding="utf-8") for path in (Path(poll.__file__).parent / "wall").iterdir()
+    path.name: path.read_text(encoding="utf-8")
+    for path in (Path(poll.__file__).parent / "wall").iterdir()
 }
 ASKS = {"key": "04.my_days", "words": "How many days does it take?", "unit": "days", "item": ""}
 
@@ -56,7 +58,9 @@ def browser(screen: Browser) -> Iterator[Browser]:
 
 
 def phones(browser: Browser, address: str, count: int) -> list[Page]:
-    pages = [browser.new_context(viewport={"width": 390, "height": 844}).new_page() for _ in range(count)]
+    pages = [
+        browser.new_context(viewport={"width": 390, "height": 844}).new_page() for _ in range(count)
+    ]
     for page in pages:
         page.on("dialog", lambda dialog: pytest.fail(f"markup ran: {dialog.message}"))
         page.goto(f"http://{address}/")
@@ -86,7 +90,10 @@ def run_next(page: Page, number: int) -> FrameLocator:
 @pytest.mark.parametrize("theme", few(["Light", "Dark"], ["Light"]))
 def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path, browser, theme):
     (tmp_path / "notebooks").mkdir()
-    chosen, kept = notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", CELLS, WORDS), tmp_path / "rooms"
+    chosen, kept = (
+        notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", CELLS, WORDS),
+        tmp_path / "rooms",
+    )
     before = chosen.read_bytes()
     with presented(chosen, ROOM="127.0.0.1", COURSE_ROOMS=str(kept)) as (address, token):
         page = browser.new_page(viewport={"width": 1366, "height": 768})
@@ -155,9 +162,14 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(run_next(page, 7).locator("#said")).to_have_text("Right: 20 % of the room")
         after = browser.new_page()
         after.goto(opened.value.url.replace("start", "kept"))
-        expect(after.locator("section")).to_contain_text(["fewer than five", "fewer than five", "tempting"])
+        expect(after.locator("section")).to_contain_text(
+            ["fewer than five", "fewer than five", "tempting"]
+        )
         expect(
-            after.locator("section").last.locator("tr", has_text="six times as fast").locator("td").nth(1)
+            after.locator("section")
+            .last.locator("tr", has_text="six times as fast")
+            .locator("td")
+            .nth(1)
         ).to_have_text("4")
         after.get_by_role("button", name="Keep").click()
         expect(after.get_by_role("status")).to_contain_text("Saved: rooms/")
@@ -170,7 +182,9 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(after.locator("section")).to_have_count(3)
         expect(after.get_by_role("button", name="Keep")).to_be_hidden()
         data = json.loads(after.locator("#data").text_content())
-        assert [one["rounds"] for one in data[:2]] == [[[], []], [[]]], "of three phones, nothing is kept"
+        assert [one["rounds"] for one in data[:2]] == [[[], []], [[]]], (
+            "of three phones, nothing is kept"
+        )
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name], "no record"
     assert chosen.read_bytes() == before
 
@@ -179,7 +193,12 @@ def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_jokers_g
     tmp_path, browser
 ):
     asks = [
-        {"key": f"04.my_days.{n}", "words": f"How many days?\n\n{item}", "unit": "days", "item": item}
+        {
+            "key": f"04.my_days.{n}",
+            "words": f"How many days?\n\n{item}",
+            "unit": "days",
+            "item": item,
+        }
         for n, item in enumerate(("sending", "pauses", "the rest"), 1)
     ]
     with running_room(tmp_path, PAGES) as running:
@@ -204,7 +223,11 @@ def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_jokers_g
         expect(page.locator("#picture svg")).to_have_count(0)
 
         # The third was never asked, and needs no answer.
-        answer = {"measured": 2.5, "shown": "2.5 days", "bands": [[1.25, 5, "Within a factor of two"]]}
+        answer = {
+            "measured": 2.5,
+            "shown": "2.5 days",
+            "bands": [[1.25, 5, "Within a factor of two"]],
+        }
         wall([one | {"run": 2} | answer for one in asks])
         expect(page.locator("#item")).to_have_text("1 of 2: sending")
         expect(page.locator("#said")).to_have_text("Within a factor of two: 67 % of the room")
@@ -220,7 +243,9 @@ def wall_of(browser: Browser, address: str, *asks: dict) -> Page:
     return page
 
 
-def test_a_room_that_is_wrong_is_called_wrong_on_the_wall_and_on_the_page_that_is_kept(tmp_path, browser):
+def test_a_room_that_is_wrong_is_called_wrong_on_the_wall_and_on_the_page_that_is_kept(
+    tmp_path, browser
+):
     asks = ASKS | {"key": "04.my_backward", "unit": "times the forward pass"}
     right = bands(2, asks["unit"])
     with running_room(tmp_path, PAGES) as running:
@@ -263,7 +288,9 @@ def test_the_bar_of_those_who_are_right_stands_over_the_line(tmp_path, browser):
         assert min(abs(fifty["x"] + fifty["width"] / 2 - one) for one in middles) < 3
 
 
-def test_one_address_that_brings_a_crowd_is_named_and_left_out_and_a_question_begins_anew(tmp_path, browser):
+def test_one_address_that_brings_a_crowd_is_named_and_left_out_and_a_question_begins_anew(
+    tmp_path, browser
+):
     with running_room(tmp_path, PAGES) as running:
         page = wall_of(browser, running.wall, ASKS | {"run": 1})
         expect(page.locator("#count")).to_have_text("0")
@@ -309,7 +336,9 @@ JUMP = (
 )
 
 
-def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks_nobody(tmp_path, browser):
+def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks_nobody(
+    tmp_path, browser
+):
     (tmp_path / "notebooks").mkdir()
     chosen = notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", JUMP, WORDS)
     stored = nbformat.read(chosen, as_version=4)
@@ -338,12 +367,8 @@ def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks
         for width, height in ((1366, 768), (1920, 1080)):
             page.set_viewport_size({"width": width, "height": height})
             wall = page.locator("iframe.course-wall")
-            filled = (
-                "([width, height]) => { const { top, bottom } = document.querySelector('iframe.course-wall')"
-            )
-            filled += (
-                ".getBoundingClientRect(); return top < 120 && bottom > height - 40 && bottom <= height; }"
-            )
+            filled = "([width, height]) => { const { top, bottom } = document.querySelector('iframe.course-wall')"
+            filled += ".getBoundingClientRect(); return top < 120 && bottom > height - 40 && bottom <= height; }"
             page.wait_for_function(filled, arg=[width, height])
             assert wall.bounding_box()["width"] > 0.9 * width
             letters = frame.locator("#join .address").evaluate(
@@ -369,7 +394,9 @@ def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks
         asked_before = together(Phone(phones_at).question())["key"]
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='notebook:run-all-above']").click()
-        expect(page.get_by_text("Skipped by the jump. Run this cell again to ask it.")).to_have_count(1)
+        expect(
+            page.get_by_text("Skipped by the jump. Run this cell again to ask it.")
+        ).to_have_count(1)
         expect(page.locator("iframe.course-wall")).to_have_count(0)
         expect(all_cells.nth(4).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\d"))
         wait_until(lambda: 0 <= heading.bounding_box()["y"] < 60, "the heading is at the top")

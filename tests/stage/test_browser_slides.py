@@ -143,11 +143,15 @@ def test_an_overview_a_dark_room_and_the_presenters_notes_are_one_key_away(page,
     assert re.search(r"\d?\d:\d\d", notes.inner_text("time"))
     notes.keyboard.press("ArrowRight")  # the presenter looks at the notes
     assert page.locator("output").inner_text() == f"2 / {count}"
-    assert notes.inner_text("output").startswith(f"2 / {count} · since 0 min · next: What a product costs")
+    assert notes.inner_text("output").startswith(
+        f"2 / {count} · since 0 min · next: What a product costs"
+    )
     assert re.fullmatch(r"What a product costs: 0 of \d+ min", notes.inner_text(".section"))
     for place in (2, count - 1):  # the next slide stands beside the notes, as it will be
         page.evaluate(f"location.hash = '#{place}'")
-        notes.wait_for_function(f"document.querySelector('output').textContent.startsWith('{place} /')")
+        notes.wait_for_function(
+            f"document.querySelector('output').textContent.startsWith('{place} /')"
+        )
         following = page.locator(".slide").nth(place).evaluate("(slide) => slide.textContent")
         assert notes.locator(".next .slide").evaluate("(slide) => slide.textContent") == following
         box = notes.locator(".next .slide").bounding_box()

@@ -28,7 +28,9 @@ from tests.helpers.workspace import FLOPS, come_back, course_with_a_short_notebo
 skip_without_browser()
 
 
-def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(tmp_path, chromium):
+def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_comes_back(
+    tmp_path, chromium
+):
     folder = tmp_path / "ein Kurs für ünş"
     folder.mkdir()
     course_with_a_short_notebook(folder)
@@ -80,7 +82,9 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         expect(figure).to_have_css("filter", re.compile("invert"))  # no white on the dark page
         expect(lab.get_by_text("Error displaying widget")).to_have_count(0)
         lab.wait_for_function(HAS_KERNEL)  # which has told what language it speaks by now
-        expect(lab.locator(".lm-TabBar-tab.jp-mod-current")).not_to_have_class(re.compile("jp-mod-dirty"))
+        expect(lab.locator(".lm-TabBar-tab.jp-mod-current")).not_to_have_class(
+            re.compile("jp-mod-dirty")
+        )
         run_all(lab, mine / FLOPS)
         assert record.done(mine) == {}, "what is not attempted is not noted"
         write(lab, "my_product", "21", cells=2)
@@ -97,15 +101,21 @@ def test_the_contents_page_opens_first_and_shows_what_is_done_as_soon_as_one_com
         expect(fourth.locator(".exercises")).to_contain_text("right since")
         expect(turns).to_have_text("Your turns: 1 of 2 right on the main path")
         (check,) = (
-            cell for cell in nbformat.read(mine / FLOPS, 4).cells if "check.name_of_f32(" in cell.source
+            cell
+            for cell in nbformat.read(mine / FLOPS, 4).cells
+            if "check.name_of_f32(" in cell.source
         )
         where = fourth.get_by_role("link", name="Go on where you were")
-        expect(where).to_have_attribute("href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}")
+        expect(where).to_have_attribute(
+            "href", f"/lab/tree/my_notebooks/{FLOPS}#cell-id={check.id}"
+        )
 
         # Anew, and no record.
         lab.bring_to_front()
         lab.keyboard.press("Control+s")
-        wait_until(lambda: "really = 'tf32'" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved")
+        wait_until(
+            lambda: "really = 'tf32'" in (mine / FLOPS).read_text(encoding="utf-8"), "it is saved"
+        )
         lab.close()
         page.bring_to_front()
         fourth.get_by_role("button", name="Begin anew: your turn 2, The name_of_f32").click()
@@ -153,8 +163,12 @@ def test_go_on_where_you_were_opens_the_notebook_at_the_cell_that_ran_last(tmp_p
         page.goto(f"{address}/?token={token}")
         name = "01_floats.ipynb"
         start_kernel(f"{address}/lab/tree/{{}}?token={token}", mine / name, "my_notebooks/")
-        far, middle = (id_of(mine / name, words) for words in ("check.scale_for_e4m3(", "check.ends("))
-        link = page.locator(".notebooks > li").first.get_by_role("link", name="Go on where you were")
+        far, middle = (
+            id_of(mine / name, words) for words in ("check.scale_for_e4m3(", "check.ends(")
+        )
+        link = page.locator(".notebooks > li").first.get_by_role(
+            "link", name="Go on where you were"
+        )
         record.note_place(mine, "floats", far)
         come_back(page)
         with context.expect_page() as opened:

@@ -34,7 +34,9 @@ def test_a_copy_holds_the_notebooks_cells_behind_one_that_brings_the_course_and_
 
 
 def test_the_first_cell_imports_and_calls_what_is_there():
-    imports = [line for line in tool.FIRST_CELL.splitlines() if line.startswith("from course_utils")]
+    imports = [
+        line for line in tool.FIRST_CELL.splitlines() if line.startswith("from course_utils")
+    ]
     names: dict[str, object] = {}
     exec("\n".join(imports), names)
     called = re.findall(r"\bcolab\.(\w+)\(", tool.FIRST_CELL)
@@ -49,20 +51,31 @@ def test_a_copy_says_what_it_is_about_and_is_known_without_that(path):
     assert colab_proof.forgotten(path) == []
 
 
-def test_copies_and_links_are_the_same_each_time_and_only_for_who_has_an_address(tmp_path, monkeypatch):
-    readme, before = tmp_path / "README.md", tool.with_links((ROOT / "README.md").read_text("utf-8"), "")
+def test_copies_and_links_are_the_same_each_time_and_only_for_who_has_an_address(
+    tmp_path, monkeypatch
+):
+    readme, before = (
+        tmp_path / "README.md",
+        tool.with_links((ROOT / "README.md").read_text("utf-8"), ""),
+    )
     assert contents.ONE_CLICK.findall(before) == []
     readme.write_text(before, "utf-8")
     monkeypatch.setattr(tool, "FOLDER", tmp_path / "colab")
     monkeypatch.setattr(tool, "README", readme)
     for remote in ("/somewhere/else", "", "https://gitlab.com/owner/name"):
-        monkeypatch.setattr(tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main")
+        monkeypatch.setattr(
+            tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main"
+        )
         assert (tool.main("", ""), list(tmp_path.iterdir())) == (2, [readme])
     written = []
     for remote in ("https://github.com/owner/name", "git@github.com:owner/name.git"):
-        monkeypatch.setattr(tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main")
+        monkeypatch.setattr(
+            tool, "git", lambda *asked, said=remote: said if "remote" in asked else "main"
+        )
         assert tool.main("", "") == 0
-        assert readme.read_text("utf-8") == before  # a copy for Colab changes nothing that git looks at
+        assert (
+            readme.read_text("utf-8") == before
+        )  # a copy for Colab changes nothing that git looks at
         assert tool.main("", "", "1") == 0
         written.append({path.name: path.read_bytes() for path in tmp_path.rglob("*.*")})
         readme.write_text(before, "utf-8")
@@ -81,7 +94,9 @@ def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
 ):
     asked = []
     missing = ["jaxtyping", "resvg_py"]
-    monkeypatch.setattr(colab, "distributions", lambda name: iter([] if name in missing else [name]))
+    monkeypatch.setattr(
+        colab, "distributions", lambda name: iter([] if name in missing else [name])
+    )
     answer = SimpleNamespace(returncode=0, stderr="no route")
     monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or answer)
     monkeypatch.setattr(sys, "path", ["course"])
@@ -100,14 +115,19 @@ def test_the_first_cell_adds_what_is_missing_and_asks_for_nothing_that_is_there(
 def test_what_the_course_imports_is_there_or_added_as_it_is_pinned():
     there = (ROOT / "tests/tools/colab.txt").read_text("utf-8").splitlines()
     pins, names = (
-        {canonicalize_name(Requirement(pin).name) for pin in pins} for pins in (colab.NEEDED, there[3:])
+        {canonicalize_name(Requirement(pin).name) for pin in pins}
+        for pins in (colab.NEEDED, there[3:])
     )
     packages = importlib.metadata.packages_distributions()
     parts = (
-        used for part, used in MAY_IMPORT.items() if not part.startswith("stage.") or part == "stage.colab"
+        used
+        for part, used in MAY_IMPORT.items()
+        if not part.startswith("stage.") or part == "stage.colab"
     )
     outside = set().union(*parts) - MAY_IMPORT.keys() - {"google"}
     assert {canonicalize_name(packages[name][0]) for name in outside} - pins - names == set()
     pinned = {canonicalize_name(one.name): str(one.specifier) for one in CONSTRAINTS}
     needed = [Requirement(pin) for pin in colab.NEEDED]
-    assert [str(one) for one in needed if pinned[canonicalize_name(one.name)] != str(one.specifier)] == []
+    assert [
+        str(one) for one in needed if pinned[canonicalize_name(one.name)] != str(one.specifier)
+    ] == []

@@ -42,16 +42,22 @@ def test_every_notebook_has_a_cut_for_25_minutes():
     [one if one[0] in SOME_NOTEBOOKS else pytest.param(*one, marks=thorough) for one in ALL],
     ids=[f"{p.stem}-{m}" for p, m in ALL],
 )
-def test_a_cut_runs_by_itself_and_shows_what_the_whole_notebook_shows(path, lecture, tmp_path, request):
+def test_a_cut_runs_by_itself_and_shows_what_the_whole_notebook_shows(
+    path, lecture, tmp_path, request
+):
     notebook = cut_of(path, lecture)
     for cell in notebook.cells:
         if cuts.is_folded(cell):
-            cell.metadata.tags = ["nbval-ignore-output"]  # nobody sees that a turn was not attempted
+            cell.metadata.tags = [
+                "nbval-ignore-output"
+            ]  # nobody sees that a turn was not attempted
     written = tmp_path / path.name
     nbformat.write(notebook, written)
     said = compared(written, request.session)
     assert set(said) == {"."}, [
-        cell.source for cell, one in zip(minutes.code_cells(notebook.cells), said, strict=True) if one == "F"
+        cell.source
+        for cell, one in zip(minutes.code_cells(notebook.cells), said, strict=True)
+        if one == "F"
     ]
 
 
@@ -128,7 +134,9 @@ def test_what_a_lecture_needs_of_the_rest_is_run_folded_and_nothing_else():
     (opening, imports, folded, two, last) = small(sections=("Two",))
     assert opening == (False, SMALL[0][1])
     assert imports == (True, SMALL[1][1])
-    needed = [SMALL[at][1] for at in (4, 6, 7, 9)]  # a function, what it needs, and the turn's answer; not n
+    needed = [
+        SMALL[at][1] for at in (4, 6, 7, 9)
+    ]  # a function, what it needs, and the turn's answer; not n
     assert folded == (True, "\n\n".join([cuts.WORDS, *needed]))
     assert (two, last) == ((False, "## Two\n\nWords."), (False, SMALL[11][1]))
 
@@ -141,7 +149,9 @@ def test_a_turn_that_is_left_out_goes_with_its_solution_and_the_text_before_it_s
 
 
 def test_a_cut_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(ValueError, match=r"no cut of 04_flops for '40' minutes\. There are cuts for: 25"):
+    with pytest.raises(
+        ValueError, match=r"no cut of 04_flops for '40' minutes\. There are cuts for: 25"
+    ):
         cuts.plan(NOTEBOOKS[3], "40")
 
 
@@ -151,7 +161,9 @@ def test_what_is_presented_is_the_cut_and_the_notebooks_beside_it_are_whole(monk
 
     def serve(arguments):
         (root,) = (Path(one.partition("=")[2]) for one in arguments if "root_dir" in one)
-        served.update({path.stem: nbformat.read(path, as_version=4) for path in root.glob("*.ipynb")})
+        served.update(
+            {path.stem: nbformat.read(path, as_version=4) for path in root.glob("*.ipynb")}
+        )
 
     monkeypatch.setattr("jupyterlab.labapp.main", serve)
     monkeypatch.setattr("signal.signal", lambda *_: None)

@@ -39,7 +39,9 @@ from tests.stage.handed_in import (
 )
 
 NO_POINTS = ("not yet", "stopped", "flagged", "not judged")
-NEEDS_SANDBOX = pytest.mark.skipif(bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}")
+NEEDS_SANDBOX = pytest.mark.skipif(
+    bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}"
+)
 PART = 9  # each so-manieth attack, where not all are tried
 
 
@@ -70,7 +72,9 @@ class Graded:
 
     def of(self, student: str, number: int = 1) -> dict[str, str]:
         name = student.replace("_", " ")
-        found = [r for r in self.rows if r["student"] == name and r["exercise"].startswith(f"{number} ")]
+        found = [
+            r for r in self.rows if r["student"] == name and r["exercise"].startswith(f"{number} ")
+        ]
         assert len(found) == 1, (student, number, found)
         return found[0]
 
@@ -136,7 +140,9 @@ def fill_all(of: Class, folder: Path, victim: Path, port: int) -> None:
 def fill_hostile(folder: Path, victim: Path, port: int, attacks: list[str]) -> None:
     fills = {"{victim}": str(victim), "{folder}": str(victim.parent), "{port}": str(port)}
     for student in attacks:
-        hand_in(folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(HOSTILE[student], fills)})
+        hand_in(
+            folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(HOSTILE[student], fills)}
+        )
 
 
 def anywhere(exercise, text: str) -> str:
@@ -154,7 +160,9 @@ def advice_on(exercise) -> list[str]:
     return [said for _, said in listed]
 
 
-@pytest.fixture(scope="module", params=[SOME, pytest.param(ALL, marks=thorough)], ids=["some", "all"])
+@pytest.fixture(
+    scope="module", params=[SOME, pytest.param(ALL, marks=thorough)], ids=["some", "all"]
+)
 def of(request) -> Class:
     return request.param
 
@@ -168,9 +176,13 @@ def came(of, tmp_path_factory) -> Graded:
 def test_folded_solutions_are_right_and_stubs_not_attempted(of, came):
     for course in of.notebooks:
         of_notebook = [row for row in came.rows if row["notebook"] == course.stem]
-        by_student = {name: [r for r in of_notebook if r["student"] == name] for name in ("right", "blank")}
+        by_student = {
+            name: [r for r in of_notebook if r["student"] == name] for name in ("right", "blank")
+        }
         wanted = len(exercises_of(course))
-        assert [row["verdict"] for row in by_student["right"]] == ["right"] * wanted, by_student["right"]
+        assert [row["verdict"] for row in by_student["right"]] == ["right"] * wanted, by_student[
+            "right"
+        ]
         assert [row["verdict"] for row in by_student["blank"]] == ["not attempted yet"] * wanted
     right, blank = came.students["right"], came.students["blank"]
     assert right["points"] == right["of"] == right["right"] == blank["of"]
@@ -179,7 +191,10 @@ def test_folded_solutions_are_right_and_stubs_not_attempted(of, came):
 
 
 def test_each_listed_mistake_gets_its_advice(of, came):
-    rows = {(row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row for row in came.rows}
+    rows = {
+        (row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row
+        for row in came.rows
+    }
     looked_at = 0
     for exercise in (one for one in LISTING if one.notebook in of.notebooks):
         for number, advice in enumerate(advice_on(exercise), 1):
@@ -245,7 +260,9 @@ def test_no_output_has_a_character_that_commands(of, came):
 
 
 @pytest.mark.parametrize(
-    "attacks", [SOME.hostile[::4], pytest.param([*HOSTILE][::PART], marks=thorough)], ids=["some", "more"]
+    "attacks",
+    [SOME.hostile[::4], pytest.param([*HOSTILE][::PART], marks=thorough)],
+    ids=["some", "more"],
 )
 def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(tmp_path, attacks):
     """Some attacks, and a right answer, with a search path on which there is no bubblewrap."""
@@ -256,7 +273,9 @@ def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(
 
     came = graded(tmp_path, fill, path=str(tmp_path), SEED="8")
     assert "bubblewrap was not used: it is " in came.said
-    assert "bubblewrap was not used" in (came.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
+    assert "bubblewrap was not used" in (came.out / "how_it_was_judged.txt").read_text(
+        encoding="utf-8"
+    )
     assert came.students["right"]["points"] == came.students["right"]["of"]
     for attack in attacks:
         assert came.of(attack)["verdict"] in NO_POINTS, came.of(attack)
@@ -307,7 +326,9 @@ def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
     (tmp_path / "answers.zip").write_bytes(b"PK")
     (tmp_path / "broken.ipynb").write_text('{"cells": [')
     (tmp_path / "nested.ipynb").write_text("[" * 100_000)
-    (tmp_path / "nested_inside.ipynb").write_text('{"cells": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}")
+    (tmp_path / "nested_inside.ipynb").write_text(
+        '{"cells": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}"
+    )
     (tmp_path / "bytes.ipynb").write_bytes(b"\xff\xfe\x00{\x80\x81")
     (tmp_path / "nul.ipynb").write_bytes(b'{"cells": [\x00]}')
     (tmp_path / "digits.ipynb").write_text('{"cells": ' + "9" * 1_000_000 + "}")
@@ -323,7 +344,9 @@ def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
         file.truncate(30_000_000)
     unreadable = "It cannot be read as a notebook"
     none = "It is none of the course's notebooks: their cells are not in it"
-    assert {one.file: one.problem.partition(".")[0] for one in handed_in(tmp_path, read_course())} == {
+    assert {
+        one.file: one.problem.partition(".")[0] for one in handed_in(tmp_path, read_course())
+    } == {
         "ada/new.ipynb": "",
         "ada/old.ipynb": "ada/new",
         "answers.zip": "It is no notebook",
@@ -353,7 +376,9 @@ def test_what_counts_is_said_by_notebook_turn_and_points():
     assert counting("", "all", "", names).counts("04_flops", 5, is_beyond=True)
     of_two = counting("4 05", "1-2 05.4", "2 04.2:3", names)
     assert of_two.notebooks == ("04_flops", "05_gradients")
-    counted = [(name, n) for name in names for n in range(1, 9) if of_two.counts(name, n, is_beyond=n > 4)]
+    counted = [
+        (name, n) for name in names for n in range(1, 9) if of_two.counts(name, n, is_beyond=n > 4)
+    ]
     assert counted == [("04_flops", 1), ("04_flops", 2), *(("05_gradients", n) for n in (1, 2, 4))]
     assert [of_two.worth("04_flops", n) for n in (1, 2)] == [2, 3]
     assert of_two.worth("05_gradients", 2) == 2
@@ -378,7 +403,9 @@ def test_points_and_turns_and_the_place_of_feedback(tmp_path):
         half = dict([*solved(FLOPS).items()][:2])
         hand_in(folder / "Zoë Ö_7_assignsubmission_file_" / "a.ipynb", FLOPS, half)
         hand_in(folder / "lovelaceada_1234_5678_04_flops.ipynb", FLOPS, {})
-        hand_in(folder / "lovelaceada_1234_5679_01_floats.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0]))
+        hand_in(
+            folder / "lovelaceada_1234_5679_01_floats.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])
+        )
 
     came = graded(tmp_path, fill, NB="04", TURNS="1-3 6", POINTS="2 1:5")
     zoe, ada = came.students["Zoë Ö 7"], came.students["lovelaceada 1234"]
@@ -391,7 +418,9 @@ def test_points_and_turns_and_the_place_of_feedback(tmp_path):
     )
     assert (ada["id"], ada["points"], ada["of"], ada["to_look_at"]) == ("1234", "0", "11", "1")
     assert "It is 01_floats, which does not count." in [row["looks_like"] for row in came.rows]
-    written = {path.relative_to(came.out / "feedback").as_posix() for path in came.out.rglob("*.html")}
+    written = {
+        path.relative_to(came.out / "feedback").as_posix() for path in came.out.rglob("*.html")
+    }
     assert written == {
         "Zoë Ö_7_assignsubmission_file_/feedback.html",
         "lovelaceada_1234_5678_04_flops.html",
@@ -408,13 +437,19 @@ def gradescope(tmp_path_factory):
         half = dict([*solved(FLOPS).items()][:2])
         writes = {
             "copies": lambda: [hand_in(folder / "in" / f"{n}.ipynb", FLOPS, half) for n in "abc"],
-            "another": lambda: hand_in(folder / "in" / "z.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])),
+            "another": lambda: hand_in(
+                folder / "in" / "z.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])
+            ),
             "unknown": lambda: (folder / "in" / "essay.docx").write_bytes(b"PK"),
         }
         (folder / "in").mkdir()
         for name in names:
             writes[name]()
-        told = dict.fromkeys(SETTINGS, "") | {"FOLDER": str(folder / "in"), "OUT": str(folder), "NB": "04"}
+        told = dict.fromkeys(SETTINGS, "") | {
+            "FOLDER": str(folder / "in"),
+            "OUT": str(folder),
+            "NB": "04",
+        }
         run = [sys.executable, "-m", "course_utils.stage.grading"]
         here = {**os.environ, **told, "FORMAT": "gradescope", "OMP_NUM_THREADS": "1"}
         subprocess.run(run, cwd=ROOT, env=here, check=True, capture_output=True)
@@ -432,7 +467,9 @@ def test_gradescope_counts_each_notebook_once_and_beyond_not_at_all(gradescope):
     assert outputs.count("c.ipynb is later, and is judged in its place.") == 2
     assert "which does not count" in outputs
     right = [one for one in results["tests"] if one["status"] == "passed"]
-    assert {one["name"] for one in right} == {f"04_flops · {e.number} · {e.title}" for e in of_main[:2]}
+    assert {one["name"] for one in right} == {
+        f"04_flops · {e.number} · {e.title}" for e in of_main[:2]
+    }
     assert {one["visibility"] for one in results["tests"]} == {"visible"}
 
 
@@ -445,19 +482,28 @@ def test_gradescope_has_the_whole_maximum_where_the_notebook_is_missing(gradesco
 
 def test_what_a_student_wrote_is_no_formula_and_no_markup(tmp_path):
     row = Row(
-        "=1+1", "", "04_flops", "1 · Days", "main", "not yet", "-1 is <b>not</b> it.", "<script>", "a/b.ipynb"
+        "=1+1",
+        "",
+        "04_flops",
+        "1 · Days",
+        "main",
+        "not yet",
+        "-1 is <b>not</b> it.",
+        "<script>",
+        "a/b.ipynb",
     )
     pages.write_table(tmp_path / "grades.csv", [row])
-    assert "'=1+1,,04_flops,1 · Days,main,not yet,0,0,'-1 is" in (tmp_path / "grades.csv").read_text(
-        "utf-8-sig"
-    )
+    assert "'=1+1,,04_flops,1 · Days,main,not yet,0,0,'-1 is" in (
+        tmp_path / "grades.csv"
+    ).read_text("utf-8-sig")
     pages.write_feedback(tmp_path / "feedback", [row])
     (page,) = (tmp_path / "feedback").rglob("*.html")
     assert "&lt;script&gt;" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"FOLDER": "nowhere"}, {"SEED": "x"}, {"FORMAT": "xml"}, {"NB": "99"}, {"POINTS": "-1"}]
+    "wrong",
+    [{"FOLDER": "nowhere"}, {"SEED": "x"}, {"FORMAT": "xml"}, {"NB": "99"}, {"POINTS": "-1"}],
 )
 def test_what_cannot_be_graded_is_told_how_it_is_done(capsys, wrong):
     assert main(dict.fromkeys(SETTINGS, "") | {"FOLDER": "tests"} | wrong) == 2

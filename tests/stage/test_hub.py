@@ -23,12 +23,18 @@ skip_without_hub()
 Spawner = import_module("jupyterhub.spawner").Spawner
 FOLDER = ROOT / "course_utils" / "stage" / "hub"
 VALUES, WITH_GPUS = (
-    yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")) for name in ("values.yaml", "gpu.yaml")
+    yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
+    for name in ("values.yaml", "gpu.yaml")
 )
 DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
 STUDENT = VALUES["singleuser"]
 # Of the hub's spawner for Kubernetes alone, and so not JupyterHub's to check: what each must be.
-ON_KUBERNETES = {"image": str, "extra_resource_limits": dict, "extra_pod_config": dict, "tolerations": list}
+ON_KUBERNETES = {
+    "image": str,
+    "extra_resource_limits": dict,
+    "extra_pod_config": dict,
+    "tolerations": list,
+}
 PROFILES = WITH_GPUS["singleuser"]["profileList"]
 
 
@@ -82,7 +88,10 @@ def accepted(traits: type, given: dict[str, object]) -> None:
 def test_the_image_the_chart_and_what_is_tried_here_have_one_version_of_jupyterhub():
     text = (FOLDER / "values.yaml").read_text(encoding="utf-8")
     (version,) = re.findall(r"Chart [\d.]+ runs JupyterHub ([\d.]+),", text)
-    assert str(next(each for each in FOR_A_HUB if each.name == "jupyterhub").specifier) == f"=={version}"
+    assert (
+        str(next(each for each in FOR_A_HUB if each.name == "jupyterhub").specifier)
+        == f"=={version}"
+    )
     assert re.findall(r"(?:--version|Chart) ([\d.]+) (?:--values|runs)", text) == ["4.4.0", "4.4.0"]
     assert "--constraint /course/constraints.txt /course jupyterhub" in DOCKERFILE
 
@@ -98,18 +107,26 @@ def test_one_machine_and_kubernetes_are_told_the_same_of_the_course():
 def test_jupyterhub_knows_each_setting_and_takes_its_value():
     accepted(Spawner, dict(on_one_machine().Spawner))
     accepted(
-        Spawner, {"mem_limit": STUDENT["memory"]["limit"], "mem_guarantee": STUDENT["memory"]["guarantee"]}
+        Spawner,
+        {"mem_limit": STUDENT["memory"]["limit"], "mem_guarantee": STUDENT["memory"]["guarantee"]},
     )
-    accepted(Spawner, {"cpu_limit": STUDENT["cpu"]["limit"], "cpu_guarantee": STUDENT["cpu"]["guarantee"]})
+    accepted(
+        Spawner,
+        {"cpu_limit": STUDENT["cpu"]["limit"], "cpu_guarantee": STUDENT["cpu"]["guarantee"]},
+    )
     for profile in PROFILES:
         override = profile.get("kubespawner_override", {})
-        assert {name: type(value) for name, value in override.items() if name in ON_KUBERNETES}.items() <= (
-            ON_KUBERNETES.items()
+        assert {
+            name: type(value) for name, value in override.items() if name in ON_KUBERNETES
+        }.items() <= (ON_KUBERNETES.items())
+        accepted(
+            Spawner, {name: value for name, value in override.items() if name not in ON_KUBERNETES}
         )
-        accepted(Spawner, {name: value for name, value in override.items() if name not in ON_KUBERNETES})
     shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator
     general = import_module("jupyterhub.auth").Authenticator
-    with pytest.raises(ValueError, match="must be at least 8 characters"):  # before somebody has chosen one
+    with pytest.raises(
+        ValueError, match="must be at least 8 characters"
+    ):  # before somebody has chosen one
         accepted(shared, VALUES["hub"]["config"]["SharedPasswordAuthenticator"])
     accepted(general, VALUES["hub"]["config"]["Authenticator"])
     assert VALUES["hub"]["config"]["JupyterHub"] == {"authenticator_class": "shared-password"}
@@ -139,7 +156,9 @@ def test_a_gpu_is_a_whole_one_for_a_while_and_whoever_waits_for_it_is_given_time
 
 def test_what_the_image_copies_is_there_and_its_python_is_one_that_the_course_runs_on():
     copied = [
-        word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]
+        word
+        for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE)
+        for word in line.split()[:-1]
     ]
     assert [name for name in copied if not (ROOT / name).exists()] == []
     (python,) = re.findall(r"^FROM python:([\d.]+)-slim", DOCKERFILE, re.MULTILINE)
@@ -152,7 +171,11 @@ def test_what_the_image_copies_is_there_and_its_python_is_one_that_the_course_ru
     ("kind", "given", "told"),
     [
         ("long_enough", "short", "JupyterHub wants 8 characters or more"),
-        ("free_port", "http", "http: there is no such port. Take another: make hub ARGS=--port=8001"),
+        (
+            "free_port",
+            "http",
+            "http: there is no such port. Take another: make hub ARGS=--port=8001",
+        ),
         ("free_port", "70000", "70000: there is no such port"),
         ("free_port", "-1", "-1: there is no such port"),
     ],
@@ -179,7 +202,9 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
     page = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
     students, gpus = 300, 8
     # M and G are MiB and GiB to JupyterHub.
-    spawner = Spawner(mem_guarantee=STUDENT["memory"]["guarantee"], mem_limit=STUDENT["memory"]["limit"])
+    spawner = Spawner(
+        mem_guarantee=STUDENT["memory"]["guarantee"], mem_limit=STUDENT["memory"]["limit"]
+    )
     bytes_each, most_each = spawner.mem_guarantee, spawner.mem_limit
     cores, minutes = STUDENT["cpu"]["guarantee"], PROFILES[1]["display_name"].split()[-2]
     for said in (
@@ -197,9 +222,12 @@ def test_the_instructors_page_plans_with_what_the_values_promise():
 
 
 @pytest.mark.parametrize(
-    ("name", "is_one"), [("ada", True), ("ünş-2.b", True), ("../ada", False), ("a/b", False), ("", False)]
+    ("name", "is_one"),
+    [("ada", True), ("ünş-2.b", True), ("../ada", False), ("a/b", False), ("", False)],
 )
 def test_a_students_name_is_a_folder_inside_the_hubs_and_never_outside(tmp_path, name, is_one):
     config = import_module("course_utils.stage.hub.__main__").local(8000, "a password", tmp_path)
-    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(config=config)
+    shared = import_module("jupyterhub.authenticators.shared").SharedPasswordAuthenticator(
+        config=config
+    )
     assert bool(shared.validate_username(name)) == is_one

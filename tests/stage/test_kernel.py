@@ -41,9 +41,13 @@ def said(tmp_path_factory):
         ("three", "three", "one, two = 1, 2"),
     ],
 )
-def test_a_name_that_another_cell_makes_gets_a_sentence_in_the_errors_place(said, code, name, begins):
+def test_a_name_that_another_cell_makes_gets_a_sentence_in_the_errors_place(
+    said, code, name, begins
+):
     words = said(code)
-    assert words.startswith(f"The kernel does not know {name}. The cell that begins “{begins}” makes it")
+    assert words.startswith(
+        f"The kernel does not know {name}. The cell that begins “{begins}” makes it"
+    )
     assert "Run All Above Selected Cell" in words
     assert "Traceback" not in words
 

@@ -35,9 +35,14 @@ def as_before_the_move(path: Path) -> nbformat.NotebookNode:
 
 def accountant_before_the_move() -> str:
     """As a workspace got it, with a mark behind the first line of each term; and with a line that is the course's no more."""
-    text = (BEFORE / "accountant.txt").read_text(encoding="utf-8") + "\n\n# As it was before the move.\n"
+    text = (BEFORE / "accountant.txt").read_text(
+        encoding="utf-8"
+    ) + "\n\n# As it was before the move.\n"
     return re.sub(
-        rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$", rf"\1  {MARK}", text, flags=re.MULTILINE
+        rf"^(def (?:{'|'.join(accountant_file.TERMS)})\(.*:)$",
+        rf"\1  {MARK}",
+        text,
+        flags=re.MULTILINE,
     )
 
 
@@ -60,7 +65,10 @@ def with_term(text: str, term: Exercise) -> str:
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     """A reader's folder from before the move, worked on in every notebook, and what was said when it was brought up to date."""
-    course, mine = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("workspace") / "my_notebooks"
+    course, mine = (
+        tmp_path_factory.mktemp("course"),
+        tmp_path_factory.mktemp("workspace") / "my_notebooks",
+    )
     for path in NOTEBOOKS:
         nbformat.write(as_before_the_move(path), course / path.name)
     assert list(copies.bring_up_to_date(course, mine)) == []
@@ -92,7 +100,11 @@ def test_a_copy_comes_up_to_date_with_its_answers_and_without_a_conflict(workspa
     mine, said = workspace
     copy, course = read(mine / path.name), read(path)
     texts = {cell["id"]: source(cell) for cell in copy["cells"]}
-    assert [line for line in said if line.startswith(f"{path.name} is brought up to date; what you wrote")]
+    assert [
+        line
+        for line in said
+        if line.startswith(f"{path.name} is brought up to date; what you wrote")
+    ]
     assert [line for line in said if "both you and the course" in line] == []
     assert list(texts) == [cell["id"] for cell in course["cells"]], "no cell more, and none less"
     assert GUESSED in "\n".join(texts.values())

@@ -60,7 +60,10 @@ def test_every_live_lab_answers_under_pyodide_as_here_to_the_byte(tmp_path, foun
     theirs = run.stdout.splitlines()
     assert len(theirs) == len(asked)
     for (name, message), line in zip(asked, theirs, strict=True):
-        assert json.loads(line) == json.loads(json.dumps(answer_of(sessions[name], message))), (name, message)
+        assert json.loads(line) == json.loads(json.dumps(answer_of(sessions[name], message))), (
+            name,
+            message,
+        )
     assert len(set(theirs)) > len(asked) / 4
 
 
@@ -125,16 +128,20 @@ def test_every_link_between_pages_leads_to_a_place_that_is_there(written):
 
 def test_nothing_is_asked_of_another_host_and_formulas_are_drawn(written):
     for name, text in written.items():
-        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {"lab.js", "page.js", render.PICTURE}, (
-            name
-        )
+        assert set(re.findall(r'\bsrc="(?!data:)([^"]*)"', text)) <= {
+            "lab.js",
+            "page.js",
+            render.PICTURE,
+        }, name
         assert "$$" not in text
         assert str(ROOT) not in text
     assert 'class="formula"' in written["01_floats.html"]
     assert "url(" not in render.style()
 
 
-def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licence(written, monkeypatch):
+def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licence(
+    written, monkeypatch
+):
     front = BeautifulSoup(written["index.html"], "html.parser")
     (picture,) = front("img")
     with Image.open(ROOT / "notebooks" / "pictures" / picture["src"]) as image:
@@ -147,14 +154,18 @@ def test_the_front_page_tells_a_stranger_what_it_is_whose_and_under_which_licenc
         footer = page.find("footer").get_text()
         for words in ("CS336", "Percy Liang", "Tatsunori Hashimoto", "CC BY 4.0", "MIT License"):
             assert words in footer, name
-    descriptions = {re.search(r'name="description" content="(.+?)"', text)[1] for text in written.values()}
+    descriptions = {
+        re.search(r'name="description" content="(.+?)"', text)[1] for text in written.values()
+    }
     assert len(descriptions) == len(written)
 
 
 @pytest.mark.parametrize(
     "said", ["owner/name", "https://github.com/owner/name", "https://git.example.org/name"]
 )
-def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(monkeypatch, written, said):
+def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(
+    monkeypatch, written, said
+):
     assert "owner/name" not in written["index.html"]
     assert ">Source</a>" not in written["index.html"]
     monkeypatch.setenv("REPO", said)
@@ -164,7 +175,9 @@ def test_pages_lead_to_the_repository_that_is_named_and_to_none_if_none_is(monke
 
 
 @pytest.mark.parametrize("said", ["javascript:alert(1)", 'https://a.b/"onload=', "name", "a/b/c"])
-def test_what_is_no_repository_gets_a_sentence_before_anything_is_made(monkeypatch, tmp_path, capsys, said):
+def test_what_is_no_repository_gets_a_sentence_before_anything_is_made(
+    monkeypatch, tmp_path, capsys, said
+):
     monkeypatch.setattr(__main__, "FOLDER", tmp_path / "site")
     monkeypatch.setenv("REPO", said)
     assert __main__.main() == 1

@@ -18,7 +18,16 @@ from course_utils.stage.poll import apps, gate, typed
 from course_utils.stage.poll.rounds import ANSWER, CROWD, HERE_S, MANY_ADDRESSES, MOST_PHONES, Room
 from course_utils.stage.present.bands import bands
 from tests import ROOT
-from tests.helpers.phones import PAGES, Phone, Running, all_guess, request, running_room, send, together
+from tests.helpers.phones import (
+    PAGES,
+    Phone,
+    Running,
+    all_guess,
+    request,
+    running_room,
+    send,
+    together,
+)
 
 TYPED = json.loads((ROOT / "tests" / "stage" / "typed_on_phones.json").read_text(encoding="utf-8"))
 EMPTY = dict.fromkeys(ANSWER)
@@ -49,9 +58,13 @@ def moved(room: Running, key: str, *moves: str) -> list[int]:
 
 
 def test_a_number_is_read_as_people_type_it_on_phones_and_what_is_none_gets_a_sentence():
-    assert {text: typed.read(text, "percent of the peak") for text in TYPED["numbers"]} == TYPED["numbers"]
+    assert {text: typed.read(text, "percent of the peak") for text in TYPED["numbers"]} == TYPED[
+        "numbers"
+    ]
     for text, number in TYPED["in other units"].items():
-        first, last = re.fullmatch(r"(.*?) (days|bytes|GB|billions of parameters|times)", text).groups()
+        first, last = re.fullmatch(
+            r"(.*?) (days|bytes|GB|billions of parameters|times)", text
+        ).groups()
         assert typed.read(first, last) == pytest.approx(number), text
     for text in TYPED["no numbers"]:
         with pytest.raises(ValueError, match=re.escape(typed.HOW)) as told:
@@ -67,7 +80,9 @@ def test_two_rounds_are_guessed_shown_and_set_beside_the_answer(own_room):
     ask = {"key": key, "words": "How many?", "unit": "days", "choices": []}
     assert send(f"{room.wall}state?key={key}").status == 404
     assert together(Phone(room.phones).question()) == {"key": None}
-    beginning = ask | {"round": 1, "phase": "asking", "count": 0, "phones": 1, "rounds": []} | EMPTY | ALONE
+    beginning = (
+        ask | {"round": 1, "phase": "asking", "count": 0, "phones": 1, "rounds": []} | EMPTY | ALONE
+    )
     assert room.post("ask", key).said == room.state(key) == beginning
     phones = guessed(room, "10", "1,5", "10.0", "1e3")
     assert room.state(key) == beginning | {"count": 4, "phones": 5}
@@ -81,7 +96,13 @@ def test_two_rounds_are_guessed_shown_and_set_beside_the_answer(own_room):
 
     answer = {"measured": 11.0, "shown": "11 days", "tempting": [[1.5, "Days, not weeks."]]}
     answer |= {"how": "reported", "bands": [[11, 11, "Exactly 11"]]}
-    both = {"round": 2, "phase": "revealed", "count": 2, "phones": 5, "rounds": [first, [[11, 2]]]} | ALONE
+    both = {
+        "round": 2,
+        "phase": "revealed",
+        "count": 2,
+        "phones": 5,
+        "rounds": [first, [[11, 2]]],
+    } | ALONE
     assert room.post("reveal", key, **answer).said == room.state(key) == ask | both | answer
     assert send(f"{room.wall}all").said == [room.state(key)]
     assert moved(room, key, "show", "again") == [400, 400]
@@ -101,7 +122,9 @@ def test_a_guess_can_be_changed_until_it_is_shown_and_counts_once(room):
         "it gets another cookie"
     )
     assert moved(room, "k.change", "show") == [200]
-    assert together(phone.guess("8")).said == {"error": "It is shown now, and takes no more guesses."}
+    assert together(phone.guess("8")).said == {
+        "error": "It is shown now, and takes no more guesses."
+    }
     assert room.state("k.change")["rounds"] == [[[7, 2]]]
 
 
@@ -110,14 +133,26 @@ def test_what_is_forged_is_refused_a_choice_another_question_another_round_a_mov
     room.post("ask", "k.choice", choices=["fp16", "bf16"])
     (phone,) = guessed(room, "bf16")
     assert together(phone.guess("fp8")).said == {"error": "Choose one of these: fp16, bf16."}
-    for key, number in (("k.before", 1), ("k.choice", 2), ("k.choice", "1"), (None, None), ({}, [])):
+    for key, number in (
+        ("k.before", 1),
+        ("k.choice", 2),
+        ("k.choice", "1"),
+        (None, None),
+        ({}, []),
+    ):
         forged = send(
-            f"{room.phones}guess", {"key": key, "round": number, "guess": "fp16"}, Cookie=phone.cookie
+            f"{room.phones}guess",
+            {"key": key, "round": number, "guess": "fp16"},
+            Cookie=phone.cookie,
         )
         assert (forged.status, forged.said["error"][:24]) == (400, "The wall asks something "), key
-    assert moved(room, "k.none", "show") == moved(room, [], {}) == moved(room, "k.none", None) == [400]
+    assert (
+        moved(room, "k.none", "show") == moved(room, [], {}) == moved(room, "k.none", None) == [400]
+    )
     assert (room.state("k.before")["count"], room.state("k.choice")["count"]) == (0, 1)
-    assert room.post("ask", "k.choice", choices=["fp16", "tf32"]).said["count"] == 0, "another question"
+    assert room.post("ask", "k.choice", choices=["fp16", "tf32"]).said["count"] == 0, (
+        "another question"
+    )
 
 
 def test_sixty_phones_of_one_address_are_all_counted_at_once_and_exactly(own_room):
@@ -284,7 +319,10 @@ def test_what_was_guessed_is_a_table_that_no_spreadsheet_takes_for_formulas(own_
 def test_the_wall_has_its_five_pages_and_each_page_runs_only_its_own_scripts(room):
     for name, kind in (("wall.html", "html"), ("wall.js", "javascript"), ("wall.css", "css")):
         page = send(room.wall + name)
-        assert (page.body, page.headers["Content-Type"]) == (PAGES[name], f"text/{kind}; charset=utf-8")
+        assert (page.body, page.headers["Content-Type"]) == (
+            PAGES[name],
+            f"text/{kind}; charset=utf-8",
+        )
     pages = start, phone, _ = [
         send(url) for url in (f"{room.wall}start.html", room.phones, f"{room.wall}kept.html")
     ]
@@ -295,8 +333,14 @@ def test_the_wall_has_its_five_pages_and_each_page_runs_only_its_own_scripts(roo
     assert [policy.count("'sha256-") for policy in policies] == [0, 1, 2]
     assert all(policy.startswith("default-src 'none'; base-uri 'none';") for policy in policies)
     local = "http://127.0.0.1:* http://localhost:*"
-    assert [policy.rpartition("frame-ancestors ")[2] for policy in policies] == [local, "'none'", local]
-    assert not re.search(r"innerHTML|insertAdjacent|document\.write|\b(src|href)=\"(?!data:)", phone.body)
+    assert [policy.rpartition("frame-ancestors ")[2] for policy in policies] == [
+        local,
+        "'none'",
+        local,
+    ]
+    assert not re.search(
+        r"innerHTML|insertAdjacent|document\.write|\b(src|href)=\"(?!data:)", phone.body
+    )
 
 
 def test_phones_of_other_networks_come_through_a_tunnel_and_under_no_third_name(tmp_path):
@@ -315,7 +359,9 @@ def test_phones_of_other_networks_come_through_a_tunnel_and_under_no_third_name(
         assert send(f"{inside}question", Host="evil.org").status == 404
 
 
-@pytest.mark.parametrize("tunnel", ["guess.example.org", "ftp://a.b", "https://", "https://a.b/c", "x"])
+@pytest.mark.parametrize(
+    "tunnel", ["guess.example.org", "ftp://a.b", "https://", "https://a.b/c", "x"]
+)
 def test_what_is_no_tunnel_gets_a_sentence(tunnel):
     command = [sys.executable, "-m", "course_utils.stage.poll", "127.0.0.1", tunnel]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, input="", check=False)
@@ -341,9 +387,15 @@ def test_without_code_secret_or_name_there_is_nothing_and_no_file_can_be_reached
         room.phones + path for path in TYPED["paths"][1:]
     ]
     replies = {url: send(url) for url in urls}
-    replies |= {f"other {url}": send(url, Host="evil.org") for url in (room.phones, f"{room.wall}all")}
-    replies |= {method: send(room.phones, "{}", method) for method in ("DELETE", "PUT", "POST", "OPTIONS")}
-    assert {url: reply for url, reply in replies.items() if (reply.status, reply.body) != (404, "")} == {}
+    replies |= {
+        f"other {url}": send(url, Host="evil.org") for url in (room.phones, f"{room.wall}all")
+    }
+    replies |= {
+        method: send(room.phones, "{}", method) for method in ("DELETE", "PUT", "POST", "OPTIONS")
+    }
+    assert {
+        url: reply for url, reply in replies.items() if (reply.status, reply.body) != (404, "")
+    } == {}
 
 
 def test_another_page_in_the_presenters_browser_can_neither_move_the_wall_nor_guess(room):
@@ -351,7 +403,10 @@ def test_another_page_in_the_presenters_browser_can_neither_move_the_wall_nor_gu
     move = {"key": "k.cross", "move": "show"}
     for url in (f"{room.wall}move", f"{room.phones}guess"):
         for headers in TYPED["origins"]:
-            assert (send(url, move, **headers).status, send(url, move, **headers).body) == (403, ""), headers
+            assert (send(url, move, **headers).status, send(url, move, **headers).body) == (
+                403,
+                "",
+            ), headers
         for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""):
             assert send(url, move, Content_Type=kind).status == 415
     assert room.state("k.cross")["phase"] == "asking"
@@ -362,7 +417,9 @@ def test_another_page_in_the_presenters_browser_can_neither_move_the_wall_nor_gu
 def test_what_is_too_long_or_no_json_is_refused_and_the_room_goes_on(room):
     for body in TYPED["bodies"]:
         reply = send(f"{room.phones}guess", body, "POST")
-        assert (reply.status, reply.said) == (400, {"error": "A JSON object was expected."}), body[:9]
+        assert (reply.status, reply.said) == (400, {"error": "A JSON object was expected."}), body[
+            :9
+        ]
     assert send(f"{room.phones}guess", {"guess": "9" * 20_000}).body == "", "it was not read"
     assert send(room.phones, X_Long="a" * 20_000).status in (0, 400, 431)
     assert send(room.phones, "x", "POST", Content_Length="-1").status in (0, 400)
@@ -380,7 +437,10 @@ def test_markup_stays_text_and_cannot_end_the_script_of_the_kept_page(room):
     assert room.state("k.markup") in json.loads(data)
     assert page.count("<script") == 2
     headers = send(f"{room.phones}question").headers
-    assert (headers["Content-Type"], headers["X-Content-Type-Options"]) == ("application/json", "nosniff")
+    assert (headers["Content-Type"], headers["X-Content-Type-Options"]) == (
+        "application/json",
+        "nosniff",
+    )
 
 
 def test_a_thousand_forged_phones_neither_stop_the_wall_nor_fill_the_room(own_room):
@@ -391,7 +451,9 @@ def test_a_thousand_forged_phones_neither_stop_the_wall_nor_fill_the_room(own_ro
         body, counts = {"key": "k.flood", "round": 1, "guess": "1e9"}, []
         forged = [Phone(own_room.phones, f"phone=forged{n}") for n in range(1000)]
         guesses = [request(f"{one.address}guess", body, Cookie=one.cookie) for one in forged]
-        work = asyncio.gather(*guesses, *(one.guess("1e9") for one in forged), return_exceptions=True)
+        work = asyncio.gather(
+            *guesses, *(one.guess("1e9") for one in forged), return_exceptions=True
+        )
         while not work.done():
             counts.append((await request(f"{own_room.wall}state?key=k.flood")).said["count"])
         return counts
@@ -458,7 +520,9 @@ def test_one_address_has_its_share_of_connections_of_requests_and_of_phones(monk
 
 def test_nothing_that_is_kept_or_printed_tells_who_guessed_what(own_room):
     room = own_room
-    assert room.post("keep").said == {"error": "Nothing was asked yet, so there is nothing to keep."}
+    assert room.post("keep").said == {
+        "error": "Nothing was asked yet, so there is nothing to keep."
+    }
     asked = room.post("ask", "04.my_days").said
     phones = guessed(room, "11", "11", "12", "11", "13")
     moved(room, "04.my_days", "show", "again")
@@ -478,7 +542,11 @@ def test_nothing_that_is_kept_or_printed_tells_who_guessed_what(own_room):
     days, few = json.loads(re.search('json">(.*?)</script>', text)[1])
     assert days["rounds"] == [[[11, 3], [12, 1], [13, 1]], []], "four could know each other"
     assert (few["rounds"], set(days)) == ([[]], set(asked))
-    assert (PAGES["wall.css"] in text, PAGES["wall.js"] in text, "{{" in text) == (True, True, False)
+    assert (PAGES["wall.css"] in text, PAGES["wall.js"] in text, "{{" in text) == (
+        True,
+        True,
+        False,
+    )
     told = ["127.0.0.1", *(phone.cookie.removeprefix("phone=") for phone in phones)]
     assert [one for one in told if not one or one in text] == []
 
@@ -492,6 +560,10 @@ def test_it_ends_with_its_input_leaves_a_taken_port_and_says_what_address_is_wro
     assert send(own_room.phones).status == 0
     for ip in ("203.0.113.5", "0.0.0.0", "0", "", "::", "localhost"):
         command = [sys.executable, "-m", "course_utils.stage.poll", ip]
-        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, input="", check=False)
+        run = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, input="", check=False
+        )
         assert (run.returncode, run.stdout) == (1, "")
-        assert run.stderr.startswith(f"The phones' page cannot be at {ip}. Name an address of this machine")
+        assert run.stderr.startswith(
+            f"The phones' page cannot be at {ip}. Name an address of this machine"
+        )

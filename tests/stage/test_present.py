@@ -59,7 +59,9 @@ def test_nonsense_gets_a_sentence_that_lists_what_there_is(name, capsys):
 
 
 @pytest.mark.parametrize("options", [[], ["--results"]])
-def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, monkeypatch, options):
+def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(
+    tmp_path, monkeypatch, options
+):
     (tmp_path / "notebooks").mkdir()
     path = Path(shutil.copy(NOTEBOOKS[0], tmp_path / "notebooks"))
     (path.parent / "Untitled.ipynb").write_text('{"cells": [{"source": "no id"}]}')
@@ -70,7 +72,10 @@ def test_results_are_hidden_until_they_are_run_unless_asked_otherwise(tmp_path, 
         cells = nbformat.read(Path(root) / path.name, as_version=4).cells
         shown = [output for cell in cells for output in cell.get("outputs", [])]
         seen.append(
-            any(spacers.WORDS not in output.get("data", {}).get("text/plain", "") for output in shown)
+            any(
+                spacers.WORDS not in output.get("data", {}).get("text/plain", "")
+                for output in shown
+            )
         )
         assert "--results" not in arguments
 
@@ -89,7 +94,9 @@ def presented(chosen: Path, **more: str) -> Iterator[tuple[str, str]]:
     code += "with room(os.environ.get('ROOM', ''), shows=False): present(Path(sys.argv[1]), sys.argv[2:])"
     temporary = chosen.parent.parent / "temporary"
     temporary.mkdir()
-    with served(["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary), **more) as server:
+    with served(
+        ["-c", code, str(chosen), EXPOSED], temporary, TMPDIR=str(temporary), **more
+    ) as server:
         yield server
     assert list(temporary.glob("presenting-*")) == [], "the copy has to go with the server"
 
@@ -108,7 +115,9 @@ def run_next(page: Page, ran: int, key: str = "Shift+Enter") -> None:
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
 
 
-def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(tmp_path, chromium):
+def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_labs(
+    tmp_path, chromium
+):
     chosen = tmp_path / "notebooks" / "talk.ipynb"
     chosen.parent.mkdir()
     cells = [nbformat.v4.new_markdown_cell(SOURCES[0])]
@@ -141,8 +150,15 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
         for ran, key in enumerate(["Shift+Enter", "PageDown", "Shift+Enter", "Shift+Enter"]):
             run_next(page, ran, key)
             if ran:
-                shown = page.locator(".jp-Cell").nth(ran).locator(".jp-Cell-inputWrapper, .course-lab").last
-                at_the_top = partial(lambda one: abs(one.bounding_box()["y"] - window["y"]) < 12, shown)
+                shown = (
+                    page.locator(".jp-Cell")
+                    .nth(ran)
+                    .locator(".jp-Cell-inputWrapper, .course-lab")
+                    .last
+                )
+                at_the_top = partial(
+                    lambda one: abs(one.bounding_box()["y"] - window["y"]) < 12, shown
+                )
                 wait_until(at_the_top, f"cell {ran} stands at the top, after {key}")
 
         # A lab works by mouse; the page rests meanwhile.
@@ -179,7 +195,9 @@ def test_a_presentation_is_a_copy_with_large_type_a_key_to_go_on_and_working_lab
             assert abs(prompt.bounding_box()["y"] - before_click) < 12
 
         # A lab says that its kernel was restarted. At a guess a minute can be started.
-        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+        )
         said = "(one) => getComputedStyle(one, '::before').content"
         wait_until(lambda: "has been restarted" in lab.evaluate(said), "the lab says what to do")
         minute = "() => document.getAnimations().map((one) => [one.animationName, one.effect.getTiming().duration])"
@@ -210,7 +228,9 @@ FREE = """(lab) => [lab, lab.parentElement, lab.closest(".jp-Cell-outputArea")].
 SOME_LABS = ["float", "timeline", "sum"]
 
 
-@pytest.mark.parametrize("names", [SOME_LABS, pytest.param(NAMES, marks=thorough)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "names", [SOME_LABS, pytest.param(NAMES, marks=thorough)], ids=["some", "all"]
+)
 def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path, chromium, names):
     (tmp_path / "notebooks").mkdir()
     sources = ["from course_utils import labs", *(f"labs.{name}_lab()" for name in names)]
@@ -230,8 +250,12 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
                 expect(lab.locator("svg").first).to_be_visible()
                 assert lab.bounding_box()["height"] <= window, f"{name} at {width} × {height}"
                 assert lab.evaluate(FREE), f"{name} at {width} × {height}"
-                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, f"{name} at {width} × {height}"
-                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, f"{name} at {width} × {height}"
+                assert lab.evaluate(SMALLEST_PX) >= 16 * width / 1366, (
+                    f"{name} at {width} × {height}"
+                )
+                assert lab.evaluate(SMALLEST_CONTROL_PX) >= letters_px, (
+                    f"{name} at {width} × {height}"
+                )
 
         # Enlarged, a slider's handle stays under the pointer.
         handle = lab_of(page, "float").locator(".noUi-handle").first
@@ -241,5 +265,8 @@ def test_each_lab_fits_on_one_screen_and_the_last_row_reads_its_letters(tmp_path
         page.mouse.down()
         page.mouse.move(x + 60, y, steps=5)
         page.mouse.up()
-        wait_until(lambda: abs(handle.bounding_box()["x"] - begins["x"] - 60) < 8, "the handle has followed")
+        wait_until(
+            lambda: abs(handle.bounding_box()["x"] - begins["x"] - 60) < 8,
+            "the handle has followed",
+        )
         page.close()

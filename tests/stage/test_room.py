@@ -49,7 +49,9 @@ def run(tmp_path, monkeypatch):
     cells = {"words": "How many?", "asks": "my_days = {'a': ..., 'b': ...}  # days"}
     cells |= {"value": "really = ...", "check": "check.name_of_f32(really)"}
     kinds = {name: "markdown" if name == "words" else "code" for name in cells}
-    stored = [{"id": name, "cell_type": kinds[name], "source": text} for name, text in cells.items()]
+    stored = [
+        {"id": name, "cell_type": kinds[name], "source": text} for name, text in cells.items()
+    ]
     (tmp_path / "05_x.ipynb").write_text(json.dumps({"cells": stored}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JPY_SESSION_NAME", "some/05_x.ipynb")
@@ -61,10 +63,15 @@ def run(tmp_path, monkeypatch):
     def run(cell: str) -> list[dict]:
         frames.clear()
         shell.run_cell(cells.get(cell, cell), cell_id=cell)
-        told = [re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', one)[1] for one in frames]
+        told = [
+            re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', one)[1]
+            for one in frames
+        ]
         return [one for text in told for one in json.loads(unquote(text))]
 
-    run("from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison")
+    run(
+        "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
+    )
     return run
 
 
@@ -73,7 +80,11 @@ def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
     run("my_days = {'a': ..., 'b': ...}")
     assert run(reveal) == [], "what was not asked is not revealed"
     first, second = run("asks")
-    assert [first[name] for name in ("key", "unit", "words")] == ["05.my_days.1", "days", "How many?\n\na"]
+    assert [first[name] for name in ("key", "unit", "words")] == [
+        "05.my_days.1",
+        "days",
+        "How many?\n\na",
+    ]
     answers = [(one["key"], one["measured"], one["shown"]) for one in run(reveal)]
     assert answers == [(first["key"], 1.5, "1.50 days"), (second["key"], 2, "2 days")]
     assert run("Comparison({'a': 1}, guess=my_days") == [], "no Python"
@@ -133,9 +144,13 @@ def test_what_counts_as_right_fits_the_question_and_is_said(judged):
 def test_an_answer_is_called_as_the_table_calls_it_and_has_its_bands(run):
     heads = "heads=('supposed', 'reported')"
     run("asks")
-    told = run(f"Comparison({{'a': 50, 'b': 2}}, {{'a': 27.6, 'b': 2}}, guess=my_days, digits=3, {heads})")
+    told = run(
+        f"Comparison({{'a': 50, 'b': 2}}, {{'a': 27.6, 'b': 2}}, guess=my_days, digits=3, {heads})"
+    )
     assert [one["how"] for one in told] == ["reported", "reported"]
-    assert [[words for _, _, words in one["bands"]] for one in told] == [["Within a factor of two"]] * 2
+    assert [[words for _, _, words in one["bands"]] for one in told] == [
+        ["Within a factor of two"]
+    ] * 2
     run("value")
     assert run("check")[0]["how"] == "answer"
 
@@ -156,7 +171,9 @@ def test_without_room_no_process_is_started_and_no_port_is_opened(walls, monkeyp
     assert walls == [None]
 
 
-def test_with_room_the_addresses_are_printed_and_the_process_ends_with_the_presentation(walls, capsys):
+def test_with_room_the_addresses_are_printed_and_the_process_ends_with_the_presentation(
+    walls, capsys
+):
     os.environ["ROOM"] = "127.0.0.1"
     assert present.main(["04", "--no-browser"]) == 0
     said, (wall,) = capsys.readouterr().out, walls

@@ -29,7 +29,10 @@ class Read:
         self.links = [tag["href"] for tag in page("a")]
         self.pictures = [tag["alt"] for tag in page("img")]
         self.loads = [
-            tag[name] for tag in page(True) if tag.name != "a" for name in LOADING & tag.attrs.keys()
+            tag[name]
+            for tag in page(True)
+            if tag.name != "a"
+            for name in LOADING & tag.attrs.keys()
         ]
         self.code = [tag.get_text() for tag in page("pre", class_="code")]
         self.results = [tag.get_text() for tag in page("pre", class_="result")]
@@ -50,7 +53,9 @@ def test_a_deck_is_one_file_that_loads_nothing(shown):
 
 
 def test_no_formula_is_left_raw(shown):
-    formulas_in_it = sum(cell.source.count("$$") for cell in shown.cells if cell.cell_type == "markdown") / 2
+    formulas_in_it = (
+        sum(cell.source.count("$$") for cell in shown.cells if cell.cell_type == "markdown") / 2
+    )
     assert "$" not in shown.text
     assert shown.html.count('class="formula"') == formulas_in_it
 
@@ -58,7 +63,9 @@ def test_no_formula_is_left_raw(shown):
 def test_a_link_to_a_notebook_leads_to_the_deck_beside(shown):
     inside = {link for link in shown.links if not link.startswith("http")}
     assert inside
-    assert inside <= {f"{path.stem}.html" for path in NOTEBOOKS} | {f"{shown.path.stem}_beyond.html"}
+    assert inside <= {f"{path.stem}.html" for path in NOTEBOOKS} | {
+        f"{shown.path.stem}_beyond.html"
+    }
 
 
 def test_every_picture_is_there_and_speaks_for_itself(shown):
@@ -76,7 +83,9 @@ def test_no_plumbing_is_on_a_slide(shown):
     assert len(shown.code) > 5
     for code in shown.code:
         assert not re.search(
-            r"guess=|^(?:import|from) |\b(?:Comparison|Choice|Table|side_by_side)\(|labs\.", code, re.M
+            r"guess=|^(?:import|from) |\b(?:Comparison|Choice|Table|side_by_side)\(|labs\.",
+            code,
+            re.M,
         ), code
     for result in shown.results:
         assert not re.search(r"\d\.\d{10,}|(?<![\w.-])\d{6,}(?!\])", result), result
@@ -114,7 +123,9 @@ def test_the_deck_of_a_lecture_has_its_sections_alone_and_asks_its_guesses(shown
 
 def test_every_solution_is_in_it_and_no_check_that_waits_for_the_reader(shown):
     assert (
-        shown.html.count("<h3>Solution</h3>") == sum("<summary>Solution" in c.source for c in shown.cells) > 2
+        shown.html.count("<h3>Solution</h3>")
+        == sum("<summary>Solution" in c.source for c in shown.cells)
+        > 2
     )
     assert "Not attempted yet" not in shown.html
 
@@ -155,7 +166,9 @@ def test_the_room_is_asked_for_a_guess_and_for_an_answer_that_is_checked():
         new("my_days = ..."),
         new("check.days(my_days)"),
     ]
-    answer = nbformat.v4.new_markdown_cell("<details><summary>Solution</summary>\n\n3\n\n</details>")
+    answer = nbformat.v4.new_markdown_cell(
+        "<details><summary>Solution</summary>\n\n3\n\n</details>"
+    )
     shown = [("guess", "bytes"), ("turn", ""), ("folded", "### Solution\n\n3")]
     assert list(pieces(nbformat.v4.new_notebook(cells=[*cells, answer]))) == shown
 
@@ -172,7 +185,10 @@ def test_a_table_or_a_picture_stands_for_the_code_that_makes_it_and_a_result_bes
     assert [kind for kind, _ in shown(image_png="", text_plain="<Figure>")] == ["output"]
     assert [kind for kind, _ in shown(text_html="<table>", text_plain="a table")] == ["output"]
     result = {"text/plain": "1.732"}
-    assert shown(text_plain="1.7320508075688772") == [("code", "x = 3\nmath.sqrt(x)"), ("output", result)]
+    assert shown(text_plain="1.7320508075688772") == [
+        ("code", "x = 3\nmath.sqrt(x)"),
+        ("output", result),
+    ]
     cell.source = "x"
     assert shown(text_plain="1.7320508075688772") == [("output", result)]
 

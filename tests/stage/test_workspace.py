@@ -103,7 +103,9 @@ def sources(path: Path) -> list[str]:
 # Merging, against rules that are said once more and otherwise: cell by cell, from a log of who did what.
 
 IDS = [f"c{number}" for number in range(6)]
-edits = st.fixed_dictionaries({id_: st.sampled_from(["keep", "run", "change", "delete"]) for id_ in IDS})
+edits = st.fixed_dictionaries(
+    {id_: st.sampled_from(["keep", "run", "change", "delete"]) for id_ in IDS}
+)
 added = st.lists(st.sampled_from(["start", *IDS]), max_size=3, unique=True)
 
 
@@ -118,7 +120,9 @@ def edited(by: str, did: dict[str, str], new: list[str]) -> dict[str, object]:
     for id_ in IDS:
         text = f"{by}'s {id_}" if did[id_] == "change" else f"old {id_}"
         if did[id_] != "delete":
-            cells.append(cell(id_, text, shown=f"ran by {by}" if did[id_] == "run" else "as stored"))
+            cells.append(
+                cell(id_, text, shown=f"ran by {by}" if did[id_] == "run" else "as stored")
+            )
         if id_ in new:
             cells.append(cell(f"{by}-{id_}", f"{by}'s"))
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -148,7 +152,9 @@ def test_what_the_reader_changed_stays_and_all_else_follows_the_course(
         assert note["cell_type"] == "markdown"
         assert f"course's {id_}" in source(note)
     ran = {each["id"] for each in both["cells"] if "ran by reader" in str(each.get("outputs"))}
-    assert ran == {id_ for id_ in IDS if reader_did[id_] == "run" and course_did[id_] in ("keep", "run")}
+    assert ran == {
+        id_ for id_ in IDS if reader_did[id_] == "run" and course_did[id_] in ("keep", "run")
+    }
     for notebook, by, new in ((course, "course", course_new), (own, "reader", reader_new)):
         assert {f"{by}-{id_}" for id_ in new} <= set(text)
         order = [each["id"] for each in notebook["cells"] if each["id"] in text]
@@ -158,7 +164,9 @@ def test_what_the_reader_changed_stays_and_all_else_follows_the_course(
     assert merged(course, course, both) == (both, [])
 
 
-line_edits = st.lists(st.sampled_from(["keep", "keep", "change", "delete", "add"]), min_size=5, max_size=5)
+line_edits = st.lists(
+    st.sampled_from(["keep", "keep", "change", "delete", "add"]), min_size=5, max_size=5
+)
 
 
 def lines(by: str, did: list[str]) -> list[str]:
@@ -174,13 +182,18 @@ def test_in_a_cell_that_both_changed_both_changes_are_made_unless_they_touch_the
 ):
     base = lines("nobody", ["keep"] * 5)
     course, own = lines("course", course_did), lines("reader", reader_did)
-    first, second, third = ({"cells": [cell("c0", "\n".join(text))]} for text in (base, course, own))
+    first, second, third = (
+        {"cells": [cell("c0", "\n".join(text))]} for text in (base, course, own)
+    )
     both, conflicts = merged(first, second, third)
     text = source(both["cells"][0]).split("\n")
     did = list(zip(course_did, reader_did, strict=True))
     touched = [{n for n, by in enumerate(did) if by[who] in ("change", "delete")} for who in (0, 1)]
     amid = [
-        n for n, by in enumerate(did) for who in (0, 1) if by[1 - who] == "add" and {n, n + 1} <= touched[who]
+        n
+        for n, by in enumerate(did)
+        for who in (0, 1)
+        if by[1 - who] == "add" and {n, n + 1} <= touched[who]
     ]
     if conflicts:
         assert touched[0] & touched[1] or amid
@@ -190,7 +203,9 @@ def test_in_a_cell_that_both_changed_both_changes_are_made_unless_they_touch_the
         untouched = {*base} - {str(n) for n in touched[0] | touched[1]}
         assert sorted(text) == sorted(untouched | ({*course} | {*own}) - {*base})
         for side in (course, own):
-            assert [line for line in text if line in side] == [line for line in side if line in text]
+            assert [line for line in text if line in side] == [
+                line for line in side if line in text
+            ]
     assert merged(first, second, both)[0] == both
 
 
@@ -207,11 +222,15 @@ def test_cells_that_the_course_has_moved_are_moved_in_the_copy_too():
 
 def git(*arguments: str | Path, at: Path) -> str:
     who = ("-c", "user.name=Author", "-c", "user.email=author@example.org")
-    run = subprocess.run(["git", *who, *arguments], cwd=at, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        ["git", *who, *arguments], cwd=at, capture_output=True, text=True, check=True
+    )
     return run.stdout
 
 
-def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modules_have_moved(tmp_path):
+def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modules_have_moved(
+    tmp_path,
+):
     origin, author, clone = (tmp_path / name for name in ("origin.git", "author", "clone"))
     git("init", "-q", "--bare", origin, at=tmp_path)
     git("clone", "-q", origin, author, at=tmp_path)
@@ -220,9 +239,13 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     today = {path.name: notebooks.code(path)[0].source for path in NOTEBOOKS}
     former = {}  # one module more in the line of the course's, and no last line
     for name, imports in today.items():
-        former[name] = re.sub("(from course_utils import .*)", r"\1, moved", imports.rpartition("\n")[0])
+        former[name] = re.sub(
+            "(from course_utils import .*)", r"\1, moved", imports.rpartition("\n")[0]
+        )
         edit(author / "notebooks" / name, imports, former[name])
-        forget(author / "notebooks" / name)  # a course from before notebooks said what they are about
+        forget(
+            author / "notebooks" / name
+        )  # a course from before notebooks said what they are about
     git("add", ".", at=author)
     git("commit", "-qm", "The course", at=author)
     git("push", "-q", "origin", "HEAD", at=author)
@@ -238,7 +261,10 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     answer = stub.replace("...", "4_000_000")
     edit(mine / FLOPS, stub, answer)
     record.note(mine, "flops.square_alone", "right")
-    noted, worked_on = record.done(mine), {name: sources(mine / name) for name in (added, FLOPS, changed)}
+    noted, worked_on = (
+        record.done(mine),
+        {name: sources(mine / name) for name in (added, FLOPS, changed)},
+    )
 
     shutil.copytree(ROOT / "notebooks", author / "notebooks", dirs_exist_ok=True)
     git("commit", "-qam", "Modules have moved", at=author)
@@ -261,16 +287,23 @@ def test_answers_own_lines_and_the_record_survive_a_pull_of_a_course_whose_modul
     exec(today[added] + line, {})  # so the copy's first cell runs
 
     assert record.done(mine) == noted
-    kept = {f"{path.name.partition(' ')[0]}.ipynb": sources(path) for path in (mine / "earlier").iterdir()}
+    kept = {
+        f"{path.name.partition(' ')[0]}.ipynb": sources(path)
+        for path in (mine / "earlier").iterdir()
+    }
     assert kept == worked_on
     assert sum("what you wrote is in it" in sentence for sentence in said) == 3
-    assert sum("both you and the course changed the same lines" in sentence for sentence in said) == 1
+    assert (
+        sum("both you and the course changed the same lines" in sentence for sentence in said) == 1
+    )
     assert git("status", "--short", at=clone) == ""
     assert list(copies.bring_up_to_date(course, mine)) == []
     nbformat.validate(nbformat.read(mine / changed, as_version=4))
 
 
-def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(workspace):
+def test_a_copy_has_its_results_to_come_and_those_of_the_course_are_brought_where_there_are_none(
+    workspace,
+):
     course, mine = workspace
     assert sources(mine / FLOPS) == sources(course / FLOPS)
     assert shown(mine / FLOPS) == []
@@ -338,7 +371,9 @@ def test_a_copy_leads_back_to_the_contents_page_of_its_own_server(tmp_path, work
     assert "(/contents)" not in (course / FLOPS).read_text(encoding="utf-8")
 
 
-def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_own_metadata_stays(workspace):
+def test_a_copy_that_lost_what_it_says_of_itself_has_it_again_and_the_readers_own_metadata_stays(
+    workspace,
+):
     course, mine = workspace
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     forget(mine / FLOPS, mine="stays")
@@ -360,7 +395,9 @@ def test_an_update_leaves_what_the_reader_has_run_and_shows_nothing_else(workspa
     course, mine = workspace
     ran = nbformat.read(mine / FLOPS, as_version=4)
     for number in (2, 5):
-        ran.cells[number].outputs = [nbformat.v4.new_output("display_data", {"text/plain": "my run"})]
+        ran.cells[number].outputs = [
+            nbformat.v4.new_output("display_data", {"text/plain": "my run"})
+        ]
     nbformat.write(ran, mine / FLOPS)
     edit(course / FLOPS, "'this was a lab'", "'this is a lab'")
     (said,) = copies.bring_up_to_date(course, mine)
@@ -381,7 +418,14 @@ def test_a_copy_that_was_only_run_is_no_change_and_shows_its_labs_as_pictures_ag
 
 
 FOREIGN = [
-    *(b"", b"my shopping list", b"\xff\xfe", b"[" * 100_000, b'{"cells": 3}', b'{"cells": ["a cell"]}'),
+    *(
+        b"",
+        b"my shopping list",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"cells": 3}',
+        b'{"cells": ["a cell"]}',
+    ),
     b'{"cells": [{"source": "no id"}]}',
     b'{"cells": [{"id": ["a"], "source": "", "cell_type": "raw"}]}',
     b'{"cells": [{"id": "a", "source": "", "cell_type": "code", "outputs": ["b"]}]}',
@@ -413,7 +457,10 @@ def test_a_course_in_conflict_is_named_and_the_other_notebooks_follow(workspace)
     (course / "03_einsum.ipynb").write_text("<<<<<<< HEAD")
     shutil.copy(ROOT / "notebooks" / "05_gradients.ipynb", course)
     said = list(copies.bring_up_to_date(course, mine))
-    assert [words.split(",")[0] for words in said] == ["notebooks/03_einsum.ipynb", f"notebooks/{FLOPS}"]
+    assert [words.split(",")[0] for words in said] == [
+        "notebooks/03_einsum.ipynb",
+        f"notebooks/{FLOPS}",
+    ]
     assert (
         "is broken: it cannot be read as a notebook whose cells have ids, each its own. Your copy stays as it is."
         in said[1]
@@ -452,7 +499,9 @@ def test_every_file_that_a_notebook_links_to_lies_beside_the_readers_copy_too(tm
     mine = tmp_path / "my_notebooks"
     assert list(copies.bring_up_to_date(ROOT / "notebooks", mine)) == []
     for path in (*mine.glob("*.ipynb"), *mine.glob("*.md")):
-        linked = set(re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", path.read_text(encoding="utf-8")))
+        linked = set(
+            re.findall(r"\]\(([\w/-]+\.(?:md|ipynb|png))\b", path.read_text(encoding="utf-8"))
+        )
         assert linked, path.name
         assert [name for name in linked if not (mine / name).is_file()] == [], path.name
 
@@ -486,7 +535,9 @@ sys.stdin.read()
 """
 
 
-def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(workspace):
+def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_open_over_them(
+    workspace,
+):
     course, mine = workspace
     first, before = started(mine.parent), (mine / FLOPS).read_bytes()
     assert first.said == []
@@ -505,7 +556,9 @@ def test_copies_follow_the_course_at_a_start_but_not_while_another_server_is_ope
 def test_a_server_that_was_killed_is_not_open_any_more(workspace):
     course, mine = workspace
     command = [sys.executable, "-c", HELD, str(mine.parent)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
         assert other.stdout.readline() == b"ready\n"
         edit(course / FLOPS, "6 * 7", "7 * 6")
         assert "when no JupyterLab is open" in started(mine.parent).said[0]
@@ -516,7 +569,9 @@ def test_a_server_that_was_killed_is_not_open_any_more(workspace):
 def test_on_a_file_system_without_locks_copies_follow_the_course_too(workspace, monkeypatch):
     course, mine = workspace
     edit(course / FLOPS, "6 * 7", "7 * 6")
-    monkeypatch.setattr(extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
+    monkeypatch.setattr(
+        extension.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks"))
+    )
     assert started(mine.parent).said == [f"{FLOPS} is brought up to date."]
 
 
@@ -550,7 +605,9 @@ def test_what_the_page_says_on_a_hub_is_of_the_hub(monkeypatch):
     assert "the next <code>make lab</code> brings them up to date" in page_at(place())
     monkeypatch.setenv("JUPYTERHUB_BASE_URL", "/class/")
     assert 'href="/class/hub/home"' in page_at(place())
-    monkeypatch.setenv("JUPYTERHUB_HOST", "https://hub.example.org")  # where each student has a subdomain
+    monkeypatch.setenv(
+        "JUPYTERHUB_HOST", "https://hub.example.org"
+    )  # where each student has a subdomain
     assert 'href="https://hub.example.org/class/hub/home"' in page_at(place())
     of_a_clone = re.compile("make |git |clone")
     assert not of_a_clone.search(page_at(place()) + place().remedy)
@@ -567,7 +624,9 @@ def test_a_full_disk_leaves_the_copy_as_it_was(workspace, monkeypatch):
     before = (mine / FLOPS).read_bytes()
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        patched.setattr(
+            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+        )
         (said,) = copies.bring_up_to_date(course, mine)
     assert "No space left on device" in said
     assert (mine / FLOPS).read_bytes() == before
@@ -575,7 +634,9 @@ def test_a_full_disk_leaves_the_copy_as_it_was(workspace, monkeypatch):
     assert list((mine / "earlier").iterdir()) == []
 
 
-def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(workspace, monkeypatch):
+def test_what_was_kept_is_never_written_over_though_it_is_kept_at_one_moment(
+    workspace, monkeypatch
+):
     _, mine = workspace
     monkeypatch.setattr(copies, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 31)))
     for text in ("one", "two", "three"):
@@ -592,7 +653,9 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
     edit(mine / FLOPS, "alone_s = ...", ANSWER)
     edit(mine / FLOPS, "really = ...", "really = 1")
     notebook = nbformat.read(mine / FLOPS, as_version=4)
-    notebook.cells = [each for each in notebook.cells if each.source != "check.square_alone(alone_s)"]
+    notebook.cells = [
+        each for each in notebook.cells if each.source != "check.square_alone(alone_s)"
+    ]
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell("My own note"))
     nbformat.write(notebook, mine / FLOPS)
     record.note(mine, "flops.square_alone", "right")
@@ -600,7 +663,9 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
     said = copies.begin_anew(
         course / FLOPS, "flops.square_alone", mine
     )  # its first turn, as the page asks for it
-    expected = ["really = 1" if each == "really = ..." else each for each in sources(course / FLOPS)]
+    expected = [
+        "really = 1" if each == "really = ..." else each for each in sources(course / FLOPS)
+    ]
     assert sources(mine / FLOPS) == [expected[0], "My own note", *expected[1:]]
     assert {name: each.status for name, each in record.done(mine).items()} == {
         "flops.square_alone": "not attempted",
@@ -626,7 +691,9 @@ def test_one_exercise_begins_anew_and_the_rest_of_the_notebook_stays(workspace):
         ("05", "1", "There is no copy of 05_gradients.ipynb"),
     ],
 )
-def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(workspace, capsys, name, number, told):
+def test_nonsense_gets_a_sentence_that_says_how_to_name_an_exercise(
+    workspace, capsys, name, number, told
+):
     before = (workspace[1] / FLOPS).read_bytes()
     assert commands.main("anew", name, number) == 2
     said = capsys.readouterr().err
@@ -650,10 +717,14 @@ def test_make_results_brings_them_and_names_what_there_is(workspace, capsys):
 def test_the_exercises_that_the_workspace_finds_are_those_that_are_tested():
     found = [(path, each) for path in NOTEBOOKS for each in turns(read(path))]
     tested = notebooks.exercises()
-    assert [(path, each.title) for path, each in found] == [(each.notebook, each.title) for each in tested]
+    assert [(path, each.title) for path, each in found] == [
+        (each.notebook, each.title) for each in tested
+    ]
     for (path, each), known in zip(found, tested, strict=True):
         module, function = each.check.split(".")
-        assert re.search(rf"from course_utils\.chapters\.{module} import (\w+, )*check\b", known.imports)
+        assert re.search(
+            rf"from course_utils\.chapters\.{module} import (\w+, )*check\b", known.imports
+        )
         assert known.call.startswith(f"check.{function}(")
         assert known.judge(...).exercise == function, "the record knows a turn by it"
         by_id = {c["id"]: c["source"] for c in read(path)["cells"]}
@@ -667,16 +738,24 @@ def test_many_kernels_write_the_record_at_once_and_no_line_is_lost(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path)]
     with ThreadPoolExecutor(4) as pool:
         names = [f"flops.number{n}" for n in range(4)]
-        ran = list(pool.map(lambda name: subprocess.run([*command, name], cwd=ROOT, check=True), names))
+        ran = list(
+            pool.map(lambda name: subprocess.run([*command, name], cwd=ROOT, check=True), names)
+        )
     assert len(ran) == 4
-    assert {name: each.tries for name, each in record.done(tmp_path).items()} == dict.fromkeys(names, 200)
+    assert {name: each.tries for name, each in record.done(tmp_path).items()} == dict.fromkeys(
+        names, 200
+    )
 
 
 def test_the_first_right_answer_counts_and_what_is_no_line_is_passed_over(tmp_path):
     lines = b"\x00\xff{ 2026-01-02 flops.name_of_f32 tried\n2026-01-03 flops.name_of_f32 right\nnonsense\n\n"
-    lines += b"2026-01-04 flops.name_of_f32 tried\n2026-01-05 flops.name_of_f32 right\n2026-01-06 fl"
+    lines += (
+        b"2026-01-04 flops.name_of_f32 tried\n2026-01-05 flops.name_of_f32 right\n2026-01-06 fl"
+    )
     (tmp_path / "record.txt").write_bytes(lines)
-    assert record.done(tmp_path) == {"flops.name_of_f32": record.Done(tries=4, first_right="2026-01-03")}
+    assert record.done(tmp_path) == {
+        "flops.name_of_f32": record.Done(tries=4, first_right="2026-01-03")
+    }
     (tmp_path / "record.txt").unlink()
     assert record.done(tmp_path) == {}
     (tmp_path / "record.txt").mkdir()  # in the way: no error, and no record
@@ -703,12 +782,16 @@ def test_a_line_of_a_guess_that_somebody_has_edited_is_passed_over(tmp_path):
         record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
         assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
     deep = "[" * 100_000
-    (tmp_path / record.RECORD).write_text(f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8")
+    (tmp_path / record.RECORD).write_text(
+        f'2026-11-23 flops guessed {{"asked": {deep}}}\n', encoding="utf-8"
+    )
     record.note_guess(tmp_path, "flops", Guess("days", 1e9, 144))
     with (tmp_path / "record.txt").open("a", encoding="utf-8") as file:
         file.write('2026-01-02 flops guessed {"asked": 3}\n2026-01-02 flops guessed {nonsense}\n')
         file.write('2026-01-02 flops guessed {"asked": "x", "said": [1], "measured": 2}\n')
-        file.write('2026-01-02 flops guessed {"asked": "y", "said": 1, "measured": 2, "digits": "many"}\n')
+        file.write(
+            '2026-01-02 flops guessed {"asked": "y", "said": 1, "measured": 2, "digits": "many"}\n'
+        )
     assert record.guesses(tmp_path) == {"flops": [Guess("days", 1e9, 144)]}
 
 
@@ -728,12 +811,17 @@ def test_the_page_says_whether_guesses_get_better():
     assert "Of your first 4 guesses, half of them within 50 times" in drawn
     assert "of the next 4, half of them within 2 times" in drawn
     heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', drawn)]
-    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], "the further off, the higher"
+    assert heights[1] < heights[0] == heights[2] < heights[3] < heights[6], (
+        "the further off, the higher"
+    )
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
     nearly = Guess("e", 0.333, 1 / 3, digits=3)  # what a notebook calls right, the page does
     assert estimates.summary([nearly, wrong, nearly]) == "3 guesses: 2 right, half of them right"
-    assert [estimates.summary([one]) for one in (nearly, wrong)] == ["1 guess: right", "1 guess: wrong"]
+    assert [estimates.summary([one]) for one in (nearly, wrong)] == [
+        "1 guess: right",
+        "1 guess: wrong",
+    ]
 
 
 GUESSED = "Comparison({'bytes of ünë': 10}, {'bytes of ünë': 10}, guess=9)"
@@ -767,8 +855,19 @@ def test_a_verdict_is_noted_only_in_a_workspace_and_only_if_a_reader_ran_the_cel
         "check.name_of_f32('fp32').or_ours; check.square_alone(4e6).or_ours\nnone = check.name_of_f32('bf16')",
         "none",
     ]
-    cells += ["from course_utils.core.say import Choice, Comparison", GUESSED, GUESSED.replace("9", "10")]
-    cells += ["Comparison({'days': 3}, {'days': 4})", CHOSEN, REPORTED, "check = 3\n3", GUESSED, "1 / 0"]
+    cells += [
+        "from course_utils.core.say import Choice, Comparison",
+        GUESSED,
+        GUESSED.replace("9", "10"),
+    ]
+    cells += [
+        "Comparison({'days': 3}, {'days': 4})",
+        CHOSEN,
+        REPORTED,
+        "check = 3\n3",
+        GUESSED,
+        "1 / 0",
+    ]
     colabs = {"metadata": {"colab": {"cell_id": cell_id}}}
     monkeypatch.setattr(shell, "parent_header", colabs if cell_id == "colab" else {}, raising=False)
     with redirect_stdout(io.StringIO()) as said:
@@ -794,10 +893,17 @@ def test_a_verdict_is_noted_only_in_a_workspace_and_only_if_a_reader_ran_the_cel
 
 
 @pytest.mark.parametrize("base_url", ["/", "/user/zoe/"])
-def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_an_address_there_is(base_url):
+def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_an_address_there_is(
+    base_url,
+):
     added, earlier = [], {"name": "another", "load": "x.js"}
-    settings = {"base_url": base_url, "page_config_hook": lambda _, config: config | {"said": "by another"}}
-    app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: added.extend(handlers))
+    settings = {
+        "base_url": base_url,
+        "page_config_hook": lambda _, config: config | {"said": "by another"},
+    }
+    app = SimpleNamespace(
+        settings=settings, add_handlers=lambda _, handlers: added.extend(handlers)
+    )
     open_at_the_named_cell(SimpleNamespace(web_app=app))
     page = {"fullLabextensionsUrl": f"{base_url}lab/extensions", "federated_extensions": [earlier]}
     config = settings["page_config_hook"](None, page)
@@ -814,7 +920,9 @@ def test_every_page_of_jupyterlab_loads_what_opens_a_notebook_at_its_cell_from_a
 def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
     handler, seen = KernelWebsocketHandler.__new__(KernelWebsocketHandler), []
     handler.ws_connection = SimpleNamespace(set_nodelay=seen.append)
-    monkeypatch.setattr(websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open"))
+    monkeypatch.setattr(
+        websocket.ZMQChannelsWebsocketConnection, "connect", lambda self: seen.append("open")
+    )
     websocket.AtOnce(websocket_handler=handler).connect()
     assert seen == [True, "open"]
 
@@ -832,7 +940,9 @@ def test_what_a_kernel_says_reaches_the_page_at_once(monkeypatch):
         ([FLOPS], ["k"], False),
     ],
 )
-def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(running, restarts, live):
+def test_a_lab_opens_live_only_where_its_kernel_still_runs_and_else_as_a_picture(
+    running, restarts, live
+):
     asked, sessions = [], [{"path": path, "kernel": {"id": "k"}} for path in running]
     stored = {"type": "notebook", "content": notebooks.short()}
     server = SimpleNamespace(

@@ -150,7 +150,9 @@ def test_memory_that_is_seen_as_two_dtypes_comes_back_as_both(path):
 
 
 def test_saving_copies_nothing(path):
-    state = {f"row {n}": torch.zeros(125_000) for n in range(10)} | {"turned": torch.ones(1500, 1500).T}
+    state = {f"row {n}": torch.zeros(125_000) for n in range(10)} | {
+        "turned": torch.ones(1500, 1500).T
+    }
     tracemalloc.start()
     copied = measure.peak_bytes(lambda: checkpoints.save(path, state))
     _, of_python = tracemalloc.get_traced_memory()
@@ -166,7 +168,9 @@ def test_loading_takes_the_memory_of_the_state_and_not_of_two(path):
     checkpoints.load(path)
     _, of_python = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert of_python < 3e6  # a piece that is digested, and what torch.load leaves beside the tensors
+    assert (
+        of_python < 3e6
+    )  # a piece that is digested, and what torch.load leaves beside the tensors
 
 
 # What cannot be saved.
@@ -181,7 +185,9 @@ class Marked(torch.Tensor):
 
 
 CANNOT_BE_SAVED = {
-    "model.0.0 is of type torch.nn.modules.linear.Linear. ": lambda: {"model": {0: [nn.Linear(1, 1)]}},
+    "model.0.0 is of type torch.nn.modules.linear.Linear. ": lambda: {
+        "model": {0: [nn.Linear(1, 1)]}
+    },
     "loss is of type numpy.float64. ": lambda: {"loss": np.float64(1)},
     "2 is of type builtins.set. ": lambda: {"whole": 1, 2: {3, 4}},
     "count is of type collections.Counter. ": lambda: {"count": Counter()},
@@ -193,8 +199,12 @@ CANNOT_BE_SAVED = {
     "u is a tensor whose bytes are not all of it (cpu, torch.strided, torch.uint4)": lambda: {
         "u": torch.empty(2, dtype=torch.uint4)
     },
-    "s is a tensor whose bytes are not all of it (cpu, torch.sp": lambda: {"s": torch.zeros(2).to_sparse()},
-    "m is a tensor whose bytes are not all of it (meta, ": lambda: {"m": torch.zeros(2, device="meta")},
+    "s is a tensor whose bytes are not all of it (cpu, torch.sp": lambda: {
+        "s": torch.zeros(2).to_sparse()
+    },
+    "m is a tensor whose bytes are not all of it (meta, ": lambda: {
+        "m": torch.zeros(2, device="meta")
+    },
     "itself is a tensor ": lambda: torch.quantize_per_tensor(torch.ones(2), 1, 0, torch.qint8),
     "is a tensor of type Marked. ": lambda: nn.Buffer(torch.ones(1)).as_subclass(Marked),
     "again.0.again.0 holds more than 64 levels, or itself. ": lambda: HOLDS_ITSELF,
@@ -227,7 +237,10 @@ def refusal(path, content):
     return str(caught.value).removeprefix(f"{path} ")
 
 
-TORN, DAMAGED = "is torn, was added to, or was not saved", "is damaged, or changed after it was saved"
+TORN, DAMAGED = (
+    "is torn, was added to, or was not saved",
+    "is damaged, or changed after it was saved",
+)
 FOREIGN, LYING = "is no checkpoint of this course", "has the right SHA-256, but holds something"
 
 
@@ -320,7 +333,9 @@ LIES = {
     "a start behind the numbers": rewritten(swapped(b"QK\0", b"QK\x09")),
     "another function": rewritten(("data.pkl", lambda _: pickle.dumps(print, 2))),
     "another type": rewritten(("data.pkl", lambda _: pickle.dumps(Path("a"), 2))),
-    "a tree without a bottom": rewritten(("data.pkl", lambda _: b"\x80\x02" + b"]" * 10**5 + b"a" * 10**5)),
+    "a tree without a bottom": rewritten(
+        ("data.pkl", lambda _: b"\x80\x02" + b"]" * 10**5 + b"a" * 10**5)
+    ),
     "a tree that ends": rewritten(("data.pkl", lambda tree: tree[:40])),
 }
 
@@ -358,9 +373,9 @@ def test_a_file_that_carries_code_is_refused_and_its_code_does_not_run(tmp_path,
     else:
         torch.save({"model": Payload(trace)}, content)
     why = {"pickle": FOREIGN, "torch": TORN}.get(writer, LYING)
-    assert refusal(foreign, digested(content.getvalue()) if why == LYING else content.getvalue()).startswith(
-        why
-    )
+    assert refusal(
+        foreign, digested(content.getvalue()) if why == LYING else content.getvalue()
+    ).startswith(why)
     assert not trace.exists()
     content.seek(0)
     pickle.load(content) if writer == "pickle" else torch.load(content, weights_only=False)
@@ -368,13 +383,17 @@ def test_a_file_that_carries_code_is_refused_and_its_code_does_not_run(tmp_path,
 
 
 def test_what_is_missing_or_no_file_gets_a_sentence(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no checkpoint at .*none\.ckpt; nothing was saved there\.$"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no checkpoint at .*none\.ckpt; nothing was saved there\.$"
+    ):
         checkpoints.load(tmp_path / "none.ckpt")
     os.mkfifo(tmp_path / "pipe")
     for each in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(ValueError, match=r"is no file; give the path of one that"):
             checkpoints.load(each)
-        with pytest.raises(ValueError, match=r"is there already, and is no file; give the path of a file\.$"):
+        with pytest.raises(
+            ValueError, match=r"is there already, and is no file; give the path of a file\.$"
+        ):
             checkpoints.save(each, {})
     assert names(tmp_path) == ["pipe"]
 
@@ -412,7 +431,9 @@ def failing_at(monkeypatch, n, error):
 
 @pytest.mark.parametrize("old", [None, SMALL])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
-def test_a_save_that_fails_anywhere_leaves_what_was_there_and_nothing_else(path, monkeypatch, error, old):
+def test_a_save_that_fails_anywhere_leaves_what_was_there_and_nothing_else(
+    path, monkeypatch, error, old
+):
     new = {"w": torch.ones(3), "v": torch.ones(2)}
     with monkeypatch.context() as patched:
         all_calls = failing_at(patched, None, error)

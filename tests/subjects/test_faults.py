@@ -68,7 +68,9 @@ def test_a_training_process_killed_again_and_again_ends_where_an_undisturbed_one
                 if "resumed" in said:
                     assert said["resumed"] >= acknowledged  # nothing that was saved is lost
                 if "loss" in said:
-                    assert said["loss"] == losses[said["step"]]  # and each step is the undisturbed run's
+                    assert (
+                        said["loss"] == losses[said["step"]]
+                    )  # and each step is the undisturbed run's
                     heard[said["step"]] = said["loss"]
                 acknowledged = said.get("saved", acknowledged)
             assert (checkpoints.load(path)["step"] if path.exists() else 0) >= acknowledged
@@ -138,9 +140,13 @@ def at_60(nursery, tmp_path_factory):
 @pytest.mark.parametrize("part", [None, *long_run.training.PARTS])
 def test_a_part_that_is_left_out_shows_in_the_losses(nursery, whole, at_60, tmp_path, part):
     path = shutil.copy(at_60, tmp_path)
-    life = nursery.live("train", path=str(path), until=UNTIL, every=100, without=[part] if part else [])
+    life = nursery.live(
+        "train", path=str(path), until=UNTIL, every=100, without=[part] if part else []
+    )
     assert life.said[0]["resumed"] == 60
-    differences = [abs(said["loss"] - whole[0][said["step"]]) for said in life.said if "loss" in said]
+    differences = [
+        abs(said["loss"] - whole[0][said["step"]]) for said in life.said if "loss" in said
+    ]
     assert len(differences) == UNTIL - 60
     assert (max(differences) > 0.1) is (part is not None)
     assert (not any(differences)) is (part is None)
@@ -152,7 +158,9 @@ def test_a_run_in_another_process_is_the_run_here_and_now(whole):
     assert losses == [whole[0][step] for step in range(1, 21)]
 
 
-def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_where_it_is_replaced(tmp_path):
+def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_where_it_is_replaced(
+    tmp_path,
+):
     """Of a process that the notebook kills, whatever it saves with; and no process of it lives on."""
     state = {"weights": torch.zeros(1_000_000)}
     children = set(psutil.Process().children())
@@ -162,7 +170,9 @@ def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_w
             path.write_bytes(b"whole")
 
     assert left_by_a_kill(torch.save, torch.load, state) is None
-    left = left_by_a_kill(lambda state, path: checkpoints.save(path, state), checkpoints.load, state)
+    left = left_by_a_kill(
+        lambda state, path: checkpoints.save(path, state), checkpoints.load, state
+    )
     assert torch.equal(left["weights"], state["weights"])
     assert left_by_a_kill(too_soon_done, type(tmp_path).read_bytes, state, attempts=2) == b"whole"
     assert set(psutil.Process().children()) <= children

@@ -71,7 +71,9 @@ def test_tf32_bf16_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capabili
     assert products._is_nvidia("cuda", (8, 0)) == ("tf32" in has)
     assert products._is_nvidia("cuda", (8, 9)) == ("fp8" in has)
     for dtype in {"tf32", "bf16", "fp8"} - set(has):
-        with pytest.raises(ValueError, match=r"this device has none|no units for (NVIDIA's fp8|bf16)"):
+        with pytest.raises(
+            ValueError, match=r"this device has none|no units for (NVIDIA's fp8|bf16)"
+        ):
             products.matmul_call(16, 16, 16, dtype, "cuda")
 
 
@@ -88,7 +90,9 @@ def steps_in_process(n, dtype, at_most_s=2.0):
     return process.steps_of(products.timing_steps, order)
 
 
-def test_a_product_in_its_own_process_is_timed_like_any_other_whatever_its_library_prints(monkeypatch):
+def test_a_product_in_its_own_process_is_timed_like_any_other_whatever_its_library_prints(
+    monkeypatch,
+):
     monkeypatch.setenv("ONEDNN_VERBOSE", "1")
     before = set(psutil.Process().children())
     said, timing = timing_of(steps_in_process(64, "bf16", at_most_s=0.2))
@@ -121,7 +125,9 @@ def test_each_data_sheet_is_found_by_what_torch_calls_its_card_and_by_its_memory
     called = pattern.replace("\\b", "").replace("$", "")
     for maker in ("NVIDIA ", "Tesla ", "AMD Instinct ", "NVIDIA GeForce ", ""):
         assert sheet_of_card(maker + called, memory_bytes).name == name
-        assert sheet_of_card(maker + called, int(1.06 * memory_bytes)).name == name  # as torch counts it
+        assert (
+            sheet_of_card(maker + called, int(1.06 * memory_bytes)).name == name
+        )  # as torch counts it
         # The RTX 3080 comes in two sizes.
         assert sheet_of_card(maker + called, int(1.2 * memory_bytes)) is None
     found = [sheet_of_card(called, sheet.bytes) for sheet in MACHINES.values()]
@@ -151,7 +157,9 @@ def test_a_card_that_only_sounds_like_another_has_none_of_its_sheets(called):
 
 
 def test_a_machine_that_is_not_known_is_named_with_those_that_are():
-    with pytest.raises(ValueError, match=r"There is no machine 'H1000' here\. There are: T4, .*MI355X\.$"):
+    with pytest.raises(
+        ValueError, match=r"There is no machine 'H1000' here\. There are: T4, .*MI355X\.$"
+    ):
         machines.machine_named("H1000")
     assert machines.machine_named("L4").name == "L4"
     with pytest.raises(
@@ -175,7 +183,9 @@ def test_the_device_is_one_that_torch_can_use():
         ("sse", ""),
     ],
 )
-def test_a_cpu_is_called_by_its_model_and_the_units_that_it_multiplies_with(flags, units, monkeypatch):
+def test_a_cpu_is_called_by_its_model_and_the_units_that_it_multiplies_with(
+    flags, units, monkeypatch
+):
     core = f"processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu {flags}\n\n"
     assert at_hand.cpu_name(2 * core) == f"one core of AMD EPYC{units}"
     for model, name in (("Apple M2 Pro", "Apple M2 Pro"), ("", at_hand.platform.machine())):
@@ -207,7 +217,11 @@ def planted(monkeypatch):
 
 def test_a_machine_without_a_sheet_is_what_was_measured_of_it(planted):
     here = at_hand.this_machine.__wrapped__()
-    assert here.peak_flop_per_sec == here.achieved_flop_per_sec == pytest.approx({"fp32": 2e12, "bf16": 1e9})
+    assert (
+        here.peak_flop_per_sec
+        == here.achieved_flop_per_sec
+        == pytest.approx({"fp32": 2e12, "bf16": 1e9})
+    )
     assert here.bytes_per_sec == here.achieved_bytes_per_sec == pytest.approx(1e9)
     assert (here.name, here.has_data_sheet) == (at_hand.device_name("cpu"), False)
     assert here.bytes == measure.memory_bytes()[0]

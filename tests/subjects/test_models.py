@@ -28,7 +28,9 @@ def seeded(seed=0):
 def small(seed=0, **options):
     sizes = {"layers": 2, "width": 16, "heads": 4, "vocabulary": 11, "context": 8}
     ways = {name: options.pop(name) for name in ("fused", "recompute", "dtype") if name in options}
-    return models.Transformer(predict.Transformer(**sizes | options), **ways, generator=seeded(seed))
+    return models.Transformer(
+        predict.Transformer(**sizes | options), **ways, generator=seeded(seed)
+    )
 
 
 def close(a, b):
@@ -41,7 +43,10 @@ def close(a, b):
 @untimed
 @given(size, st.lists(st.integers(1, 6), min_size=2, max_size=4), st.booleans())
 def test_a_deep_linear_model_is_the_product_of_its_matrices(batch, widths, biases):
-    network, x = models.MLP(widths, biases=biases, generator=seeded()), torch.randn(batch, widths[0])
+    network, x = (
+        models.MLP(widths, biases=biases, generator=seeded()),
+        torch.randn(batch, widths[0]),
+    )
     slow = x
     for layer in network.layers:
         slow = torch.einsum("bd,dk->bk", slow, layer.weight) + (layer.bias if biases else 0)
@@ -63,7 +68,9 @@ def attention_by_loops(q, k, v):
     result = torch.zeros(batch, heads, s, d)
     for b, a, i in itertools.product(range(batch), range(heads), range(s)):
         keys, values = k[b][a // shared], v[b][a // shared]
-        scores = [sum(q[b][a][i][n] * keys[j][n] for n in range(d)) / math.sqrt(d) for j in range(i + 1)]
+        scores = [
+            sum(q[b][a][i][n] * keys[j][n] for n in range(d)) / math.sqrt(d) for j in range(i + 1)
+        ]
         weights = [math.exp(score) for score in scores]
         for n in range(d):
             mixed = sum(weight * values[j][n] for j, weight in enumerate(weights))
@@ -73,7 +80,9 @@ def attention_by_loops(q, k, v):
 
 @untimed
 @given(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), size, size)
-def test_both_attentions_are_what_loops_over_heads_and_earlier_positions_give(batch, kv, shared, s, d):
+def test_both_attentions_are_what_loops_over_heads_and_earlier_positions_give(
+    batch, kv, shared, s, d
+):
     q, (k, v) = torch.randn(batch, kv * shared, s, d), torch.randn(2, batch, kv, s, d)
     slow = attention_by_loops(q, k, v)
     assert close(models.attention(q, k, v), slow)
@@ -108,9 +117,15 @@ def test_a_gpt_block_is_torchs_encoder_layer(heads, s, fused):
     with torch.no_grad():
         for bias in (p for p in block.parameters() if p.ndim == 1):
             bias.copy_(torch.randn_like(bias))
-        theirs.self_attn.in_proj_weight.copy_(torch.cat([p.weight for p in (a.query, a.key, a.value)], 1).T)
+        theirs.self_attn.in_proj_weight.copy_(
+            torch.cat([p.weight for p in (a.query, a.key, a.value)], 1).T
+        )
         theirs.self_attn.in_proj_bias.copy_(torch.cat([p.bias for p in (a.query, a.key, a.value)]))
-        pairs = [(theirs.self_attn.out_proj, a.out), (theirs.linear1, f.up), (theirs.linear2, f.down)]
+        pairs = [
+            (theirs.self_attn.out_proj, a.out),
+            (theirs.linear1, f.up),
+            (theirs.linear2, f.down),
+        ]
         for linear, ours in pairs:
             linear.weight.copy_(ours.weight.T)
             linear.bias.copy_(ours.bias)
@@ -133,7 +148,9 @@ def test_a_llama_block_is_written_out_once_more():
         return (y @ weight).unflatten(-1, (-1, 2))
 
     a, f = block.attention, block.feed_forward
-    q, k = (models.rotated(heads(norm(x), p.weight), turn).transpose(1, 2) for p in (a.query, a.key))
+    q, k = (
+        models.rotated(heads(norm(x), p.weight), turn).transpose(1, 2) for p in (a.query, a.key)
+    )
     mixed = attention_by_loops(q, k, heads(norm(x), a.value.weight).transpose(1, 2))
     y = x + mixed.transpose(1, 2).flatten(2) @ a.out.weight
     inner = functional.silu(norm(y) @ f.gate.weight) * (norm(y) @ f.up.weight)
@@ -153,7 +170,9 @@ def test_no_position_reads_a_later_token_and_each_reads_the_earlier_ones(options
 
 @both_kinds
 def test_swapped_tokens_are_told_apart(options):
-    network = small(**{"layers": 1, **options})  # a second layer would see what the first made of each
+    network = small(
+        **{"layers": 1, **options}
+    )  # a second layer would see what the first made of each
     first, second = network(torch.tensor([[1, 2, 3], [2, 1, 3]]))[:, -1]
     assert not close(first, second)
 

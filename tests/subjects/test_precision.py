@@ -11,7 +11,14 @@ from torch.nn import functional
 from course_utils.core import floats, predict
 from course_utils.core.measure import DTYPES
 from course_utils.subjects.training import precision
-from course_utils.subjects.training.precision import MIXES, Training, digit_pairs, gradients, losses, lost
+from course_utils.subjects.training.precision import (
+    MIXES,
+    Training,
+    digit_pairs,
+    gradients,
+    losses,
+    lost,
+)
 
 FORMATS = ("fp32", "bf16", "fp16", "e4m3", "e5m2")
 STEPS = 200
@@ -86,13 +93,17 @@ def test_the_larger_the_batch_the_more_fp16_loses_and_the_farther_it_falls_behin
 
 
 @pytest.mark.parametrize(("vocabulary", "mean_over"), [(19, 100), (50_257, 1024), (1000, 2**20)])
-def test_a_logits_gradient_is_its_probability_over_the_tokens_and_even_at_first(vocabulary, mean_over):
+def test_a_logits_gradient_is_its_probability_over_the_tokens_and_even_at_first(
+    vocabulary, mean_over
+):
     found = precision.logit_gradients(vocabulary, mean_over).double()
     wrong, right = found[found > 0], found[found < 0]
     assert len(right) == len(found) == 16
     times_even = wrong * vocabulary * mean_over
     assert 0.4 < times_even.min() < 1 < times_even.max() < 2.5  # nearly even
-    for row, target in zip(found, right, strict=True):  # the wrong words' and the right one's add up to 0
+    for row, target in zip(
+        found, right, strict=True
+    ):  # the wrong words' and the right one's add up to 0
         assert row[row > 0].sum().item() == pytest.approx(-target.item(), rel=1e-3)
         assert -target.item() == pytest.approx(1 / mean_over, rel=2 / vocabulary)
 
@@ -137,8 +148,14 @@ def test_each_part_of_a_mix_is_in_the_format_that_its_name_says(mix):
     training.model.register_forward_hook(lambda module, given, out: seen.append(out.dtype))
     training.step()
     assert seen == [DTYPES[cast]]
-    assert {p.dtype for p in training.weights} == {p.grad.dtype for p in training.weights} == {DTYPES[model]}
-    moments = {s.dtype for state in training.optimizer.state.values() for s in state.values() if s.ndim}
+    assert (
+        {p.dtype for p in training.weights}
+        == {p.grad.dtype for p in training.weights}
+        == {DTYPES[model]}
+    )
+    moments = {
+        s.dtype for state in training.optimizer.state.values() for s in state.values() if s.ndim
+    }
     assert moments == {DTYPES[model]}
 
 
@@ -156,7 +173,9 @@ def first_zero_share(mix):
 
 
 def test_fp16_without_a_scale_falls_behind_and_stalls_and_a_constant_one_would_do(curves):
-    halfway, end = (curves["fp16 autocast"][n].loss / curves["fp32"][n].loss for n in (STEPS // 2, -1))
+    halfway, end = (
+        curves["fp16 autocast"][n].loss / curves["fp32"][n].loss for n in (STEPS // 2, -1)
+    )
     assert halfway > 1.2
     assert end > 3
     assert 0.25 < first_zero_share("fp16 autocast") < 0.5

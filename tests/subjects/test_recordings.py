@@ -73,7 +73,9 @@ size = st.integers(1, 2**20)
 def test_no_recorded_product_is_nearer_than_the_nearest(sizes, b, d, k):
     def factor(there):
         """By how much the sides differ, multiplied, exactly: 2 for one side that is twice or half as long."""
-        return math.prod(Fraction(max(m, n), min(m, n)) for m, n in zip((b, d, k), there, strict=True))
+        return math.prod(
+            Fraction(max(m, n), min(m, n)) for m, n in zip((b, d, k), there, strict=True)
+        )
 
     nearest = recording(*sizes).nearest(b, d, k, "fp32")
     assert nearest in sizes
@@ -87,9 +89,13 @@ def test_what_was_not_recorded_is_named_with_what_was():
         recording((1, 1, 1)).nearest(1, 1, 1, "fp8")
     with pytest.raises(ValueError, match=r"'copy' was not recorded on .*\. There are: none\."):
         recording((1, 1, 1)).workload("copy")
-    with pytest.raises(ValueError, match=r"'copy' was not recorded on .*\. There are: a step, softmax\."):
+    with pytest.raises(
+        ValueError, match=r"'copy' was not recorded on .*\. There are: a step, softmax\."
+    ):
         with_workloads().workload("copy")
-    with pytest.raises(ValueError, match=r"No training step was recorded on A machine \(made up\)\."):
+    with pytest.raises(
+        ValueError, match=r"No training step was recorded on A machine \(made up\)\."
+    ):
         recording((1, 1, 1)).memory_peaks()
 
 
@@ -143,9 +149,13 @@ def test_every_published_product_is_used_or_in_doubt_with_the_time_that_was_publ
     for theirs, rows in published["products"].items():
         ours = published["f32"] if theirs.startswith("f32 ") else theirs.split(" ")[0]
         kept = found.as_published(ours)
-        assert list(kept) == sorted(kept)  # what is in doubt stands where it belongs, and not at the end
+        assert list(kept) == sorted(
+            kept
+        )  # what is in doubt stands where it belongs, and not at the end
         by_seconds = published["unit"] == "seconds"
-        times = {(b, d, k): value if by_seconds else 2 * b * d * k / value for b, d, k, value in rows}
+        times = {
+            (b, d, k): value if by_seconds else 2 * b * d * k / value for b, d, k, value in rows
+        }
         assert kept == pytest.approx(times, rel=1e-5)
     assert (found.source.where, found.source.licence) == (published["source"], "Apache-2.0")
     assert found.median_spread is None
@@ -189,14 +199,25 @@ def test_the_h100s_fp8_times_are_half_of_a_product_and_a_transposition_and_its_b
 
 MISSED = [  # at most, by the forecast of the other half: the median product, in the median of ten halves
     *((H100, "bf16", 0.06), (H100, "tf32", 0.16), ("B200, by OpenXLA", "bf16", 0.07)),
-    *(("MI300X, by AMD", "bf16", 0.2), ("MI355X, by AMD", "bf16", 0.18), ("B200, by OpenXLA", "fp8", 0.07)),
-    *(("V100 SXM2, by DeepBench", "fp16", 0.09), ("T4, by DeepBench", "fp16", 0.14), (CORE, "fp32", 0.19)),
+    *(
+        ("MI300X, by AMD", "bf16", 0.2),
+        ("MI355X, by AMD", "bf16", 0.18),
+        ("B200, by OpenXLA", "fp8", 0.07),
+    ),
+    *(
+        ("V100 SXM2, by DeepBench", "fp16", 0.09),
+        ("T4, by DeepBench", "fp16", 0.14),
+        (CORE, "fp32", 0.19),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "dtype", "at_most"), MISSED)
 def test_a_forecast_fitted_to_half_of_the_products_holds_for_the_other_half(name, dtype, at_most):
-    machine, timed = machines.recordings()[name].machine, machines.recordings()[name].seconds_by_size[dtype]
+    machine, timed = (
+        machines.recordings()[name].machine,
+        machines.recordings()[name].seconds_by_size[dtype],
+    )
     missed = []
     for seed in range(10):
         fitted, tried = predict.random_halves(timed, seed)
@@ -284,7 +305,11 @@ def test_a_field_that_is_wrong_is_named_with_what_is_allowed(where):
     assert problem(DATA[CORE] | {"taken": 3}) == "taken is a date, such as 2026-11-22; got 3."
 
 
-WHOLE = {Recording: DATA[CORE], machines.Machine: DATA[CORE]["machine"], Workload: DATA[CORE]["workloads"][0]}
+WHOLE = {
+    Recording: DATA[CORE],
+    machines.Machine: DATA[CORE]["machine"],
+    Workload: DATA[CORE]["workloads"][0],
+}
 
 
 @pytest.mark.parametrize(("kind", "whole"), WHOLE.items())
@@ -296,7 +321,10 @@ def test_a_field_may_be_missing_or_nothing_only_if_it_has_a_default(kind, whole)
             with pytest.raises(ValueError, match=rf"^the field {name} is missing\.$"):
                 schema.decoded(kind, without)
         else:
-            read = [schema.decoded(kind, data) for data in (without, whole | {name: schema.encoded(default)})]
+            read = [
+                schema.decoded(kind, data)
+                for data in (without, whole | {name: schema.encoded(default)})
+            ]
             assert [getattr(found, one.name) for found in read] == [default] * 2
     assert schema.decoded(kind, whole | {"of another version": []}) == schema.decoded(kind, whole)
 
@@ -328,7 +356,9 @@ LAST = DATA[CORE]["workloads"][-1]
         (H100, ("products", "e2m1"), DATA[H100]["products"]["bf16"], "products.e2m1: no dtype is called that here; there are: fp64, "),
     ],
 )  # fmt: skip
-def test_a_recording_that_may_not_be_added_is_told_why(tmp_path, capsys, name, path, value, sentence):
+def test_a_recording_that_may_not_be_added_is_told_why(
+    tmp_path, capsys, name, path, value, sentence
+):
     data = changed(changed(DATA[name], *THEIRS[name]), path, value)
     (tmp_path / "theirs.json").write_text(json.dumps(data))
     assert review.main([str(tmp_path / "theirs.json")]) == 1

@@ -24,7 +24,9 @@ def test_every_run_is_complete_and_its_source_has_an_address_and_a_version(path)
     for source in data["sources"].values():
         assert source["where"].startswith("https://")
         assert re.search(r"@[0-9a-f]{9,10}|arXiv|discussion", source["what"]) or source["not_read"]
-    assert sum(len(json.loads(one.read_text(encoding="utf-8"))["runs"]) for one in FILES) == len(RUNS)
+    assert sum(len(json.loads(one.read_text(encoding="utf-8"))["runs"]) for one in FILES) == len(
+        RUNS
+    )
 
 
 def test_all_of_llm_foundrys_216_rows_have_their_parameters_to_the_last_and_fit():
@@ -91,7 +93,14 @@ def test_make_reported_begins_with_the_largest_disagreement_and_names_a_cause_or
     assert fits == "Whether a run fits its memory: 226 of 226 as reported."
 
 
-ADDED = {"name": "mine", "model": "GPT-2 small", "machine": "T4", "gpus": 1, "batch": 8, "sequence": 1024}
+ADDED = {
+    "name": "mine",
+    "model": "GPT-2 small",
+    "machine": "T4",
+    "gpus": 1,
+    "batch": 8,
+    "sequence": 1024,
+}
 ADDED |= {"reported": {"tokens_per_sec": 9000}, "source": "here", "not_said": ""}
 HERE = {"what": "a log", "where": "https://example.org", "licence": "CC0", "not_read": ""}
 
@@ -110,7 +119,9 @@ HERE = {"what": "a log", "where": "https://example.org", "licence": "CC0", "not_
 )
 def test_an_added_file_is_complete_or_a_sentence_says_what_is_not(tmp_path, capsys, changed, said):
     path = tmp_path / "runs.json"
-    path.write_text(json.dumps({"models": {}, "sources": {"here": HERE}, "runs": [ADDED | changed]}))
+    path.write_text(
+        json.dumps({"models": {}, "sources": {"here": HERE}, "runs": [ADDED | changed]})
+    )
     assert tool.main([str(path)]) == ("not complete" in capsys.readouterr().out)
     tool.main([str(path)])
     assert said in capsys.readouterr().out
@@ -120,7 +131,9 @@ def test_what_a_file_or_a_source_lacks_is_named():
     assert next(tool.faults_of({})).startswith("The file has no models, runs, sources.")
     data = {"models": {}, "sources": {"here": HERE | {"licence": ""}}, "runs": [{"name": "mine"}]}
     source, run = tool.faults_of(data)
-    assert source == "Source 'here' has no 'licence'. If all was read at the source, 'not_read' is ''."
+    assert (
+        source == "Source 'here' has no 'licence'. If all was read at the source, 'not_read' is ''."
+    )
     assert run.startswith("mine: batch, gpus, machine, model")
 
 

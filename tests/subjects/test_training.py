@@ -56,7 +56,9 @@ def test_a_token_takes_two_bytes_and_the_file_holds_nothing_else(file):
 
 @untimed
 @given(st.integers(2, 12), st.integers(1, 11), st.integers(1, 4))
-def test_targets_are_the_next_tokens_and_every_window_can_come_the_last_token_included(n, sequence, batch):
+def test_targets_are_the_next_tokens_and_every_window_can_come_the_last_token_included(
+    n, sequence, batch
+):
     tokens = np.arange(n, dtype=np.uint16)
     if sequence >= n:
         with pytest.raises(ValueError, match=rf"needs {sequence + 1}; there are {n}\.$"):
@@ -69,7 +71,11 @@ def test_targets_are_the_next_tokens_and_every_window_can_come_the_last_token_in
         assert inputs.shape == targets.shape == (batch, sequence)
         assert targets.dtype == torch.int64
         for row, target in zip(inputs.tolist(), targets.tolist(), strict=True):
-            assert target == [token + 1 for token in row] == list(range(row[0] + 1, row[0] + 1 + sequence))
+            assert (
+                target
+                == [token + 1 for token in row]
+                == list(range(row[0] + 1, row[0] + 1 + sequence))
+            )
             seen.add(row[0])
     assert seen == set(range(n - sequence))
     assert max(seen) + sequence == n - 1
@@ -134,7 +140,9 @@ def test_each_use_and_each_seed_has_numbers_of_its_own_and_the_same_in_every_pro
 def test_the_schedule_is_torchs_line_and_half_cosine(peak, warmup, rest, floor):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=peak)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, rest, eta_min=floor)
-    ours = [training.warmup_cosine(step, peak, warmup, warmup + rest, floor=floor) for step in range(30)]
+    ours = [
+        training.warmup_cosine(step, peak, warmup, warmup + rest, floor=floor) for step in range(30)
+    ]
     assert ours[:warmup] == pytest.approx([peak * n / warmup for n in range(1, warmup + 1)])
     for rate in ours[warmup : warmup + rest + 1]:
         assert rate == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-6, abs=1e-9)
@@ -172,7 +180,9 @@ def test_a_run_steps_as_a_plain_loop_with_torchs_helpers_does_and_learns():
     run, other = new_run(dropout=0.0), new_run(dropout=0.0)
     losses = list(run.losses(40))
     for step, loss in enumerate(losses[:6]):
-        inputs, targets = training.token_batch(other.tokens, other.batch, other.sequence, other.generator)
+        inputs, targets = training.token_batch(
+            other.tokens, other.batch, other.sequence, other.generator
+        )
         expected = nn.functional.cross_entropy(other.model(inputs).flatten(0, 1), targets.flatten())
         assert loss == expected.item()
         other.optimizer.zero_grad()

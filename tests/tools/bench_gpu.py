@@ -40,7 +40,9 @@ def samples(call: Call, device: str, count: int) -> list[float]:
 
 def methods(device: str) -> dict[str, Callable[[Call], float]]:
     """Ways of timing by name: ours, Triton's if it is there, and the median of 30 calls after 5 that do not count."""
-    found = {"time_call": lambda call: measure.time_call(call, device=device, at_most_s=0.5).seconds}
+    found = {
+        "time_call": lambda call: measure.time_call(call, device=device, at_most_s=0.5).seconds
+    }
     if torch.device(device).type == "cuda":
         with suppress(ImportError):
             from triton.testing import do_bench
@@ -52,7 +54,9 @@ def methods(device: str) -> dict[str, Callable[[Call], float]]:
 def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = 5) -> Table:
     """Square products: the median rate of each method, its spread (max / min - 1), and ours beside the best of them."""
     ways = methods(device)
-    rows = [["n × n × n", "dtype", *(word for way in ways for word in (way, "spread")), "ours / best"]]
+    rows = [
+        ["n × n × n", "dtype", *(word for way in ways for word in (way, "spread")), "ours / best"]
+    ]
     for dtype, n in itertools.product(dtypes, sizes):
         try:
             call = products.matmul_call(n, n, n, dtype, device)

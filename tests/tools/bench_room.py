@@ -31,7 +31,9 @@ async def batches(room: Running, key: str) -> tuple[list[float], float]:
 async def flood(url: str) -> None:
     """Ask as often as it can, from another address."""
     while True:
-        _, writer = await asyncio.open_connection(*url.split("/")[2].split(":"), local_addr=(HOSTILE, 0))
+        _, writer = await asyncio.open_connection(
+            *url.split("/")[2].split(":"), local_addr=(HOSTILE, 0)
+        )
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         writer.close()
 
@@ -39,7 +41,10 @@ async def flood(url: str) -> None:
 def report() -> None:
     for floods in (0, 1):
         with tempfile.TemporaryDirectory() as folder, running_room(Path(folder)) as room:
-            hostile = [subprocess.Popen([sys.executable, "-m", __name__, room.phones]) for _ in range(floods)]
+            hostile = [
+                subprocess.Popen([sys.executable, "-m", __name__, room.phones])
+                for _ in range(floods)
+            ]
             room.post("ask", "k.bench")
             lags, took = asyncio.run(batches(room, "k.bench"))
             for one in hostile:
@@ -47,7 +52,9 @@ def report() -> None:
         print(
             f"{PHONES} phones guess in {took:.2f} s, beside {floods} floods. The wall's count has a batch's"
         )
-        print(f"last {statistics.median(lags) * 1e3:.1f} ms later, at worst {max(lags) * 1e3:.1f} ms.")
+        print(
+            f"last {statistics.median(lags) * 1e3:.1f} ms later, at worst {max(lags) * 1e3:.1f} ms."
+        )
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ class Number:
     def is_said_by(self, other: "Number") -> bool:
         """Whether the other one, rounded to as many digits, is this one."""
         said = [_rounded(value, self.digits) for value in other.values]
-        return any(math.isclose(ours, theirs, rel_tol=1e-9) for ours in self.values for theirs in said)
+        return any(
+            math.isclose(ours, theirs, rel_tol=1e-9) for ours in self.values for theirs in said
+        )
 
     @property
     def is_distinctive(self) -> bool:
@@ -127,16 +129,26 @@ def _of_notebook(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str, Be
     for at, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             before, section = section, section + _begins_section(cell)
-            everywhere = at in (0, last) or "## Explore" in cell.source or "## Takeaways" in cell.source
+            everywhere = (
+                at in (0, last) or "## Explore" in cell.source or "## Takeaways" in cell.source
+            )
             nearest = sorted(sources, key=lambda source: abs(source.at - at))
-            yield cell.id, cell.source, [(s, everywhere or s.section in (before, section)) for s in nearest]
+            yield (
+                cell.id,
+                cell.source,
+                [(s, everywhere or s.section in (before, section)) for s in nearest],
+            )
 
 
 def _of_page(path: Path) -> Iterator[tuple[str, str, Beside]]:
     for part in re.split(r"^(?=#+ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
         heading = re.sub(r"<[^>]*>", "", part.partition("\n")[0]).strip("# ")
         about = re.match(r"(\d) · ", heading)  # a section of INSTRUCTORS.md is about a notebook
-        yield heading, part, [(s, True) for s in _sources_of(NOTEBOOKS[int(about[1]) - 1])] if about else []
+        yield (
+            heading,
+            part,
+            [(s, True) for s in _sources_of(NOTEBOOKS[int(about[1]) - 1])] if about else [],
+        )
 
 
 def _begins_section(cell: nbformat.NotebookNode) -> bool:
@@ -150,12 +162,16 @@ def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
         if cell.cell_type == "code":
             differs_each_run = "nbval-ignore-output" in cell.metadata.get("tags", ())
             outputs = () if differs_each_run else cell.outputs
-            shown = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs]
+            shown = [
+                out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs
+            ]
             text = "\n".join([cell.source, *shown])
         else:
             text = solution_in(cell.source)
         text = re.sub(r"0b[01_]+", lambda bits: str(int(bits[0], 2)), text)
-        found.append(Source(f"cell {cell.id}", at, section, tuple(number for _, number in numbers(text))))
+        found.append(
+            Source(f"cell {cell.id}", at, section, tuple(number for _, number in numbers(text)))
+        )
     return found
 
 
@@ -167,7 +183,11 @@ def _sources_of(path: Path) -> list[Source]:
 def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
     """Every number that claims something: where it begins, itself, its sentence, its paragraph."""
     plain = NO_CLAIM.sub(lambda apart: re.sub(r"[^\n]", " ", apart[0]), text).replace("[", " ")
-    paragraphs = [0, *(found.end() for found in re.finditer(r"\n\s*\n|\n(?=- |\| |\d\. )", text)), len(text)]
+    paragraphs = [
+        0,
+        *(found.end() for found in re.finditer(r"\n\s*\n|\n(?=- |\| |\d\. )", text)),
+        len(text),
+    ]
     for begin, end in pairwise(paragraphs):
         ends = (begin + found.end() for found in re.finditer(r"[.?!:;] ", text[begin:end]))
         sentences = [begin, *ends, end]
@@ -181,7 +201,9 @@ def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Bes
         if (is_near or number.is_distinctive) and any(map(number.is_said_by, source.numbers)):
             return source.name
     for other in NOTEBOOKS:
-        named = rf"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*\[?{int(other.stem[:2])}\b"
+        named = (
+            rf"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*\[?{int(other.stem[:2])}\b"
+        )
         if other != path and re.search(named, paragraph):
             for source in _sources_of(other):
                 if any(map(number.is_said_by, source.numbers)):
@@ -204,7 +226,10 @@ def written(found: Sequence[Claim]) -> str:
     """The claims as they are written down: a line each, below the cell or the heading that they stand in."""
     lines = []
     for place, there in groupby(found, key=lambda claim: claim.place):
-        lines += [place, *(f"    {one.number:<24}{one.held_by or 'NOTHING HOLDS THIS'}" for one in there)]
+        lines += [
+            place,
+            *(f"    {one.number:<24}{one.held_by or 'NOTHING HOLDS THIS'}" for one in there),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -221,8 +246,12 @@ def main() -> int:
         for claim in found:
             if claim.held_by is None:
                 loose += 1
-                print(f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}")
-    print(f"{loose} numbers are held by nothing." if loose else "Every number is held by something.")
+                print(
+                    f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}"
+                )
+    print(
+        f"{loose} numbers are held by nothing." if loose else "Every number is held by something."
+    )
     return bool(loose)
 
 

@@ -41,15 +41,21 @@ LINKS = re.compile(r"(?<=<!-- one click -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 def made(notebook: nbformat.NotebookNode, repository: str, tag: str) -> nbformat.NotebookNode:
     """The notebook's copy, whose first cell brings the course of that repository at that tag."""
-    first = nbformat.v4.new_code_cell(FIRST_CELL.format(repository=repository, tag=tag), id="the-course")
+    first = nbformat.v4.new_code_cell(
+        FIRST_CELL.format(repository=repository, tag=tag), id="the-course"
+    )
     empty = {"outputs": [], "execution_count": None}
     cells = [cell | empty if cell.cell_type == "code" else cell for cell in notebook.cells]
-    return nbformat.from_dict(notebook | {"cells": [first, *cells], "metadata": notebook.metadata | METADATA})
+    return nbformat.from_dict(
+        notebook | {"cells": [first, *cells], "metadata": notebook.metadata | METADATA}
+    )
 
 
 def with_links(readme: str, repository: str) -> str:
     """The README with links to where the course opens with one click; without a repository there are none."""
-    links = [f"[{name}]({to.format(repository, NOTEBOOKS[0].name)})" for name, to in ONE_CLICK.items()]
+    links = [
+        f"[{name}]({to.format(repository, NOTEBOOKS[0].name)})" for name, to in ONE_CLICK.items()
+    ]
     return LINKS.sub(f"Open it with one click: {' · '.join(links)}\n" if repository else "", readme)
 
 
@@ -62,7 +68,11 @@ def git(*asked: str) -> str:
 def main(repository: str, tag: str, links: str = "") -> int:
     """Write the copies, and the README's links where they are asked for."""
     repository = repository or "".join(ON_GITHUB.findall(git("remote", "get-url", "origin")))
-    tag = tag or git("tag", "--points-at", "HEAD").partition("\n")[0] or git("branch", "--show-current")
+    tag = (
+        tag
+        or git("tag", "--points-at", "HEAD").partition("\n")[0]
+        or git("branch", "--show-current")
+    )
     if not re.fullmatch(r"[\w.-]+/[\w.-]+ \w[\w./-]*", f"{repository} {tag}"):
         print(
             "This clone has no address on GitHub. Say where Colab finds it: make colab REPO=owner/name TAG=v1.0"
@@ -70,7 +80,9 @@ def main(repository: str, tag: str, links: str = "") -> int:
         return 2
     FOLDER.mkdir(exist_ok=True)
     for path in NOTEBOOKS:
-        write_whole(FOLDER / path.name, f"{nbformat.writes(made(read(path), repository, tag))}\n".encode())
+        write_whole(
+            FOLDER / path.name, f"{nbformat.writes(made(read(path), repository, tag))}\n".encode()
+        )
     print(f"{len(NOTEBOOKS)} copies in {FOLDER.name}/ bring {repository} at {tag}.")
     if links:
         write_whole(README, with_links(README.read_text(encoding="utf-8"), repository).encode())

@@ -35,10 +35,10 @@ from tests.tools.shown_here import words_on
 TOOLS = Path(__file__).parent
 LIST = TOOLS / "colab.txt"
 COURSE = {"repository": "course/course", "tag": "proof"}
-KERNEL = "import google.colab; from ipykernel.kernelapp import launch_new_instance as launch; launch()"
-INSTALLED = (
-    "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+KERNEL = (
+    "import google.colab; from ipykernel.kernelapp import launch_new_instance as launch; launch()"
 )
+INSTALLED = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
 
 
 def python() -> Path:
@@ -51,7 +51,10 @@ def python() -> Path:
 @contextmanager
 def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
     """A new one, whose git finds the course at this address, without what an earlier one has added."""
-    listed, needed = LIST.read_text(encoding="utf-8").lower(), [pin.partition("==")[0] for pin in NEEDED]
+    listed, needed = (
+        LIST.read_text(encoding="utf-8").lower(),
+        [pin.partition("==")[0] for pin in NEEDED],
+    )
     added = [name for name in needed if f"\n{name.lower()}==" not in listed]
     subprocess.run([python, "-m", "pip", "uninstall", "-q", "-q", "-y", *added], check=True)
     environment = versions.ALONE | {
@@ -63,14 +66,19 @@ def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
     }
     with (
         tempfile.TemporaryDirectory() as empty,
-        kernel_in(Path(empty), python, "-Xfrozen_modules=off", "-c", KERNEL, **environment) as (_, client),
+        kernel_in(Path(empty), python, "-Xfrozen_modules=off", "-c", KERNEL, **environment) as (
+            _,
+            client,
+        ),
     ):
         yield FrontEnd(client)
 
 
 def installed(python: Path) -> dict[str, str]:
     """The packages of that environment, and their versions."""
-    return json.loads(subprocess.run([python, "-c", INSTALLED], capture_output=True, check=True).stdout)
+    return json.loads(
+        subprocess.run([python, "-c", INSTALLED], capture_output=True, check=True).stdout
+    )
 
 
 def bad_in(path: Path, python: Path, address: Path) -> int:
@@ -105,7 +113,9 @@ def moved(widget: Mapping[str, object]) -> dict[str, object]:
 def wrong_in(page: FrontEnd, lab: str) -> Iterator[str]:
     """What is wrong with a lab whose first job is run and whose controls are moved; nothing if it answers."""
     shown = page.run(f"from course_utils import labs\nlabs.{lab}()")[-1]
-    if not (WIDGET in shown.get("data", {}) and "image/png" in shown.data and shown.metadata.get(WIDGET)):
+    if not (
+        WIDGET in shown.get("data", {}) and "image/png" in shown.data and shown.metadata.get(WIDGET)
+    ):
         yield f"it shows no lab: {shown}"
         return
     inside = {one: page.widgets[one] for one in page.inside(shown.data[WIDGET]["model_id"])}
@@ -152,7 +162,13 @@ def forgotten(path: Path) -> list[str]:
 def kept(page: FrontEnd) -> set[str]:
     """The reader's files on the drive, when the first turn that goes into the accountant has been solved."""
     turn = next(one for one in exercises() if one.check.endswith(".kept"))
-    for code in ("colab.keep_on_drive()", turn.imports, turn.solution, turn.check, "colab.download()"):
+    for code in (
+        "colab.keep_on_drive()",
+        turn.imports,
+        turn.solution,
+        turn.check,
+        "colab.download()",
+    ):
         print(*(one.get("evalue", "") for one in page.run(code)), end="")
     said = page.run("import os\nprint(os.getcwd(), *os.listdir())")[-1].text.split()
     return set(said[1:]) if said[0].endswith("drive/MyDrive/my_notebooks") else set()
@@ -160,7 +176,11 @@ def kept(page: FrontEnd) -> set[str]:
 
 def main() -> int:
     """Run the proof, and print what came of it."""
-    begun, here, names = time.monotonic(), python(), [name for name in labs.__all__ if name.endswith("_lab")]
+    begun, here, names = (
+        time.monotonic(),
+        python(),
+        [name for name in labs.__all__ if name.endswith("_lab")],
+    )
     with tempfile.TemporaryDirectory() as folder:
         address = Path(folder, "course.git")
         subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, address], check=True)
@@ -174,7 +194,9 @@ def main() -> int:
     silent = [f"{lab}: {words}" for lab, words in wrong.items() if words]
     print(f"{len(names) - len(silent)} of {len(names)} labs answered", *silent, sep="\n  ")
     print("Without our metadata, not known:", *(unknown or ["nothing"]), sep="\n  ")
-    print(f"Not kept on the drive: {lost or 'nothing'}. The proof took {time.monotonic() - begun:.0f} s.")
+    print(
+        f"Not kept on the drive: {lost or 'nothing'}. The proof took {time.monotonic() - begun:.0f} s."
+    )
     return int(bad + len(silent) + len(unknown) + len(lost) > 0)
 
 

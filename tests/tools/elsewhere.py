@@ -77,7 +77,9 @@ class Suite:
 
 PLACES = (
     Place("an ordinary user, and no network", ":"),
-    Place("a path with spaces and many scripts", folder="Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"),
+    Place(
+        "a path with spaces and many scripts", folder="Mein Kurs – Ümläut, 北京 & 'so' 100% $HOME"
+    ),
     Place("a checkout of someone else's", 'chown -R 0:0 "$COURSE"'),
     Place(
         "a checkout on a read-only disk",
@@ -87,13 +89,17 @@ PLACES = (
     Place("a home that is full", FULL.format('"$PLACE/home"'), refused=NO_HOME),
     Place("a home that does not exist", 'rm -d -f "$PLACE/home"', refused=NO_HOME),
     Place("a /tmp that is full", FULL.format("/tmp")),
-    Place("German, time zone far ahead", environment={"LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Kiritimati"}),
+    Place(
+        "German, time zone far ahead",
+        environment={"LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Kiritimati"},
+    ),
     Place(
         "German in Latin-1, zone far behind",
         environment={"LC_ALL": "de_DE.ISO-8859-1", "TZ": "Pacific/Pago_Pago"},
     ),
     Place(
-        "Turkish, zone in quarters of an hour", environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}
+        "Turkish, zone in quarters of an hour",
+        environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
     ),
     Place("no language at all", environment={"LC_ALL": "C", "TZ": ""}),
 )
@@ -103,7 +109,8 @@ def processor(most: str, torchs: str, onednns: str, mkls: str, seed: str) -> Sui
     """One that knows no more than these instructions, as each of torch's libraries calls them."""
     names = "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "PYTHONHASHSEED"
     return Suite(
-        f"processors with {most} at most", dict(zip(names, (torchs, onednns, mkls, seed), strict=True))
+        f"processors with {most} at most",
+        dict(zip(names, (torchs, onednns, mkls, seed), strict=True)),
     )
 
 
@@ -122,18 +129,25 @@ def pythons() -> Iterator[Suite]:
             asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
             said = subprocess.run(asked, capture_output=True, text=True, check=False)
             if not said.returncode:
-                yield Suite(f"pythons: {said.stdout.strip()}", {"PYTHONHASHSEED": str(minor)}, str(python))
+                yield Suite(
+                    f"pythons: {said.stdout.strip()}", {"PYTHONHASHSEED": str(minor)}, str(python)
+                )
                 break
 
 
 def run_suite(suite: Suite) -> str:
     """What went wrong; nothing where all tests pass."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    ours = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
     run = {"env": ours | suite.environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder:
         command, course = [*MAKE, "test", SUITE], ROOT
         if suite.python:
-            command, course = ["make", "test", SUITE, f"PYTHON={suite.python}"], Path(folder, "course")
+            command, course = (
+                ["make", "test", SUITE, f"PYTHON={suite.python}"],
+                Path(folder, "course"),
+            )
             copy(course)
         said = subprocess.run(command, cwd=course, check=False, **run)
     return said.stdout.decode(errors="replace").strip() if said.returncode else ""
@@ -156,12 +170,24 @@ def visit(place: Place) -> str:
             Path(folder).chmod(0o755)
             environment |= {"PLACE": folder, "COURSE": str(course)}
             environment |= {"PREFIX": sys.prefix, "BASE": sys.base_prefix}
-            before = ["unshare", "--mount", "--net", "sh", "-euc", BEFORE + place.by_root + BECOME, "sh"]
+            before = [
+                "unshare",
+                "--mount",
+                "--net",
+                "sh",
+                "-euc",
+                BEFORE + place.by_root + BECOME,
+                "sh",
+            ]
 
         def wrong(command: Sequence[str]) -> str:
             command = [*before, *command]
-            run = subprocess.run(command, cwd=course, env=environment, capture_output=True, check=False)
-            return (run.stdout + run.stderr).decode(errors="replace").strip() if run.returncode else ""
+            run = subprocess.run(
+                command, cwd=course, env=environment, capture_output=True, check=False
+            )
+            return (
+                (run.stdout + run.stderr).decode(errors="replace").strip() if run.returncode else ""
+            )
 
         if not place.refused:
             return wrong(TEST) or wrong(LAB)
@@ -174,7 +200,9 @@ def visit(place: Place) -> str:
 
 def copy(course: Path) -> None:
     """What git knows of, as it is now."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     for name in filter(None, listed.stdout.split("\0")):
         target = course / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -196,9 +224,13 @@ def lab() -> None:
     token, here = secrets.token_hex(16), f"127.0.0.1:{port}"
     options = f"--no-browser --ServerApp.port={port} --ServerApp.port_retries=0"
     command = [*MAKE, "lab", f"ARGS={options}"]
-    server = subprocess.Popen(command, env=os.environ | {"JUPYTER_TOKEN": token}, start_new_session=True)
+    server = subprocess.Popen(
+        command, env=os.environ | {"JUPYTER_TOKEN": token}, start_new_session=True
+    )
     try:
-        wait_until(lambda: server.poll() is not None or answers(f"http://{here}/api"), "JupyterLab answers")
+        wait_until(
+            lambda: server.poll() is not None or answers(f"http://{here}/api"), "JupyterLab answers"
+        )
         if server.poll() is not None:
             sys.exit("`make lab` ended.")
         kernels = f"{here}/api/kernels"
@@ -217,7 +249,11 @@ def lab() -> None:
 def main(words: list[str]) -> int:
     """Print a line for each place."""
     places = [*PLACES, *PROCESSORS, *pythons()]
-    chosen = [place for place in places if any(word in place.name for word in words)] if words else PLACES
+    chosen = (
+        [place for place in places if any(word in place.name for word in words)]
+        if words
+        else PLACES
+    )
     if not chosen:
         print(f"No place is called so. There are: {'; '.join(place.name for place in places)}.")
         return 2
@@ -226,7 +262,13 @@ def main(words: list[str]) -> int:
         begun, left_out = time.monotonic(), place.by_root and not IS_ROOT
         run = run_suite if isinstance(place, Suite) else visit
         wrong = "" if left_out else run(place)
-        came = "left out: only root can make it, on Linux;" if left_out else "FAILED" if wrong else "works"
+        came = (
+            "left out: only root can make it, on Linux;"
+            if left_out
+            else "FAILED"
+            if wrong
+            else "works"
+        )
         print(f"{place.name:<40} {came:<8}{time.monotonic() - begun:.0f} s", flush=True)
         failed += [f"{place.name}:\n{wrong}"] if wrong else []
     print("\n\n".join(["", *failed]))

@@ -15,7 +15,15 @@ from tests import ROOT
 
 def explored(seed: int, chosen: list[str]) -> tuple[bool, str]:
     """Whether all property tests held with that seed, and what pytest said."""
-    command = [sys.executable, "-m", "pytest", "tests", "-m", "hypothesis", f"--hypothesis-seed={seed}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests",
+        "-m",
+        "hypothesis",
+        f"--hypothesis-seed={seed}",
+    ]
     command += ["-p", "no:cacheprovider", "--quiet", "--tb=short", "--dist=worksteal", *chosen]
     environment = os.environ | {"HYPOTHESIS_PROFILE": "explore"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -28,7 +36,9 @@ def main() -> int:
     parser.add_argument(
         "--minutes", type=float, default=10, help="how long; a round that was begun is finished"
     )
-    parser.add_argument("--seed", type=int, help="of the first round, to draw what an earlier one drew")
+    parser.add_argument(
+        "--seed", type=int, help="of the first round, to draw what an earlier one drew"
+    )
     options, more = parser.parse_known_args()  # the rest is pytest's, such as -k layout
     end, failures, rounds = time.monotonic() + 60 * options.minutes, 0, 0
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed

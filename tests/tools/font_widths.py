@@ -26,7 +26,8 @@ def widths() -> dict[str, dict[str, int]]:
 def text() -> str:
     """One line for each weight, so that it is read and compared in one look."""
     lines = (
-        f" {json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}" for name, table in widths().items()
+        f" {json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}"
+        for name, table in widths().items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -66,5 +66,8 @@ def outcomes(page: FrontEnd, cells: Sequence[NotebookNode], path: Path) -> Itera
             begun, outputs = time.perf_counter(), page.run(cell.source)
             failure = "".join(f"{one.ename}: {one.evalue}" for one in outputs if "ename" in one)
             took, here = time.perf_counter() - begun, stored_text({"outputs": outputs})
-            stored, may_differ = stored_of.get(cell.id, here), "nbval-ignore-output" in str(cell.metadata)
+            stored, may_differ = (
+                stored_of.get(cell.id, here),
+                "nbval-ignore-output" in str(cell.metadata),
+            )
             yield Outcome(cell.id, took, here, stored, may_differ, failure)

@@ -46,7 +46,9 @@ class Wire(comm.base_comm.BaseComm):
 def wired() -> Iterator[None]:
     """Panels speak as in a kernel."""
     with mock.patch.object(comm, "create_comm", Wire), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Message serialization")  # of a NaN, which no page can send
+        warnings.filterwarnings(
+            "ignore", "Message serialization"
+        )  # of a NaN, which no page can send
         yield
 
 
@@ -103,7 +105,9 @@ def end(panel: Panel, preset: str) -> None:
         panel.wait(PATIENCE_S / 2)
     panel.preset(preset)
     assert not panel.screen.mistake, f"after a preset: “{panel.screen.mistake}”"
-    assert panel.session.view().picture == panel.screen.svg, "the picture is not that of the controls"
+    assert panel.session.view().picture == panel.screen.svg, (
+        "the picture is not that of the controls"
+    )
     for one in buttons(panel):
         assert one.disabled == (one.description == "Stop"), f"{one.description} stays as it was"
     panel.close()
@@ -115,7 +119,9 @@ NAMES = {f.__name__: f for f in (page, message, click, rest, still, end)}
 NAMES |= {"labs": labs, "nan": float("nan"), "inf": float("inf"), "panel": None}
 
 
-def drawn_moves(names: dict[str, object], lab: str, draw: random.Random, count: int) -> Iterator[str]:
+def drawn_moves(
+    names: dict[str, object], lab: str, draw: random.Random, count: int
+) -> Iterator[str]:
     """So many lines of Python, each drawn in view of the panel, and an end."""
     for _ in range(count):
         yield _drawn_move(names["panel"], lab, draw)
@@ -124,7 +130,9 @@ def drawn_moves(names: dict[str, object], lab: str, draw: random.Random, count: 
 
 def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
     reader, nonsense = Reader(panel.session.lab, draw), draw.choice(HOSTILE)
-    several = {name: reader.answer(name, panel.values) for name in draw.choices([*panel.controls], k=2)}
+    several = {
+        name: reader.answer(name, panel.values) for name in draw.choices([*panel.controls], k=2)
+    }
     name, said = next(iter(several.items()))
     parts = len(panel._widgets[name])  # of a guess in the picture there are none
     moved = f"page(panel, {name!r}, {draw.randrange(max(1, parts))}, {said})"
@@ -161,7 +169,9 @@ def overheard() -> Iterator[list[BaseException]]:
 
     def hear(record: logging.LogRecord) -> bool:
         error = record.exc_info and record.exc_info[1]
-        if error and not isinstance(error, TraitError):  # which refuses a page's value of the wrong type
+        if error and not isinstance(
+            error, TraitError
+        ):  # which refuses a page's value of the wrong type
             found.append(error)
         return False
 
@@ -189,7 +199,9 @@ def in_time(what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def play(lab: str, moves_of: Callable[[dict], Iterable[str]]) -> tuple[list[str], BaseException | None]:
+def play(
+    lab: str, moves_of: Callable[[dict], Iterable[str]]
+) -> tuple[list[str], BaseException | None]:
     """A panel's life under these moves: what was done to it, and what went wrong."""
     names, done, wrong = dict(NAMES), [], None
     with overheard() as failures:
@@ -263,7 +275,9 @@ def told(lab: str, moves: Sequence[str], error: BaseException) -> str:
 def main() -> int:
     """Print what fails first, with the moves that lead to it."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.fuzz", description=__doc__)
-    parser.add_argument("--browser", action="store_true", help="in a real one, by mouse and keyboard")
+    parser.add_argument(
+        "--browser", action="store_true", help="in a real one, by mouse and keyboard"
+    )
     parser.add_argument("--tries", type=int, help="10,000, or 500 in a browser")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lab", choices=labs.__all__)
@@ -278,7 +292,10 @@ def main() -> int:
         with wired():
             failed = fuzz(names, tries, asked.seed)
         failure = failed and told(*failed)
-    print(failure or f"{tries:,} moves, seed {asked.seed}, {time.monotonic() - begun:.0f} s: no failure.")
+    print(
+        failure
+        or f"{tries:,} moves, seed {asked.seed}, {time.monotonic() - begun:.0f} s: no failure."
+    )
     return 1 if failure else 0
 
 

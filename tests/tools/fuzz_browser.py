@@ -65,13 +65,22 @@ class Hand:
 
     def move(self) -> None:
         """One of them; if the lab has nothing for it, the next one."""
-        kinds = [self._press, self._type, self._drag, self._click_picture, self._key, self.run_again]
+        kinds = [
+            self._press,
+            self._type,
+            self._drag,
+            self._click_picture,
+            self._key,
+            self.run_again,
+        ]
         (first,) = self.draw.choices(kinds, (30, 22, 16, 10, 16, 1))
         any(move() for move in (first, self._press))
 
     def _press(self) -> bool:
         control = self._one_of(CONTROLS)
-        self.done.append(f"click {control.evaluate('(one) => one.textContent.trim() || one.type')!r}")
+        self.done.append(
+            f"click {control.evaluate('(one) => one.textContent.trim() || one.type')!r}"
+        )
         return self._click(control)
 
     def _type(self) -> bool:
@@ -119,7 +128,9 @@ class Hand:
         self.done.append(f"press {keys}")
         self._one_of(f"{CONTROLS}, .noUi-handle:visible, [data-key][tabindex='0']").focus()
         for key in keys:
-            if self.page.evaluate("!!document.activeElement.closest('.course-lab')"):  # Tab may have left it
+            if self.page.evaluate(
+                "!!document.activeElement.closest('.course-lab')"
+            ):  # Tab may have left it
                 self.page.keyboard.press(key)
         return True
 
@@ -150,7 +161,9 @@ STATE = """(lab) => JSON.stringify([
   lab.querySelector(".course-meaning").textContent,
   [...lab.querySelectorAll("input[type=checkbox]")].map((box) => box.checked),
 ])"""
-SPILT = ".jp-OutputArea-output[data-mime-type$=stderr], .jp-OutputArea-output[data-mime-type$=error]"
+SPILT = (
+    ".jp-OutputArea-output[data-mime-type$=stderr], .jp-OutputArea-output[data-mime-type$=error]"
+)
 
 
 class WatchedPage:
@@ -160,12 +173,17 @@ class WatchedPage:
         self.page, self.folder = page, folder
         self.errors: list[str] = []  # that the page tells of itself
         page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
-        page.on("dialog", lambda asked: asked.type == "beforeunload" or self._hear("error", asked.message))
+        page.on(
+            "dialog",
+            lambda asked: asked.type == "beforeunload" or self._hear("error", asked.message),
+        )
         page.on("console", lambda said: self._hear(said.type, said.text))
         self.cells, self.files = self._cells(), self._files()
 
     def _hear(self, kind: str, words: str) -> None:
-        if kind == "error" and not words.startswith(("Failed to load resource", "WebSocket connection")):
+        if kind == "error" and not words.startswith(
+            ("Failed to load resource", "WebSocket connection")
+        ):
             self.errors.append(f"in the console, or in a dialog: {words}")
 
     def _cells(self) -> int:
@@ -204,7 +222,9 @@ class WatchedPage:
         """Stop what runs; then two presets show two states, neither of them a mistake."""
         stop = lab.get_by_role("button", name="Stop", exact=True)
         if stop.count():
-            stop.evaluate("(button) => button.click()")  # the page's: nothing, if work has ended by itself
+            stop.evaluate(
+                "(button) => button.click()"
+            )  # the page's: nothing, if work has ended by itself
             expect(stop).to_be_disabled()
         presets, shown = lab.locator(".course-controls + .widget-hbox .widget-button"), []
         for preset in presets.all()[:2]:

@@ -15,7 +15,9 @@ from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import rewrite
 
 GLOSSARY = ROOT / "notebooks" / "GLOSSARY.md"
-ENTRY = re.compile(r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE)
+ENTRY = re.compile(
+    r'^## (?:<a id="(?P<id>[\w-]+)"></a>)?(?P<name>.+)\n\n(?P<text>.+)$', re.MULTILINE
+)
 ALSO = re.compile(r"\*Also: ([^.*]+)\.")
 LINK = re.compile(r"\[([^\]]+)\]\(GLOSSARY\.md#([\w-]+)\)")
 # What is no running text: solutions, code, formulas, headings, links, the way to the neighbours, and italics, which
@@ -56,7 +58,9 @@ def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
     """Where each word is first used in these cells without links: cell, begin and end, and the word's anchor."""
     spellings = [(spelling, entry.anchor) for entry in entries() for spelling in entry.spellings]
     spellings.sort(key=lambda one: -len(one[0]))  # "activation checkpointing" before "activation"
-    words = re.compile(rf"(?<![\w/.-])(?:{'|'.join(f'({spelling})' for spelling, _ in spellings)})(?![\w/-])")
+    words = re.compile(
+        rf"(?<![\w/.-])(?:{'|'.join(f'({spelling})' for spelling, _ in spellings)})(?![\w/-])"
+    )
     done = set()
     for number, cell in enumerate(cells):
         running = APART.sub(lambda part: "\0" * len(part[0]), cell)

@@ -183,7 +183,9 @@ def moved(sliders: Sequence[Slider], movements: int) -> tuple[list[float], list[
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
-    free = lab.locator(":is(.noUi-handle, [type=range], [data-mark]:not([aria-disabled=true])):visible")
+    free = lab.locator(
+        ":is(.noUi-handle, [type=range], [data-mark]:not([aria-disabled=true])):visible"
+    )
     return [Slider(handle) for handle in free.all()]
 
 
@@ -254,7 +256,9 @@ def pages(names: Sequence[str], rounds: Rounds) -> None:
         )
         found = []
         for path in sorted(Path(folder).glob("[0-9]*.html")):
-            for place, name in enumerate(re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))):
+            for place, name in enumerate(
+                re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))
+            ):
                 if name in names:
                     found.append(_page(chromium, f"{address}/{path.name}", place, rounds))
         print(summary(found))

@@ -11,7 +11,13 @@ from pathlib import Path
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.lines import code_lines, loaded_by
 
-LANGUAGES = {".py": "Python", ".js": "JavaScript", ".mjs": "JavaScript", ".css": "CSS", ".html": "HTML"}
+LANGUAGES = {
+    ".py": "Python",
+    ".js": "JavaScript",
+    ".mjs": "JavaScript",
+    ".css": "CSS",
+    ".html": "HTML",
+}
 COLUMNS = ("Python", "JavaScript", "CSS", "HTML")
 ORDER = ("course_utils", "core", "subjects", "engine", "chapters", "stage", "tests", "tools")
 Lines = dict[tuple[str, str], Counter[str]]
@@ -27,7 +33,9 @@ def main() -> int:
 def lines_by_part(root: Path) -> Lines:
     """Lines of code by language, for each room and each part in it."""
     found: Lines = {}
-    for path in sorted(path for top in ("course_utils", "tests") for path in (root / top).rglob("*")):
+    for path in sorted(
+        path for top in ("course_utils", "tests") for path in (root / top).rglob("*")
+    ):
         if path.suffix in LANGUAGES and "__pycache__" not in path.parts:
             counted = found.setdefault(place(path.relative_to(root)), Counter())
             counted[LANGUAGES[path.suffix]] += code_lines(path)

@@ -109,7 +109,8 @@ def sections(path: Path) -> list[Count]:
     begins = [n for n, cell in enumerate(cells) if cell.source.startswith("## ")]
     parts = [(begin, end) for begin, end in pairwise([0, *begins, len(cells)])]
     return [
-        count(cells[begin].source.partition("\n")[0].strip("# "), cells[begin:end]) for begin, end in parts
+        count(cells[begin].source.partition("\n")[0].strip("# "), cells[begin:end])
+        for begin, end in parts
     ]
 
 
@@ -126,7 +127,8 @@ def line(path: Path) -> str:
     said += [f"**{part.title}** {max(1, round(part.exact))}" for part in others]
     whole = count(path.stem, main_path(path)).minutes
     of_cuts = [
-        f"`CUT={lecture}` takes {count_of_cut(path, lecture).minutes}." for lecture in cuts.plans(path)
+        f"`CUT={lecture}` takes {count_of_cut(path, lecture).minutes}."
+        for lecture in cuts.plans(path)
     ]
     return " ".join([f"**Minutes:** {', '.join(said)}; all of it {whole}.", *of_cuts])
 
@@ -154,7 +156,9 @@ def main() -> None:
     write_into(NOTEBOOKS[0].with_name("INSTRUCTORS.md"))
     for path in NOTEBOOKS:
         say_in_its_metadata(path)
-    print(f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated")
+    print(
+        f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated"
+    )
     for path in NOTEBOOKS:
         for part in (count(path.stem, main_path(path)), *beyond(path)):
             name = part.title if part.stated is None else f"  {part.title}"

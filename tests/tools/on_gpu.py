@@ -24,7 +24,9 @@ PARTS = {  # by name: the longest it may take, and how it is called
 
 def differing() -> list[str]:
     """The course's packages that are here in another version than the pinned one, or not at all."""
-    pinned = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    pinned = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "dependencies"
+    ]
     found = []
     for name, version in (line.split("==") for line in pinned):
         try:
@@ -58,7 +60,9 @@ def main(names: list[str]) -> int:
     if not torch.cuda.is_available():
         print("There is no NVIDIA GPU here that torch can use; nothing was run.")
         return 1
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}")
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}"
+    )
     if other := differing():
         print(f"Other than pinned: {', '.join(other)}.", flush=True)
     endings = [run(name) for name in names or PARTS]

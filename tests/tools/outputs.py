@@ -20,7 +20,9 @@ from tests.helpers.notebooks import WIDGET, rewrite
 def run(notebook: nbformat.NotebookNode) -> None:
     """Execute all cells in a fresh kernel, in place."""
     options = {"timeout": 120, "kernel_name": "python3", "record_timing": False}
-    NotebookClient(notebook, resources={"metadata": {"path": str(ROOT / "notebooks")}}, **options).execute()
+    NotebookClient(
+        notebook, resources={"metadata": {"path": str(ROOT / "notebooks")}}, **options
+    ).execute()
     normalise(notebook)
 
 
@@ -33,7 +35,9 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
             if widget := output.get("data", {}).get(WIDGET):
-                widget["model_id"] = f"{cell.id}-{number}"  # the widget itself ended with its kernel
+                widget["model_id"] = (
+                    f"{cell.id}-{number}"  # the widget itself ended with its kernel
+                )
 
 
 def store(path: Path) -> bool:
@@ -57,7 +61,9 @@ def main(names: list[str]) -> int:
             print(f"{path.name} is left as it was: a cell failed.\n{error}")
             return 1
         except OSError as error:  # a read-only checkout, a full disk
-            print(f"{path.name} is left as it was: {error.strerror}, {error.filename or path.parent}.")
+            print(
+                f"{path.name} is left as it was: {error.strerror}, {error.filename or path.parent}."
+            )
             return 1
     return 0
 

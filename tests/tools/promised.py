@@ -16,7 +16,9 @@ def main() -> int:
     promised, now = listed(), there()
     parts = [head]
     for notebook in {**now, **promised}:
-        parts += _of_a_notebook(notebook, _together(promised.get(notebook, {}), now.get(notebook, {})))
+        parts += _of_a_notebook(
+            notebook, _together(promised.get(notebook, {}), now.get(notebook, {}))
+        )
     for gone in taken_away():
         lines = [f"{key} = {_quoted(words)}" for key, words in gone.items()]
         parts.append("\n".join([f"[[{TAKEN_AWAY}]]", *lines]))

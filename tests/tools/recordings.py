@@ -43,7 +43,9 @@ def recording_of(published: dict) -> Recording:
             seconds = {size: s for size, s in seconds.items() if size not in faster}
         used[ours] = seconds
     silences = published.get("not said"), "software versions; when it was measured"
-    best = {dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()}
+    best = {
+        dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()
+    }
     found = f"the largest rate in {by}'s table that is not in doubt"
     by_them = [published[name] for name in ("source", "licence", "method")]
     return Recording(
@@ -88,7 +90,9 @@ def main() -> None:
     for name, text in built().items():
         (recording_files.FOLDER / name).write_text(text, encoding="utf-8")
         recording = recording_files.read(recording_files.FOLDER / name)
-        taken = ", ".join(f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items())
+        taken = ", ".join(
+            f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items()
+        )
         doubts = "".join(
             f"\n  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}."
             for doubt in recording.set_apart

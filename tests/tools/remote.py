@@ -11,7 +11,13 @@ def reply(channel: WebSocket, code: str) -> dict[str, object]:
     """What the kernel at the other end of that channel says of a cell, when it has run it."""
     header = {"msg_id": uuid4().hex, "msg_type": "execute_request", "session": "", "username": ""}
     content = {"code": code, "silent": False, "store_history": True, "stop_on_error": False}
-    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+    message = {
+        "header": header,
+        "parent_header": {},
+        "metadata": {},
+        "content": content,
+        "channel": "shell",
+    }
     channel.send(json.dumps(message))
     with suppress(WebSocketException):  # it broke off
         while text := channel.recv():

@@ -16,10 +16,19 @@ from course_utils.subjects.reported.beside import held_bytes
 from course_utils.subjects.reported.runs import COUNTS, read
 
 PUBLISHED = Path(reported.__file__).with_name("published.json")  # what notebooks show, and more
-FOUNDRY = Path(__file__).with_name("llm_foundry.json")  # a table of 216 runs, which predict is held against
+FOUNDRY = Path(__file__).with_name(
+    "llm_foundry.json"
+)  # a table of 216 runs, which predict is held against
 RUNS = read(PUBLISHED) | read(FOUNDRY)
-HEAD = "reported / predicted, largest disagreement first; nothing reported was measured by this course"
-REPORTED = {"tokens_per_sec", "tflop_per_sec", "gpu_hours", "tokens"}  # rates of one GPU, tokens of the run
+HEAD = (
+    "reported / predicted, largest disagreement first; nothing reported was measured by this course"
+)
+REPORTED = {
+    "tokens_per_sec",
+    "tflop_per_sec",
+    "gpu_hours",
+    "tokens",
+}  # rates of one GPU, tokens of the run
 REPORTED |= {"mfu_percent", "hfu_percent", "flops_per_token", "parameters", "memory_gib", "fits"}
 NEEDED = {"name", "model", "machine", "gpus", "batch", "sequence", "reported", "source", "not_said"}
 FIELDS = {one.name for one in fields(PublishedRun)} - {"shape"} | {"model"}
@@ -82,7 +91,9 @@ def lines(runs: Iterable[PublishedRun]) -> list[str]:
     runs, said = list(runs), [HEAD]
     for row in rows(runs):
         ratio = number_text(row.ratio, 4)
-        numbers = f"{number_text(row.predicted, 4)} predicted, {number_text(row.reported, 4)} reported"
+        numbers = (
+            f"{number_text(row.predicted, 4)} predicted, {number_text(row.reported, 4)} reported"
+        )
         why = f": {row.why}" if row.why else ""
         said.append(f"{ratio:>7}  {row.run.name}, {row.what}, {numbers}{why}")
     asked = [run for run in runs if "fits" in run.reported]
@@ -102,7 +113,9 @@ def faults_of(data: Mapping) -> Iterator[str]:
                 yield f"Source {name!r} has no {part!r}. If all was read at the source, 'not_read' is ''."
     for one in data["runs"]:
         one = data.get("each", {}) | one
-        yield from (f"{one.get('name', 'A run without a name')}: {fault}" for fault in _of_run(data, one))
+        yield from (
+            f"{one.get('name', 'A run without a name')}: {fault}" for fault in _of_run(data, one)
+        )
 
 
 def _of_run(data: Mapping, one: Mapping) -> Iterator[str]:
@@ -128,7 +141,11 @@ def _of_run(data: Mapping, one: Mapping) -> Iterator[str]:
         "stage": None,
     }
     parts = [(part, {(defaults | one)[part]}, among) for part, among in allowed.items()]
-    for part, given, among in (*parts, ("a field", {*one}, FIELDS), ("reported", {*said}, REPORTED)):
+    for part, given, among in (
+        *parts,
+        ("a field", {*one}, FIELDS),
+        ("reported", {*said}, REPORTED),
+    ):
         if given - among:
             yield f"{part} is {_sorted(given - among)}. Allowed are: {_sorted(among)}."
     if not said or ("gpu_hours" in said and "tokens" not in said):

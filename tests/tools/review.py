@@ -44,7 +44,9 @@ def _rates(recording: Recording) -> Iterator[str]:
     factor, peak = _limits(recording)
     limits = {dtype: factor * rate for dtype, rate in recording.machine.peak_flop_per_sec.items()}
     done = [
-        (f"workloads: {one.name}", one.dtype, one.flop_per_sec) for one in recording.workloads if one.flops
+        (f"workloads: {one.name}", one.dtype, one.flop_per_sec)
+        for one in recording.workloads
+        if one.flops
     ]
     for dtype, seconds_by_size in recording.seconds_by_size.items():
         if dtype not in DTYPE_BYTES:
@@ -82,7 +84,11 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         problems = [str(error)]
     if problems:
-        more = [f"and {len(problems) - MOST_SAID} more of the kind."] if len(problems) > MOST_SAID else []
+        more = (
+            [f"and {len(problems) - MOST_SAID} more of the kind."]
+            if len(problems) > MOST_SAID
+            else []
+        )
         print(f"{path.name} may not be added:", *problems[:MOST_SAID], *more, sep="\n- ")
         return 1
     number, (_, what) = sum(map(len, recording.seconds_by_size.values())), _limits(recording)

@@ -68,13 +68,18 @@ def _text(value: object) -> str:
     except ImportError:
         return repr(value)
     bundle = getattr(value, "_repr_mimebundle_", dict)()
-    data = bundle[0] if isinstance(bundle, tuple) else bundle  # some say something of their data, too
+    data = (
+        bundle[0] if isinstance(bundle, tuple) else bundle
+    )  # some say something of their data, too
     return data.get("text/plain") or pretty(value)
 
 
 def stored_text(cell: dict) -> str:
     """What the notebook has of it: streams and plain text, in order."""
-    texts = (output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"])
+    texts = (
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in cell["outputs"]
+    )
     return "".join("".join(text) for text in texts)
 
 
@@ -113,7 +118,9 @@ def one(path: Path) -> int:
     if not (find_spec("ipywidgets") and find_spec("anywidget")):
         import course_utils.chapters
 
-        sys.modules["course_utils.chapters.labs"] = course_utils.chapters.labs = MagicMock(name="labs")
+        sys.modules["course_utils.chapters.labs"] = course_utils.chapters.labs = MagicMock(
+            name="labs"
+        )
         print("Labs are left out: Jupyter's widgets are not installed.")
     bad = cells = 0
     for outcome in outcomes(path):
@@ -129,7 +136,9 @@ def main(names: list[str]) -> int:
     """All notebooks, or those that are named."""
     chosen = [path for path in NOTEBOOKS if not names or path.stem in names or path.name in names]
     if not chosen:
-        print(f"No notebook {', '.join(names)}. There are: {', '.join(path.stem for path in NOTEBOOKS)}.")
+        print(
+            f"No notebook {', '.join(names)}. There are: {', '.join(path.stem for path in NOTEBOOKS)}."
+        )
         return 2
     if len(chosen) == 1:
         return bool(one(chosen[0]))

@@ -50,7 +50,9 @@ def sheets(images: list[Image.Image]) -> Iterator[Image.Image]:
         sheet = Image.new("RGB", (COLUMNS * width, ROWS * height), "#888888")
         for place, image in enumerate(images[begin : begin + COLUMNS * ROWS]):
             row, column = divmod(place, COLUMNS)
-            sheet.paste(image.resize(TILE, Image.Resampling.LANCZOS), (column * width, row * height))
+            sheet.paste(
+                image.resize(TILE, Image.Resampling.LANCZOS), (column * width, row * height)
+            )
         yield sheet
 
 
@@ -59,7 +61,11 @@ def main(folder: str, *names: str) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     with chromium() as browser, blank_page(browser) as page:
-        decks = [deck for path in copies.chosen(names) for deck in sorted(FOLDER.glob(f"{path.stem}*.html"))]
+        decks = [
+            deck
+            for path in copies.chosen(names)
+            for deck in sorted(FOLDER.glob(f"{path.stem}*.html"))
+        ]
         for deck in decks:
             for size in SIZES:
                 images = list(shots(page, open_deck(page, deck, size)))

@@ -93,7 +93,11 @@ def memory_bytes(homes: Path) -> dict[str, list[int]]:
             command = " ".join(process.cmdline())
             if Path(process.cwd()).is_relative_to(homes):
                 kind = (
-                    "kernel" if "ipykernel" in command else "server" if "singleuser" in command else "worker"
+                    "kernel"
+                    if "ipykernel" in command
+                    else "server"
+                    if "singleuser" in command
+                    else "worker"
                 )
                 memory = process.memory_full_info()
                 found[kind].append(getattr(memory, "pss", memory.uss))
@@ -102,8 +106,14 @@ def memory_bytes(homes: Path) -> dict[str, list[int]]:
 
 def told(when: str, taken: dict[str, list[int]]) -> str:
     """A line on the memory at that moment."""
-    parts = [f"{fmean(taken[kind]) / 1e6:.0f} MB a {kind}" for kind in ("server", "kernel") if taken[kind]]
-    return f"{when:<28}{', '.join(parts)}; all together {sum(map(sum, taken.values())) / 1e9:.2f} GB"
+    parts = [
+        f"{fmean(taken[kind]) / 1e6:.0f} MB a {kind}"
+        for kind in ("server", "kernel")
+        if taken[kind]
+    ]
+    return (
+        f"{when:<28}{', '.join(parts)}; all together {sum(map(sum, taken.values())) / 1e9:.2f} GB"
+    )
 
 
 def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
@@ -133,8 +143,13 @@ def run_all(students: list[Student], homes: Path) -> None:
 def main(number: str = "20", *names: str) -> int:
     notebooks, number = copies.chosen(names), int(number)
     password, begun = secrets.token_hex(8), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, running_hub(Path(folder), password, "") as (address, homes):
-        students = [Student(f"student{n}", address, notebooks[n % len(notebooks)]) for n in range(number)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_hub(Path(folder), password, "") as (address, homes),
+    ):
+        students = [
+            Student(f"student{n}", address, notebooks[n % len(notebooks)]) for n in range(number)
+        ]
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
         for each in students:
             each.log_in(password)
@@ -144,7 +159,9 @@ def main(number: str = "20", *names: str) -> int:
         run_all(students, homes())
     failed = [line for each in students for line in each.failed]
     took_s = time.monotonic() - begun
-    print(f"{number} students at once: {took_s:.0f} s, {len(failed)} cells failed.", *failed, sep="\n")
+    print(
+        f"{number} students at once: {took_s:.0f} s, {len(failed)} cells failed.", *failed, sep="\n"
+    )
     return 1 if failed else 0
 
 

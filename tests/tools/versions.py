@@ -21,7 +21,12 @@ from tests.tools.shown_here import Outcome, words_on
 OLDEST = "2.11.0"
 SLOWEST = 3  # cells of each notebook, whose seconds are said
 # As everywhere: one thread of a CPU.
-ALONE = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+ALONE = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONPATH": str(ROOT),
+}
 
 
 def lines_on(outcome: Outcome) -> Iterator[str]:
@@ -55,7 +60,15 @@ def environment(name: str, *lists: list[str], made_by: str = sys.executable) -> 
     if not python.exists():
         subprocess.run([made_by, "-m", "venv", folder], check=True)
     for wanted in lists:
-        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+        command = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *wanted,
+        ]
         subprocess.run(command, cwd=ROOT, check=True)
     return python
 
@@ -75,7 +88,9 @@ def holds(path: Path, python: Path | str) -> bool:
     slowest = sorted(ran, key=lambda one: one.seconds, reverse=True)[:SLOWEST]
     wrong = [line for one in ran for line in lines_on(one)]
     print(f"{sum(one.seconds for one in ran):6.1f} s  {path.name}", flush=True)
-    print(*(f"{one.seconds:10.2f} s  cell {one.id}" for one in slowest), *wrong, sep="\n", flush=True)
+    print(
+        *(f"{one.seconds:10.2f} s  cell {one.id}" for one in slowest), *wrong, sep="\n", flush=True
+    )
     return not wrong
 
 

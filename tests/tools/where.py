@@ -21,8 +21,13 @@ def uses(path: Path) -> Iterator[tuple[str, str, set[str]]]:
         nodes = list(ast.walk(ast.parse(cell.source)))
         for node in nodes:
             if isinstance(node, ast.ImportFrom):
-                origins |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-        written = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute | ast.Name)}
+                origins |= {
+                    alias.asname or alias.name: f"{node.module}.{alias.name}"
+                    for alias in node.names
+                }
+        written = {
+            ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute | ast.Name)
+        }
         parts = [name.partition(".") for name in written]
         yield (
             cell.id,
@@ -42,7 +47,8 @@ def main(asked: str = "") -> int:
                 print(path.stem, id_, heading, sep="  ")
     if not is_found:
         print(
-            f"No cell uses {asked!r}. Cells use:", ", ".join(get_close_matches(asked, known) or sorted(known))
+            f"No cell uses {asked!r}. Cells use:",
+            ", ".join(get_close_matches(asked, known) or sorted(known)),
         )
     return not is_found
 

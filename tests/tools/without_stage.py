@@ -15,7 +15,9 @@ from pathlib import Path
 
 from tests import ROOT
 
-SHARED = re.compile(r"^\[tool\.hatch\.build\.targets\.wheel\.shared-data\]\n(?:.+\n)+", re.MULTILINE)
+SHARED = re.compile(
+    r"^\[tool\.hatch\.build\.targets\.wheel\.shared-data\]\n(?:.+\n)+", re.MULTILINE
+)
 WHERE = "import course_utils; print(course_utils.__path__[0])"
 
 
@@ -30,7 +32,9 @@ def wheel(folder: Path) -> Path:
         shutil.copy(ROOT / name, source)
     project, times = SHARED.subn("", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     if times != 1:
-        raise ValueError("pyproject.toml no longer says in one place what the stage shares with Jupyter.")
+        raise ValueError(
+            "pyproject.toml no longer says in one place what the stage shares with Jupyter."
+        )
     (source / "pyproject.toml").write_text(project, encoding="utf-8")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
     subprocess.run(build, cwd=source, check=True, stdout=subprocess.DEVNULL)
@@ -45,7 +49,14 @@ def environment(folder: Path, built: Path) -> Path:
     (packages,) = folder.glob("lib/python*/site-packages")
     # In a folder that is named so, no other .pth is read: this clone's own package stays out.
     (packages / "packages_here.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", built]
+    install = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-index",
+        built,
+    ]
     subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
     return python
 
@@ -60,8 +71,21 @@ def main() -> int:
         print(f"{course}: {', '.join(sorted(path.name for path in course.iterdir()))}", flush=True)
         if not course.is_relative_to(place) or (course / "stage").exists():
             raise ValueError(f"{course} is not the wheel without the stage.")
-        strict = ["--nbval", "--nbval-cell-timeout=60", f"--nbval-sanitize-with={ROOT}/tests/sanitize.cfg"]
-        pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *strict, course / "course"]
+        strict = [
+            "--nbval",
+            "--nbval-cell-timeout=60",
+            f"--nbval-sanitize-with={ROOT}/tests/sanitize.cfg",
+        ]
+        pytest = [
+            python,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *strict,
+            course / "course",
+        ]
         return subprocess.run(pytest, cwd=place, env=alone, check=False).returncode
 
 

@@ -16,7 +16,9 @@ def wasted_shares(
 ) -> Figure:
     """The share of a run's time that saving and lost work take, by the time between two saves."""
     title = "Save too often or too rarely, and the run pays; in between there is room"
-    with axes_with(title, "time between two saves", "share of the time that is lost", log_x=10) as axes:
+    with axes_with(
+        title, "time between two saves", "share of the time that is lost", log_x=10
+    ) as axes:
         axes.plot(intervals_s, predicted, color=COLOURS["predicted"])
         measured_dots(axes, simulated.items())
         axes.axvline(best_s, color=COLOURS["limit"], linestyle=":")

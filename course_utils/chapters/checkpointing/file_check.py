@@ -16,7 +16,9 @@ NEW = b"".join(PIECES)
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
 ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
 HIDDEN = "raise the error again: the caller must not believe that all is saved. Let no second error hide it: use unlink(missing_ok=True)."
-IN_PLACE = "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
+IN_PLACE = (
+    "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
+)
 NOT_FLUSHED = (
     "the new file takes the old one's place before all of it is on the disk. After the last piece, call "
     "file.flush() and then os.fsync(file.fileno()), with `os.` in front."
@@ -39,18 +41,29 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 @objection(
-    "With and without old contents, with errors at the beginning, in the middle and at the end.", ours=ours
+    "With and without old contents, with errors at the beginning, in the middle and at the end.",
+    ours=ours,
 )
 def write_whole(answer: Callable[[Path, Iterator[bytes]], object]) -> None:
     """Write the pieces by way of another file; after an error the old contents stay, and no other file."""
-    for old, fails_at in ((OLD, None), (None, None), (OLD, 2), (OLD, 0), (OLD, len(PIECES)), (None, 1)):
+    for old, fails_at in (
+        (OLD, None),
+        (None, None),
+        (OLD, 2),
+        (OLD, 0),
+        (OLD, len(PIECES)),
+        (None, 1),
+    ):
         with tempfile.TemporaryDirectory() as folder:
             if words := next(_complaints(answer, Path(folder) / "run.bin", old, fails_at), ""):
                 raise NotYetError(f"{name_of(answer)}: {words}")
 
 
 def _complaints(
-    answer: Callable[[Path, Iterator[bytes]], object], path: Path, old: bytes | None, fails_at: int | None
+    answer: Callable[[Path, Iterator[bytes]], object],
+    path: Path,
+    old: bytes | None,
+    fails_at: int | None,
 ) -> Iterator[str]:
     """What is wrong, by what the folder shows before, while and after the reader's function writes."""
     if old is not None:
@@ -82,12 +95,16 @@ def _complaints(
     if not full and len(NEW) not in flushed_bytes:
         yield NOT_FLUSHED
     yield from (
-        f"{when}{other.name} is left beside the file." for other in path.parent.iterdir() if other != path
+        f"{when}{other.name} is left beside the file."
+        for other in path.parent.iterdir()
+        if other != path
     )
 
 
 @contextmanager
-def _watched(path: Path, old: bytes | None, seen: list[str], flushed_bytes: list[int]) -> Iterator[None]:
+def _watched(
+    path: Path, old: bytes | None, seen: list[str], flushed_bytes: list[int]
+) -> Iterator[None]:
     """Note how each rename and each flush goes.
 
     `os` is patched for that. An audit hook would be plainer, but Python has no event for os.fsync, and a hook
@@ -101,7 +118,9 @@ def _watched(path: Path, old: bytes | None, seen: list[str], flushed_bytes: list
 
     def flushed(handle: object) -> None:
         if _contents(path) == old:
-            flushed_bytes.append(os.stat(handle if isinstance(handle, int) else handle.fileno()).st_size)
+            flushed_bytes.append(
+                os.stat(handle if isinstance(handle, int) else handle.fileno()).st_size
+            )
         fsync(handle)
 
     watched = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}

@@ -37,7 +37,9 @@ def left_by_a_kill(
             return None
 
 
-def _kill_in_a_save(save: Callable[[object, Path], object], state: object, path: Path, size: int) -> None:
+def _kill_in_a_save(
+    save: Callable[[object, Path], object], state: object, path: Path, size: int
+) -> None:
     saver = _FORKING.Process(target=_save_again_and_again, args=(save, state, path))
     saver.start()
     try:
@@ -48,7 +50,9 @@ def _kill_in_a_save(save: Callable[[object, Path], object], state: object, path:
         saver.join()
 
 
-def _save_again_and_again(save: Callable[[object, Path], object], state: object, path: Path) -> None:
+def _save_again_and_again(
+    save: Callable[[object, Path], object], state: object, path: Path
+) -> None:
     for _ in range(_SAVES):
         save(state, path)
 

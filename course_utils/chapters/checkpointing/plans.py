@@ -14,11 +14,17 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.say import Number
 
 NODE = 8  # GPUs that NVLink connects
-NVLINK_BYTES_PER_SEC = {"A100 SXM": 300e9, "H100 SXM": 450e9}  # each way: half of what the data sheets print
+NVLINK_BYTES_PER_SEC = {
+    "A100 SXM": 300e9,
+    "H100 SXM": 450e9,
+}  # each way: half of what the data sheets print
 SHARE = 0.5  # of the peak, while a GPU multiplies: assumed
 RECIPES = ("fp32 adamw", "bf16+master adamw", "bf16+master adamw, fp32 gradients")
 BATCHES = (1, 2, 4, 8, 16, 32)
-BEFORE_GRADIENTS = ("the loss", "the output's gradient")  # no other gradient is made before these moments
+BEFORE_GRADIENTS = (
+    "the loss",
+    "the output's gradient",
+)  # no other gradient is made before these moments
 MINUTES = (5, 10, 20, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440)
 
 
@@ -126,7 +132,9 @@ class Planner:
         steps = self.task.tokens / self.task.step_tokens
         overlapping = sum(one.count * max(one.compute_s, one.sent_s) for one in passes)
         in_turn = sum(one.count * (one.compute_s + one.sent_s) for one in passes)
-        days, most = (steps * step_s / ours.SECONDS_PER_DAY / (1 - lost) for step_s in (overlapping, in_turn))
+        days, most = (
+            steps * step_s / ours.SECONDS_PER_DAY / (1 - lost) for step_s in (overlapping, in_turn)
+        )
         fits = sum(held.values()) <= self.task.memory
         return Cost(held, fits, self._lossy(plan), passes, overlapping, lost, days, most)
 
@@ -147,14 +155,20 @@ class Planner:
         best. And how often to save depends on nothing else.
         """
         minutes = min(MINUTES, key=self._lost)
-        fewest = (self._fewest_recomputed(replace(plan, minutes=minutes)) for plan in self.choices())
+        fewest = (
+            self._fewest_recomputed(replace(plan, minutes=minutes)) for plan in self.choices()
+        )
         return min(filter(None, fewest), key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
         """Every plan that is allowed, with all activations kept and a save every few minutes."""
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
             plan = Plan(recipe, stage, over_node, batch, 0, MINUTES[0])
-            if batch <= self.task.sequences and not (over_node and stage == 0) and not self._lossy(plan):
+            if (
+                batch <= self.task.sequences
+                and not (over_node and stage == 0)
+                and not self._lossy(plan)
+            ):
                 yield plan
 
     def _fewest_recomputed(self, plan: Plan) -> Plan | None:

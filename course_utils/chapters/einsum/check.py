@@ -18,8 +18,16 @@ from course_utils.engine.judging.sentences import shown
 
 
 def _columns() -> list[tuple[torch.Tensor, int, int]]:
-    sizes = ((2, 4, 6), 1, 2), ((4, 6), 0, 3), ((3, 5, 12), 2, 4), ((1, 2, 8), 7, 8), ((2, 3, 24), 3, 4)
-    return [(torch.arange(math.prod(shape)).view(shape), head, heads) for shape, head, heads in sizes]
+    sizes = (
+        ((2, 4, 6), 1, 2),
+        ((4, 6), 0, 3),
+        ((3, 5, 12), 2, 4),
+        ((1, 2, 8), 7, 8),
+        ((2, 3, 24), 3, 4),
+    )
+    return [
+        (torch.arange(math.prod(shape)).view(shape), head, heads) for shape, head, heads in sizes
+    ]
 
 
 def _not_sliced(way: str) -> str:
@@ -89,7 +97,10 @@ def _read_patterns(answer: object) -> object:
 @value(wanted="a pattern for each of the six", read=_read_patterns)
 def patterns() -> Answers:
     """Six einsum patterns: a sum, a transpose, two products of vectors, the two of attention."""
-    yield dict(SIX_PATTERNS), "All six say the product that is meant, whatever its dimensions are called."
+    yield (
+        dict(SIX_PATTERNS),
+        "All six say the product that is meant, whatever its dimensions are called.",
+    )
 
 
 def _objection_to(pattern: object, expected: Einsum) -> str:

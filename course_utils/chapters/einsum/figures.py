@@ -26,10 +26,14 @@ def shapes_to_scale(lines: Sequence[str], sizes: Mapping[str, int], title: str) 
                 width, height = sizes[across], sizes[down]
                 colour = colours.setdefault(frozenset((width, height)), _SHADES[len(colours) % 3])
                 corner = x + 1, middle - height / 2
-                axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor=COLOURS["limit"]))
+                axes.add_patch(
+                    Rectangle(corner, width, height, facecolor=colour, edgecolor=COLOURS["limit"])
+                )
                 centre = {"ha": "center", "va": "center"}
                 axes.text(x + 1 + width / 2, middle, name, weight="bold", **centre)
-                axes.text(x + 1 + width / 2, middle + height / 2 + 0.7, across, style="italic", **centre)
+                axes.text(
+                    x + 1 + width / 2, middle + height / 2 + 0.7, across, style="italic", **centre
+                )
                 axes.text(x + 0.5, middle, down, style="italic", **centre)
                 x += width + 1.4
             ends.append(x)

@@ -46,15 +46,24 @@ def by_formula(bits: int, exponent_bits: int, fraction_bits: int) -> Answers:
     yield right / 2, "The bias is 2^(exponent bits - 1) - 1: 15 for 5 bits, 127 for 8."
     yield abs(right), "The first bit is the sign: 1 says minus."
     undivided = (-1) ** sign * (1 + fraction) * power
-    yield undivided, "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point."
+    yield (
+        undivided,
+        "F is an integer. Divide it by 2^(fraction bits) to get what stands after the point.",
+    )
     others = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0**exponent
     yield others, "The bias is missing: the exponent field counts from 0, the exponent does not."
     unmasked = bits >> fraction_bits
     signed = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (unmasked - bias)
-    yield signed, "Your exponent contains the sign bit. Keep the rest, with & (2**exponent_bits - 1)."
+    yield (
+        signed,
+        "Your exponent contains the sign bit. Keep the rest, with & (2**exponent_bits - 1).",
+    )
     ends = {0: (-1) ** sign * fraction / 2**fraction_bits * 2.0 ** (1 - bias)}
     ends[2**exponent_bits - 1] = math.nan if fraction else (-1) ** sign * math.inf
-    yield ends.get(exponent, right), "Zero, infinity and NaN come next. Here the formula alone is wanted."
+    yield (
+        ends.get(exponent, right),
+        "Zero, infinity and NaN come next. Here the formula alone is wanted.",
+    )
     yield -abs(right), "Python reads -1**s as -(1**s), which is always -1: write (-1)**s."
     with_127 = (-1) ** sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - 127)
     yield with_127, "127 is the bias of 8 exponent bits; it is 2^(exponent bits - 1) - 1."
@@ -72,18 +81,30 @@ def ends(exponent_bits: int, fraction_bits: int) -> Answers:
     ]
     numbers = sorted(of_exponent_0 + others)
     smallest, largest = numbers[0], numbers[-1]
-    yield (smallest, largest), "Exponent field 0 with fraction 0…01; the field below all ones with 1…1."
+    yield (
+        (smallest, largest),
+        "Exponent field 0 with fraction 0…01; the field below all ones with 1…1.",
+    )
     yield (largest, smallest), "The smallest comes first."
     normal = (2.0 ** (1 - bias), largest)
     yield normal, "That is the smallest normal number. The subnormals go on, down to fraction 0…01."
     yield (smallest / 2, largest), "Subnormals use 2^(1 - bias), not 2^(0 - bias)."
-    yield (smallest, 2.0**bias), "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1."
-    yield (smallest, 2 * largest), "All ones means infinity or NaN. The largest number has the field below."
+    yield (
+        (smallest, 2.0**bias),
+        "The exponent is right. With the fraction 1…1 its factor is nearly 2, not 1.",
+    )
+    yield (
+        (smallest, 2 * largest),
+        "All ones means infinity or NaN. The largest number has the field below.",
+    )
     yield (
         (smallest, 2.0 ** (bias + 1)),
         "Infinity stands where that would be the next number. The largest is one gap below.",
     )
-    yield (-largest, largest), "That is the most negative number. The smallest above zero is wanted."
+    yield (
+        (-largest, largest),
+        "That is the most negative number. The smallest above zero is wanted.",
+    )
 
 
 def _tensors() -> list[tuple[torch.Tensor]]:
@@ -113,7 +134,10 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     """A reader's scale for a tensor, so that its largest magnitude lands on E4M3's 448."""
     largest = x.abs().max().item()
     right = 448 / largest if largest else 1.0
-    yield right, "The largest magnitude lands on 448, so nothing overflows and no exponent is wasted."
+    yield (
+        right,
+        "The largest magnitude lands on 448, so nothing overflows and no exponent is wasted.",
+    )
     for limit, advice in OTHER_LIMITS.items():
         yield right * limit / 448, advice
     yield 1 / right, "That is the number to divide by. What is wanted is the number to multiply by."
@@ -124,13 +148,22 @@ def scale_for_e4m3(x: torch.Tensor) -> Answers:
     yield lowest, "Take the largest magnitude: the number farthest from zero may be above it."
     yield 1.0, "The scale depends on the tensor: take its largest magnitude."
     for of_zeros in (outcome(lambda: 448 / largest), right if largest else math.inf):
-        yield of_zeros, "A tensor of zeros needs a scale too: any number that can be divided by again."
+        yield (
+            of_zeros,
+            "A tensor of zeros needs a scale too: any number that can be divided by again.",
+        )
 
 
 # The accountant's term.
 
 TORCH_DTYPES = measure.DTYPES | {name: getattr(torch, name) for name in ("int64", "bool")}
-SHAPES = [((4, 8), "bf16"), ((3, 5, 7), "fp32"), ((), "fp64"), ((12288, 49152), "fp16"), ((6, 0), "int64")]
+SHAPES = [
+    ((4, 8), "bf16"),
+    ((3, 5, 7), "fp32"),
+    ((), "fp64"),
+    ((12288, 49152), "fp16"),
+    ((6, 0), "int64"),
+]
 
 
 @function([*SHAPES, ((5,), "bool")])
@@ -138,7 +171,10 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> Answers:
     """A reader's tensor_bytes(shape, dtype): what a tensor of that shape takes."""
     right, n = torch.empty(shape, dtype=TORCH_DTYPES[dtype], device="meta").nbytes, BYTES[dtype]
     numbers = right // n
-    yield right, "As torch counts six tensors, one without dimensions and one without numbers among them."
+    yield (
+        right,
+        "As torch counts six tensors, one without dimensions and one without numbers among them.",
+    )
     yield numbers, "That is how many numbers there are. Each takes BYTES[dtype] bytes."
     yield 4 * numbers, "Not every number takes 4 bytes: ask BYTES[dtype]."
     yield sum(shape) * n, "The sizes are multiplied, not added."

@@ -31,7 +31,9 @@ def losses_by_mix(
         steps = len(line)
         for end, names in groups:
             for row, name in enumerate(names):  # one below the other, where curves end side by side
-                label(axes, name, steps, end, colours[name], (6, 8 * (len(names) - 1) - 16 * row - 4))
+                label(
+                    axes, name, steps, end, colours[name], (6, 8 * (len(names) - 1) - 16 * row - 4)
+                )
         axes.set_xlim(0, 1.42 * steps)
         axes.set_xticks(range(0, steps + 1, max(1, steps // 4)))
         axes.spines["bottom"].set_bounds(0, steps)
@@ -42,8 +44,16 @@ def losses_by_mix(
 
 def reach_and_step(formats: Mapping[str, Format]) -> Figure:
     """Each format as a line: its reach from left to right, its step at a height, lower being finer."""
-    colours = {11: COLOURS["limit"], 8: "#1a1a1a", 5: "#9a6700"}  # one for each width of the exponent
-    beside = {"e2m1": (-4, 9), "e4m3": (9, -14), "fp16": (-14, -20)}  # where a label would cover a line
+    colours = {
+        11: COLOURS["limit"],
+        8: "#1a1a1a",
+        5: "#9a6700",
+    }  # one for each width of the exponent
+    beside = {
+        "e2m1": (-4, 9),
+        "e4m3": (9, -14),
+        "fp16": (-14, -20),
+    }  # where a label would cover a line
     title = "Exponent bits buy reach, fraction bits buy fine steps"
     ylabel = "step to the next number ÷ the number"
     with axes_with(title, "size of the number", ylabel, height=5.6, log_x=10, log_y=10) as axes:

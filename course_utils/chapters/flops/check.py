@@ -28,9 +28,15 @@ def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers
     yield only_c, "There the roof is as long as c. The forecast divides the roof by e, too."
     of_large = (priced * e / 2) ** (1 / 3)
     yield of_large, "That is half of what large products get. Half of the peak takes a larger n."
-    yield (priced / 2 / (2 - e)) ** (1 / 3), "Large products get a share of the speed: divide the roof by e."
+    yield (
+        (priced / 2 / (2 - e)) ** (1 / 3),
+        "Large products get a share of the speed: divide the roof by e.",
+    )
     cubed = priced / (2 - 1 / e)
-    yield cubed ** (1 / 3), "An n × n product has 2n³ FLOPs: each multiplication comes with an addition."
+    yield (
+        cubed ** (1 / 3),
+        "An n × n product has 2n³ FLOPs: each multiplication comes with an addition.",
+    )
     yield cubed / 2, "That is n³. Take the cube root."
     yield (cubed / 2) ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
 
@@ -48,12 +54,21 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
         is_too_short = 2 * wide - transposition > 2 * narrow - transposition / 8
         least, most = (transposition, most) if is_too_short else (least, transposition)
     right = 2 * square - transposition
-    yield right, "Twice the time, less a transposition, which is 16/7 of the difference of the other two."
+    yield (
+        right,
+        "Twice the time, less a transposition, which is 16/7 of the difference of the other two.",
+    )
     yield 2 * square, "That is the product and the transposition. Take the transposition off."
     yield square, "That is what the table says: half of a product and a transposition."
     yield square - transposition, "A time of the table is half of the two. Double it first."
-    yield 2 * (square - wide + narrow), "The narrow factor is transposed, too: that takes off 7/8 of it."
-    yield right + transposition / 2, "The two times differ by half of their transpositions' difference."
+    yield (
+        2 * (square - wide + narrow),
+        "The narrow factor is transposed, too: that takes off 7/8 of it.",
+    )
+    yield (
+        right + transposition / 2,
+        "The two times differ by half of their transpositions' difference.",
+    )
     yield transposition, "That is the transposition. Return the time of the product."
 
 
@@ -115,10 +130,14 @@ def _of_head_norms(m: Model, right: int) -> Answers:
     of_one, heads = m.layers * m.head_width, m.heads + m.kv_heads
     only_if = "Only if m.head_norms has a layer 2 × head_width more."
     yield right + 2 * of_one * (not m.head_norms), only_if
-    missing = "If m.head_norms, a layer has 2 × head_width more: queries and keys have one vector each."
+    missing = (
+        "If m.head_norms, a layer has 2 × head_width more: queries and keys have one vector each."
+    )
     yield right - 2 * of_one * m.head_norms, missing
     yield right - of_one * m.head_norms, missing
-    all_heads = "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are."
+    all_heads = (
+        "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are."
+    )
     yield right + (heads - 2) * of_one * m.head_norms, all_heads
 
 
@@ -149,7 +168,9 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     yield (right - output) // m.layers + output, all_layers
     yield right - (m.layers - 1) * parts["matrices"] // m.layers, all_layers
     of_all = 2 * tokens * shape_of(m).parameters
-    only_matrices = "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"
+    only_matrices = (
+        "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"
+    )
     yield of_all, f"{only_matrices}. And attention is missing."
     yield of_all + parts["attention"], f"{only_matrices}."
     yield right - output, "The last product compares with every token of the vocabulary."
@@ -157,7 +178,10 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
         right - output + output // sequence,
         "Each token has a product with the vocabulary, not the last alone.",
     )
-    yield right + (m.layers - 1) * output, "The product with the vocabulary comes once, after the last layer."
+    yield (
+        right + (m.layers - 1) * output,
+        "The product with the vocabulary comes once, after the last layer.",
+    )
     look_up = "To look up a row of the embedding is no product: it counts 0."
     yield right + output, look_up
     for wrong, advice in _of_scores(m, batch, sequence, parts["attention"]):
@@ -186,7 +210,8 @@ def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
 
 
 @function(
-    [(6.3e24, 1024, 989.5e12, 0.5), (3.14e23, 1024, 312e12, 0.35), (8.64e4, 1, 1.0, 1.0)], tolerance=1e-9
+    [(6.3e24, 1024, 989.5e12, 0.5), (3.14e23, 1024, 312e12, 0.35), (8.64e4, 1, 1.0, 1.0)],
+    tolerance=1e-9,
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     """A reader's days(flops, gpus, peak, share): how long so many FLOPs take."""
@@ -198,7 +223,10 @@ def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
     yield seconds / 3600, "That is in hours. A day has 24."
     yield seconds * 86_400, "Seconds are divided by 86,400, not multiplied, to give days."
     yield right * share, "That is at the full peak. A run reaches a share of it, and takes longer."
-    yield right * share**2, "That is multiplied by the share. Divide by it: a smaller share takes longer."
+    yield (
+        right * share**2,
+        "That is multiplied by the share. Divide by it: a smaller share takes longer.",
+    )
     yield right * gpus, "That is for one GPU. They work at the same time."
     yield right * gpus**2, "More GPUs take fewer days: divide by them."
     brackets = "a / b * c is (a / b) * c: put what you divide by in brackets."

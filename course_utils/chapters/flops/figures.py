@@ -29,7 +29,9 @@ def waterfall(
     A bar is drawn as in `most`, where all estimates are at their longest, which leaves the least for
     the unknown ones; beside it stands the range from `least`.
     """
-    parts, shortest = ({**one, "unexplained": reported - sum(one.values())} for one in (most, least))
+    parts, shortest = (
+        {**one, "unexplained": reported - sum(one.values())} for one in (most, least)
+    )
     sure, ink = [*certainty, "unknown"], "#1a1a1a"
     unknown = [
         sum(days for days, how in zip(one.values(), sure, strict=True) if how == "unknown")
@@ -39,7 +41,9 @@ def waterfall(
     with axes_with(title, "days", "the parts, from top to bottom", height=5.6) as axes:
         done = 0
         for row, (part, days) in enumerate(parts.items()):
-            axes.barh(row, days, left=done, height=0.7, edgecolor=ink, zorder=2, **CERTAINTY[sure[row]])
+            axes.barh(
+                row, days, left=done, height=0.7, edgecolor=ink, zorder=2, **CERTAINTY[sure[row]]
+            )
             words = f"{_range(shortest[part], days)} days, {sure[row]}"
             late = done > reported / 2
             offset, ha = ((-8, -5), "right") if late else ((8, -5), "left")
@@ -71,10 +75,21 @@ def product_boxes(sizes: Mapping[str, tuple[int, int, int]], title: str) -> Figu
         for name, (b, d, k) in sizes.items():
             for corners, word, colour in _faces(b, d, k, left):
                 for square in corners:
-                    axes.fill(*zip(*square, strict=True), facecolor=colour, edgecolor=COLOURS["limit"], lw=1)
+                    axes.fill(
+                        *zip(*square, strict=True),
+                        facecolor=colour,
+                        edgecolor=COLOURS["limit"],
+                        lw=1,
+                    )
                 xs, ys = zip(*(corner for square in corners for corner in square), strict=True)
                 behind = {"facecolor": colour, "edgecolor": "none", "pad": 2}
-                place = {"ha": "center", "va": "center", "weight": "bold", "fontsize": 17, "bbox": behind}
+                place = {
+                    "ha": "center",
+                    "va": "center",
+                    "weight": "bold",
+                    "fontsize": 17,
+                    "bbox": behind,
+                }
                 axes.text((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2, word, **place)
             size = f"{name}{b} × {d} times {d} × {k}"
             axes.text(left + k / 2, -b - 0.35, size, ha="center", va="top", weight="bold")

@@ -95,7 +95,9 @@ def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]
         try:
             predicted_s = asked.flops / machine.achieved_flop_per_sec.get(asked.dtype, math.inf)
             if 0 < left_s < 4 * predicted_s:  # warm-up, two samples, and once to see its peak
-                raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
+                raise ValueError(
+                    f"it would take {seconds_text(predicted_s)} and more, again and again."
+                )
             done.append(timed(job, where, at_most_s=left_s / (len(jobs) - number)))
             print(f"{asked.name}: {seconds_text(done[-1].seconds)}")
         except ValueError as refusal:
@@ -107,7 +109,9 @@ def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
     """The workload with its time, and a step's peak memory. ValueError if it cannot run; its memory is free again then."""
     free = measure.free_bytes(where)
     if job.needs_bytes > free:
-        raise ValueError(f"it needs {bytes_text(job.needs_bytes)}, and {bytes_text(free)} are free.")
+        raise ValueError(
+            f"it needs {bytes_text(job.needs_bytes)}, and {bytes_text(free)} are free."
+        )
     if at_most_s <= 0:
         raise ValueError("no time was left for it.")
     try:
@@ -138,7 +142,9 @@ def _products(
     spreads = []
     grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
     # Of a dtype that its sheet leaves out, nobody could judge the rate.
-    on_its_sheet = machine.peak_flop_per_sec if machine.has_data_sheet else machine.achieved_flop_per_sec
+    on_its_sheet = (
+        machine.peak_flop_per_sec if machine.has_data_sheet else machine.achieved_flop_per_sec
+    )
     dtypes = [dtype for dtype in machine.achieved_flop_per_sec if dtype in on_its_sheet]
     wanted = list(itertools.product(grid, dtypes))
     for number, (size, dtype) in enumerate(wanted):
@@ -158,7 +164,9 @@ def _products(
 def _product(size: MatmulSize, dtype: str, where: str, at_most_s: Number) -> Timing | None:
     """The product's timing; None if it cannot run, for its dtype, its size or its memory. The others are kept."""
     try:
-        return measure.time_call(products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s)
+        return measure.time_call(
+            products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s
+        )
     except (ValueError, RuntimeError):
         return None
 

@@ -18,7 +18,9 @@ from course_utils.subjects.machines.recording import Workload
 
 Call = Callable[[], object]
 _FP32_BYTES = 4
-_SAFE_SHARE = 0.6  # of the free memory: an allocator's blocks and a library's scratch space are not predicted
+_SAFE_SHARE = (
+    0.6  # of the free memory: an allocator's blocks and a library's scratch space are not predicted
+)
 _HEAD = 64  # the width of attention's heads
 
 
@@ -62,13 +64,21 @@ def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
 
 
 def _job(
-    name: str, sizes: Mapping[str, int], dtype: str, make: Callable[[], Call], needs: int, **counts: int
+    name: str,
+    sizes: Mapping[str, int],
+    dtype: str,
+    make: Callable[[], Call],
+    needs: int,
+    **counts: int,
 ) -> Job:
     return Job(Workload(name, sizes, dtype, math.nan, math.nan, **counts), make, needs)
 
 
 def _call(
-    operation: Callable[..., Tensor], shapes: list[tuple[int, ...]], backward: bool = False, **kind: object
+    operation: Callable[..., Tensor],
+    shapes: list[tuple[int, ...]],
+    backward: bool = False,
+    **kind: object,
 ) -> Call:
     """A call of the operation on random operands, or with their gradients. Its result has the shape of the first operand."""
     operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
@@ -84,7 +94,9 @@ def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
     call = partial(_call, device=device, dtype=measure.DTYPES[dtype])
 
     n, sizes, moved = scale.numbers, {"numbers": scale.numbers}, 2 * _FP32_BYTES * scale.numbers
-    yield _job("copy", sizes, "fp32", partial(in_fp32, Tensor.copy_, [(n,)] * 2), moved, bytes=moved)
+    yield _job(
+        "copy", sizes, "fp32", partial(in_fp32, Tensor.copy_, [(n,)] * 2), moved, bytes=moved
+    )
     in_place = partial(in_fp32, partial(Tensor.mul_, other=1.0), [(n,)])
     yield _job("scale in place", sizes, "fp32", in_place, moved, bytes=moved)
 
@@ -93,7 +105,10 @@ def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
 
     rows, columns = matrix = scale.rows, scale.columns
     sizes, one = {"rows": rows, "columns": columns}, predict.tensor_bytes(matrix, dtype)
-    name, normalise = "LayerNorm, forward", partial(call, layer_norm, [matrix, (columns,), (columns,)])
+    name, normalise = (
+        "LayerNorm, forward",
+        partial(call, layer_norm, [matrix, (columns,), (columns,)]),
+    )
     yield _job(name, sizes, dtype, normalise, 3 * one, bytes=2 * one)
     both = partial(normalise, backward=True)  # forward x to y; backward x and y's gradient to x's
     yield _job(f"{name} + backward", sizes, dtype, both, 5 * one, bytes=5 * one)
@@ -102,7 +117,9 @@ def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
 
     tokens, vocabulary = logits = scale.batch * scale.sequence, scale.shape.vocabulary
     sizes, one = {"tokens": tokens, "vocabulary": vocabulary}, predict.tensor_bytes(logits, "fp32")
-    loss = partial(functional.cross_entropy, target=torch.randint(vocabulary, (tokens,), device=device))
+    loss = partial(
+        functional.cross_entropy, target=torch.randint(vocabulary, (tokens,), device=device)
+    )
     # A kernel need only read; torch also writes every logarithm.
     yield _job("cross-entropy", sizes, "fp32", partial(in_fp32, loss, [logits]), 3 * one, bytes=one)
 
@@ -114,7 +131,9 @@ def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
     yield _job(name, sizes, dtype, attend, 6 * one, flops=2 * product, bytes=4 * one)
     # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
     counts = {"flops": (2 + 5) * product, "bytes": (4 + 5 + 3) * one}
-    yield _job(f"{name} + backward", sizes, dtype, partial(attend, backward=True), 16 * one, **counts)
+    yield _job(
+        f"{name} + backward", sizes, dtype, partial(attend, backward=True), 16 * one, **counts
+    )
 
 
 def _optimizer(device: str, scale: Scale, way: str) -> Job:
@@ -197,7 +216,9 @@ def _training_step(device: str, dtype: str, scale: Scale, recompute: bool) -> Jo
         dtype,
         partial(training_step, shape, dtype, batch, s, recompute=recompute, device=device),
         state + peak,
-        flops=shape.training_flops(batch, s).total,  # what the model needs, so that its share is the MFU
+        flops=shape.training_flops(
+            batch, s
+        ).total,  # what the model needs, so that its share is the MFU
         tokens=batch * s,
         predicted_peak_bytes=peak,
     )

@@ -19,28 +19,44 @@ from course_utils.engine.judging.sentences import name_of, stopped
 ONE_LAYER = [((3, 3), (3, 3), (3, 3)), ((5, 4), (4, 2), (5, 2)), ((1, 2), (2, 6), (1, 6))]
 
 
-def _drawn(shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int) -> list[tuple[Tensor, ...]]:
+def _drawn(
+    shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int
+) -> list[tuple[Tensor, ...]]:
     draw = torch.Generator().manual_seed(seed)
-    return [tuple(torch.randn(shape, generator=draw) for shape in shapes) for shapes in shapes_by_case]
+    return [
+        tuple(torch.randn(shape, generator=draw) for shape in shapes) for shapes in shapes_by_case
+    ]
 
 
 @function(lambda: _drawn(ONE_LAYER, seed=4), tolerance=1e-5)
 def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     """(gradient of w, gradient of x) of a layer x w, where g is the gradient of its result."""
     right = einsum(x, g, "i j, i k -> j k"), einsum(w, g, "j k, i k -> i j")
-    yield right, "w.grad = xᵀ g is a sum over the rows, x.grad = g wᵀ a sum over the layer's outputs."
+    yield (
+        right,
+        "w.grad = xᵀ g is a sum over the rows, x.grad = g wᵀ a sum over the layer's outputs.",
+    )
     of_w, of_x = right
     yield (of_x, of_w), "The gradient of w comes first."
     yield (of_w / len(x), of_x), "The gradient of w is a sum over the rows, not a mean."
     no_transpose = outcome(lambda: (x @ g, g @ w))
-    yield no_transpose, "Check which index is summed: in w.grad the rows i, in x.grad the outputs k."
+    yield (
+        no_transpose,
+        "Check which index is summed: in w.grad the rows i, in x.grad the outputs k.",
+    )
     first_alone = outcome(lambda: (of_w, g @ w))
     yield first_alone, "x.grad[i, j] sums w[j, k] · g[i, k] over k: it is g times w transposed."
     over_i = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
-    yield over_i, "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k."
+    yield (
+        over_i,
+        "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k.",
+    )
     yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
     yield of_w, "Two gradients are wanted: of w and of x."
-    yield (of_w.T, of_x.T), "Both are transposed: a gradient has the shape of what it is the gradient of."
+    yield (
+        (of_w.T, of_x.T),
+        "Both are transposed: a gradient has the shape of what it is the gradient of.",
+    )
 
 
 @function([(16, [8, 4, 4, 2]), (4, [3, 5]), (64, [512, 2048, 2048, 10])])
@@ -49,11 +65,17 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     right = predict.mlp_flops(batch, widths).total
     yield right, "Three products in each layer, without the first layer's gradient of the data."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
-    yield 3 * sum(layers), "That is the rule of 6. The first layer reads plain data, and skips a product."
+    yield (
+        3 * sum(layers),
+        "That is the rule of 6. The first layer reads plain data, and skips a product.",
+    )
     yield right - sum(layers), "That is the backward pass; the forward pass belongs to a step, too."
     yield sum(layers), "That is the forward pass alone."
     yield 3 * sum(layers) - layers[-1], "It is the first layer that skips a product, not the last."
-    yield 3 * sum(layers[1:]), "The first layer still runs forward, and its weights want their gradient."
+    yield (
+        3 * sum(layers[1:]),
+        "The first layer still runs forward, and its weights want their gradient.",
+    )
     yield right // 2, "Each multiplication comes with an addition: 2 FLOPs."
     yield right // batch, "That is for one row; there are `batch` of them."
 
@@ -74,7 +96,8 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
 
 
 @objection(
-    "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, one part at a time.", ours=ours
+    "In 4, 1, 2 and 8 parts the gradients are those of the whole batch, one part at a time.",
+    ours=ours,
 )
 def accumulated(answer: Accumulate) -> None:
     """Leave in `.grad` the gradient of the whole batch's mean loss, with one part's activations at a time."""
@@ -124,10 +147,16 @@ def _complaint(answer: Accumulate, parts: int) -> str:
     return ""
 
 
-def _how_they_differ(found: list[Tensor], whole: list[Tensor], last: list[Tensor], parts: int) -> str:
+def _how_they_differ(
+    found: list[Tensor], whole: list[Tensor], last: list[Tensor], parts: int
+) -> str:
     """What explains gradients that are not those of the whole batch: a factor, or that only the last part is in them."""
     for factor, of, words in (
-        (parts, whole, f"the gradients are {parts} times too large: divide each part's loss by that."),
+        (
+            parts,
+            whole,
+            f"the gradients are {parts} times too large: divide each part's loss by that.",
+        ),
         (1 / parts, whole, f"the gradients are {parts} times too small: divide by {parts} once."),
         (1, last, ONLY_LAST),
         (1 / parts, last, ONLY_LAST),
@@ -141,7 +170,9 @@ def _bytes_of_a_part(parts: int) -> int:
     """What autograd keeps at most if one part is forgotten before the next."""
     model, batch = _model_and_batch()
     exclude = [*model.parameters(), batch]
-    return max(measure.saved_bytes_over_time(lambda: ours(model, _loss, batch, parts), exclude=exclude))
+    return max(
+        measure.saved_bytes_over_time(lambda: ours(model, _loss, batch, parts), exclude=exclude)
+    )
 
 
 def _model_and_batch() -> tuple[nn.Module, Tensor]:
@@ -162,11 +193,24 @@ def _loss(results: Tensor) -> Tensor:
 @function([(QWEN, 3, 32, "bf16"), (LLAMA, 1, 96, "bf16"), (GPT, 2, 64, "fp32")], tolerance=0.001)
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     """A reader's layer_bytes(m, batch, sequence, dtype): what autograd keeps of one layer, attention fused."""
-    right, n, tokens = by_torch.layer_bytes(m, batch, sequence, dtype), BYTES[dtype], batch * sequence
+    right, n, tokens = (
+        by_torch.layer_bytes(m, batch, sequence, dtype),
+        BYTES[dtype],
+        batch * sequence,
+    )
     sizes = (m.heads * m.head_width, m.kv_heads * m.head_width, m.inner, m.width)
-    (queries, keys, inner, width), rows = (size * tokens * n for size in sizes), 4 * tokens * m.heads
-    yield right, "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out."
-    yield right - rows, "Attention keeps one fp32 number for each row of scores: batch × heads × sequence."
+    (queries, keys, inner, width), rows = (
+        (size * tokens * n for size in sizes),
+        4 * tokens * m.heads,
+    )
+    yield (
+        right,
+        "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out.",
+    )
+    yield (
+        right - rows,
+        "Attention keeps one fp32 number for each row of scores: batch × heads × sequence.",
+    )
     yield right - rows + rows * n // 4, "The row sums are in fp32 whatever the dtype: 4 bytes each."
     yield (
         right - 2 * width,
@@ -177,9 +221,15 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
     yield right - queries, "Of attention are kept: queries, keys, values, and its result."
-    yield right + (2 + m.head_norms) * (queries - keys), "Keys and values have kv_heads heads, and not all."
+    yield (
+        right + (2 + m.head_norms) * (queries - keys),
+        "Keys and values have kv_heads heads, and not all.",
+    )
     yield right - (queries + keys) * m.head_norms, "If m.head_norms, their inputs are kept, too."
-    yield right - 2 * keys, "Keys and values are kept, too: both are needed for the other's gradient."
+    yield (
+        right - 2 * keys,
+        "Keys and values are kept, too: both are needed for the other's gradient.",
+    )
     gated = "A gated feed-forward keeps four tensors of its inner width, the other one two."
     yield right - 2 * inner * m.gated, gated
     yield right // n, "That is how many numbers are kept. Their bytes are wanted."

@@ -20,7 +20,9 @@ def gradient_chain(
     Dashed arrows lead from what is read again on the way back to the gradient that is made of it.
     """
     back = 2 * len(weights) - len(missing)
-    title = f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
+    title = (
+        f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
+    )
     xlabel, ylabel = "from the data to the loss", "gradients below, numbers above"
     with axes_with(title, xlabel, ylabel, height=4.6) as axes:
         end = 2 * len(weights)  # activations stand at even places, weights between them
@@ -30,7 +32,14 @@ def gradient_chain(
             _matrix(axes, (place, 1), f"{name}.grad", shape, made, dashed=f"{name}.grad" in missing)
         for place, (name, shape) in zip(range(1, end, 2), weights.items(), strict=True):
             _matrix(axes, (place, 3), name, shape)
-            _matrix(axes, (place, 0), f"{name}.grad", shape, "weight_gradient", f"{name}.grad" in missing)
+            _matrix(
+                axes,
+                (place, 0),
+                f"{name}.grad",
+                shape,
+                "weight_gradient",
+                f"{name}.grad" in missing,
+            )
             _arrow(axes, (place - 1, 2), (place + 1, 2))
             _arrow(axes, (place, 3), (place, 2), 24, 1)
             _arrow(axes, (place + 1, 1), (place - 1, 1))
@@ -60,11 +69,22 @@ def _matrix(
 
 
 def _box(
-    axes: Axes, place: tuple[Number, Number], words: str, made: str | None = None, dashed: bool = False
+    axes: Axes,
+    place: tuple[Number, Number],
+    words: str,
+    made: str | None = None,
+    dashed: bool = False,
 ) -> None:
     fill = "white" if dashed or not made else COLOURS[made]
     look = {"facecolor": fill, "edgecolor": "#1a1a1a", "linestyle": "--" if dashed else "-"}
-    axes.text(*place, words, ha="center", va="center", bbox={"boxstyle": "round,pad=0.4", **look}, zorder=3)
+    axes.text(
+        *place,
+        words,
+        ha="center",
+        va="center",
+        bbox={"boxstyle": "round,pad=0.4", **look},
+        zorder=3,
+    )
 
 
 def _arrow(

@@ -82,7 +82,9 @@ def rate_for(machine: Machine, dtype: str) -> str:
     return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
 
-def highest(measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline) -> list[int]:
+def highest(
+    measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline
+) -> list[int]:
     """The most bytes that were measured in each column. If torch ran other operations than predicted, they are spread evenly."""
     seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
     begins = [0, *accumulate(seconds if len(seconds) == len(measured) else [1] * len(measured))]
@@ -102,7 +104,9 @@ def _moments(
     ends = [[end / whole_s for end in accumulate(each)] for each in seconds]
     for n, turn in ((n, turn) for n, part in enumerate(parts) for turn in range(part.times)):
         starts = [0.0, *ends[n][:-1]]
-        for place in range(int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * (begin + ends[n][-1])))):
+        for place in range(
+            int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * (begin + ends[n][-1])))
+        ):
             first = bisect_right(ends[n], place / COLUMNS - begin)
             last = bisect_left(starts, (place + 1) / COLUMNS - begin)
             if first < last:

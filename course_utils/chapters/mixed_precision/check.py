@@ -32,24 +32,38 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     both_in_bf16 = (in_bf16.float(), in_bf16)
     yield both_in_bf16, "Add in fp32 first. In bf16 the update is lost, and no cast brings it back."
     two_sums = (new, in_bf16)
-    yield two_sums, "Make the copy from the new master. A copy that adds up in bf16 loses its updates."
-    yield (master, copy), "The master has to keep the update, or every step begins where the first one began."
+    yield (
+        two_sums,
+        "Make the copy from the new master. A copy that adds up in bf16 loses its updates.",
+    )
+    yield (
+        (master, copy),
+        "The master has to keep the update, or every step begins where the first one began.",
+    )
     upper_half = new.view(torch.int32) & ~0xFFFF
     cut = (new, upper_half.view(torch.float32).bfloat16())
     yield cut, "That copy is cut off, always towards 0. Round it to the nearest: bfloat16() does."
     rounded = (copy.float(), copy)
-    yield rounded, "Your master is rounded to bf16, too. Keep the sum in fp32, and round the copy alone."
+    yield (
+        rounded,
+        "Your master is rounded to bf16, too. Keep the sum in fp32, and round the copy alone.",
+    )
     yield (new, master.bfloat16()), "That copies the master before the update. Round the new one."
     yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
     yield (copy, new), "The master comes first, and its copy in bf16 second."
-    yield (master - update, (master - update).bfloat16()), "The update is added here, whatever its sign."
+    yield (
+        (master - update, (master - update).bfloat16()),
+        "The update is added here, whatever its sign.",
+    )
     yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
 SCALED = ((65_536.0, 3, 5), (1024.0, 4, 5), (1.0, 0, 1))
 
 
-@function([(scale, good, finite, steps) for scale, good, steps in SCALED for finite in (True, False)])
+@function(
+    [(scale, good, finite, steps) for scale, good, steps in SCALED for finite in (True, False)]
+)
 def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -> Answers:
     """(scale, good steps) after a step, as torch's GradScaler has them."""
 
@@ -60,16 +74,28 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
 
     doubles = good_steps + 1 == interval
     right = new, good = after(doubles=doubles)
-    yield right, "Six steps: finite ones, infinite ones, and a doubling after five good ones or after one."
+    yield (
+        right,
+        "Six steps: finite ones, infinite ones, and a doubling after five good ones or after one.",
+    )
     one_too_late = after(doubles=good_steps == interval)
-    yield one_too_late, "The present step counts: after the fifth good step of five the scale doubles."
+    yield (
+        one_too_late,
+        "The present step counts: after the fifth good step of five the scale doubles.",
+    )
     yield (new, good_steps + 1 if finite else 0), "After a doubling the count begins again at 0."
     yield (new, 1 if new > scale else good), "After a doubling the count begins again at 0."
     yield (good, new), "The scale comes first."
     keeps = new, good if finite else good_steps
-    yield keeps, "After an infinity the count begins again at 0: the good steps have to follow each other."
+    yield (
+        keeps,
+        "After an infinity the count begins again at 0: the good steps have to follow each other.",
+    )
     each_time = after(doubles=True)
-    yield each_time, "One good step is not enough: it takes `interval` of them, one after the other."
+    yield (
+        each_time,
+        "One good step is not enough: it takes `interval` of them, one after the other.",
+    )
     yield right if finite else (scale, 0), "An infinity halves the scale."
 
 
@@ -124,9 +150,7 @@ def _objection(seen: repair.Seen, right: repair.Seen) -> str:
         if not wanted / 2 < norm < 2 * wanted:
             return f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. Which line makes it other than that?"
     if largest > 1.1 * repair.MAX_NORM:
-        return (
-            f"A norm of {largest:.2g} reaches the optimizer: the loop no longer clips to {repair.MAX_NORM}."
-        )
+        return f"A norm of {largest:.2g} reaches the optimizer: the loop no longer clips to {repair.MAX_NORM}."
     if seen.lost[-1] > 0.5:
         return f"{repair.percent(seen.lost[-1])} of the last updates are lost. In which format are the weights that get them?"
     if len(seen.scalers) > 1:
@@ -169,16 +193,38 @@ def recipe(name: str) -> Answers:
     """A reader's recipe(name): the dtypes of each part."""
     dtype, gradients, numbers, master = RECIPES[name]
     wide, kept = (master or (dtype,))[0], len(numbers)
-    right = {"parameters": (dtype,), "gradients": (gradients,), "optimizer": numbers, "master": master}
+    right = {
+        "parameters": (dtype,),
+        "gradients": (gradients,),
+        "optimizer": numbers,
+        "master": master,
+    }
     yield right, "Nine recipes, in four formats and with three optimizers."
     two_formats = "bf16" if dtype == "bf16" else "fp32"
-    with_two = {part: tuple(two_formats if one == dtype else one for one in right[part]) for part in right}
-    yield with_two, "Other formats than bf16 and fp32 can stand in a name: take the one that stands there."
-    yield right | {"optimizer": (dtype,) * kept}, "With a master, the optimizer's numbers are in fp32, too."
-    yield right | {"optimizer": ("fp32",) * kept}, "Without a master, the optimizer's are as the parameters."
-    yield right | {"gradients": (dtype,)}, 'Where the name ends in ", fp32 gradients", they are in fp32.'
+    with_two = {
+        part: tuple(two_formats if one == dtype else one for one in right[part]) for part in right
+    }
+    yield (
+        with_two,
+        "Other formats than bf16 and fp32 can stand in a name: take the one that stands there.",
+    )
+    yield (
+        right | {"optimizer": (dtype,) * kept},
+        "With a master, the optimizer's numbers are in fp32, too.",
+    )
+    yield (
+        right | {"optimizer": ("fp32",) * kept},
+        "Without a master, the optimizer's are as the parameters.",
+    )
+    yield (
+        right | {"gradients": (dtype,)},
+        'Where the name ends in ", fp32 gradients", they are in fp32.',
+    )
     yield right | {"gradients": (wide,)}, "Gradients have the dtype of the parameters."
     yield right | {"parameters": (wide,)}, "The first dtype of the name is that of the parameters."
     yield right | {"master": ()}, "With +master there is a copy in fp32."
     yield right | {"master": ("fp32",)}, "There is a master only if the name says so."
-    yield right | {"optimizer": (wide, wide)}, "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS."
+    yield (
+        right | {"optimizer": (wide, wide)},
+        "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS.",
+    )

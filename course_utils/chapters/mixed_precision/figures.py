@@ -8,7 +8,9 @@ from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with, key, label, measured_dots
 
 
-def weights_by_step(alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]) -> Figure:
+def weights_by_step(
+    alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]
+) -> Figure:
     """A weight in bf16 alone, and a master copy in fp32 with its own copy in bf16: the same updates, step by step."""
     title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
     orange = COLOURS["measured"]
@@ -27,7 +29,9 @@ def weights_by_step(alone: Sequence[Number], copies: Sequence[Number], masters: 
     return axes.figure
 
 
-def scales_by_step(scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]) -> Figure:
+def scales_by_step(
+    scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]
+) -> Figure:
     """The loss scale by a rule, torch's own beside it, and the scale from which each step's gradient is infinite."""
     title = "Halved at once, doubled after patience: the scale finds its limit"
     with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:

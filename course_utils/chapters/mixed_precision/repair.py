@@ -11,7 +11,10 @@ from types import CodeType
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from course_utils.core.measure import cpu_threads
 from course_utils.core.say import Number
@@ -34,7 +37,9 @@ NAMES = [*FAULTS.values()]
 
 def loop(letter: str = "") -> Loop:
     """The loop with that fault, or without a letter the right one."""
-    from course_utils.chapters.mixed_precision import loops  # here, since the loops call this module
+    from course_utils.chapters.mixed_precision import (
+        loops,
+    )  # here, since the loops call this module
 
     return loops.BY_LETTER[letter]
 
@@ -49,7 +54,9 @@ def is_untouched(answer: Loop) -> bool:
 def _broken_ones() -> list[tuple]:
     # Each is compiled alone, as a cell is: beside its imports Python makes other code of the same text.
     modules = [compile(inspect.getsource(loop(letter)), "a cell", "exec") for letter in FAULTS]
-    return [_essence(one) for module in modules for one in module.co_consts if isinstance(one, CodeType)]
+    return [
+        _essence(one) for module in modules for one in module.co_consts if isinstance(one, CodeType)
+    ]
 
 
 def _essence(code: CodeType) -> tuple:
@@ -70,7 +77,9 @@ def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
             bits = gradient.to(dtype).view(torch.int16).int()
             gradient.copy_(_sums(parts, dtype)[bits])
         else:
-            raise ValueError(f"add_up adds in float64, float32, float16 or bfloat16, and not in {dtype}.")
+            raise ValueError(
+                f"add_up adds in float64, float32, float16 or bfloat16, and not in {dtype}."
+            )
 
 
 @cache
@@ -96,9 +105,13 @@ class Seen:
     losses: list[Number] = field(default_factory=list)
     zeros: list[Number] = field(default_factory=list)  # shares
     norms: list[Number] = field(default_factory=list)
-    lost: list[Number] = field(default_factory=list)  # shares of the weights whose gradient is not 0
+    lost: list[Number] = field(
+        default_factory=list
+    )  # shares of the weights whose gradient is not 0
     products: set[torch.dtype] = field(default_factory=set)
-    scalers: list[torch.amp.GradScaler] = field(default_factory=list)  # those that were at work, each once
+    scalers: list[torch.amp.GradScaler] = field(
+        default_factory=list
+    )  # those that were at work, each once
     error: RuntimeError | None = None
 
     @property
@@ -106,7 +119,8 @@ class Seen:
         """Four lines for a table."""
         stopped = f"stopped in step {len(self.losses) + 1}" if self.error else ""
         return {
-            f"loss after {STEPS} steps": stopped or f"{self.losses[-1]:.{1 + (self.losses[-1] > 1)}g}",
+            f"loss after {STEPS} steps": stopped
+            or f"{self.losses[-1]:.{1 + (self.losses[-1] > 1)}g}",
             "gradients that are 0, first step": percent(self.zeros[0]),
             "norm of the gradients, first step": f"{self.norms[0]:.2g}",
             "updates lost, last step": percent(self.lost[-1]),
@@ -142,8 +156,12 @@ def seen(run: Loop) -> Seen:
 def _watched(found: Seen) -> Iterator[None]:
     before: list[torch.Tensor] = []
 
-    def flat(optimizer: torch.optim.Optimizer, part: Callable[[nn.Parameter], torch.Tensor]) -> torch.Tensor:
-        return torch.cat([part(p).detach().flatten().clone() for p in optimizer.param_groups[0]["params"]])
+    def flat(
+        optimizer: torch.optim.Optimizer, part: Callable[[nn.Parameter], torch.Tensor]
+    ) -> torch.Tensor:
+        return torch.cat(
+            [part(p).detach().flatten().clone() for p in optimizer.param_groups[0]["params"]]
+        )
 
     def starts(optimizer: torch.optim.Optimizer, *_: object) -> None:
         gradients = flat(optimizer, lambda p: p.grad)

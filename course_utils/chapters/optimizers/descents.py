@@ -66,7 +66,11 @@ class Ravine:
         """The second derivatives of the loss: by x twice, by x and y, by y twice."""
         cos, sin = self.direction
         across = self.steepness
-        return cos * cos + across * sin * sin, (1 - across) * cos * sin, sin * sin + across * cos * cos
+        return (
+            cos * cos + across * sin * sin,
+            (1 - across) * cos * sin,
+            sin * sin + across * cos * cos,
+        )
 
     def contour(self, level: Number) -> list[Point]:
         """The ellipse on which the loss has that value."""
@@ -209,7 +213,9 @@ def _corrected(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[
 _QUICKLY = {sgd: _pulled, momentum: _pulled, rmsprop: _divided, adamw: _corrected}
 
 
-def late_places(rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False) -> list[Point]:
+def late_places(
+    rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
+) -> list[Point]:
     """The places after each step of the last tenth; none if the rule was lost. A falling lr ends at 0, on a straight line."""
     rates = (lr * (1 - n / steps) for n in range(steps)) if falling else repeat(lr, steps)
     late = list(islice(_QUICKLY[rule.step](rule, ground, rates), steps - steps // LATE, None))
@@ -217,7 +223,9 @@ def late_places(rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: 
 
 
 @lru_cache(maxsize=4096)
-def end_loss(rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False) -> Number:
+def end_loss(
+    rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
+) -> Number:
     """The largest loss of the last tenth of so many steps; infinite if the rule was lost."""
     places = late_places(rule, ground, lr, steps, falling=falling)
     by_x, mixed, by_y = ground.curvatures
@@ -241,7 +249,9 @@ def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -
 
 
 @lru_cache(maxsize=256)
-def steps_to_come_near(rule: Rule, ground: Ravine, lr: Number, *, share: Number, steps: int) -> Number:
+def steps_to_come_near(
+    rule: Rule, ground: Ravine, lr: Number, *, share: Number, steps: int
+) -> Number:
     """After how many steps the loss is below that share of the first one, and stays there; infinite if never."""
     enough = share * ground.loss(*ground.start)
     above = 0

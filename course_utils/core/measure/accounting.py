@@ -13,7 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.core.measure.counting import flops
-from course_utils.core.measure.internals import DataDependentOutputException, FakeTensor, FakeTensorMode
+from course_utils.core.measure.internals import (
+    DataDependentOutputException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from course_utils.core.measure.memory import optimizer_bytes, saved_bytes, storage_bytes
 from course_utils.core.measure.moments import peak_bytes
 from course_utils.core.say import Ledger, number_text
@@ -109,9 +113,14 @@ def _faked(
         try:
             model = model_factory()
             if not all(isinstance(p, FakeTensor) for p in model.parameters()):
-                raise ValueError("model_factory has to make the model; it gave one that was made before.")
+                raise ValueError(
+                    "model_factory has to make the model; it gave one that was made before."
+                )
             given = inputs() if callable(inputs) else inputs
-            yield model, [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)]
+            yield (
+                model,
+                [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)],
+            )
         except DataDependentOutputException as error:
             raise ValueError(
                 f"Something asks for a number ({error.func}), and here tensors have shapes and no numbers. "

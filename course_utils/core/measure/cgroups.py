@@ -24,9 +24,13 @@ def memory_bytes() -> tuple[int, int]:
 
 def _limits() -> Iterator[tuple[int, int]]:
     for folder, (limit, used, cache) in _groups():
-        with suppress(OSError, ValueError):  # no such group from in here, or "max", which is no limit
+        with suppress(
+            OSError, ValueError
+        ):  # no such group from in here, or "max", which is no limit
             total = int((folder / limit).read_text())
-            of_files = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            of_files = dict(
+                line.split() for line in (folder / "memory.stat").read_text().splitlines()
+            )
             # A file that was read long ago counts as used, and goes as soon as somebody needs the place.
             taken = int((folder / used).read_text()) - int(of_files.get(cache, 0))
             yield total, max(0, total - taken)

@@ -64,7 +64,11 @@ class _FlopCounter(internals.Mode):
 def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple) -> None:
     sparse = any(isinstance(arg, torch.Tensor) and arg.layout != torch.strided for arg in args)
     known = func.overloadpacket in _FORMULAS or _NO_PRODUCT.search(name)
-    if (_PRODUCT.search(name) and not known) or func.namespace == "quantized" or (sparse and "mm" in name):
+    if (
+        (_PRODUCT.search(name) and not known)
+        or func.namespace == "quantized"
+        or (sparse and "mm" in name)
+    ):
         raise ValueError(
             f"torch's counter has no formula for {name!r} and would say 0. If a vector is the reason, give it "
             "a second dimension, as in x @ w[:, None]; otherwise count this operation by hand."
@@ -79,19 +83,29 @@ def _convolution_backward(
     return conv_flop_count(x, w, grad_out, transposed=transposed) * sum(wanted[:2])
 
 
-def _attention(q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object) -> int:
+def _attention(
+    q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
+) -> int:
     """Two products for each head of the query, also where several share a head of the key."""
     return 2 * math.prod(q[:3]) * k[2] * (q[3] + v[3])
 
 
 def _attention_backward(
-    _grad: Sequence[int], q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
+    _grad: Sequence[int],
+    q: Sequence[int],
+    k: Sequence[int],
+    v: Sequence[int],
+    *_others: object,
+    **_: object,
 ) -> int:
     """Five products where a formula would have four: the kernel computes the scores anew."""
     return 2 * math.prod(q[:3]) * k[2] * (3 * q[3] + 2 * v[3])
 
 
-_IN_PLACE = {torch.ops.aten.addmm_: torch.ops.aten.addmm, torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm}
+_IN_PLACE = {
+    torch.ops.aten.addmm_: torch.ops.aten.addmm,
+    torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm,
+}
 
 # From an operation to its formula: ours, and then torch's.
 _FORMULAS: ChainMap[object, Callable[..., int]] = ChainMap(

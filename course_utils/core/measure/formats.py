@@ -19,7 +19,9 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 def every_value(fmt: str) -> list[float]:
     """The value of every bit pattern, in order, as torch reads it; E2M1, which torch only stores, as ml_dtypes does."""
     if fmt not in SMALL_FORMATS:
-        raise ValueError(f"{fmt!r} is not among the formats of up to 19 bits: {', '.join(SMALL_FORMATS)}.")
+        raise ValueError(
+            f"{fmt!r} is not among the formats of up to 19 bits: {', '.join(SMALL_FORMATS)}."
+        )
     if fmt == "e2m1":
         return np.arange(2**4, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
     if fmt == "tf32":  # fp32 with the last 13 bits left at zero

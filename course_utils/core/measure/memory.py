@@ -49,7 +49,9 @@ def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor
     return max(saved_bytes_over_time(fn, exclude=exclude))
 
 
-def saved_bytes_over_time(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> list[int]:
+def saved_bytes_over_time(
+    fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()
+) -> list[int]:
     """The bytes kept over time: 0, then a number each time that a storage is kept or freed.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
@@ -82,7 +84,9 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
         kept: object = tensor
         try:
-            kept = inner(tensor)  # recomputing ends early by an exception, after it has kept the tensor
+            kept = inner(
+                tensor
+            )  # recomputing ends early by an exception, after it has kept the tensor
         finally:
             for each in tensors_in(kept):
                 see(each)

@@ -27,7 +27,9 @@ SLICE_S = 0.05  # the system counts its cores' work in hundredths of a second
 OTHERS = 0.1  # share of the machine's cores from which on other work counts as a disturbance
 
 
-def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
+def samples(
+    fn: Callable[[], object], device: str, begun: Number, deadline: Number
+) -> Steps[Timing]:
     """Sample from `begun` until the samples agree, or until the deadline."""
     on_a_cpu = torch.device(device).type == "cpu"
     synchronize = (lambda: None) if on_a_cpu else torch.accelerator.synchronize
@@ -96,7 +98,12 @@ class _OtherWork:
     def _now() -> tuple[Number, Number]:
         """(wall seconds, seconds that cores have spent on others), by the system's own account."""
         cores = psutil.cpu_times()
-        not_busy = ("idle", "iowait", "guest", "guest_nice")  # guests are counted with the users too
+        not_busy = (
+            "idle",
+            "iowait",
+            "guest",
+            "guest_nice",
+        )  # guests are counted with the users too
         busy = sum(cores) - sum(getattr(cores, name, 0) for name in not_busy)
         return time.perf_counter(), busy - time.process_time()
 

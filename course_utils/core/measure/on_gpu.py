@@ -14,10 +14,14 @@ from course_utils.core.say import Number, seconds_text
 
 AGREEMENT = 0.01  # between the medians of the first and the second half
 QUIET_S = 0.15  # at least: a clock takes a while to rise
-SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the calls that follow get into its queue
+SWEEP_BYTES = (
+    256 * 2**20
+)  # at least: while a GPU writes them, the calls that follow get into its queue
 
 
-def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Number) -> Steps[Timing]:
+def samples(
+    fn: Callable[[], object], device: str, begun: Number, deadline: Number
+) -> Steps[Timing]:
     """Time each call between two events, with the second-level cache emptied before it; the median counts."""
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
@@ -52,7 +56,8 @@ def samples(fn: Callable[[], object], device: str, begun: Number, deadline: Numb
 
 def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) -> list[Number]:
     events = [
-        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(calls)
+        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+        for _ in range(calls)
     ]
     for before, after in events:
         sweeper.zero_()
@@ -60,4 +65,6 @@ def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) ->
         fn()
         after.record()
     torch.cuda.synchronize()
-    return [max(before.elapsed_time(after) / 1000, 1e-9) for before, after in events]  # ticks are coarse
+    return [
+        max(before.elapsed_time(after) / 1000, 1e-9) for before, after in events
+    ]  # ticks are coarse

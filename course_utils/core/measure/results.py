@@ -37,7 +37,9 @@ class Timing:
 
     samples: tuple[Number, ...]
     statistic: str  # which of the samples `seconds` is: "best" or "typical"
-    converged: bool  # whether sampling ended because the samples agreed, and not because time was up
+    converged: (
+        bool  # whether sampling ended because the samples agreed, and not because time was up
+    )
     clock: str  # "thread time", "wall time" or "device events"
     spent_s: Number  # the whole measurement, waiting included
     disturbance: str = ""  # what was seen of other work; nothing on a quiet machine

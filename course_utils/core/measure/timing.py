@@ -21,10 +21,14 @@ def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Numbe
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 
 
-def timing_steps(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Steps[Timing]:
+def timing_steps(
+    fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0
+) -> Steps[Timing]:
     """time_call as a generator of steps, which can be shown; closing it stops the measurement."""
     if not at_most_s > 0:
-        raise ValueError(f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}.")
+        raise ValueError(
+            f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}."
+        )
     begun = time.perf_counter()
     deadline = begun + at_most_s
     on_a_gpu = torch.device(device).type == "cuda"

@@ -13,7 +13,9 @@ Timed = Mapping[tuple[int, int, int], Number]  # seconds by (B, D, K)
 FEWEST = 8  # products, of which half are fitted
 
 
-def product_seconds(b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number) -> Number:
+def product_seconds(
+    b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number
+) -> Number:
     """c + roof / e, where the roof is `matmul_seconds`. With c = 0 and e = 1, the forecast is the roof.
 
     c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of the roof's speed
@@ -24,7 +26,9 @@ def product_seconds(b: int, d: int, k: int, machine: Machine, dtype: str, c: Num
     8.28
     """
     if not 0 <= c < math.inf:
-        raise ValueError(f"c is a kernel's own price in seconds, 0 or more, such as 5e-6; got {c!r}.")
+        raise ValueError(
+            f"c is a kernel's own price in seconds, 0 or more, such as 5e-6; got {c!r}."
+        )
     if not 0 < e <= 1:
         raise ValueError(f"e is a share, above 0 and at most 1, such as 0.8; got {e!r}.")
     return c + matmul_seconds(b, d, k, machine, dtype) / e
@@ -35,7 +39,9 @@ def forecast_errors(
 ) -> tuple[Number, Number]:
     """The median of |measured / forecast - 1|, and the worst factor in either direction."""
     _check_number(timed, 1)
-    ratios = [seconds / product_seconds(*size, machine, dtype, c, e) for size, seconds in timed.items()]
+    ratios = [
+        seconds / product_seconds(*size, machine, dtype, c, e) for size, seconds in timed.items()
+    ]
     return statistics.median(abs(r - 1) for r in ratios), max(max(r, 1 / r) for r in ratios)
 
 

@@ -27,7 +27,14 @@ def known(name: str) -> Model:
 # Two have no config.json to read. Of GPT-3 none was published; its sizes are in arXiv 2005.14165, table 2.1. That of
 # Llama 3.1 405B says 131,072 positions, and it was trained on 8,192 at a time but for its last tokens: arXiv
 # 2407.21783, tables 3 and 4.
-GPT_3 = {"layers": 96, "width": 12_288, "heads": 96, "kv_heads": 96, "inner": 49_152, "context": 2048}
+GPT_3 = {
+    "layers": 96,
+    "width": 12_288,
+    "heads": 96,
+    "kv_heads": 96,
+    "inner": 49_152,
+    "context": 2048,
+}
 LLAMA_405B = {"layers": 126, "width": 16_384, "heads": 128, "inner": 53_248}
 _MODELS = {
     "GPT-2 small": known("gpt2"),

@@ -11,12 +11,21 @@ class LayerOperations:
     """The operations of a layer, for a model with these sizes and bytes a number."""
 
     def __init__(self, config: StepConfig) -> None:
-        self.config, self.shape, self.n, self.sequence = config, config.model, config.n, config.sequence
+        self.config, self.shape, self.n, self.sequence = (
+            config,
+            config.model,
+            config.n,
+            config.sequence,
+        )
         self.tape = Tape(
             dtype_bytes=config.n, gradient_bytes=config.gradient_bytes, accumulate=config.accumulate
         )
         self.tokens = config.batch * config.sequence
-        self.heads, self.kv_heads, self.head = self.shape.heads, self.shape.kv_heads, self.shape.head_width
+        self.heads, self.kv_heads, self.head = (
+            self.shape.heads,
+            self.shape.kv_heads,
+            self.shape.head_width,
+        )
         self.matrices = accountant.matrices(self.shape)
 
     def weight(self, numbers: int) -> Parameter:
@@ -42,7 +51,9 @@ class LayerOperations:
         if folds:
             made = self.copied_back(made)
         if name in self.shape.biases:
-            made = self.tape.op("add", (self.weight(outputs), made), made.nbytes, back=("sum", PASS))
+            made = self.tape.op(
+                "add", (self.weight(outputs), made), made.nbytes, back=("sum", PASS)
+            )
         return self.copied_back(made) if splits else made
 
     def copied_back(self, x: Tensor) -> Tensor:
@@ -125,7 +136,10 @@ class LayerOperations:
 
     def _fused_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Two products in one kernel, and five on the way back. Of each row of scores one number is kept."""
-        name, sums = "scaled_dot_product_attention", max(self.n, FP32_BYTES) * self.tokens * self.heads
+        name, sums = (
+            "scaled_dot_product_attention",
+            max(self.n, FP32_BYTES) * self.tokens * self.heads,
+        )
         options = {"keeps": slice(2), "flops": 2 * self._flops, "flops_back": 5 * self._flops}
         return self.tape.op(
             name, (q, k, v), q.nbytes, sums, back=f"{name}_backward", saves=(q, k, v), **options
@@ -147,7 +161,9 @@ class LayerOperations:
         full = tape.one("full", square)
         later = tape.one("triu", square, reads=square)
         del full
-        masked = scores._replace(storage=tape.one("add", n, reads=n + square))  # a mask has no gradient
+        masked = scores._replace(
+            storage=tape.one("add", n, reads=n + square)
+        )  # a mask has no gradient
         weights = tape.op("_softmax", (masked,), n, back="_softmax_backward_data", keeps=slice(1))
         del masked
         mixed = self._batched(weights, self.copied(v) if by_head else v, q.nbytes)
@@ -156,4 +172,6 @@ class LayerOperations:
 
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
         """A product for each head."""
-        return self.tape.op("bmm", (b, a), nbytes, back=("bmm", "bmm"), saves=(a, b), flops=self._flops)
+        return self.tape.op(
+            "bmm", (b, a), nbytes, back=("bmm", "bmm"), saves=(a, b), flops=self._flops
+        )

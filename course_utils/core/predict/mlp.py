@@ -25,4 +25,6 @@ def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) ->
     check_sizes(**{f"width {place}": width for place, width in enumerate(widths)})
     first, *more = [matmul_flops(batch, d, k) for d, k in pairwise(widths)]
     forward = first + sum(more)
-    return Ledger({"forward": forward, "backward": 2 * forward - first * (not input_grad)}, unit="FLOPs")
+    return Ledger(
+        {"forward": forward, "backward": 2 * forward - first * (not input_grad)}, unit="FLOPs"
+    )

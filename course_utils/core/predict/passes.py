@@ -122,7 +122,9 @@ class ForwardPass(LayerOperations):
         """Layers that keep only their input, and run a second time on the way back."""
         x.storage.keep_as(ACTIVATIONS)
         run = partial(self.blocks, x, turn, numbers)
-        return Frame(self.tape, run, products=self.config.recompute == "every other product").forward()
+        return Frame(
+            self.tape, run, products=self.config.recompute == "every other product"
+        ).forward()
 
     # The loss.
 
@@ -181,8 +183,15 @@ class ForwardPass(LayerOperations):
     def _loss_in_place(self, logits: Tensor) -> Tensor:
         """One kernel keeps the logits and a number for each row; on the way back the gradient is written over them."""
         four = FP32_BYTES
-        options = {"back": "cross_entropy_backward", "saves": (logits,), "keeps": slice(1, 2), "part": LOGITS}
-        return self.tape.op("cross_entropy", (logits,), four, four * self.tokens, over=True, **options)
+        options = {
+            "back": "cross_entropy_backward",
+            "saves": (logits,),
+            "keeps": slice(1, 2),
+            "part": LOGITS,
+        }
+        return self.tape.op(
+            "cross_entropy", (logits,), four, four * self.tokens, over=True, **options
+        )
 
     def _loss_with_output(self, x: Tensor) -> Tensor:
         """One kernel never has all logits: it makes the gradients of the output and of its input at once."""
@@ -190,4 +199,6 @@ class ForwardPass(LayerOperations):
         flops = 6 * self.tokens * self.output.nbytes // self.n
         options = {"back": "linear_cross_entropy_backward", "keeps": slice(1, 3), "flops": flops}
         sizes = FP32_BYTES, self.output.nbytes, x.nbytes
-        return self.tape.op("linear_cross_entropy", edges, *sizes, over=True, flops_back=0, **options)
+        return self.tape.op(
+            "linear_cross_entropy", edges, *sizes, over=True, flops_back=0, **options
+        )

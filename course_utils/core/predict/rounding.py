@@ -26,9 +26,13 @@ def rounding_edges(fmt: str) -> Edges:
     """
     f = floats.format_named(fmt)
     if fmt == "fp64":
-        raise ValueError("The edges of fp64 are no fp64 numbers. Ask for a smaller format, fp32 for example.")
+        raise ValueError(
+            "The edges of fp64 are no fp64 numbers. Ask for a smaller format, fp32 for example."
+        )
     beyond = f.max + floats.spacing(f.max, fmt) / 2
-    if not floats.overflows(beyond, fmt):  # the tie goes to the even neighbour, which in E4M3 is the largest
+    if not floats.overflows(
+        beyond, fmt
+    ):  # the tie goes to the even neighbour, which in E4M3 is the largest
         beyond = math.nextafter(beyond, math.inf)
     return Edges(f.smallest_subnormal / 2, f.smallest_normal - f.smallest_subnormal / 2, beyond)
 

@@ -31,7 +31,9 @@ def daly_seconds(save_s: Number, failure_s: Number) -> Number:
     return young_seconds(save_s, failure_s) * (1 + x / 3 + x * x / 9) - save_s
 
 
-def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0) -> Number:
+def wasted_share(
+    interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0
+) -> Number:
     """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): what saving, restarting and lost work take of a long run.
 
     τ is the work between two saves. Exact if failures come at a constant rate, also during saves and restarts.
@@ -41,7 +43,9 @@ def wasted_share(interval_s: Number, save_s: Number, failure_s: Number, restart_
     """
     _check_times(interval_s=interval_s, failure_s=failure_s)
     if not (0 <= save_s < math.inf and 0 <= restart_s < math.inf):
-        raise ValueError(f"A time is 0 s or more; got save_s {save_s!r} and restart_s {restart_s!r}.")
+        raise ValueError(
+            f"A time is 0 s or more; got save_s {save_s!r} and restart_s {restart_s!r}."
+        )
     work_s = interval_s + save_s
     restarts, failures = restart_s / failure_s, work_s / failure_s
     if restarts + failures > 700:  # beyond what a float holds: nothing is ever finished

@@ -22,7 +22,9 @@ class Stretch(NamedTuple):
 
     def shift(self, turn: int) -> Held:
         """The bytes that are added to what this repetition holds."""
-        return Held(*(begin + turn * more for begin, more in zip(self.start, self.grows, strict=True)))
+        return Held(
+            *(begin + turn * more for begin, more in zip(self.start, self.grows, strict=True))
+        )
 
     def at(self, turn: int) -> Iterator[Operation]:
         """The operations of this repetition."""

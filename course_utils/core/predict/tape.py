@@ -49,7 +49,9 @@ class Frame:
     def keeps(self, name: str) -> bool:
         """Whether what that operation makes is kept: every other product, and fused attention."""
         self.seen += name == "mm"
-        return self.products and (self.seen % 2 == 1 if name == "mm" else name.startswith("scaled_dot"))
+        return self.products and (
+            self.seen % 2 == 1 if name == "mm" else name.startswith("scaled_dot")
+        )
 
     def forward(self) -> Tensor:
         """The first run: its nodes keep nothing."""
@@ -103,7 +105,9 @@ class Tape:
             self.afters.append(Held._make(self.held))
         made = [Storage(self.held, nbytes, part) for nbytes in makes]
         moved = reads + sum(makes)
-        self.rows.append((name, self.where, self.phase, self.layer, flops, moved, Held._make(self.held)))
+        self.rows.append(
+            (name, self.where, self.phase, self.layer, flops, moved, Held._make(self.held))
+        )
         return made
 
     def one(self, name: str, nbytes: int, **options: int) -> Storage:
@@ -131,7 +135,10 @@ class Tape:
         sizes = tuple([one.nbytes for one in edges])
         options = {"reads": sum(sizes)} | options
         reads = sum([makes[0], *makes[keeps], *[one.nbytes for one in saves]])
-        also = options.get("flops", 0) if flops_back is None else flops_back, options.get("part", PASSING)
+        also = (
+            options.get("flops", 0) if flops_back is None else flops_back,
+            options.get("part", PASSING),
+        )
         if isinstance(back, str):
             ways = [Back(back, () if over else sizes, reads + over * sum(sizes), *also)]
         else:
@@ -237,7 +244,11 @@ class Tape:
         """A parameter's gradient in the gradients' dtype."""
         made, kept = self.sizes
         nbytes = parameter.nbytes // made * kept
-        return gradient if gradient.nbytes == nbytes else self.one("_to_copy", nbytes, reads=gradient.nbytes)
+        return (
+            gradient
+            if gradient.nbytes == nbytes
+            else self.one("_to_copy", nbytes, reads=gradient.nbytes)
+        )
 
     def _accumulate(self, parameter: Parameter) -> None:
         """Make a gradient the parameter's, or add it to that of an earlier batch."""

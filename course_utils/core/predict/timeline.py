@@ -13,7 +13,11 @@ from course_utils.core.predict.training import optimizer_of, recipe_named, split
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
-LOSS = ("output", "cross-entropy", "output and cross-entropy")  # where the output's gradient is still to come
+LOSS = (
+    "output",
+    "cross-entropy",
+    "output and cross-entropy",
+)  # where the output's gradient is still to come
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class Timeline:
     def stretches(self) -> tuple[Stretch, ...]:
         """The operations in stretches, where layers that repeat stand once. What is held before the step is added to each; the update comes last."""
         begun = (
-            one._replace(start=Held(*map(add, one.start, self._begin))) for one in stretches(self.config)
+            one._replace(start=Held(*map(add, one.start, self._begin)))
+            for one in stretches(self.config)
         )
         return *begun, Stretch([*self._update], 1, Held(), Held(), 0, 0)
 
@@ -58,7 +63,9 @@ class Timeline:
     @property
     def kept(self) -> int:
         """What autograd keeps between the forward and the backward pass, the loss's numbers among it; not the tokens."""
-        *_, last = (one for each in stretches(self.config) for one in each.at(0) if one.phase == "loss")
+        *_, last = (
+            one for each in stretches(self.config) for one in each.at(0) if one.phase == "loss"
+        )
         return last.after.total
 
     @cached_property
@@ -71,7 +78,9 @@ class Timeline:
     @property
     def _begin(self) -> Held:
         """What is held before the step. Its gradients are those of all machines together."""
-        gradients = self.config.accumulate * self.config.model.parameters * self.config.gradient_bytes
+        gradients = (
+            self.config.accumulate * self.config.model.parameters * self.config.gradient_bytes
+        )
         return Held(**{**self.state, "gradients": gradients})
 
     @property
@@ -184,5 +193,9 @@ def timeline(
     sizes = dtype_bytes(kind.parameters), dtype_bytes(kind.gradients[0])
     ways = (accumulate, fused, recompute, segment, fused_loss, pieces)
     return Timeline(
-        StepConfig(shape_of(model), batch, sequence, *sizes, *ways), recipe, machines, stage, gathered
+        StepConfig(shape_of(model), batch, sequence, *sizes, *ways),
+        recipe,
+        machines,
+        stage,
+        gathered,
     )

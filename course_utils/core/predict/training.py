@@ -28,7 +28,13 @@ def training_flops(parameters: Number, tokens: Number) -> Number:
 
 
 def training_days(
-    parameters: Number, tokens: Number, machine: Machine, count: int, mfu: Number, *, dtype: str = "bf16"
+    parameters: Number,
+    tokens: Number,
+    machine: Machine,
+    count: int,
+    mfu: Number,
+    *,
+    dtype: str = "bf16",
 ) -> Number:
     """6PN / (count × peak × MFU), in days.
 
@@ -41,7 +47,9 @@ def training_days(
     return accountant.days(training_flops(parameters, tokens), count, machine.peak(dtype), mfu)
 
 
-def mfu(flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype: str = "bf16") -> Number:
+def mfu(
+    flops: Number, seconds: Number, machine: Machine, count: int = 1, dtype: str = "bf16"
+) -> Number:
     """(FLOPs that the model needs / seconds) / (count × dense peak): model FLOPs utilisation.
 
     Only what the mathematics asks for counts; work that is done twice, as in checkpointing, does not.
@@ -95,7 +103,10 @@ def days_by_part(
         }
         return {part: scale * s for part, s in seconds.items()}
 
-    least, most = ledger(max(products), max(attention), True), ledger(min(products), min(attention), False)
+    least, most = (
+        ledger(max(products), max(attention), True),
+        ledger(min(products), min(attention), False),
+    )
     in_steps = most["FLOPs at the peak"] / step_mfu
     shortest, longest = (
         parts | {"the rest of a step": in_steps - sum(parts.values()), "pauses": pauses}
@@ -209,7 +220,9 @@ def split_in(stage: int) -> tuple[str, ...]:
     The rest is on all of them. FSDP's full sharding is stage 3.
     """
     if stage not in range(4):
-        raise ValueError(f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}.")
+        raise ValueError(
+            f"ZeRO has the stages 0 (nothing is split) to 3 (everything is); got {stage!r}."
+        )
     return tuple(part for part, first in accountant.SHARDED_FROM.items() if stage >= first)
 
 

@@ -71,7 +71,9 @@ class Shape(Model):
     def parameters_by_part(self) -> Ledger:
         """Embeddings, matrices, biases and normalisations; a tied output adds none."""
         biases = sum(accountant.matrices(self)[name][1] for name in self.biases)
-        of_heads = 2 * self.head_width if self.head_norms else 0  # weights alone, in a LayerNorm as well
+        of_heads = (
+            2 * self.head_width if self.head_norms else 0
+        )  # weights alone, in a LayerNorm as well
         of_a_layer = 2 * self.norm_vectors * self.width + of_heads
         parts = {
             "token embedding": self.vocabulary * self.width,
@@ -112,7 +114,9 @@ class Shape(Model):
         matrices = self.layers * layer
         output = matmul_flops(tokens, self.width, self.vocabulary)
         attention = accountant.forward_flops(self, batch, sequence) - matrices - output
-        return Ledger({"matrices": matrices, "attention": attention, "output": output}, unit="FLOPs")
+        return Ledger(
+            {"matrices": matrices, "attention": attention, "output": output}, unit="FLOPs"
+        )
 
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
@@ -190,7 +194,9 @@ class Shape(Model):
         wide = max(n, FP32_BYTES)
         if not self.rms_norm:
             return n * width + 2 * n
-        return n * width if fused else 2 * wide * width + wide  # the input, and what it is before its weight
+        return (
+            n * width if fused else 2 * wide * width + wide
+        )  # the input, and what it is before its weight
 
 
 def shape_of(m: Model) -> Shape:
@@ -253,7 +259,9 @@ def _inner_sizes(
     given = {"width": width, "heads": heads, "feed_forward": feed_forward}
     check_sizes(**{name: size for name, size in given.items() if size is not None})
     if not heads or (head_width is None and width % heads):
-        raise ValueError(f"The width has to be a multiple of the heads; {width} is not one of {heads}.")
+        raise ValueError(
+            f"The width has to be a multiple of the heads; {width} is not one of {heads}."
+        )
     return {
         "kv_heads": heads if kv_heads is None else kv_heads,
         "head_width": width // heads if head_width is None else head_width,

@@ -36,7 +36,9 @@ class Ledger(_Shown, Mapping[str, Number]):
 
     def __getitem__(self, item: str) -> Number:
         if item not in self.items_by_name:
-            raise KeyError(f"There is no item {item!r} in this ledger. There are: {', '.join(self)}.")
+            raise KeyError(
+                f"There is no item {item!r} in this ledger. There are: {', '.join(self)}."
+            )
         return self.items_by_name[item]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,20 +82,30 @@ class Comparison(_Shown):
         apart = set(self.predicted) ^ set(self.measured)
         if apart:
             alone = ", ".join(sorted(apart))
-            raise ValueError(f"Only the same items can be compared; these stand on one side alone: {alone}.")
-        units = {side.unit for side in (self, self.predicted, self.measured) if hasattr(side, "unit")} - {""}
+            raise ValueError(
+                f"Only the same items can be compared; these stand on one side alone: {alone}."
+            )
+        units = {
+            side.unit for side in (self, self.predicted, self.measured) if hasattr(side, "unit")
+        } - {""}
         if len(units) > 1:
             raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
         object.__setattr__(self, "unit", units.pop() if units else "")
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
-        if len(self.predicted) > 1 and not isinstance(self.guess, Mapping) and not is_open(self.guess):
+        if (
+            len(self.predicted) > 1
+            and not isinstance(self.guess, Mapping)
+            and not is_open(self.guess)
+        ):
             object.__setattr__(self, "guess", {next(iter(self.predicted)): self.guess})
 
     @property
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
-        said = ((item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured)
+        said = (
+            (item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured
+        )
         return [
             Guess(item, n, self.measured[item], self.heads[1], self.digits)
             for item, n in said
@@ -102,7 +114,11 @@ class Comparison(_Shown):
 
     def _by_item(self) -> dict[str, object]:
         """The reader's numbers by item, without those that are still open."""
-        by_item = self.guess if isinstance(self.guess, Mapping) else dict.fromkeys(self.predicted, self.guess)
+        by_item = (
+            self.guess
+            if isinstance(self.guess, Mapping)
+            else dict.fromkeys(self.predicted, self.guess)
+        )
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
@@ -128,7 +144,9 @@ class Comparison(_Shown):
         rows = [[self.unit, *asked, *self.heads, " / ".join(reversed(self.heads))]]
         for item, p in self.predicted.items():
             m = self.measured[item]
-            guess = [short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
+            guess = (
+                [short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
+            )
             shown = (number_text(n, self.digits) for n in (p, m))
             rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
         return rows
@@ -182,7 +200,9 @@ class Table(_Shown):
         return self.rows
 
 
-def side_by_side(columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None) -> Table:
+def side_by_side(
+    columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None
+) -> Table:
     """A column for each of them, and a row for each item of the first. What is no whole number has `digits`.
 
     >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
@@ -230,7 +250,9 @@ def _text_table(rows: list[list[str]]) -> str:
 
 def _html_table(rows: list[list[str]]) -> str:
     def line(row: list[str], tag: str) -> str:
-        cells = ((tag if cell else "td", html.escape(cell)) for cell in row)  # a heading says something
+        cells = (
+            (tag if cell else "td", html.escape(cell)) for cell in row
+        )  # a heading says something
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for tag, cell in cells) + "</tr>"
 
     head, *body = rows

@@ -42,7 +42,9 @@ class Guess:
         if self.said == self.measured:
             return True
         numbers = isinstance(self.said, int | float) and isinstance(self.measured, int | float)
-        return bool(numbers and self.digits) and self._as_shown(self.said) == self._as_shown(self.measured)
+        return bool(numbers and self.digits) and self._as_shown(self.said) == self._as_shown(
+            self.measured
+        )
 
     @property
     def is_near(self) -> bool:

@@ -66,7 +66,9 @@ def axes_with(
     `log_x` and `log_y` are the bases of logarithmic axes.
     """
     with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure)
+        figure, axes = plt.subplots(
+            figsize=(9.5, height), layout="constrained", FigureClass=DescribedFigure
+        )
         figure.get_layout_engine().set(w_pad=MARGIN_INCHES, h_pad=MARGIN_INCHES)
         try:
             axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
@@ -91,7 +93,13 @@ def measured_dots(axes: Axes, points: Iterable[tuple[Number, Number]], size: int
 
 
 def label(
-    axes: Axes, words: str, x: Number, y: Number, colour: str, offset: tuple[int, int], ha: str = "left"
+    axes: Axes,
+    words: str,
+    x: Number,
+    y: Number,
+    colour: str,
+    offset: tuple[int, int],
+    ha: str = "left",
 ) -> None:
     """Words beside the thing they name, `offset` points away."""
     place = {"xytext": offset, "textcoords": "offset points", "ha": ha}

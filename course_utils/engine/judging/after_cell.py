@@ -31,10 +31,14 @@ def note_what_is_shown() -> None:
         verdicts = [*SHOWN]
         SHOWN.clear()
         cell = result.info.raw_cell or ""
-        for name in [name for name in shown_by_name if re.search(rf"\b{name}\b *=[^=]|\bdef {name}\b", cell)]:
+        for name in [
+            name for name in shown_by_name if re.search(rf"\b{name}\b *=[^=]|\bdef {name}\b", cell)
+        ]:
             shown_by_name.pop(name).take_back(CHANGED if result.success else STOPPED)
         names = dict(CHECKED.findall(cell))
-        shown_by_name.update({names[one.exercise]: one for one in verdicts if one.exercise in names})
+        shown_by_name.update(
+            {names[one.exercise]: one for one in verdicts if one.exercise in names}
+        )
         # JupyterLab and its like name the cell, and Colab in a place of its own. A notebook that is tested or exported
         # is no reader's attempt.
         asked = getattr(shell, "parent_header", {}).get("metadata", {})

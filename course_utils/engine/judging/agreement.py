@@ -54,10 +54,14 @@ def same(a: object, b: object) -> bool:
     a, b = plain(a), plain(b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    if {type(a), type(b)} == {int, float} and abs(a) < 2**53 > abs(b):  # where a float holds every integer
+    if {type(a), type(b)} == {int, float} and abs(a) < 2**53 > abs(
+        b
+    ):  # where a float holds every integer
         a, b = float(a), float(b)
     if isinstance(a, float) and isinstance(b, float):
-        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+        return (math.isnan(a) and math.isnan(b)) or (
+            a == b and math.copysign(1, a) == math.copysign(1, b)
+        )
     if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) != isinstance(b, str):
         return a is b
     try:
@@ -73,8 +77,15 @@ def near(a: object, b: object, tolerance: Number) -> bool:
             return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
         a, b = plain(a), plain(b)
         if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-            return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
-        return is_number(a) and is_number(b) and tolerance > 0 and math.isclose(a, b, rel_tol=tolerance)
+            return len(a) == len(b) and all(
+                near(x, y, tolerance) for x, y in zip(a, b, strict=True)
+            )
+        return (
+            is_number(a)
+            and is_number(b)
+            and tolerance > 0
+            and math.isclose(a, b, rel_tol=tolerance)
+        )
     except (RuntimeError, OverflowError):  # tensors of truth values; an integer beyond every float
         return False
 

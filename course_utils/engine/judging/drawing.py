@@ -42,7 +42,9 @@ def drawn_anew(check: Check, seed: int) -> Check:
 def _drawn(check: Check, case: Case, draw: random.Random) -> Case:
     wanted, another = _agreeing(check, case), OWN.get(check.__name__, _changed)
     drawn = (another(case, draw) for _ in range(TRIES))
-    return next((new for new in drawn if not same(new, case) and _agreeing(check, new) == wanted), case)
+    return next(
+        (new for new in drawn if not same(new, case) and _agreeing(check, new) == wanted), case
+    )
 
 
 def _agreeing(check: Check, case: Case) -> list[bool] | None:
@@ -51,7 +53,9 @@ def _agreeing(check: Check, case: Case) -> list[bool] | None:
         listed = [came for came, _ in check.__wrapped__(*case)]
     except Exception:
         return None
-    listed = [f"{type(x)} {sentences.said_by(x)}" if isinstance(x, Exception) else x for x in listed]
+    listed = [
+        f"{type(x)} {sentences.said_by(x)}" if isinstance(x, Exception) else x for x in listed
+    ]
     return [agree(one, other, check.asked["tolerance"]) for one, other in combinations(listed, 2)]
 
 
@@ -60,7 +64,9 @@ def _changed(x: object, draw: random.Random) -> object:
     if isinstance(x, torch.Tensor):
         by = torch.Generator().manual_seed(draw.getrandbits(32))
         mixed = x.flatten()[torch.randperm(x.numel(), generator=by)].reshape(x.shape)
-        return mixed * (1 - torch.rand(x.shape, generator=by) / 5) if x.is_floating_point() else mixed
+        return (
+            mixed * (1 - torch.rand(x.shape, generator=by) / 5) if x.is_floating_point() else mixed
+        )
     if isinstance(x, list | tuple):
         return type(x)(_changed(part, draw) for part in x)
     if isinstance(x, Model):

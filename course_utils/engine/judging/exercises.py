@@ -38,7 +38,10 @@ class NotAttemptedError(Exception):
 
 
 def value(
-    *, wanted: str, tolerance: Number = 0.0, read: Callable[[object], object] = lambda answer: answer
+    *,
+    wanted: str,
+    tolerance: Number = 0.0,
+    read: Callable[[object], object] = lambda answer: answer,
 ) -> Callable[[Callable[[], Answers]], Check]:
     """The answer is one value, exact or within that share of it.
 
@@ -105,7 +108,9 @@ def function(
     return exercise
 
 
-def _not_yet(answer: object, outcome: tuple, expected: object, tolerance: Number, listed: str) -> NotYetError:
+def _not_yet(
+    answer: object, outcome: tuple, expected: object, tolerance: Number, listed: str
+) -> NotYetError:
     """What is said of a function whose outcome in one case, (case, what came, error), is not as expected."""
     case, came, error = outcome
     if error:
@@ -188,7 +193,9 @@ def _advice(answers: Callable[..., Answers], outcomes: list[tuple], tolerance: N
     for case, came, error in outcomes:
         _, *mistakes = answers(*case)
         here = [advice for wrong, advice in mistakes if _is_alike(wrong, came, error, tolerance)]
-        explaining = here if explaining is None else [advice for advice in explaining if advice in here]
+        explaining = (
+            here if explaining is None else [advice for advice in explaining if advice in here]
+        )
         if not explaining:
             return ""
     return explaining[0]
@@ -201,9 +208,13 @@ def _is_alike(wrong: object, came: object, error: BaseException | None, toleranc
     return agree(came, wrong, tolerance)
 
 
-def call(function: Callable[..., object], *arguments: object) -> tuple[object, BaseException | None]:
+def call(
+    function: Callable[..., object], *arguments: object
+) -> tuple[object, BaseException | None]:
     """What the function returned, or the error that it stopped with: InPlaceError if it has changed what it was given."""
-    lasting = all(isinstance(x, int | float | str) for x in arguments)  # nobody can change these in place
+    lasting = all(
+        isinstance(x, int | float | str) for x in arguments
+    )  # nobody can change these in place
     given = arguments if lasting else copy.deepcopy(arguments)
     try:
         with Clock():

@@ -22,7 +22,9 @@ class InPlaceError(Exception):
 def shown(x: object) -> str:
     """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
     if isinstance(x, torch.Tensor | np.ndarray) and x.ndim:
-        return f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
+        return (
+            f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
+        )
     if inspect.isroutine(x):
         return "a function"
     try:
@@ -45,7 +47,9 @@ def _written(x: object) -> str:
 
 def called(function: Callable[..., object], case: tuple) -> str:
     """The call of the reader's function, as it is written."""
-    arguments = (f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x) for x in case)
+    arguments = (
+        f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x) for x in case
+    )
     return f"{name_of(function)}({', '.join(arguments)})"
 
 
@@ -81,16 +85,20 @@ def gave(came: object, expected: object, tolerance: Number, part: str = "") -> s
     if not tensors and shown(came) == wanted:  # they differ beyond six digits
         return f"gave{part} {came!r}; expected {expected!r}."
     if tensors and not is_dense(came):
-        return (
-            f"gave{part} a tensor whose numbers are not all there, as on the meta device; expected {wanted}."
-        )
+        return f"gave{part} a tensor whose numbers are not all there, as on the meta device; expected {wanted}."
     if not tensors or came.shape != expected.shape:
         return f"{gave}; expected {wanted}."
     if came.isnan().any():
         return f"{gave} with NaN among its numbers."
-    if came.dtype == torch.bool or came.is_complex() or torch.equal(came.double(), expected.double()):
+    if (
+        came.dtype == torch.bool
+        or came.is_complex()
+        or torch.equal(came.double(), expected.double())
+    ):
         return f"{gave} and {came.dtype}; expected {expected.dtype}."
-    at = tuple(torch.unravel_index((expected.double() - came.double()).abs().argmax(), expected.shape))
+    at = tuple(
+        torch.unravel_index((expected.double() - came.double()).abs().argmax(), expected.shape)
+    )
     is_, should_be = _apart(came[at].item(), expected[at].item())
     place = ", ".join(f"{index}" for index in at)
     return f"{gave}, as expected, but [{place}] is {is_}, and should be {should_be}."
@@ -119,10 +127,18 @@ def advice_on_kind(came: object, expected: object) -> str:
     if wants_tensor:
         return "" if isinstance(given, torch.Tensor) else "A tensor is wanted."
     if isinstance(expected, list | tuple):
-        wanted = "A list is wanted." if isinstance(expected, list) else f"{len(expected)} values are wanted."
-        if not isinstance(came, list | tuple) or (_has_tensors(expected) and isinstance(given, torch.Tensor)):
+        wanted = (
+            "A list is wanted."
+            if isinstance(expected, list)
+            else f"{len(expected)} values are wanted."
+        )
+        if not isinstance(came, list | tuple) or (
+            _has_tensors(expected) and isinstance(given, torch.Tensor)
+        ):
             return wanted
-        return "" if len(came) == len(expected) else f"It has {len(came)} parts, not {len(expected)}."
+        return (
+            "" if len(came) == len(expected) else f"It has {len(came)} parts, not {len(expected)}."
+        )
     if is_number(expected) and not is_number(came):
         return "One plain number is wanted."
     return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
@@ -133,7 +149,11 @@ def _has_tensors(x: object) -> bool:
 
 
 def _has_nan(x: object) -> bool:
-    return any(map(_has_nan, x)) if isinstance(x, list | tuple) else isinstance(x, float) and math.isnan(x)
+    return (
+        any(map(_has_nan, x))
+        if isinstance(x, list | tuple)
+        else isinstance(x, float) and math.isnan(x)
+    )
 
 
 def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
@@ -151,7 +171,9 @@ def stopped(function: Callable[..., object], error: BaseException) -> str:
     """The sentence on an error: the line in the reader's code, and the first line of Python's message."""
     if isinstance(error, InPlaceError):
         return "changed what it was given. Change nothing in place: make a new one."
-    if told := getattr(error, "told", ""):  # it was raised in another process, which has the student's code
+    if told := getattr(
+        error, "told", ""
+    ):  # it was raised in another process, which has the student's code
         return told
     code = getattr(inspect.unwrap(function), "__code__", None)
     frames = traceback.walk_tb(error.__traceback__)
@@ -179,7 +201,9 @@ def stopped_briefly(error: BaseException) -> str:
 
 def _variables(found: Mapping[str, object]) -> str:
     """The function's variables at that moment, at most four: numbers and strings alone."""
-    plain_ones = [f"{name} = {shown(x)}" for name, x in found.items() if isinstance(x, int | float | str)]
+    plain_ones = [
+        f"{name} = {shown(x)}" for name, x in found.items() if isinstance(x, int | float | str)
+    ]
     return f", with {', '.join(plain_ones[:4])}" if plain_ones else ""
 
 

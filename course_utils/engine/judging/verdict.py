@@ -33,8 +33,12 @@ class Verdict:
     status: str  # one of those in COLOUR
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
-    looks_like: str = field(default="", compare=False)  # the advice on a listed mistake; else the words
-    without_case: str = field(default="", compare=False)  # the words for those who are not to know the case
+    looks_like: str = field(
+        default="", compare=False
+    )  # the advice on a listed mistake; else the words
+    without_case: str = field(
+        default="", compare=False
+    )  # the words for those who are not to know the case
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
     ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
     check: Callable[[object], "Verdict"] | None = field(
@@ -44,7 +48,11 @@ class Verdict:
     @property
     def or_ours(self) -> object:
         """The reader's answer if it is right, else ours. The verdict is shown, and says which is used."""
-        told = self if self.right else replace(self, words=f"{self.words} What follows uses ours.".strip())
+        told = (
+            self
+            if self.right
+            else replace(self, words=f"{self.words} What follows uses ours.".strip())
+        )
         told._ipython_display_()
         return self.answer if self.right else self.ours()
 
@@ -83,7 +91,9 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         border = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
-        return f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
+        return (
+            f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
+        )
 
 
 # The verdicts that the running cell has shown; and by exercise, the display that shows its latest verdict.

@@ -54,7 +54,9 @@ def size_of(name: str, said: object) -> int:
     )
 
 
-def size_parts(name: str, held: object, slider_px: int, name_px: int, *, hidden: bool) -> list[ControlPart]:
+def size_parts(
+    name: str, held: object, slider_px: int, name_px: int, *, hidden: bool
+) -> list[ControlPart]:
     """A slider in powers of two, at the step nearest to the size, and a text field beside it."""
     width_px = slider_px + name_px
     look = {"most": math.log2(LARGEST), "step": STEP, "width_px": width_px, "name_px": name_px}

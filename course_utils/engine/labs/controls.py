@@ -23,7 +23,13 @@ def widget_of(part: ControlPart) -> widgets.Widget:
     }
     match part.kind:
         case "powers":
-            powers = {"base": 2, "min": part.least, "max": part.most, "step": part.step, "readout": False}
+            powers = {
+                "base": 2,
+                "min": part.least,
+                "max": part.most,
+                "step": part.step,
+                "readout": False,
+            }
             return widgets.FloatLogSlider(2.0**part.value, **powers, **look)
         case "typed":
             return widgets.Text(part.value, layout=widgets.Layout(width="80px"))
@@ -38,7 +44,9 @@ def widget_of(part: ControlPart) -> widgets.Widget:
         case "play":
             ends = {"min": part.least, "max": part.most, "step": part.step}
             layout = widgets.Layout(width="92px")
-            return widgets.Play(value=part.value, interval=PLAY_MS, show_repeat=False, layout=layout, **ends)
+            return widgets.Play(
+                value=part.value, interval=PLAY_MS, show_repeat=False, layout=layout, **ends
+            )
         case "menu":
             return widgets.Dropdown(options=part.options, value=part.value, **look)
         case "buttons":
@@ -46,7 +54,9 @@ def widget_of(part: ControlPart) -> widgets.Widget:
             return widgets.ToggleButtons(options=part.options, value=part.value, **look)
         case "slider" if part.options:
             slider = widgets.SelectionSlider(options=part.options, value=part.value, **look)
-            slider.add_class("course-chosen")  # its readout cannot be typed into: it would mean nothing
+            slider.add_class(
+                "course-chosen"
+            )  # its readout cannot be typed into: it would mean nothing
             return slider
         case "slider":
             return widgets.IntSlider(part.value, part.least, part.most, part.step, **look)
@@ -76,11 +86,15 @@ def show(widget: widgets.Widget, part: ControlPart) -> None:
         widget.value = value
 
 
-def box_of(heading: str, parts: Sequence[ControlPart], made: Sequence[widgets.Widget]) -> widgets.Widget:
+def box_of(
+    heading: str, parts: Sequence[ControlPart], made: Sequence[widgets.Widget]
+) -> widgets.Widget:
     """All widgets of a control in one box. A slider and what is beside it stay together."""
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
-        groups = [*groups[:-1], [*groups[-1], widget]] if part.kind in BESIDE else [*groups, [widget]]
+        groups = (
+            [*groups[:-1], [*groups[-1], widget]] if part.kind in BESIDE else [*groups, [widget]]
+        )
         if part.kind == "play":
             widgets.jslink((widget, "value"), (groups[-1][0], "value"))
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]

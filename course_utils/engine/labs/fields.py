@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from course_utils.core.say import Number
-from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart, size_moved, size_of, size_parts
+from course_utils.engine.labs.control_parts import (
+    LETTER_PX,
+    ControlPart,
+    size_moved,
+    size_of,
+    size_parts,
+)
 
 NEW_NAMES_SIZE = 4
 MOST_NAMES = 8  # that Sizes has sliders for
@@ -49,7 +55,11 @@ class Field:
     def parts(self, held: object, said: Said) -> list[ControlPart]:
         """The parts that a reader moves to answer it; they may depend on other answers."""
         look = self._look(said)
-        return [ControlPart(self.kind, self.label, held, not self.asked(said), **look)] if self.kind else []
+        return (
+            [ControlPart(self.kind, self.label, held, not self.asked(said), **look)]
+            if self.kind
+            else []
+        )
 
     def _look(self, said: Said) -> dict[str, object]:
         return {}
@@ -75,7 +85,9 @@ class Size(Field):
         """A slider with a text field, or the text field alone."""
         if self.slider:
             name_px = LETTER_PX * len(self.label) + 12
-            return size_parts(self.label, held, self.slider_px, name_px, hidden=not self.asked(said))
+            return size_parts(
+                self.label, held, self.slider_px, name_px, hidden=not self.asked(said)
+            )
         width_px = LETTER_PX * len(self.label) + 80
         return [ControlPart("text", self.label, str(held), not self.asked(said), width_px=width_px)]
 
@@ -95,7 +107,11 @@ class Sizes(Field):
         """A slider and a text field for each name; always MOST_NAMES of them, the rest hidden."""
         names = [*self.names(said), *[""] * MOST_NAMES][:MOST_NAMES]
         sizes = ((name, held.get(name, NEW_NAMES_SIZE)) for name in names)
-        return [part for name, size in sizes for part in size_parts(name, size, 145, 64, hidden=not name)]
+        return [
+            part
+            for name, size in sizes
+            for part in size_parts(name, size, 145, 64, hidden=not name)
+        ]
 
     def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
         """The size of that name changes."""
@@ -148,12 +164,16 @@ class Several(Field):
         """The ticked names in the order of the options; ValueError if there is no such name."""
         some = said if isinstance(said, list | tuple) else [said]
         if strangers := [name for name in some if name not in self.options]:
-            raise ValueError(f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}.")
+            raise ValueError(
+                f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}."
+            )
         return tuple(name for name in self.options if name in some)
 
     def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
         """A tick box for each option."""
-        return [ControlPart("tick", name, name in held, not self.asked(said)) for name in self.options]
+        return [
+            ControlPart("tick", name, name in held, not self.asked(said)) for name in self.options
+        ]
 
     def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
         """The ticked names, with that one added or removed."""
@@ -189,7 +209,12 @@ class Whole(Field):
         return [slider, slider._replace(kind="play")] if self.play else [slider]
 
     def _look(self, said: Said) -> dict[str, object]:
-        return {"least": self.least, "most": self.end(said), "step": self.step, "width_px": self.width_px}
+        return {
+            "least": self.least,
+            "most": self.end(said),
+            "step": self.step,
+            "width_px": self.width_px,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,13 +282,17 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
     return _asks(Sizes(label=label, default=dict(default), names=names))
 
 
-def choice(label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object) -> Any:
+def choice(
+    label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object
+) -> Any:
     """A choice; a sequence of options names each by its str()."""
     named = options if isinstance(options, Mapping) else {str(one): one for one in options}
     return _asks(OneOf(label=label, options=named, default=default, **more))
 
 
-def among(label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object) -> Any:
+def among(
+    label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object
+) -> Any:
     """A choice of numbers, on a slider."""
     return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px, **more)
 
@@ -274,7 +303,9 @@ def several(label: str, options: Sequence[str], default: Sequence[str], **more: 
     return _asks(Several(label=label, heading=label, options=some, default=tuple(default), **more))
 
 
-def whole(label: str, default: int, least: int, most: int | Callable[[Said], int], **more: object) -> Any:
+def whole(
+    label: str, default: int, least: int, most: int | Callable[[Said], int], **more: object
+) -> Any:
     """A whole number from `least` to `most`, which may depend on other answers."""
     return _asks(Whole(label=label, default=default, least=least, most=most, **more))
 

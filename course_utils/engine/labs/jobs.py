@@ -28,5 +28,7 @@ def as_progress(
             except StopIteration as end:
                 return end.value
             if time.monotonic() > deadline:
-                raise ValueError(f"Ended after {at_most_s:.0f} s, which is the most that this lab waits.")
+                raise ValueError(
+                    f"Ended after {at_most_s:.0f} s, which is the most that this lab waits."
+                )
             yield Progress(begun + share * min(0.98, step.fraction), step.report)

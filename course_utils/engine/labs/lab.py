@@ -89,7 +89,9 @@ class Lab:
     def read(self, said: Mapping[str, object]) -> object:
         """What the controls say, as the dataclass; ValueError if they say something illegal."""
         fields = self.fields.items()
-        answers = {name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields}
+        answers = {
+            name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields
+        }
         return self.asks(**answers)
 
 

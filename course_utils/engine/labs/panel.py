@@ -21,11 +21,15 @@ from course_utils.engine.labs.lab import Lab, Progress
 from course_utils.engine.labs.screen import Screen
 from course_utils.engine.labs.session import Session
 
-REPORT_S = 0.1  # between two reports of a job: Jupyter's server drops messages that come too thickly
+REPORT_S = (
+    0.1  # between two reports of a job: Jupyter's server drops messages that come too thickly
+)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
-ANSWERED = "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
+ANSWERED = (
+    "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
+)
 
 
 def _shows_from_threads() -> bool:
@@ -52,16 +56,21 @@ class Panel(widgets.VBox):
         self._lock = threading.RLock()  # callbacks, the job and cells may all move it
         self._thread: threading.Thread | None = None
         self._showing = False
-        self._revealed: set[str] = set()  # what was asked: whoever guesses it again has seen the answer
+        self._revealed: set[str] = (
+            set()
+        )  # what was asked: whoever guesses it again has seen the answer
         self._widgets = {
-            name: [controls.widget_of(part) for part in parts] for name, parts in self.session.parts.items()
+            name: [controls.widget_of(part) for part in parts]
+            for name, parts in self.session.parts.items()
         }
         self.controls = {
             name: controls.box_of(field.heading, self.session.parts[name], self._widgets[name])
             for name, field in lab.fields.items()
         }
         for name, made in self._widgets.items():
-            for place, (widget, part) in enumerate(zip(made, self.session.parts[name], strict=True)):
+            for place, (widget, part) in enumerate(
+                zip(made, self.session.parts[name], strict=True)
+            ):
                 if part.kind != "play":  # it moves its slider
                     widget.observe(partial(self._moved, name, place), names="value")
         self.screen.on_msg(self._on_message)
@@ -81,8 +90,14 @@ class Panel(widgets.VBox):
         rows = [[name for name in only if name in lab.fields]] if only else lab.rows or [lab.fields]
         asked = [_row("course-controls", [self.controls[name] for name in row]) for row in rows]
 
-        def buttons(labels: Mapping[str, object], press: Callable[[str], None]) -> list[widgets.Button]:
-            return [_button(label, partial(press, label)) for label in labels if label in only or not only]
+        def buttons(
+            labels: Mapping[str, object], press: Callable[[str], None]
+        ) -> list[widgets.Button]:
+            return [
+                _button(label, partial(press, label))
+                for label in labels
+                if label in only or not only
+            ]
 
         tried, self._jobs = buttons(lab.presets, self.preset), buttons(lab.jobs, self.start)
         stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
@@ -125,7 +140,9 @@ class Panel(widgets.VBox):
                 return
             # The page shows what a thread sends only if it knows which click asked for it.
             work = partial(contextvars.copy_context().run, self._work)
-            self._thread = threading.Thread(target=work, daemon=True) if _shows_from_threads() else None
+            self._thread = (
+                threading.Thread(target=work, daemon=True) if _shows_from_threads() else None
+            )
             (self._thread.start if self._thread else work)()
 
     def stop(self) -> None:
@@ -182,7 +199,9 @@ class Panel(widgets.VBox):
             for name, parts in self.session.parts.items():
                 for widget, part in zip(self._widgets[name], parts, strict=True):
                     controls.show(widget, part)
-                self.controls[name].layout.display = "none" if all(part.hidden for part in parts) else ""
+                self.controls[name].layout.display = (
+                    "none" if all(part.hidden for part in parts) else ""
+                )
         finally:
             self._showing = False
         with self.screen.hold_sync():
@@ -200,8 +219,12 @@ class Panel(widgets.VBox):
         """One button at most is coloured: Show when a guess stands in the picture, and else what is mainly done."""
         asks = "shown" in self.session.lab.fields
         if asks:
-            drawn = (name for name, field in self.session.lab.fields.items() if isinstance(field, Drawn))
-            is_guessed = any(level is not None for name in drawn for level in self.session.values[name])
+            drawn = (
+                name for name, field in self.session.lab.fields.items() if isinstance(field, Drawn)
+            )
+            is_guessed = any(
+                level is not None for name in drawn for level in self.session.values[name]
+            )
             is_due = is_guessed and not self.session.revealed
             self._widgets["shown"][0].button_style = "primary" if is_due else ""
         if self._jobs:
@@ -230,7 +253,9 @@ class Panel(widgets.VBox):
     _ipython_display_ = None  # by which ipywidgets 7 shows a widget alone
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        _, colabs = self.screen._repr_mimebundle_(**kwargs)  # where Colab finds the code of such a screen
+        _, colabs = self.screen._repr_mimebundle_(
+            **kwargs
+        )  # where Colab finds the code of such a screen
         shown, caption = self._still()
         words = f"{self.screen.name}. {shown['meaning']}"
         png = still.still_png(still.captioned(shown["svg"], caption), words)
@@ -247,17 +272,23 @@ class Panel(widgets.VBox):
         Whoever reads a stored notebook has no Show button, so a guess stands there with its answer. A reader's own copy
         is opened again by somebody who may not have guessed yet: there the question stays.
         """
-        asks = "shown" in self.session.lab.fields and "shown" in (self._only or self.session.lab.fields)
+        asks = "shown" in self.session.lab.fields and "shown" in (
+            self._only or self.session.lab.fields
+        )
         if not asks or self.session.revealed or record.workspace():
             return self.session.shown, STILL
         answered = self.session.as_revealed()
-        return (self.session.shown, STILL) if answered.shown["mistake"] else (answered.shown, ANSWERED)
+        return (
+            (self.session.shown, STILL) if answered.shown["mistake"] else (answered.shown, ANSWERED)
+        )
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
     named = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
     if strangers := [name for name in only if name not in named]:
-        raise ValueError(f"{lab.name} has no control {strangers[0]!s:.40}. It has: {', '.join(named)}.")
+        raise ValueError(
+            f"{lab.name} has no control {strangers[0]!s:.40}. It has: {', '.join(named)}."
+        )
 
 
 def _button(label: str, action: Callable[[], None]) -> widgets.Button:

@@ -120,7 +120,9 @@ class Session:
             self._end(step or self.failure)
         elif time.monotonic() > self._end_s and step.fraction < 1:
             self._closing = True
-            self.failure = ValueError(f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits.")
+            self.failure = ValueError(
+                f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
+            )
         else:
             self._closing = self._stopping and step.fraction < 1
             self._tell_report("Stopped. " * self._closing + step.report, progress=step.fraction)
@@ -185,7 +187,10 @@ class Session:
         for name in change.values:
             _named(name, self.lab.fields, "control")
         try:
-            for name, field in self.lab.fields.items():  # in their order: an end depends on those before it
+            for (
+                name,
+                field,
+            ) in self.lab.fields.items():  # in their order: an end depends on those before it
                 if name in change.values:
                     self.values[name] = field.held(change.values[name])
                     self._follow()
@@ -204,7 +209,9 @@ class Session:
 
     def _lay_out(self) -> None:
         for name, field in self.lab.fields.items():
-            with suppress(ValueError):  # of names that cannot be read: the lab says so, their sliders stay
+            with suppress(
+                ValueError
+            ):  # of names that cannot be read: the lab says so, their sliders stay
                 self.parts[name] = field.parts(self.values[name], self.values)
 
     def _forget_report(self) -> None:
@@ -227,5 +234,7 @@ class Session:
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
-        raise ValueError(f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}.")
+        raise ValueError(
+            f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}."
+        )
     return among[label]

@@ -26,7 +26,10 @@ def main(settings: Mapping[str, str]) -> int:
     course = {path.stem: read(path) for path in copies.notebooks()}
     try:
         if not (
-            folder and Path(folder).is_dir() and (seed or "0").isdecimal() and form in ("", "gradescope")
+            folder
+            and Path(folder).is_dir()
+            and (seed or "0").isdecimal()
+            and form in ("", "gradescope")
         ):
             raise ValueError(f"FOLDER={folder} SEED={seed} FORMAT={form} cannot be graded.")
         count = counting(settings["NB"], settings["TURNS"], settings["POINTS"], [*course])
@@ -65,7 +68,10 @@ def _how(seed: str, count: Counting) -> str:
     """What was asked for, without the seed: this file may be handed on."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
     which = ", ".join(count.notebooks) or "each notebook that was handed in"
-    turns = " ".join(f"{name or 'any'}.{number}" for name, number in sorted(count.chosen)) or count.turns
+    turns = (
+        " ".join(f"{name or 'any'}.{number}" for name, number in sorted(count.chosen))
+        or count.turns
+    )
     return f"{cases} Counted: {which}; turns: {turns}."
 
 

@@ -116,7 +116,9 @@ def _watched(child: int, control: socket.socket, awake: int) -> int:
         if told == b"k":
             break
         # After a "w" the child has fallen silent, and is likely to be gone in a moment.
-        ready, *_ = select.select([control] * (not told) + [awake], [], [], MEANT_TO_END_S if told else None)
+        ready, *_ = select.select(
+            [control] * (not told) + [awake], [], [], MEANT_TO_END_S if told else None
+        )
         if awake in ready:
             os.read(awake, 100)
         if control in ready:
@@ -194,7 +196,12 @@ def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
     name = asked["check"].partition(".")[2]
     found, answer = needed(asked["code"], name, asked["cell"], asked["asked"])
     cells = {one.cell for one in found}
-    every = [one for name, text in asked["code"].items() if name in cells for one in statements(name, text)]
+    every = [
+        one
+        for name, text in asked["code"].items()
+        if name in cells
+        for one in statements(name, text)
+    ]
     theirs = [one.code for one in every if one.text not in asked["course"]]
     talk.say(flags.found([*theirs, answer], found, asked["allowed"]))
     noting.watch(asked["allowed"], [one for one in every if one.text in asked["course"]])

@@ -71,7 +71,9 @@ class Answer:
 
     def __init__(self, talk: Talk, name: str, takes: object) -> None:
         self.talk = talk
-        self.__name__ = name if name.isidentifier() and len(name) <= wire.LONGEST_NAME else "<answer>"
+        self.__name__ = (
+            name if name.isidentifier() and len(name) <= wire.LONGEST_NAME else "<answer>"
+        )
         signature = _signature(takes)
         if signature is not None:
             self.__signature__ = signature
@@ -103,7 +105,9 @@ class Answer:
 
     def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
         """Send so many rows through the judge's own model, forward and backward, and leave the gradients that came."""
-        layers = [[m.in_features, m.out_features] if isinstance(m, nn.Linear) else [] for m in model]
+        layers = [
+            [m.in_features, m.out_features] if isinstance(m, nn.Linear) else [] for m in model
+        ]
         weights = [*model.parameters()]
         asked = {"do": "accumulate", "layers": layers, "weights": [p.detach() for p in weights]}
         came = self._ask(asked | {"batch": batch, "parts": parts})
@@ -123,7 +127,9 @@ class Answer:
         if came["error"] is not None:
             raise error_of(came["error"])
         fields = entries(came["seen"])
-        numbers = {name: [float(x) for x in fields[name]] for name in ("losses", "zeros", "norms", "lost")}
+        numbers = {
+            name: [float(x) for x in fields[name]] for name in ("losses", "zeros", "norms", "lost")
+        }
         seen = repair.Seen(**numbers, products={wire.DTYPES[name] for name in fields["products"]})
         seen.scalers = [None] * min(entry(fields, "scalers", int), MOST_ROWS)
         if came["stopped"] is not None:
@@ -216,7 +222,9 @@ def _signature(takes: object) -> inspect.Signature | None:
     """What the function takes, as far as it says so in a way that Python allows."""
     try:
         found = [
-            inspect.Parameter(name, KINDS[kind], default=None if has_default else inspect.Parameter.empty)
+            inspect.Parameter(
+                name, KINDS[kind], default=None if has_default else inspect.Parameter.empty
+            )
             for name, kind, has_default in takes
         ]
         return inspect.Signature(found)
@@ -226,7 +234,9 @@ def _signature(takes: object) -> inspect.Signature | None:
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
     waiting: list[Tensor] = []
-    if len(rows) > MOST_ROWS or any(type(n) is not int or not 0 < abs(n) <= MOST_ROWS for n in rows):
+    if len(rows) > MOST_ROWS or any(
+        type(n) is not int or not 0 < abs(n) <= MOST_ROWS for n in rows
+    ):
         raise StoppedError("It says nonsense.")
     for n in rows:
         if n > 0:

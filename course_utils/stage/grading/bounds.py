@@ -23,7 +23,10 @@ REFUSED = "os.system os.exec os.fork os.posix_spawn os.kill signal.pthread_kill 
 CHANGING = "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime shutil.rmtree shutil.move"
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ENDED = {-signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time."}
-ENDED |= {-signal.SIGSEGV: "It crashed Python, as endless recursion can.", -signal.SIGKILL: "It was killed."}
+ENDED |= {
+    -signal.SIGSEGV: "It crashed Python, as endless recursion can.",
+    -signal.SIGKILL: "It was killed.",
+}
 NOT_DUMPABLE = 4, 0  # prctl's PR_SET_DUMPABLE
 
 
@@ -55,7 +58,11 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    real, inside, refused = os.path.realpath, (f"{folder}{os.sep}", os.devnull), tuple(REFUSED.split())
+    real, inside, refused = (
+        os.path.realpath,
+        (f"{folder}{os.sep}", os.devnull),
+        tuple(REFUSED.split()),
+    )
     changing = dict.fromkeys(CHANGING.split(), 2) | {"open": 1}  # how many paths come first
 
     def refuse(event: str, arguments: tuple) -> None:
@@ -63,7 +70,9 @@ def _refusing(folder: str) -> Callable[[str, tuple], None]:
             raise PermissionError(f"{event} is refused while an answer is judged.")
         if event in changing and (event != "open" or arguments[2] & TO_WRITE):
             paths = [
-                one for one in arguments[: changing[event]] if isinstance(one, str | bytes | os.PathLike)
+                one
+                for one in arguments[: changing[event]]
+                if isinstance(one, str | bytes | os.PathLike)
             ]
             if not all(f"{real(os.fsdecode(path))}{os.sep}".startswith(inside) for path in paths):
                 raise PermissionError(f"{event} is refused outside the answer's own folder.")

@@ -22,7 +22,9 @@ class Counting:
 
     notebooks: Sequence[str] = ()  # all, if there are none
     turns: str = MAIN
-    chosen: Collection[tuple[str, int]] = ()  # if single ones are chosen; the notebook may be any: ""
+    chosen: Collection[
+        tuple[str, int]
+    ] = ()  # if single ones are chosen; the notebook may be any: ""
     points: Sequence[tuple[str, int, float]] = ()  # of the last that fits; number 0 is each turn
 
     def counts(self, notebook: str, number: int, *, is_beyond: bool) -> bool:
@@ -45,9 +47,13 @@ def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> 
     names = tuple(_named(word, course) for word in _words(notebooks))
     turns = turns.strip() or MAIN
     chosen = (
-        set() if turns in (MAIN, ALL) else {one for word in _words(turns) for one in _turns(word, course)}
+        set()
+        if turns in (MAIN, ALL)
+        else {one for word in _words(turns) for one in _turns(word, course)}
     )
-    return Counting(names, turns, frozenset(chosen), tuple(_points(word, course) for word in _words(points)))
+    return Counting(
+        names, turns, frozenset(chosen), tuple(_points(word, course) for word in _words(points))
+    )
 
 
 def _words(text: str) -> list[str]:
@@ -66,7 +72,9 @@ def _named(word: str, course: Sequence[str]) -> str:
 def _turns(word: str, course: Sequence[str]) -> list[tuple[str, int]]:
     found = TURNS.fullmatch(word)
     if not found:
-        raise ValueError(f'TURNS={word} is not understood: write main, all, or numbers as in "1-3 04.5".')
+        raise ValueError(
+            f'TURNS={word} is not understood: write main, all, or numbers as in "1-3 04.5".'
+        )
     notebook, first, last = found.groups()
     name = _named(notebook, course) if notebook else ""
     return [(name, number) for number in range(int(first), min(int(last or first), MOST_TURNS) + 1)]

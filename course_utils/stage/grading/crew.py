@@ -88,10 +88,14 @@ class _Member:
 
 def _parted(members: Sequence[_Member]) -> tuple[list[_Member], list[_Member]]:
     """Those at work, and those that have none."""
-    return [one for one in members if one.work is not None], [one for one in members if one.work is None]
+    return [one for one in members if one.work is not None], [
+        one for one in members if one.work is None
+    ]
 
 
-def _judge(make_judge: MakeJudge, talk: Connection, ends_of_the_first: Sequence[Connection]) -> None:
+def _judge(
+    make_judge: MakeJudge, talk: Connection, ends_of_the_first: Sequence[Connection]
+) -> None:
     """Judge until there is nothing more to judge, or the process that asks has ended."""
     for end in ends_of_the_first:
         end.close()  # so that this one, too, hears when the first process ends

@@ -40,7 +40,15 @@ REACHING = {
         "__subclasses__",
         "__closure__",
     ),
-    *("__code__", "get_objects", "get_referrers", "get_referents", "__import__", "import_module", "_exit"),
+    *(
+        "__code__",
+        "get_objects",
+        "get_referrers",
+        "get_referents",
+        "__import__",
+        "import_module",
+        "_exit",
+    ),
     *("meta_path", "path_hooks", "__self__", "__wrapped__", "__mro__", "__bases__", "currentframe"),
 }
 REACHING_MODULES = {
@@ -84,7 +92,9 @@ REACHING_MODULES = {
 MOST = 3
 
 
-def found(nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: Collection[str]) -> list[str]:
+def found(
+    nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: Collection[str]
+) -> list[str]:
     """A sentence on each such thing in the student's own statements; the answer may use the names in `allowed`."""
     lent = _lent(slice_) - {*allowed}
     said: dict[str, None] = {}
@@ -133,7 +143,9 @@ def _sentences(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -
             yield f"It uses course_utils.{name}."
         case ast.Call(func=ast.Name(id="exec" | "eval" | "compile" | "globals" as name)):
             yield f"It calls {name}."
-        case ast.Constant(value=str(text)) if any(one in text for one in (*SOLVED, "accountant.py")):
+        case ast.Constant(value=str(text)) if any(
+            one in text for one in (*SOLVED, "accountant.py")
+        ):
             yield f"It names {text[:60]!r}."
 
 

@@ -132,7 +132,9 @@ def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, 
         return None, error
     except StoppedError as error:
         return None, TooSlowError() if talk.left_s <= 0 else SilentError(str(error))
-    told = Told(verdict.status, verdict.looks_like, verdict.words, verdict.without_case or verdict.words)
+    told = Told(
+        verdict.status, verdict.looks_like, verdict.words, verdict.without_case or verdict.words
+    )
     flags += noted
     if flags and verdict.status != NOT_ATTEMPTED.status:
         why = f"{' '.join(flags)} A person has to look at this answer; its check says: {verdict.status}."
@@ -154,7 +156,9 @@ def _verdict(talk: Talk, check: Check) -> tuple[Verdict, list[str]]:
     except Exception as error:
         told = f"Its check stopped with {type(error).__name__}: what came is of a kind that it does not know."
         verdict = Verdict(STOPPED, told, looks_like=told)
-    return verdict, answer.noted if isinstance(answer, asking.Answer) else asking.noted_in(described)
+    return verdict, answer.noted if isinstance(answer, asking.Answer) else asking.noted_in(
+        described
+    )
 
 
 def _list_of(flags: object) -> list:

@@ -27,7 +27,17 @@ def rows(
     blank = Told(NOT_ATTEMPTED.status, "", NOT_ATTEMPTED.words, NOT_ATTEMPTED.words)
     for at, one in enumerate(files):
         if one.problem:
-            yield Row(one.student, one.number, "", "", "", "not judged", one.problem, one.problem, one.file)
+            yield Row(
+                one.student,
+                one.number,
+                "",
+                "",
+                "",
+                "not judged",
+                one.problem,
+                one.problem,
+                one.file,
+            )
             continue
         for exercise in turns(course[one.notebook]):
             said = told.get((at, exercise.number), blank)
@@ -61,7 +71,9 @@ def _is_observed(exercise: Turn) -> bool:
 
 def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list[str]:
     """The notebooks that count: those that were named, or else those that somebody handed in."""
-    return [*count.notebooks] or [name for name in course if any(one.notebook == name for one in files)]
+    return [*count.notebooks] or [
+        name for name in course if any(one.notebook == name for one in files)
+    ]
 
 
 def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:

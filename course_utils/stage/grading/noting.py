@@ -46,7 +46,9 @@ def _noting_imports(
 
     @functools.wraps(original)
     def imported(name: str, *arguments: object, **options: object) -> object:
-        asked = dict(zip(("globals", "locals", "fromlist", "level"), arguments, strict=False)) | options
+        asked = (
+            dict(zip(("globals", "locals", "fromlist", "level"), arguments, strict=False)) | options
+        )
         is_students = (asked.get("globals") or {}).get("__name__") in STUDENTS
         names = tuple(asked.get("fromlist") or ())
         is_lent = (name, names) in own or (name == TERMS_OF and are_lent(names, allowed))

@@ -96,7 +96,9 @@ def _loss(results: Tensor) -> Tensor:
 
 def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
     """What is seen of a training loop, and whether it is one of the broken ones as they were."""
-    from course_utils.chapters.mixed_precision import repair  # here, since few exercises need what it imports
+    from course_utils.chapters.mixed_precision import (
+        repair,
+    )  # here, since few exercises need what it imports
 
     if repair.is_untouched(answer):
         talk.say({"untouched": True})
@@ -134,11 +136,18 @@ def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
         with _watched(talk, path):
             error = _call_write(answer, path, pieces(), full)
         others = [other.name for other in path.parent.iterdir() if other != path]
-        end = {"event": "end", "contents": _contents(path), "others": others, "same": _place(path) == place}
+        end = {
+            "event": "end",
+            "contents": _contents(path),
+            "others": others,
+            "same": _place(path) == place,
+        }
         talk.say({**end, **error})
 
 
-def _call_write(answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError) -> Told:
+def _call_write(
+    answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
+) -> Told:
     try:
         with Clock():
             came = answer(path, pieces)
@@ -155,7 +164,9 @@ def _watched(talk: Talk, path: Path) -> ExitStack:
         is_near = Path(source).resolve().parent == path.parent
         before = _contents(path)
         replace(source, *arguments, **options)
-        talk.say({"event": "rename", "near": is_near, "before": before, "contents": _contents(path)})
+        talk.say(
+            {"event": "rename", "near": is_near, "before": before, "contents": _contents(path)}
+        )
 
     def flushed(handle: object) -> None:
         number = handle if isinstance(handle, int) else handle.fileno()

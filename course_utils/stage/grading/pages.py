@@ -18,7 +18,16 @@ from course_utils.engine.judging.verdict import COLOUR, NOT_ATTEMPTED
 
 COLUMNS = ("student", "id", "notebook", "exercise", "part", "verdict", "points", "of", "looks_like")
 COLUMNS += ("observed", "guesses_made", "file")
-STUDENT_COLUMNS = ("student", "id", "points", "of", "right", "not_yet", "not_attempted", "to_look_at")
+STUDENT_COLUMNS = (
+    "student",
+    "id",
+    "points",
+    "of",
+    "right",
+    "not_yet",
+    "not_attempted",
+    "to_look_at",
+)
 STUDENT_COLUMNS += ("beyond_right", "guesses_made")
 TO_LOOK_AT = ("flagged", "stopped", "not judged")
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # these turn the direction of what follows
@@ -48,7 +57,9 @@ def clean(text: str) -> str:
     """The text without what a terminal, a spreadsheet or a page takes for a command."""
 
     def kept(character: str) -> bool:
-        return character in "\n\t" or (unicodedata.category(character) != "Cc" and character not in TURNING)
+        return character in "\n\t" or (
+            unicodedata.category(character) != "Cc" and character not in TURNING
+        )
 
     text = text.encode("utf-8", "replace").decode()
     return "".join(character if kept(character) else "\ufffd" for character in text)
@@ -61,8 +72,13 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
 
 def write_students(path: Path, rows: Sequence[Row], most: float) -> None:
     """A row for each student: points, of the same number for all, and what stands behind them."""
-    lines = [_summary(student, [*theirs], most) for student, theirs in groupby(rows, lambda row: row.student)]
-    _write_csv(path, STUDENT_COLUMNS, [[_number(line[name]) for name in STUDENT_COLUMNS] for line in lines])
+    lines = [
+        _summary(student, [*theirs], most)
+        for student, theirs in groupby(rows, lambda row: row.student)
+    ]
+    _write_csv(
+        path, STUDENT_COLUMNS, [[_number(line[name]) for name in STUDENT_COLUMNS] for line in lines]
+    )
 
 
 def _summary(student: str, theirs: Sequence[Row], most: float) -> Mapping[str, object]:
@@ -93,7 +109,9 @@ def _write_csv(path: Path, columns: Sequence[str], lines: Sequence[Sequence[str]
     table.writerow(columns)
     for line in lines:
         cells = [clean(cell) for cell in line]
-        table.writerow([f"'{cell}" if cell.startswith(tuple("=+-@\t\r\n")) else cell for cell in cells])
+        table.writerow(
+            [f"'{cell}" if cell.startswith(tuple("=+-@\t\r\n")) else cell for cell in cells]
+        )
     write_whole(path, text.getvalue().encode("utf-8-sig"))
 
 
@@ -131,7 +149,10 @@ def write_gradescope(path: Path, rows: Sequence[Row], promise: str) -> None:
 
 def _test(row: Row) -> dict[str, object]:
     place = row.file if row.verdict == "not judged" else row.notebook
-    name, output = f"{place} · {row.exercise}".rstrip(" ·"), f"{row.verdict.capitalize()}. {row.words}"
+    name, output = (
+        f"{place} · {row.exercise}".rstrip(" ·"),
+        f"{row.verdict.capitalize()}. {row.words}",
+    )
     status = "passed" if row.verdict == "right" else "failed"
     told = {"name": clean(name), "output": clean(output).strip(), "visibility": "visible"}
     return told | {"score": row.points, "max_score": row.of, "status": status}

@@ -21,7 +21,11 @@ from course_utils.stage.notebook.files import Notebook, source
 from course_utils.stage.notebook.outline import outline, turns
 
 LARGEST_CODE = 1_000_000
-LARGEST_BYTES, FEWEST_CELLS, FEWEST_CHECKS = 20_000_000, 5, 2  # so many are the course's by no chance
+LARGEST_BYTES, FEWEST_CELLS, FEWEST_CHECKS = (
+    20_000_000,
+    5,
+    2,
+)  # so many are the course's by no chance
 LONGEST_ID, MEMORY_BYTES, LONGEST_S = 100, 2 << 30, 120.0
 FORKING = multiprocessing.get_context("fork")
 OUT_OF_SIGHT = re.compile(r"(^|/)(\.|__MACOSX/)")
@@ -52,7 +56,9 @@ def handed_in(
 
     With `by_one` all are one student's. `only` names the notebooks that are judged, if not all are.
     """
-    names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    names = {
+        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
+    }
     names = {name: path for name, path in names.items() if not OUT_OF_SIGHT.search(name)}
     read = zip(names.items(), _read_apart([*names.values()]), strict=True)
     found = [_recognised(path, name, cells, course) for (name, path), cells in read]
@@ -69,7 +75,9 @@ def handed_in(
             return one
         return replace(one, problem=f"{later} is later, and is judged in its place.")
 
-    return sorted(map(judged, found), key=lambda one: (one.student, one.notebook, one.problem, one.file))
+    return sorted(
+        map(judged, found), key=lambda one: (one.student, one.notebook, one.problem, one.file)
+    )
 
 
 def code_of(notebook: Notebook) -> dict[str, str]:
@@ -97,9 +105,15 @@ def _recognised(
             problem = "It is none of the course's notebooks: their cells are not in it."
     # A browser or Canvas gives a second copy a number.
     copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
-    named = file.partition("/")[0] if "/" in file else re.sub(copied, "", path.stem, flags=re.IGNORECASE)
+    named = (
+        file.partition("/")[0]
+        if "/" in file
+        else re.sub(copied, "", path.stem, flags=re.IGNORECASE)
+    )
     student = ADDED.sub("", named).replace("_", " ").strip(" -") or path.stem
-    number = next((one for found in NUMBER.findall(_by_system(file, path)) for one in found if one), "")
+    number = next(
+        (one for found in NUMBER.findall(_by_system(file, path)) for one in found if one), ""
+    )
     guesses = _guesses_made(code, course[notebook]) if notebook else 0
     return HandedIn(file, student, number, notebook, code, guesses, path.lstat().st_mtime, problem)
 
@@ -118,7 +132,9 @@ def _as_the_course_has_it(
     if shared[notebook] >= FEWEST_CELLS:
         return notebook, code
     called = {name for text in code.values() for name in CHECK.findall(text)}
-    exercises = {name: {turn.exercise for turn in turns(notebook)} for name, notebook in course.items()}
+    exercises = {
+        name: {turn.exercise for turn in turns(notebook)} for name, notebook in course.items()
+    }
     checks = {name: len(called & there_are) for name, there_are in exercises.items()}
     notebook = max(checks, key=checks.get)
     if checks[notebook] < FEWEST_CHECKS:
@@ -169,7 +185,9 @@ def _read_all(paths: Sequence[Path], mouth: Connection) -> None:
     """What the reading process does."""
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     with suppress(ValueError, OSError):  # macOS has no bound of memory
-        resource.setrlimit(resource.RLIMIT_AS, (os.sysconf("SC_PAGE_SIZE") * _pages() + MEMORY_BYTES, most))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (os.sysconf("SC_PAGE_SIZE") * _pages() + MEMORY_BYTES, most)
+        )
     for path in paths:
         try:
             said: object = _parsed(path)
@@ -201,5 +219,7 @@ def _parsed(path: Path) -> dict[str, str]:
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError, MemoryError):
         raise ValueError(UNREADABLE) from None
     if sum(map(len, code.values())) > LARGEST_CODE:
-        raise ValueError("Its code is longer than a million characters. Hand in code without data in it.")
+        raise ValueError(
+            "Its code is longer than a million characters. Hand in code without data in it."
+        )
     return {name: text.replace("\r\n", "\n") for name, text in code.items()}

@@ -82,7 +82,12 @@ def _python(confined: str, folder: str) -> list[str]:
 
 
 def _bubblewrap() -> list[str]:
-    words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
+    words = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+    ]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in SET.items():
         words += ["--setenv", name, value]
@@ -119,7 +124,9 @@ def _hidden() -> list[Path]:
     """The checks, which have the answers, also as Python has compiled them; and what no answer needs."""
     exercises = [*CHAPTERS.glob("*/*check.py")]
     unseen = [COURSE / name for name in UNSEEN]
-    return [path for path in (*exercises, *CHAPTERS.glob("*/__pycache__"), *unseen) if path.exists()]
+    return [
+        path for path in (*exercises, *CHAPTERS.glob("*/__pycache__"), *unseen) if path.exists()
+    ]
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory:

@@ -10,11 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-IPYTHON_LINE = re.compile(r"^([ \t]*(?:[\w, ]+=[ \t]*(?=[%!]))?)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE)
+IPYTHON_LINE = re.compile(
+    r"^([ \t]*(?:[\w, ]+=[ \t]*(?=[%!]))?)(?:[%!?].*|[\w.]+\?+[ \t]*)$", re.MULTILINE
+)
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
 ALWAYS = (
-    ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+    ast.Assign
+    | ast.AnnAssign
+    | ast.AugAssign
+    | ast.Import
+    | ast.ImportFrom
+    | ast.FunctionDef
+    | ast.ClassDef
 )
 Names = frozenset[str]
 STAR = frozenset("*")  # who imports it may import any name
@@ -43,15 +51,23 @@ class Statement:
         return [call.args[0] for call in calls if ast.unparse(call.func) == f"check.{check}"]
 
 
-def needed(code: Mapping[str, str], check: str, cell: str, asked: str) -> tuple[list[Statement], ast.expr]:
+def needed(
+    code: Mapping[str, str], check: str, cell: str, asked: str
+) -> tuple[list[Statement], ast.expr]:
     """The statements that the answer needs, and the answer as it is handed to that check in that cell.
 
     Where the notebook no longer has the call, the course's cell `asked` stands for it, at the end.
     """
     every = [one for name, text in code.items() for one in statements(name, text)]
-    calls = [(one.cell == cell, at, answer) for at, one in enumerate(every) for answer in one.answers(check)]
+    calls = [
+        (one.cell == cell, at, answer)
+        for at, one in enumerate(every)
+        for answer in one.answers(check)
+    ]
     if not calls:
-        return needed({name: code[name] for name in code if name != cell} | {cell: asked}, check, cell, asked)
+        return needed(
+            {name: code[name] for name in code if name != cell} | {cell: asked}, check, cell, asked
+        )
     _, end, answer = max(calls, key=lambda found: found[:2])
     return _slice(every[:end], _statement(cell, ast.Expr(answer)).used), answer
 

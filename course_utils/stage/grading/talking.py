@@ -25,7 +25,10 @@ class Talk:
     """One end of a socket. `left_s` is how long it may still wait, in all: what this side computes does not count."""
 
     def __init__(
-        self, end: socket.socket, longest_s: Number, kinds: Mapping[str, Callable[..., object]] = NO_KINDS
+        self,
+        end: socket.socket,
+        longest_s: Number,
+        kinds: Mapping[str, Callable[..., object]] = NO_KINDS,
     ) -> None:
         self.end = end
         self.left_s = longest_s
@@ -78,7 +81,9 @@ class Talk:
     def _wait(self, *, reading: bool) -> None:
         begun = time.monotonic()
         ends = [self.end]
-        ready = select.select(ends if reading else [], [] if reading else ends, [], max(self.left_s, 0))
+        ready = select.select(
+            ends if reading else [], [] if reading else ends, [], max(self.left_s, 0)
+        )
         self.left_s -= time.monotonic() - begun
         if not any(ready) and not self.is_working():
             raise TooSlowError("It took too long.")

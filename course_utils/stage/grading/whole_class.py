@@ -28,7 +28,11 @@ Place = tuple[int, int]  # of an answer: the number of its file, and of its exer
 def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Place, Told]:
     """What is said of each answer, by the place of its file and the exercise's number."""
     names = sorted({one.notebook for one in files if not one.problem})
-    works = [at for at, one in enumerate(files) if not one.problem and attempted(one, course[one.notebook])]
+    works = [
+        at
+        for at, one in enumerate(files)
+        if not one.problem and attempted(one, course[one.notebook])
+    ]
     if not works:
         return {}
     checks = partial(_checks, [course[name] for name in names], seed)
@@ -51,7 +55,11 @@ def attempted(one: HandedIn, notebook: Notebook) -> list[Turn]:
     """The exercises whose stub is no longer the course's."""
     asked = code_of(notebook)
     found = turns(notebook)
-    return [each for each in found if one.code.get(each.cells[1], "").strip() != asked[each.cells[1]].strip()]
+    return [
+        each
+        for each in found
+        if one.code.get(each.cells[1], "").strip() != asked[each.cells[1]].strip()
+    ]
 
 
 @contextmanager

@@ -103,7 +103,9 @@ class _Writer:
         if isinstance(x, tuple):
             return {"kind": "tuple", "parts": [self.tree(part, depth - 1) for part in x]}
         if isinstance(x, Mapping):
-            pairs = [[self.tree(key, depth - 1), self.tree(part, depth - 1)] for key, part in x.items()]
+            pairs = [
+                [self.tree(key, depth - 1), self.tree(part, depth - 1)] for key, part in x.items()
+            ]
             return {"kind": "dict", "pairs": pairs}
         if isinstance(x, set | frozenset):
             return {"kind": "set", "parts": [self.tree(part, depth - 1) for part in x]}
@@ -120,7 +122,12 @@ class _Writer:
             return self._tensor(x)
         if isinstance(x, np.ndarray) and x.dtype.kind in ARRAYS:
             data = np.ascontiguousarray(x).tobytes()
-            return {"kind": "array", "dtype": x.dtype.str, "shape": list(x.shape), **self._piece(data)}
+            return {
+                "kind": "array",
+                "dtype": x.dtype.str,
+                "shape": list(x.shape),
+                **self._piece(data),
+            }
         name = type(x).__name__[:LONGEST_NAME]
         if is_dataclass(x) and not isinstance(x, type):
             fields = self.tree(asdict(x), depth - 1)
@@ -204,7 +211,9 @@ class _Reader:
         return [self.value(part, depth - 1) for part in tree["parts"]]
 
     def _dict(self, tree: dict, depth: int) -> dict:
-        return {self.value(key, depth - 1): self.value(part, depth - 1) for key, part in tree["pairs"]}
+        return {
+            self.value(key, depth - 1): self.value(part, depth - 1) for key, part in tree["pairs"]
+        }
 
     def _bytes(self, tree: dict, _: int) -> bytes:
         begin, nbytes = _whole(tree["at"]), _whole(tree["nbytes"])
@@ -235,7 +244,9 @@ class _Reader:
             if "meta" in tree:
                 storage = torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
             else:
-                storage = torch.tensor(memoryview(bytearray(self._bytes(tree, depth))), dtype=torch.uint8)
+                storage = torch.tensor(
+                    memoryview(bytearray(self._bytes(tree, depth))), dtype=torch.uint8
+                )
             self.storages.append(storage)
         flat = self.storages[number]
         flat = flat[: len(flat) - len(flat) % dtype.itemsize].view(dtype)
@@ -244,7 +255,9 @@ class _Reader:
             raise WireError("Each dimension has a stride.")
         if not flat.is_meta and math.prod(shape) > MOST_BYTES:  # as a stride of 0 can claim
             raise WireError("It has more numbers than bytes can hold.")
-        return flat.as_strided(shape, stride, _whole(tree["offset"]))  # which refuses what is outside
+        return flat.as_strided(
+            shape, stride, _whole(tree["offset"])
+        )  # which refuses what is outside
 
     def _function(self, _: dict, __: int) -> object:
         return _a_function
@@ -262,7 +275,10 @@ class _Reader:
         return self.kinds[name](**self.value(tree["fields"], depth - 1))
 
 
-KINDS = {name.removeprefix("_") for name in vars(_Reader) if not name.startswith("__")} - {"value", "parts"}
+KINDS = {name.removeprefix("_") for name in vars(_Reader) if not name.startswith("__")} - {
+    "value",
+    "parts",
+}
 
 
 def _a_function(*_: object) -> NoReturn:

@@ -27,11 +27,16 @@ def main(port: int, password: str, instructor: str) -> None:
     os.environ |= {"COURSE_INSTRUCTORS": instructor, "COURSE_ROOM_PORT": str(free_port())}
     with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
         JupyterHub.instance(config=local(port, password, Path(folder)))
-        print(f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}")
+        print(
+            f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}"
+        )
         if instructor:
             print(f"{instructor} lets all guess at http://127.0.0.1:{port}/services/room/")
             print(f"and presents notebook 4 at http://127.0.0.1:{port}/hub/spawn/{instructor}/04")
-        print("For several students at once, take a private window for each. Ctrl+C ends it.", flush=True)
+        print(
+            "For several students at once, take a private window for each. Ctrl+C ends it.",
+            flush=True,
+        )
         JupyterHub.launch_instance(["--config", str(CONFIG)])
 
 

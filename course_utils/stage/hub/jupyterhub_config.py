@@ -21,7 +21,10 @@ c.Spawner.environment = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 c.Spawner.http_timeout = 120  # forty servers that start at once take turns at the cores
 
 if instructors := os.environ.get("COURSE_INSTRUCTORS", "").split():
-    python, port = os.environ.get("COURSE_PYTHON", sys.executable), os.environ.get("COURSE_ROOM_PORT", "8091")
+    python, port = (
+        os.environ.get("COURSE_PYTHON", sys.executable),
+        os.environ.get("COURSE_ROOM_PORT", "8091"),
+    )
     told = ("COURSE_INSTRUCTORS", "COURSE_ROOMS", "JUPYTERHUB_PUBLIC_URL")
     room = {
         "name": "room",
@@ -50,8 +53,16 @@ if instructors := os.environ.get("COURSE_INSTRUCTORS", "").split():
         if spawner.user.name not in instructors:
             raise refused(403, "Named servers present a notebook, and are for instructors.")
         if spawner.name.removeprefix("0") not in list("12345678"):
-            raise refused(400, "Name it after a notebook's number, such as 04: it presents that notebook.")
-        spawner.cmd = [python, "-m", "course_utils.stage.hub.presenting", spawner.name, *spawner.cmd[1:]]
+            raise refused(
+                400, "Name it after a notebook's number, such as 04: it presents that notebook."
+            )
+        spawner.cmd = [
+            python,
+            "-m",
+            "course_utils.stage.hub.presenting",
+            spawner.name,
+            *spawner.cmd[1:],
+        ]
         spawner.args = []  # no contents page: what runs is a copy
 
     c.JupyterHub.allow_named_servers = True

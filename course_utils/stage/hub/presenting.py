@@ -19,7 +19,9 @@ def serve(options: list[str]) -> None:
 
     first = next(option for option in options if option.startswith(OPENS))
     os.environ["JUPYTERHUB_DEFAULT_URL"] = first.removeprefix(OPENS)
-    sys.argv[1:] = [option for option in options if option != first and not option.startswith("--ip=")]
+    sys.argv[1:] = [
+        option for option in options if option != first and not option.startswith("--ip=")
+    ]
     main()
 
 

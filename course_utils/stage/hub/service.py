@@ -53,7 +53,11 @@ async def main() -> None:
         return name
 
     kept = Path(os.environ.get("COURSE_ROOMS", "rooms"))
-    wall = f"{prefix}wall/", apps.Door(presenter, framed="'self'"), apps.wall(room, apps.PAGES, kept, prefix)
+    wall = (
+        f"{prefix}wall/",
+        apps.Door(presenter, framed="'self'"),
+        apps.wall(room, apps.PAGES, kept, prefix),
+    )
     phones = prefix, apps.Door(phone), apps.phones(room)
     back = [(f"{prefix}oauth_callback", HubOAuthCallbackHandler)]
     app = apps.application(wall, phones, more=back, cookie_secret=secrets.token_bytes(32))

@@ -29,7 +29,9 @@ def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> N
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / render.PICTURE).write_bytes((copies.COURSE / "pictures" / render.PICTURE).read_bytes())
+    (folder / render.PICTURE).write_bytes(
+        (copies.COURSE / "pictures" / render.PICTURE).read_bytes()
+    )
     (folder / "course.zip").write_bytes(runtime.modules(found))
 
 
@@ -41,9 +43,14 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:  # a read-only checkout, a full disk
-        print(f"The site cannot be written: {error.strerror}, {error.filename or FOLDER}.", file=sys.stderr)
+        print(
+            f"The site cannot be written: {error.strerror}, {error.filename or FOLDER}.",
+            file=sys.stderr,
+        )
         return 1
-    print("site/ is ready for any static host. To look at it here: python -m http.server --directory site")
+    print(
+        "site/ is ready for any static host. To look at it here: python -m http.server --directory site"
+    )
     return 0
 
 

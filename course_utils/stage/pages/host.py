@@ -53,5 +53,7 @@ def answer(place: str, message: str) -> str:
     if place not in _sessions:
         name = place.split()[0]
         file = PRECOMPUTED / f"{name}.pickle"
-        _sessions[place] = session_of(name, pickle.loads(file.read_bytes()) if file.exists() else None)
+        _sessions[place] = session_of(
+            name, pickle.loads(file.read_bytes()) if file.exists() else None
+        )
     return json.dumps(answer_of(_sessions[place], json.loads(message)))

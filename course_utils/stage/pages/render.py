@@ -48,7 +48,9 @@ class Renderer(deck.Renderer):
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """The link; one to a notebook or to the glossary leads to its page."""
-        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(copies.GLOSSARY, "glossary.html", 1)
+        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(
+            copies.GLOSSARY, "glossary.html", 1
+        )
         url = url.replace("../README.md#the-notebooks", "index.html")
         return IPythonRenderer.link(self, text, url, title)
 
@@ -72,7 +74,9 @@ def repository_url() -> str:
         return f"https://github.com/{found[1]}"
     if asked.startswith("https://") and not re.search(r"[\s<>\"']", asked):
         return asked
-    raise ValueError(f"REPO={asked} is no repository. Say owner/name, or its whole address: https://…")
+    raise ValueError(
+        f"REPO={asked} is no repository. Say owner/name, or its whole address: https://…"
+    )
 
 
 def page(title: str, main: str, *, script: str = "", description: str = DESCRIPTION) -> str:
@@ -134,11 +138,13 @@ def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
 
 def _outline(sections: Sequence[str]) -> str:
     """Links to the parts of a page, and a button that unfolds all of it."""
-    links = "".join(f'<li><a href="#{_anchor(words)}">{escape(words)}</a></li>' for words in sections)
-    everything = '<button type="button" data-everything hidden>Show everything, guesses aside</button>'
-    return (
-        f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details><p>{everything}</p>'
+    links = "".join(
+        f'<li><a href="#{_anchor(words)}">{escape(words)}</a></li>' for words in sections
     )
+    everything = (
+        '<button type="button" data-everything hidden>Show everything, guesses aside</button>'
+    )
+    return f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details><p>{everything}</p>'
 
 
 def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
@@ -177,7 +183,9 @@ def lab(
 
 def _elsewhere(lab: Lab) -> str:
     """The buttons of a lab that need a kernel, and where to get one."""
-    away = [f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel]
+    away = [
+        f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel
+    ]
     how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
     return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
 
@@ -194,7 +202,9 @@ def contents_page() -> str:
     rows = "".join(starmap(_row, enumerate(copies.notebooks(), 1)))
     repository = repository_url()
     clone = (
-        f'<a href="{repository}">the course\'s repository</a>' if repository else "the course's repository"
+        f'<a href="{repository}">the course\'s repository</a>'
+        if repository
+        else "the course's repository"
     )
     header = (copies.COURSE / "pictures" / PICTURE).read_bytes()[:24]
     size = {
@@ -219,12 +229,12 @@ def style() -> str:
 
     contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
-    screen = re.sub(r'^\[data-jp-theme-light="false"\] (.*)$', dark, Screen._css, flags=re.MULTILINE)
+    screen = re.sub(
+        r'^\[data-jp-theme-light="false"\] (.*)$', dark, Screen._css, flags=re.MULTILINE
+    )
     codes = [
         "\n".join(HtmlFormatter(style=name).get_token_style_defs((".code", ".highlight")))
         for name in ("xcode", "github-dark")
     ]
     own = (HERE / "site.css").read_text(encoding="utf-8")
-    return (
-        f"{contents_css}\n{screen}\n{codes[0]}\n@media (prefers-color-scheme: dark) {{\n{codes[1]}\n}}\n{own}"
-    )
+    return f"{contents_css}\n{screen}\n{codes[0]}\n@media (prefers-color-scheme: dark) {{\n{codes[1]}\n}}\n{own}"

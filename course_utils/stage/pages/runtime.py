@@ -18,7 +18,13 @@ from course_utils.stage.workspace.copies import ROOT
 
 PACKAGE, VERSION = "pyodide", "314.0.7"
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
-FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+FILES = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+)
 NEEDS_NPM = "The site brings Python to the browser as an npm package, and npm is not here: install Node.js, and run this again."
 
 
@@ -56,11 +62,21 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 
 def modules(found: Mapping[str, Precomputed | None]) -> bytes:
     """A zip of the modules that the labs import, and of what was computed for them."""
-    run = subprocess.run([sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     package = ROOT / "course_utils"
-    paths = {*map(Path, run.stdout.splitlines()), *package.rglob("*.toml"), *package.rglob("*.json")}
+    paths = {
+        *map(Path, run.stdout.splitlines()),
+        *package.rglob("*.toml"),
+        *package.rglob("*.json"),
+    }
     entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
-    entries |= {f"{PRECOMPUTED}/{name}.pickle": pickle.dumps(known) for name, known in found.items() if known}
+    entries |= {
+        f"{PRECOMPUTED}/{name}.pickle": pickle.dumps(known)
+        for name, known in found.items()
+        if known
+    }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in entries.items():

@@ -35,7 +35,11 @@ MOST_FILES = 4_096  # open at once, connections among them; some systems begin w
 
 
 async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES) -> None:
-    room, code, token = Room(), "".join(secrets.choice(LETTERS) for _ in range(6)), secrets.token_urlsafe(16)
+    room, code, token = (
+        Room(),
+        "".join(secrets.choice(LETTERS) for _ in range(6)),
+        secrets.token_urlsafe(16),
+    )
     (outside, host), (inside, wall_host) = listening(ip, PORT, 0), listening(LOCAL, 0)
     outer, hosts = seen_through(tunnel) if tunnel else (f"http://{host}", [])
     urls = {"phones": f"{outer}/{code}/", "wall": f"http://{wall_host}/{token}/", "inside": host}
@@ -55,7 +59,9 @@ def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
         with suppress(OSError):
             sockets = bind_sockets(port, ip, backlog=1024)
             return sockets, f"{ip}:{sockets[0].getsockname()[1]}"
-    sys.exit(f"The phones' page cannot be at {ip}. Name an address of this machine, such as 192.168.1.5.")
+    sys.exit(
+        f"The phones' page cannot be at {ip}. Name an address of this machine, such as 192.168.1.5."
+    )
 
 
 def seen_through(tunnel: str) -> tuple[str, list[str]]:
@@ -64,7 +70,9 @@ def seen_through(tunnel: str) -> tuple[str, list[str]]:
         parts = urlsplit(tunnel)
         if parts.scheme in ("http", "https") and parts.hostname and not parts.path.strip("/"):
             return f"{parts.scheme}://{parts.netloc}", [parts.netloc]
-    sys.exit(f"TUNNEL={tunnel} is no tunnel's address. Name it as in TUNNEL=https://guess.example.org")
+    sys.exit(
+        f"TUNNEL={tunnel} is no tunnel's address. Name it as in TUNNEL=https://guess.example.org"
+    )
 
 
 def is_one_address(ip: str) -> bool:

@@ -56,7 +56,9 @@ Part = tuple[str, Door, Answers]
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
     """Each part is below a path; whoever forgets its last slash is sent on."""
     routes = [(f"{path}(?P<name>.*)", Handler, {"door": d, "answers": a}) for path, d, a in parts]
-    sent_on = [(path[:-1], RedirectHandler, {"url": path, "permanent": False}) for path, *_ in parts]
+    sent_on = [
+        (path[:-1], RedirectHandler, {"url": path, "permanent": False}) for path, *_ in parts
+    ]
     otherwise = {
         "default_handler_class": Handler,
         "default_handler_args": {"door": parts[0][1], "answers": {}},
@@ -117,9 +119,13 @@ class Handler(RequestHandler):
 
     def _only_its_own_scripts_run(self, page: str) -> None:
         scripts = re.findall("<script[^>]*>(.*?)</script>", page, re.DOTALL)
-        hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+        hashes = [
+            base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts
+        ]
         own = " ".join(f"'sha256-{one}'" for one in hashes)
-        self.set_header("Content-Security-Policy", f"{POLICY} {own}; frame-ancestors {self.door.framed}")
+        self.set_header(
+            "Content-Security-Policy", f"{POLICY} {own}; frame-ancestors {self.door.framed}"
+        )
 
     def write_error(self, status_code: int, **_: object) -> None:
         """Say no more than the number."""

@@ -29,7 +29,9 @@ class Gate(HTTPServer):
 
     def initialize(self, app: Callable, patience_s: float = PATIENCE_S) -> None:
         """Tornado calls this in place of __init__."""
-        super().initialize(app, idle_connection_timeout=patience_s, body_timeout=patience_s, **BOUNDS)
+        super().initialize(
+            app, idle_connection_timeout=patience_s, body_timeout=patience_s, **BOUNDS
+        )
         self._open = Counter()  # of each address
         self._used = {}  # of each address: how many of its requests at once, and when that was
 

@@ -37,7 +37,9 @@ class Question:
     def of(cls, given: Json) -> "Question":
         """From what the wall says, each text of bounded length."""
         texts = {name: str(given.get(name, ""))[:most] for name, most in LONGEST.items()}
-        return cls(texts | {"choices": [str(one)[:80] for one in list(given.get("choices") or [])[:12]]})
+        return cls(
+            texts | {"choices": [str(one)[:80] for one in list(given.get("choices") or [])[:12]]}
+        )
 
     def asked(self) -> Json:
         """What phones and the wall both see."""
@@ -88,12 +90,17 @@ class Room:
     def guess(self, phone: str | None, given: Json) -> Value:
         """Take a guess in place of the phone's former one, and say how it was read."""
         now = self._current
-        if now is None or (given.get("key"), given.get("round")) != (now.said["key"], len(now.rounds)):
+        if now is None or (given.get("key"), given.get("round")) != (
+            now.said["key"],
+            len(now.rounds),
+        ):
             raise ValueError("The wall asks something else now. It comes here in a moment.")
         if now.phase != "asking":
             raise ValueError("It is shown now, and takes no more guesses.")
         if phone not in self.phones:
-            raise ValueError("This phone is not known yet. Reload the page, and allow it its one cookie.")
+            raise ValueError(
+                "This phone is not known yet. Reload the page, and allow it its one cookie."
+            )
         value = now.rounds[-1][phone] = now.read(str(given.get("guess", "")))
         return value
 
@@ -120,7 +127,9 @@ class Room:
         """Show the round that is open, let all guess again, begin anew, or leave a crowd's guesses out."""
         question, move = self._questions.get(str(given.get("key"))), given.get("move")
         if question and move == "anew":
-            self._current = self._questions[question.said["key"]] = question = Question(question.said)
+            self._current = self._questions[question.said["key"]] = question = Question(
+                question.said
+            )
             return self._state(question)
         if question and move in ("leave out", "count all"):
             question.left_out = {self._crowd(question)[0]} - {""} if move == "leave out" else set()
@@ -145,7 +154,9 @@ class Room:
             return sum(count for _, count in guessed) >= at_least
 
         all_of_them = map(self._state, self._questions.values())
-        return [s | {"rounds": [one if enough(one) else [] for one in s["rounds"]]} for s in all_of_them]
+        return [
+            s | {"rounds": [one if enough(one) else [] for one in s["rounds"]]} for s in all_of_them
+        ]
 
     def here(self) -> int:
         """How many phones have asked for the question in the last minute."""
@@ -161,10 +172,14 @@ class Room:
         Where all come through one address, as behind one router, that is no sign of anything, and it is nobody's.
         """
         addresses = {phone.address for phone in self.phones.values()} - {""}
-        of_each = Counter(self.phones[one].address for one in question.rounds[-1] if one in self.phones)
+        of_each = Counter(
+            self.phones[one].address for one in question.rounds[-1] if one in self.phones
+        )
         del of_each[""]
         address, most = max(of_each.items(), key=lambda one: one[1], default=("", 0))
-        is_one = len(addresses) >= MANY_ADDRESSES and most > max(FEW, len(question.rounds[-1]) / CROWD)
+        is_one = len(addresses) >= MANY_ADDRESSES and most > max(
+            FEW, len(question.rounds[-1]) / CROWD
+        )
         return (address, most) if is_one else ("", 0)
 
     def _state(self, question: Question) -> Json:
@@ -184,5 +199,7 @@ class Room:
     def _counted(self, question: Question, guessed: dict[str, Value]) -> dict[str, Value]:
         """The guesses of a round without those of an address that is left out."""
         return {
-            one: value for one, value in guessed.items() if self.phones[one].address not in question.left_out
+            one: value
+            for one, value in guessed.items()
+            if self.phones[one].address not in question.left_out
         }

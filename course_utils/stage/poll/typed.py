@@ -33,7 +33,9 @@ _OTHER_UNITS = {
 }
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)  # -0x1 is not 0 times 1
-_TERM = re.compile(r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z")
+_TERM = re.compile(
+    r"\A\s*([-+]?)([\d ',._]*\d[.,]?)(?:e([-+]?\d{1,3}))?(?:\s*\^\s*([-+]?\d{1,3}))?\s*\Z"
+)
 
 
 def read(text: str, unit: str = "") -> int | float:

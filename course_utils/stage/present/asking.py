@@ -81,7 +81,9 @@ def _as_shown(key: str, question: Question, options: list[str]) -> Json:
     return shown | {"choices": choices, "item": question.item}
 
 
-def answered(questions: list[Asked], text: str, shown: object, names: Mapping[str, object]) -> list[Json]:
+def answered(
+    questions: list[Asked], text: str, shown: object, names: Mapping[str, object]
+) -> list[Json]:
     """The questions that a cell of this text answers, by the comparison or choice that it shows or by its check."""
     asks = {name: asks for _, name, asks in questions}
     answers = []
@@ -90,7 +92,9 @@ def answered(questions: list[Asked], text: str, shown: object, names: Mapping[st
         if listed := _listed(names.get("check"), exercise):
             (right, _), *tempting = listed
             unit = asks[name][0]["unit"]
-            answers.append({**asks[name][0], **_answer(right, unit, "answer"), "tempting": tempting})
+            answers.append(
+                {**asks[name][0], **_answer(right, unit, "answer"), "tempting": tempting}
+            )
         elif isinstance(shown, Choice):
             answers.append({**asks[name][0], **_answer(shown.measured)})
         elif isinstance(shown, Comparison):
@@ -113,7 +117,11 @@ def _compared(shown: Comparison, item: str, unit: str) -> Json:
 
 
 def _answer(
-    measured: object, unit: str = "", how: str = "measured", item: str = "", predicted: object = None
+    measured: object,
+    unit: str = "",
+    how: str = "measured",
+    item: str = "",
+    predicted: object = None,
 ) -> Json:
     if isinstance(measured, str):
         return {"measured": measured, "shown": measured, "how": how, "bands": []}

@@ -60,7 +60,11 @@ def _whole(measured: float, predicted: float | None) -> int | None:
 def _of(measured: float, among: int) -> Band:
     """Of a few, each counts; of 200, ten more or less are the same answer."""
     apart = among // 20
-    return _within(measured, apart, f"{apart} of {among:,}") if apart > 1 else _exactly(round(measured))
+    return (
+        _within(measured, apart, f"{apart} of {among:,}")
+        if apart > 1
+        else _exactly(round(measured))
+    )
 
 
 def _exactly(whole: int) -> Band:

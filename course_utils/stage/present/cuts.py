@@ -30,7 +30,10 @@ class Plan:
 def plans(path: Path) -> dict[str, Plan]:
     """The plans of that notebook, by the lecture's minutes; the file with them lies beside it."""
     cuts = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8")).get(path.stem, {})
-    return {minutes: Plan(**{of: tuple(some) for of, some in said.items()}) for minutes, said in cuts.items()}
+    return {
+        minutes: Plan(**{of: tuple(some) for of, some in said.items()})
+        for minutes, said in cuts.items()
+    }
 
 
 def plan(path: Path, minutes: str) -> Plan:
@@ -142,5 +145,11 @@ def _together(cells: Collection[Cell]) -> Cell:
     (first, *_) = cells
     text = "\n\n".join([WORDS, *map(source, cells)])
     return _folded(
-        {**first, "id": f"{first['id']}-cut", "source": text, "outputs": [], "execution_count": None}
+        {
+            **first,
+            "id": f"{first['id']}-cut",
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+        }
     )

@@ -34,13 +34,17 @@ from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
-PAGE = Path(__file__).with_name("page")  # what JupyterLab's page does besides, as an extension of it
+PAGE = Path(__file__).with_name(
+    "page"
+)  # what JupyterLab's page does besides, as an extension of it
 RESULTS = "--results"  # shows the stored ones from the beginning
 # What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
 # letters on a projector as on a wall.
 REMOTE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
 SETTINGS = {
-    "apputils-extension/themes": {"overrides": {"content-font-size1": "1.7vw", "code-font-size": "1.4vw"}},
+    "apputils-extension/themes": {
+        "overrides": {"content-font-size1": "1.7vw", "code-font-size": "1.4vw"}
+    },
     "notebook-extension/tracker": {
         "autoStartDefaultKernel": True,
         "codeCellConfig": {"lineWrap": True},
@@ -52,7 +56,11 @@ SETTINGS = {
     "statusbar-extension/plugin": {"visible": False},
     "shortcuts-extension/shortcuts": {
         "shortcuts": [
-            {"command": "notebook:run-cell-and-select-next", "keys": ["PageDown"], "selector": REMOTE},
+            {
+                "command": "notebook:run-cell-and-select-next",
+                "keys": ["PageDown"],
+                "selector": REMOTE,
+            },
             {"command": "notebook:move-cursor-up", "keys": ["PageUp"], "selector": REMOTE},
         ]
     },
@@ -60,7 +68,13 @@ SETTINGS = {
 # What JupyterLab would remember of a window without sidebars and header.
 SIDEBAR = {"collapsed": True, "visible": False}
 WINDOW = {
-    "data": {"layout-restorer:data": {"left": SIDEBAR, "right": SIDEBAR, "top": {"simpleVisibility": False}}},
+    "data": {
+        "layout-restorer:data": {
+            "left": SIDEBAR,
+            "right": SIDEBAR,
+            "top": {"simpleVisibility": False},
+        }
+    },
     "metadata": {"id": "default"},
 }
 
@@ -87,12 +101,17 @@ def present(
         extensions.mkdir()
         shutil.copytree(PAGE, extensions / "course-room")
         if serve is None:
-            from jupyterlab.labapp import main as serve  # reads what configure has put into the environment
+            from jupyterlab.labapp import (
+                main as serve,
+            )  # reads what configure has put into the environment
 
         # A terminal that is closed; the folder has to go then, too.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
-        only_the_notebook = [f"--LabApp.default_url=/doc/tree/{chosen.name}", "--LabApp.custom_css=True"]
+        only_the_notebook = [
+            f"--LabApp.default_url=/doc/tree/{chosen.name}",
+            "--LabApp.custom_css=True",
+        ]
         served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
         page = [f"--LabApp.extra_labextensions_path={extensions}"]
         theirs = [option for option in options if option != RESULTS]
@@ -125,7 +144,9 @@ def configure(own: Path) -> None:
         (own / name).write_text(text, encoding="utf-8")
     WorkspacesManager(str(own / "workspaces")).save("default", json.dumps(WINDOW))
     os.environ |= {f"JUPYTER_{kind}_DIR": str(own) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    os.environ |= {f"JUPYTERLAB_{kind.upper()}_DIR": str(own / kind) for kind in ("settings", "workspaces")}
+    os.environ |= {
+        f"JUPYTERLAB_{kind.upper()}_DIR": str(own / kind) for kind in ("settings", "workspaces")
+    }
 
 
 @contextmanager

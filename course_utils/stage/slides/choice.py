@@ -52,7 +52,9 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
             elif can_be_drawn(part.figure):
                 yield "output", pictured(part.figure)
             else:
-                yield from (("output", plainly(data)) for data in outputs if not waits_for_the_reader(data))
+                yield from (
+                    ("output", plainly(data)) for data in outputs if not waits_for_the_reader(data)
+                )
 
 
 def main_part(notebook: NotebookNode) -> NotebookNode:
@@ -61,7 +63,9 @@ def main_part(notebook: NotebookNode) -> NotebookNode:
     beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
     titles = [title for title in beyond if title != BEYOND]
     goes_into = "\n".join(f"- {title}" for title in titles)
-    end = NotebookNode(cell_type="markdown", id="beyond", metadata={}, source=f"## Beyond\n\n{goes_into}")
+    end = NotebookNode(
+        cell_type="markdown", id="beyond", metadata={}, source=f"## Beyond\n\n{goes_into}"
+    )
     return NotebookNode({**notebook, "cells": [*main, end] if titles else main})
 
 

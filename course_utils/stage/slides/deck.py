@@ -54,7 +54,11 @@ def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
 
 
 def deck(
-    path: Path, part: nbformat.NotebookNode | None = None, beyond: str = "", *, is_whole: bool = True
+    path: Path,
+    part: nbformat.NotebookNode | None = None,
+    beyond: str = "",
+    *,
+    is_whole: bool = True,
 ) -> str:
     """That notebook, or a part of it, as one HTML file; where it ends, it may lead to another one.
 
@@ -73,7 +77,9 @@ def deck(
         notes=rendered("prose", notes(path))[1],
         minutes=escape(json.dumps(minutes(path) if is_whole else {})),
         script=(HERE / "deck.js").read_text(encoding="utf-8"),
-        pieces="\n".join(f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in shown),
+        pieces="\n".join(
+            f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in shown
+        ),
     )
 
 

@@ -8,7 +8,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
 
-COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
+COMMANDS = {
+    Path.MOVETO: "M",
+    Path.LINETO: "L",
+    Path.CURVE3: "Q",
+    Path.CURVE4: "C",
+    Path.CLOSEPOLY: "Z",
+}
 # Where matplotlib spaces or sizes a formula otherwise than LaTeX does, by a pattern and what is to be drawn.
 AS_IN_LATEX = [(r"\\frac", r"\\dfrac"), (r"(\\sum_\w) ", r"\1\\,"), (r"(\d)\.(?=[A-Z])", r"\1.\\!")]
 SIZE = 100  # of the letters, in the drawing's units: these many are 1 em

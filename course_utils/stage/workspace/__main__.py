@@ -14,7 +14,9 @@ def main(options: list[str]) -> None:
         "--LabApp.default_url=/contents",
     ]
     style = "--LabApp.custom_css=True"
-    LabApp.launch_instance([f"--ServerApp.root_dir={copies.MINE.parent}", *extension, style, *options])
+    LabApp.launch_instance(
+        [f"--ServerApp.root_dir={copies.MINE.parent}", *extension, style, *options]
+    )
 
 
 if __name__ == "__main__":

@@ -24,4 +24,6 @@ def renewed(course: str, taken: str, own: str) -> str:
         comments = [line for line in lines if line.startswith("#") and line not in known]
         return new[name].removesuffix(statement) + "\n".join([*comments, statement])
 
-    return "\n".join(map(text, woven(list(new), [name for name in mine if name in new or name in stay])))
+    return "\n".join(
+        map(text, woven(list(new), [name for name in mine if name in new or name in stay]))
+    )

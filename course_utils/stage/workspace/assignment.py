@@ -18,7 +18,14 @@ from course_utils.stage.workspace import copies
 
 LEADS_AWAY = re.compile(r"\[([^][]*)\]\((?:\.\./README\.md|\d\d_\w+\.ipynb)[^)]*\)")
 LATER = "*The solution comes after the deadline.*"
-PLAIN_FILES = "pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "environment.yml", ".gitignore"
+PLAIN_FILES = (
+    "pyproject.toml",
+    "constraints.txt",
+    "Makefile",
+    "LICENSE",
+    "environment.yml",
+    ".gitignore",
+)
 FOR_INSTRUCTORS = "INSTRUCTORS.md"
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
@@ -76,7 +83,9 @@ def assignment(path: Path, folder: Path) -> str:
     """Write the folder to hand out and a ZIP of it. No solution is in it, nor what leads to one from a notebook."""
     shutil.rmtree(folder, ignore_errors=True)
     write_notebook(path, folder)
-    has_course = (copies.ROOT / "pyproject.toml").is_file()  # an installed course has nothing to install from
+    has_course = (
+        copies.ROOT / "pyproject.toml"
+    ).is_file()  # an installed course has nothing to install from
     if has_course:
         write_course(folder / "course")
     archive = shutil.make_archive(str(folder), "zip", folder.parent, folder.name)
@@ -98,7 +107,9 @@ def write_notebook(path: Path, folder: Path) -> None:
 def without_solutions(notebook: Notebook) -> Notebook:
     """Each folded solution says that it comes later. The cell keeps its id, so that a later version brings it."""
     solutions = {part.id for part in outline(notebook).parts if part.is_solution}
-    cells = [{**cell, "source": LATER} if cell["id"] in solutions else cell for cell in notebook["cells"]]
+    cells = [
+        {**cell, "source": LATER} if cell["id"] in solutions else cell for cell in notebook["cells"]
+    ]
     return {**notebook, "cells": cells}
 
 
@@ -173,7 +184,9 @@ def _answered(turn: Turn) -> str:
         said += ["**Mistakes that the check knows, and what it says of each:**"]
         said += ["\n".join(f"- {advice}" for advice in mistakes)]
     else:
-        said += ["The check lists no mistakes: it tries the answer, and says in its own words what is wrong."]
+        said += [
+            "The check lists no mistakes: it tries the answer, and says in its own words what is wrong."
+        ]
     return "\n\n".join(said) + "\n"
 
 

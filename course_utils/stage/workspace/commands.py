@@ -24,7 +24,9 @@ def main(command: str, name: str = "", number: str = "") -> int:
         if number and not number.isdecimal():
             raise ValueError(f"An exercise is named by its number, not {number!r}.")
         if command == "anew":
-            print(copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE))
+            print(
+                copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
+            )
         elif command == "assignment":
             print(assignment(copies.named(name), copies.MINE.with_name("assignment")))
         elif command == "key":
@@ -32,7 +34,10 @@ def main(command: str, name: str = "", number: str = "") -> int:
         else:
             print(copies.show_results(copies.named(name), copies.MINE))
     except OSError as error:
-        print(f"It stays as it is: {error.strerror}, {error.filename or copies.MINE.name}.", file=sys.stderr)
+        print(
+            f"It stays as it is: {error.strerror}, {error.filename or copies.MINE.name}.",
+            file=sys.stderr,
+        )
         return 1
     except ValueError as error:
         print(f"{error} {HOW[command]}", file=sys.stderr)

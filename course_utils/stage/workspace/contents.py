@@ -59,7 +59,9 @@ class Contents(JupyterHandler):
     def post(self) -> None:
         """Begin an exercise or a notebook anew, or delete the record; then show the page and what was done."""
         try:
-            said = _do(self.mine, self.get_body_argument("do", ""), self.get_body_argument("what", ""))
+            said = _do(
+                self.mine, self.get_body_argument("do", ""), self.get_body_argument("what", "")
+            )
         except (OSError, ValueError) as error:
             said = str(error)
         self.settings["course_said"] = said
@@ -74,7 +76,8 @@ class Contents(JupyterHandler):
             news=self.news,
             form=Markup(self.xsrf_form_html()),
             notebooks=[
-                self._notebook(known, done, some) for known, some in zip(there_are, guessed, strict=True)
+                self._notebook(known, done, some)
+                for known, some in zip(there_are, guessed, strict=True)
             ],
             guesses=estimates.picture(dict(enumerate(guessed, 1))),
             accountant=_accountant(self._link(NAME), self.mine),
@@ -114,7 +117,9 @@ class Contents(JupyterHandler):
 def where_it_opens(name: str, mine: Path) -> str:
     """The path of the reader's copy under the server's root; without a copy, the course's own notebook if it lies there."""
     there_are = [path for folder in (mine, copies.COURSE) if os.path.isfile(path := folder / name)]
-    under_root = [path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)]
+    under_root = [
+        path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)
+    ]
     return quote(under_root[0].as_posix()) if under_root else ""
 
 
@@ -139,7 +144,9 @@ def _accountant(link: str, mine: Path) -> Markup:
     try:
         names = ", ".join(theirs(program_text(mine / NAME))) or "none yet"
     except ValueError as error:
-        return Markup("{} is not used: {}. Mend it, or delete it to begin it anew.").format(NAME, error)
+        return Markup("{} is not used: {}. Mend it, or delete it to begin it anew.").format(
+            NAME, error
+        )
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
     return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), names)
 
@@ -161,6 +168,9 @@ def _right_of(there_are: Sequence[Turn], done: dict[str, record.Done]) -> str:
 def _known(path: Path) -> Known:
     try:
         notebook = read(path)
-    except (OSError, ValueError):  # the course's own is broken, as is said at the start: the others are not
+    except (
+        OSError,
+        ValueError,
+    ):  # the course's own is broken, as is said at the start: the others are not
         return Known(path.name, unknown(path.name))
     return Known(path.name, about(notebook, path.name), turns(notebook))

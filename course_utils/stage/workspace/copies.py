@@ -34,7 +34,9 @@ from course_utils.stage.workspace.spacers import with_spacers, without_spacers
 ROOT = Path(__file__).parents[3]  # of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
 COURSE = INSTALLED if INSTALLED.is_dir() else ROOT / "notebooks"
-MINE = (Path.cwd() if INSTALLED.is_dir() else ROOT) / "my_notebooks"  # a server has its own, under its root
+MINE = (
+    Path.cwd() if INSTALLED.is_dir() else ROOT
+) / "my_notebooks"  # a server has its own, under its root
 EARLIER = "earlier"
 TO_README = b"(../README.md#the-notebooks)"
 IF_OPEN = (
@@ -173,13 +175,19 @@ def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> 
     there_are = turns(course)
     asked = [each for each in there_are if turn in (None, each.number, each.check)]
     if not asked:
-        raise ValueError(f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}.")
+        raise ValueError(
+            f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}."
+        )
     again = course if turn is None else restored(course, _read_copy(own), asked[0].cells)
     kept = keep_earlier(own)
     write(own, without_views(again))
     for each in asked:
         record.note(mine, each.check, "anew")
-    what = path.stem if turn is None else f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
+    what = (
+        path.stem
+        if turn is None
+        else f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
+    )
     return f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. {IF_OPEN}"
 
 
@@ -230,11 +238,15 @@ def chosen(names: Collection[str]) -> list[Path]:
 
 def keep_earlier(own: Path) -> Path:
     """Copy the file into `earlier`, under a name with the time. No earlier copy is overwritten."""
-    contents = own.read_bytes()  # first: whoever changes it has kept it by then, and its name is taken
+    contents = (
+        own.read_bytes()
+    )  # first: whoever changes it has kept it by then, and its name is taken
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)
     moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
-    names = (f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}" for number in count(1))
+    names = (
+        f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}" for number in count(1)
+    )
     kept = next(folder / name for name in names if not (folder / name).exists())
     write_whole(kept, contents)
     return kept

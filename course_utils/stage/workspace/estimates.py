@@ -34,7 +34,9 @@ def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
         if some:
             begin, half = len(guesses), median_low(guess.off for guess in some)
             guesses += some
-            bars.append((begin, len(guesses), _height(half), f"{number}" if begin else f"notebook {number}"))
+            bars.append(
+                (begin, len(guesses), _height(half), f"{number}" if begin else f"notebook {number}")
+            )
     if not guesses:
         return {}
     marks = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}

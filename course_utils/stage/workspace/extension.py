@@ -27,9 +27,13 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
         # Open as long as the server lives.
         lock = settings["course_lock"] = (mine / HIDDEN / LOCK).open("w+")
-        news += copies.bring_up_to_date(copies.COURSE, mine, in_use=not _is_alone(lock), contents=address)
+        news += copies.bring_up_to_date(
+            copies.COURSE, mine, in_use=not _is_alone(lock), contents=address
+        )
         with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_SH)  # at once, unless another is just bringing them up to date
+            fcntl.flock(
+                lock, fcntl.LOCK_SH
+            )  # at once, unless another is just bringing them up to date
     except OSError as error:
         news.append(
             f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. {place().remedy}"
@@ -38,7 +42,9 @@ def _load_jupyter_server_extension(server: ServerApp) -> None:
         server.log.warning(each)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
-    settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))  # after the reader's own
+    settings["static_custom_path"].append(
+        str(Path(__file__).with_name("custom"))
+    )  # after the reader's own
     open_at_the_named_cell(server)
     show_pictures_of_gone_labs(server)
 

@@ -47,7 +47,9 @@ def _merged_cell(
 ) -> tuple[Cell | None, Cell | None]:
     """The merged cell, or None if it goes; and the note below it, or None without a conflict."""
     old, new, own = (cell and _text(cell) for cell in (before, theirs, mine))
-    if mine is None:  # deleted by the reader, and back only if the course has something new to say there
+    if (
+        mine is None
+    ):  # deleted by the reader, and back only if the course has something new to say there
         return (None if new == old else theirs), None
     if theirs is None:  # the reader's own, or deleted by the course
         return (None if own == old else mine), None
@@ -57,7 +59,9 @@ def _merged_cell(
         return theirs, None
     is_one_kind = before and before["cell_type"] == theirs["cell_type"] == mine["cell_type"]
     both = _with_both_changes(source(before), source(theirs), source(mine)) if is_one_kind else None
-    return (mine, _note(theirs)) if both is None else ({**mine, "source": both.splitlines(True)}, None)
+    return (
+        (mine, _note(theirs)) if both is None else ({**mine, "source": both.splitlines(True)}, None)
+    )
 
 
 def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
@@ -73,7 +77,9 @@ def _with_both_changes(before: str, theirs: str, mine: str) -> str | None:
         return mine
     changes = []
     for lines in (new, own):
-        for kind, begin, end, first, last in SequenceMatcher(None, old, lines, autojunk=False).get_opcodes():
+        for kind, begin, end, first, last in SequenceMatcher(
+            None, old, lines, autojunk=False
+        ).get_opcodes():
             if kind != "equal":
                 changes.append((begin, end, lines[first:last]))
     text, place = [], 0
@@ -121,4 +127,9 @@ def _note(theirs: Cell) -> Cell:
     language = "python" if theirs["cell_type"] == "code" else "markdown"
     words = f"**{CONFLICT}** Yours stands above. The course's new text:\n\n{fence}{language}\n{text}\n{fence}"
     digest = hashlib.sha256(f"{theirs['id']} {text}".encode()).hexdigest()[:12]
-    return {"cell_type": "markdown", "id": f"new-{digest}", "metadata": {}, "source": words.splitlines(True)}
+    return {
+        "cell_type": "markdown",
+        "id": f"new-{digest}",
+        "metadata": {},
+        "source": words.splitlines(True),
+    }

@@ -17,7 +17,9 @@ def place() -> Place:
     """The hub's place if a hub has started this server, else the clone's."""
     if (base := os.environ.get("JUPYTERHUB_BASE_URL")) is not None:
         host = os.environ.get("JUPYTERHUB_HOST", "")  # only where each user has a subdomain
-        remedy = "Make room in your folder, then stop and start your server in the Hub Control Panel."
+        remedy = (
+            "Make room in your folder, then stop and start your server in the Hub Control Panel."
+        )
         return Place("hub", remedy, f"{host}{base}hub/home")
     if copies.INSTALLED.is_dir():
         return Place("installed", "Make room there, or start it in a folder of your own.")

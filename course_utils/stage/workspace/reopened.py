@@ -9,7 +9,11 @@ from course_utils.stage.workspace.outputs import without_views
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
     """Change what the server hands to pages: else JupyterLab says “Error displaying widget: model not found”."""
-    read, restart, restarted = server.contents_manager.get, server.kernel_manager.restart_kernel, set()
+    read, restart, restarted = (
+        server.contents_manager.get,
+        server.kernel_manager.restart_kernel,
+        set(),
+    )
     all_sessions = server.session_manager.list_sessions
 
     async def noted(kernel_id: str, *arguments: object, **options: object) -> None:

@@ -155,7 +155,9 @@ def read(file: BinaryIO) -> object:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        not_its_fault = isinstance(error, OSError | MemoryError) or "DefaultCPUAllocator" in str(error)
+        not_its_fault = isinstance(error, OSError | MemoryError) or "DefaultCPUAllocator" in str(
+            error
+        )
         if not_its_fault:
             raise
         raise ValueError(

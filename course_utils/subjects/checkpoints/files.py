@@ -34,7 +34,11 @@ def save(path: str | os.PathLike, state: object) -> None:
             os.replace(temporary, target)
         _flush_folder(target.parent)
     except OSError as error:
-        before = f"What {target} holds is whole" if target.exists() else f"There is still nothing at {target}"
+        before = (
+            f"What {target} holds is whole"
+            if target.exists()
+            else f"There is still nothing at {target}"
+        )
         words = f"The state is not safely saved: {error.strerror or error}. {before}; make room, or take a"
         raise OSError(
             error.errno, f"{words} folder that is there and yours to write to, then save again."
@@ -48,7 +52,9 @@ def load(path: str | os.PathLike) -> object:
     """The state, bit for bit and on the CPU, by torch.load; or a sentence on what is wrong. Nothing in a file is run."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(errno.ENOENT, f"There is no checkpoint at {path}; nothing was saved there.")
+        raise FileNotFoundError(
+            errno.ENOENT, f"There is no checkpoint at {path}; nothing was saved there."
+        )
     if not path.is_file():
         raise ValueError(f"{path} is no file; give the path of one that checkpoints.save wrote.")
     with path.open("rb") as file:

@@ -57,7 +57,9 @@ def steps_of(
         try:
             return (yield from _steps_from(child, ear, errors))
         finally:
-            with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
+            with suppress(
+                ProcessLookupError, PermissionError
+            ):  # macOS says so of a group that has ended
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             child.stdin.close()
@@ -83,7 +85,9 @@ def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Ste
                 continue
         except EOFError:
             errors.seek(0)
-            last_words = "".join(errors.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
+            last_words = (
+                "".join(errors.readlines()[-1:]).strip() or f"Its status is {child.wait()}."
+            )
             raise RuntimeError(f"The process ended early. {last_words}") from None
         if kind == "error":
             raise ValueError(content)
@@ -97,7 +101,9 @@ def _steps_from(child: subprocess.Popen, ear: Connection, errors: TextIO) -> Ste
 
 def _end_with_the_parent() -> None:
     def wait() -> None:
-        while os.read(0, 1):  # not sys.stdin, whose lock would stay taken in a process that the work forks
+        while os.read(
+            0, 1
+        ):  # not sys.stdin, whose lock would stay taken in a process that the work forks
             pass
         _end_all()
 
@@ -107,7 +113,9 @@ def _end_with_the_parent() -> None:
 def _end_after(at_most_s: Number) -> None:
     def end() -> None:
         print(
-            f"Ended after {at_most_s:g} s, which is the most that it was given.", file=sys.stderr, flush=True
+            f"Ended after {at_most_s:g} s, which is the most that it was given.",
+            file=sys.stderr,
+            flush=True,
         )
         _end_all()
 
@@ -130,12 +138,21 @@ def _main(name: str, order: str, at_most_s: str, mouth: str) -> None:
     try:
         module, _, function = name.rpartition(".")
         work = getattr(importlib.import_module(module), function)
-        say(("result", done_here(work, pickle.loads(bytes.fromhex(order)), lambda step: say(("step", step)))))
+        say(
+            (
+                "result",
+                done_here(
+                    work, pickle.loads(bytes.fromhex(order)), lambda step: say(("step", step))
+                ),
+            )
+        )
     except (ValueError, RuntimeError, MemoryError) as error:
         say(("error", memory_ran_out(error) or str(error)))
 
 
-def done_here(work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress) -> object:
+def done_here(
+    work: Callable[..., object], order: Mapping[str, object], on_progress: OnProgress
+) -> object:
     """Do the work in this process; the child process calls this."""
     if "on_progress" in inspect.signature(work).parameters:
         return work(on_progress=on_progress, **order)

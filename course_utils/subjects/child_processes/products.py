@@ -53,7 +53,9 @@ def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tens
 
 def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     if not _is_nvidia(device, (8, 0)):
-        raise ValueError("tf32 is a way in which NVIDIA's tensor cores multiply; this device has none.")
+        raise ValueError(
+            "tf32 is a way in which NVIDIA's tensor cores multiply; this device has none."
+        )
     product = matmul_call(b, d, k, "fp32", device)
 
     def call() -> object:
@@ -76,9 +78,13 @@ def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
 
 def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
     if not _is_nvidia(device, (8, 9)):
-        raise ValueError("This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has.")
+        raise ValueError(
+            "This device has no units for NVIDIA's fp8; an H100, an L4 or an RTX 4090 has."
+        )
     if b % 16 or d % 16 or k % 16:
-        raise ValueError(f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}.")
+        raise ValueError(
+            f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}."
+        )
     x = _random((b, d), torch.float8_e4m3fn, device)
     w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
     one = torch.ones((), device=device)
@@ -94,7 +100,9 @@ def einsum_call(
     return lambda: product_in_order(einsum, tree, operands)
 
 
-def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]) -> torch.Tensor:
+def product_in_order(
+    einsum: Einsum, tree: Tree | list, operands: Sequence[torch.Tensor]
+) -> torch.Tensor:
     """The einsum, two operands at a time, in the order of the tree."""
     if isinstance(tree, int):
         return torch.einsum(einsum.equation, *operands)
@@ -113,7 +121,9 @@ def product_in_order(einsum: Einsum, tree: Tree | list, operands: Sequence[torch
             return operands[part]
         sides = tuple(map(left, part))
         equation = Einsum(sides, names).equation
-        return torch.einsum(equation, *(value(one, side) for one, side in zip(part, sides, strict=True)))
+        return torch.einsum(
+            equation, *(value(one, side) for one, side in zip(part, sides, strict=True))
+        )
 
     return value(tree, einsum.output)
 

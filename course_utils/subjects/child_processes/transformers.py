@@ -79,7 +79,9 @@ def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer
     """The recipe's optimizer, as it is after its first step, with that step's gradients."""
     kind, make = recipe_named(recipe), _OPTIMIZERS[optimizer_of(recipe)]
     if kind.master:
-        make = partial(models.WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1)
+        make = partial(
+            models.WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1
+        )
     optimizer = make(model.parameters())
     for p in model.parameters():
         p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
@@ -98,4 +100,6 @@ def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
     for number, block in enumerate(model.blocks):
         block.register_forward_hook(partial(report, "Forward", number + 1, 0))
         weight = block.norm1.weight  # the last of its layer on the way back
-        weight.register_post_accumulate_grad_hook(partial(report, "Backward", layers - number, layers))
+        weight.register_post_accumulate_grad_hook(
+            partial(report, "Backward", layers - number, layers)
+        )

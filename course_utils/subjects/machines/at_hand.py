@@ -51,7 +51,10 @@ def this_machine() -> Machine:
     where = device()
     found = {dtype: rate for dtype in _DTYPES if (rate := _largest_rate(dtype, where))}
     reached = {dtype: rate for dtype, (rate, _) in found.items()}
-    achieved = {"achieved_flop_per_sec": reached, "achieved_bytes_per_sec": _copy_bytes_per_sec(where)}
+    achieved = {
+        "achieved_flop_per_sec": reached,
+        "achieved_bytes_per_sec": _copy_bytes_per_sec(where),
+    }
     name, memory_bytes = device_name(where), _memory_bytes(where)
     sheet = sheet_of_card(name, memory_bytes) if where == "cuda" else None
     if sheet:
@@ -94,14 +97,18 @@ def cpu_name(info: str) -> str:
     units = [name for flag, name in _VECTORS.items() if flag in flags][:1]
     units += dict.fromkeys(name for flag, name in _HALVES.items() if flag in flags)
     with_units = f" with {', '.join(units)}" if units else ""
-    return f"one core of {said('model name') or _model_of_a_mac() or platform.machine()}{with_units}"
+    return (
+        f"one core of {said('model name') or _model_of_a_mac() or platform.machine()}{with_units}"
+    )
 
 
 def _model_of_a_mac() -> str:
     """The chip of a Mac, such as Apple M2, which tells its vector units too; empty elsewhere."""
     asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+        return subprocess.run(
+            asked, capture_output=True, text=True, check=True, timeout=5
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 
@@ -115,10 +122,14 @@ def _memory_bytes(where: str) -> int:
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
     """The most FLOP/s that a product reaches, and whether the machine was quiet; None where there are no such products."""
     best, quiet = 0.0, True
-    shapes, at_most_s, longest_s = (_CPU_SHAPES, 0.12, 0.05) if where == "cpu" else (_GPU_SHAPES, 0.3, 0.3)
+    shapes, at_most_s, longest_s = (
+        (_CPU_SHAPES, 0.12, 0.05) if where == "cpu" else (_GPU_SHAPES, 0.3, 0.3)
+    )
     for b, d, k in shapes:
         flops = 2 * b * d * k
-        if best and flops / best > longest_s:  # fp16 on a CPU without units for it, fp64 on a GPU with few
+        if (
+            best and flops / best > longest_s
+        ):  # fp16 on a CPU without units for it, fp64 on a GPU with few
             break
         try:
             call = products.matmul_call(b, d, k, dtype, where)
@@ -134,6 +145,8 @@ def _copy_bytes_per_sec(where: str) -> Number:
     # At most half of what is free: a GPU may be shared with another kernel that has nearly all of it.
     numbers = min(2**25 if where == "cpu" else 2**28, int(measure.free_bytes(where)) // 16)
     source = torch.ones(numbers, device=where)
-    target = source.clone()  # touched once: the system hands out memory at the first touch, and slowly
+    target = (
+        source.clone()
+    )  # touched once: the system hands out memory at the first touch, and slowly
     timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=0.25)
     return 2 * source.nbytes / timing.seconds

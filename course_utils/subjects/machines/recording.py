@@ -37,7 +37,9 @@ class Workload:
     flops: int = 0
     bytes: int = 0
     tokens: int = 0  # of a training step
-    predicted_peak_bytes: int = 0  # beyond parameters, averages and data, which are there before the step
+    predicted_peak_bytes: int = (
+        0  # beyond parameters, averages and data, which are there before the step
+    )
     peak_bytes: int = 0
 
     @property
@@ -96,7 +98,9 @@ class Recording:
     def _seconds(self, dtype: str) -> Mapping[MatmulSize, Number]:
         if dtype not in self.seconds_by_size:
             known = ", ".join(self.seconds_by_size)
-            raise ValueError(f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}.")
+            raise ValueError(
+                f"{dtype!r} was not recorded on {self.machine.name}. There are: {known}."
+            )
         return self.seconds_by_size[dtype]
 
     def nearest(self, b: int, d: int, k: int, dtype: str) -> MatmulSize:
@@ -120,7 +124,9 @@ class Recording:
         by_name = {one.name: one for one in self.workloads}
         if name not in by_name:
             known = ", ".join(by_name) or "none"
-            raise ValueError(f"{name!r} was not recorded on {self.machine.name}. There are: {known}.")
+            raise ValueError(
+                f"{name!r} was not recorded on {self.machine.name}. There are: {known}."
+            )
         return by_name[name]
 
     def workload_table(self) -> Table:
@@ -136,10 +142,21 @@ class Recording:
     def _row(self, one: Workload) -> list[str]:
         reached, unit, limit = one.bytes_per_sec, "B", self.machine.bytes_per_sec
         if one.flops:
-            reached, unit, limit = one.flop_per_sec, "FLOP", self.machine.peak_flop_per_sec.get(one.dtype)
+            reached, unit, limit = (
+                one.flop_per_sec,
+                "FLOP",
+                self.machine.peak_flop_per_sec.get(one.dtype),
+            )
         sizes = " × ".join(f"{size:,}" for size in one.sizes.values())
         share = f"{reached / limit:.1%}" if limit else ""
-        return [one.name, sizes, one.dtype, seconds_text(one.seconds), rate_text(reached, unit), share]
+        return [
+            one.name,
+            sizes,
+            one.dtype,
+            seconds_text(one.seconds),
+            rate_text(reached, unit),
+            share,
+        ]
 
     def memory_peaks(self) -> Comparison:
         """The most bytes that each training step held beyond its state, predicted and measured."""
@@ -158,13 +175,24 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
     c, e and the roof's errors are of all products. A forecast's are of products that its fit has not seen: of a random
     half, by a fit to the other; of ten such halves, the median.
     """
-    rows = [["", "c", "e", "roof: median error", "worst factor", "forecast: median error", "worst factor"]]
+    rows = [
+        [
+            "",
+            "c",
+            "e",
+            "roof: median error",
+            "worst factor",
+            "forecast: median error",
+            "worst factor",
+        ]
+    ]
     for name, dtype in dtypes.items():
         timed, of = recordings()[name].seconds_by_size[dtype], (recordings()[name].machine, dtype)
         c, e = predict.fitted_forecast(timed, *of)
         halves = (predict.random_halves(timed, seed) for seed in range(10))
         tried = [
-            predict.forecast_errors(half, *of, *predict.fitted_forecast(other, *of)) for other, half in halves
+            predict.forecast_errors(half, *of, *predict.fitted_forecast(other, *of))
+            for other, half in halves
         ]
         row = [f"{name}, {dtype}", seconds_text(c), f"{e:.2f}"]
         for median, worst in (

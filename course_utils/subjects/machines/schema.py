@@ -25,7 +25,11 @@ def encoded(value: object) -> object:
     """The value as JSON has it. A count with the default 0 is left out while it is 0."""
     if is_dataclass(value):
         found = {one: getattr(value, one.name) for one in fields(value)}
-        return {name_of(one): encoded(inner) for one, inner in found.items() if inner or one.default != 0}
+        return {
+            name_of(one): encoded(inner)
+            for one, inner in found.items()
+            if inner or one.default != 0
+        }
     if isinstance(value, Mapping):
         if any(isinstance(key, tuple) for key in value):
             return [[*size, seconds] for size, seconds in value.items()]
@@ -77,7 +81,9 @@ def _list(kinds: tuple[object, ...], data: object, path: str) -> tuple[object, .
     if kinds[-1] is ...:
         kinds = kinds[:1] * len(data)
     _check(len(data) == len(kinds), f"a list of {len(kinds)}", data, path)
-    return tuple(decoded(*pair, f"{path}[{n}]") for n, pair in enumerate(zip(kinds, data, strict=True)))
+    return tuple(
+        decoded(*pair, f"{path}[{n}]") for n, pair in enumerate(zip(kinds, data, strict=True))
+    )
 
 
 def _rows(kind: object, data: object, path: str) -> dict[MatmulSize, object]:
@@ -111,7 +117,9 @@ def _value(kind: object, data: object, name: str) -> tuple[object, str]:
         return _is_date(data), "a date, such as 2026-11-22"
     if kind is str:
         longest = LENGTHS.get(name, LONGEST)
-        is_text = isinstance(data, str) and data.isprintable() and data.strip() and len(data) <= longest
+        is_text = (
+            isinstance(data, str) and data.isprintable() and data.strip() and len(data) <= longest
+        )
         return is_text, f"a text of one line and at most {longest} characters"
     least, from_where = (0, "from 0 up") if name in MAY_BE_0 else (LEAST, "above 0")
     is_number = isinstance(data, kind) and not isinstance(data, bool) and least <= data <= MOST

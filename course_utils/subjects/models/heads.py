@@ -11,7 +11,9 @@ from torch.utils.checkpoint import checkpoint
 
 from course_utils.subjects.models.layers import Linear
 
-ROTARY_BASE = 10_000  # in radians, the slowest pair turns by almost 1 / base from one position to the next
+ROTARY_BASE = (
+    10_000  # in radians, the slowest pair turns by almost 1 / base from one position to the next
+)
 
 
 def attention(
@@ -41,7 +43,9 @@ def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
     return torch.stack([angles.cos(), angles.sin()]).to(like.dtype)
 
 
-def rotated(x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]) -> Float[Tensor, "b s a d"]:
+def rotated(
+    x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]
+) -> Float[Tensor, "b s a d"]:
     """Each number of the first half turned together with its partner in the second."""
     (cos, sin), (first, second) = rotation[:, :, None], x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)

@@ -62,9 +62,13 @@ class MLP(nn.Module):
         super().__init__()
         if nonlinearity is not None and nonlinearity not in NONLINEARITIES:
             known = ", ".join(NONLINEARITIES)
-            raise ValueError(f"{nonlinearity!r} is no nonlinearity here. There are: {known}, or None.")
+            raise ValueError(
+                f"{nonlinearity!r} is no nonlinearity here. There are: {known}, or None."
+            )
         self.between = NONLINEARITIES[nonlinearity] if nonlinearity else None
-        self.layers = nn.ModuleList(Linear(d, k, biases=biases, **options) for d, k in pairwise(widths))
+        self.layers = nn.ModuleList(
+            Linear(d, k, biases=biases, **options) for d, k in pairwise(widths)
+        )
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         for number, layer in enumerate(self.layers):
@@ -79,7 +83,13 @@ class FeedForward(nn.Module):
     """
 
     def __init__(
-        self, width: int, inner: int, *, gated: bool, biases: Collection[str] = (), **options: object
+        self,
+        width: int,
+        inner: int,
+        *,
+        gated: bool,
+        biases: Collection[str] = (),
+        **options: object,
     ) -> None:
         super().__init__()
         self.gate = Linear(width, inner, biases="gate" in biases, **options) if gated else None
@@ -104,9 +114,13 @@ class MLPBlock(nn.Module):
 
 
 _PIECES = 4  # of rows, in OneKernelRMSNorm's backward pass
-_KERNELS = torch.library.Library("course", "FRAGMENT")  # each is one operation for whoever counts operations
+_KERNELS = torch.library.Library(
+    "course", "FRAGMENT"
+)  # each is one operation for whoever counts operations
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
-_KERNELS.define("rms_norm_backward(Tensor gradient, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)")
+_KERNELS.define(
+    "rms_norm_backward(Tensor gradient, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)"
+)
 
 
 class OneKernelRMSNorm(nn.RMSNorm):
@@ -135,7 +149,9 @@ def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 @torch.library.impl(_KERNELS, "rms_norm_backward", "CompositeExplicitAutograd")
-def _rms_norm_backward(gradient: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def _rms_norm_backward(
+    gradient: Tensor, x: Tensor, weight: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
     """x / √(mean of x² + ε) × weight: everything is computed once more from x, a few rows at a time."""
     wide = torch.promote_types(x.dtype, torch.float32)
     of_x, of_weight = torch.empty_like(x), torch.zeros_like(weight, dtype=wide)

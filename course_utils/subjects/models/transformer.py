@@ -64,13 +64,17 @@ def recomputed(
     A segment of 0 is none: everything is kept.
     """
     if segment < 0:
-        raise ValueError(f"A segment is a number of blocks, or 0 for no recomputing; got {segment}.")
+        raise ValueError(
+            f"A segment is a number of blocks, or 0 for no recomputing; got {segment}."
+        )
     blocks = list(blocks)
     if not segment:
         return _through(blocks, x, *also)
     options = {"early_stop": early_stop, "preserve_rng_state": preserve_rng_state}
     for begin in range(0, len(blocks), segment):
-        x = checkpoint(_through, blocks[begin : begin + segment], x, *also, use_reentrant=False, **options)
+        x = checkpoint(
+            _through, blocks[begin : begin + segment], x, *also, use_reentrant=False, **options
+        )
     return x
 
 
@@ -124,7 +128,9 @@ class Transformer(nn.Module):
         self.positions = rows(shape.context) if shape.learned_positions else None
         block = {"fused": fused, "fused_norm": fused_norm} | options
         self.blocks = nn.ModuleList(Block(shape, **block) for _ in range(shape.layers))
-        self.norm = normalisation(width, shape.rms_norm, shape.norm_vectors == 2, dtype, fused=fused_norm)
+        self.norm = normalisation(
+            width, shape.rms_norm, shape.norm_vectors == 2, dtype, fused=fused_norm
+        )
         self.output = None if shape.tied else rows(shape.vocabulary)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s vocabulary"]:
@@ -140,7 +146,10 @@ class Transformer(nn.Module):
         rows = self.hidden(ids).flatten(0, 1)
         options = {"use_reentrant": False, "preserve_rng_state": False}
         parts = zip(rows.chunk(pieces), targets.chunk(pieces), strict=True)
-        losses = [checkpoint(_loss_of_piece, x, self.output_matrix, wanted, **options) for x, wanted in parts]
+        losses = [
+            checkpoint(_loss_of_piece, x, self.output_matrix, wanted, **options)
+            for x, wanted in parts
+        ]
         return torch.stack(losses).sum() / len(targets)
 
     @property

@@ -25,7 +25,9 @@ def memory(run: PublishedRun) -> Comparison:
     """
     said = _of(run, "memory_gib")
     if run.timeline is None:
-        raise ValueError(f"No memory of {run.name} is predicted: the model is split, or a size not stated.")
+        raise ValueError(
+            f"No memory of {run.name} is predicted: the model is split, or a size not stated."
+        )
     if isinstance(said, dict):
         parts = {**run.timeline.state, "activations": run.timeline.kept}
     else:

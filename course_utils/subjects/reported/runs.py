@@ -71,7 +71,13 @@ class PublishedRun:
         attention = 3 * forward["attention"] // self.sequence
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
         six = predict.training_flops(self.shape.parameters, 1)
-        sums = (products + attention, products + attention / 2, six, six + attention, six + attention / 2)
+        sums = (
+            products + attention,
+            products + attention / 2,
+            six,
+            six + attention,
+            six + attention / 2,
+        )
         return dict(zip(COUNTS, sums, strict=False))
 
     @property
@@ -89,7 +95,10 @@ class PublishedRun:
         if self.tokens_per_sec is None:
             raise ValueError(f"{self.name} does not say how many tokens it read a second.")
         flops = self.flops_per_token
-        return {how: count * self.tokens_per_sec / self.peak_flop_per_sec for how, count in flops.items()}
+        return {
+            how: count * self.tokens_per_sec / self.peak_flop_per_sec
+            for how, count in flops.items()
+        }
 
     @property
     def share_of_peak(self) -> Number | None:
@@ -111,7 +120,9 @@ class PublishedRun:
 def read(path: Path) -> dict[str, PublishedRun]:
     """The runs of a file, by name. What "each" says holds for every run that does not say it itself."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    return {run.name: run for run in (_run(data, data.get("each", {}) | one) for one in data["runs"])}
+    return {
+        run.name: run for run in (_run(data, data.get("each", {}) | one) for one in data["runs"])
+    }
 
 
 def _run(data: Mapping, one: dict) -> PublishedRun:
@@ -133,5 +144,7 @@ def run_named(words: str) -> PublishedRun:
     found = [name for name in RUNS if name.startswith(words)]
     if words not in found and len(found) != 1:
         among = ", ".join(found[:9] or dict.fromkeys(name.split()[0] for name in RUNS))
-        raise ValueError(f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}.")
+        raise ValueError(
+            f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
+        )
     return RUNS[words if words in found else found[0]]

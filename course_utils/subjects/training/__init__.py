@@ -9,7 +9,13 @@ from course_utils.subjects.training.randomness import (
     seed_all,
     shared_states,
 )
-from course_utils.subjects.training.run import PARTS, Run, clip_gradients, next_token_loss, warmup_cosine
+from course_utils.subjects.training.run import (
+    PARTS,
+    Run,
+    clip_gradients,
+    next_token_loss,
+    warmup_cosine,
+)
 from course_utils.subjects.training.tokens import (
     VOCABULARY,
     decoded,

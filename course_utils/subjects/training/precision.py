@@ -158,7 +158,9 @@ def _gradients(after: int) -> Float[Tensor, " n"]:
     return torch.cat([p.grad.flatten() for p in training.weights])
 
 
-def updates(steps: int, *, falling: bool) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
+def updates(
+    steps: int, *, falling: bool
+) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
     """Each step of a training in bf16 alone: Adam's updates in half steps of their weights, and which moved their weight.
 
     Updates of 0 are left out. With `falling`, the learning rate falls in a line from LEARNING_RATE to nearly 0.
@@ -181,11 +183,16 @@ def updates(steps: int, *, falling: bool) -> Iterator[tuple[Float[Tensor, " n"],
 def _adam_update(state: Mapping[str, Tensor], group: Mapping[str, object]) -> Tensor:
     """Adam's update, computed in fp32 from what it keeps."""
     (beta1, beta2), n = group["betas"], state["step"].item()
-    first, second = state["exp_avg"].float() / (1 - beta1**n), state["exp_avg_sq"].float() / (1 - beta2**n)
+    first, second = (
+        state["exp_avg"].float() / (1 - beta1**n),
+        state["exp_avg_sq"].float() / (1 - beta2**n),
+    )
     return group["lr"] * first / (second.sqrt() + group["eps"])
 
 
-def logit_gradients(vocabulary: int, mean_over: int, *, rows: int = 16) -> Float[Tensor, "rows vocabulary"]:
+def logit_gradients(
+    vocabulary: int, mean_over: int, *, rows: int = 16
+) -> Float[Tensor, "rows vocabulary"]:
     """p / N for each wrong word, (p - 1) / N for the right one: autograd's gradients of an untrained model's logits.
 
     The last layer of the model is 64 wide, with weights of deviation 0.02, as in GPT-2. Each of the `rows` tokens is one

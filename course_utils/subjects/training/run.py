@@ -21,7 +21,9 @@ PARTS = ("model", "optimizer", "step", "data", "generators")
 # One step.
 
 
-def next_token_loss(logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"]) -> Float[Tensor, ""]:
+def next_token_loss(
+    logits: Float[Tensor, "b s v"], targets: Int[Tensor, "b s"]
+) -> Float[Tensor, ""]:
     """The mean of -log p(target), computed in fp32."""
     return functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
@@ -104,7 +106,9 @@ class Run:
         """Set the run to this state. Parts named in `without` stay as they are."""
         unknown = [part for part in without if part not in PARTS]
         if unknown:
-            raise ValueError(f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}.")
+            raise ValueError(
+                f"A run has no part {unknown[0]!r}. Its parts are: {', '.join(PARTS)}."
+            )
         missing = [part for part in PARTS if part not in (*state, *without)]
         if missing:
             words = f"The state lacks {', '.join(missing)}; to go on without, say so: without={missing}."

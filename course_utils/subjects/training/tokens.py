@@ -52,7 +52,9 @@ def open_tokens(path: str | os.PathLike) -> np.memmap:
     """The file as a read-only array, of which only the parts that are used are read."""
     size = os.path.getsize(path)
     if not size or size % TOKEN_BYTES:
-        raise ValueError(f"A file of tokens has 2 bytes for each; {os.fspath(path)} has {size:,} bytes.")
+        raise ValueError(
+            f"A file of tokens has 2 bytes for each; {os.fspath(path)} has {size:,} bytes."
+        )
     return np.memmap(path, dtype=np.uint16, mode="r")
 
 
@@ -64,7 +66,9 @@ def token_batch(
     A window may begin at 0 to N - S - 1: then the last of its targets is at most the last token.
     """
     if batch < 1 or sequence < 1:
-        raise ValueError(f"A batch has one window or more, of one token or more; got {batch} of {sequence}.")
+        raise ValueError(
+            f"A batch has one window or more, of one token or more; got {batch} of {sequence}."
+        )
     starts = len(tokens) - sequence
     if starts < 1:
         raise ValueError(

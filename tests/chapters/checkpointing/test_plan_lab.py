@@ -60,7 +60,10 @@ def walked(task, plan):
     network, nvlink = task.gbit_per_sec / 8 * 1e9, NVLINK_BYTES_PER_SEC[task.machine]
     sharers, speed = (8, nvlink) if plan.over_node else (task.gpus, min(network, nvlink))
     once = shape.parameters * (sharers - 1) / sharers / speed
-    gather, reduce = once * parts.bytes_by_part["parameters"], once * parts.bytes_by_part["gradients"]
+    gather, reduce = (
+        once * parts.bytes_by_part["parameters"],
+        once * parts.bytes_by_part["gradients"],
+    )
     nodes, total, most = task.gpus // 8, 0, 0
     several = task.sequences // plan.batch
     for number in range(several):
@@ -70,7 +73,14 @@ def walked(task, plan):
         if plan.stage >= 2 or last:
             back += reduce * (1 if plan.stage else 2)
         if plan.over_node and last:
-            back += 2 * shape.parameters * parts.bytes_by_part["gradients"] * (nodes - 1) / nodes / network
+            back += (
+                2
+                * shape.parameters
+                * parts.bytes_by_part["gradients"]
+                * (nodes - 1)
+                / nodes
+                / network
+            )
         for flops, sent in ((forward, there), (2 * forward + again, back)):
             total += max(flops / peak, sent)
             most += flops / peak + sent
@@ -154,7 +164,9 @@ def test_where_a_level_is_decided_a_step_holds_what_torch_counts(level):
     task, best = LEVELS[level], Planner(LEVELS[level]).best
     small = replace(task.model, layers=3)
     sizes = best.batch, task.sequence, "bf16", 2
-    assert ours.step_bytes(small, *sizes) == pytest.approx(by_torch.step_bytes(small, *sizes), rel=1e-3)
+    assert ours.step_bytes(small, *sizes) == pytest.approx(
+        by_torch.step_bytes(small, *sizes), rel=1e-3
+    )
 
 
 def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
@@ -172,13 +184,19 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     assert f"{backward.sent_s:.2f} s of sending stand against {backward.compute_s:.2f} s" in said
     days = [cost(batch=batch).days for batch in (1, 2, 4)]
     assert f"{days[0]:.0f}, {days[1]:.0f}, {days[2]:.0f} days" in said
-    longer = [all(one.compute_s > one.sent_s for one in cost(batch=b, recomputed=40).passes) for b in BATCHES]
+    longer = [
+        all(one.compute_s > one.sent_s for one in cost(batch=b, recomputed=40).passes)
+        for b in BATCHES
+    ]
     assert longer == [batch >= 8 for batch in BATCHES]
     assert "From 8 sequences on, which fit only if layers are recomputed," in said
     assert [cost(batch=batch).fits for batch in BATCHES] == [batch < 8 for batch in BATCHES]
     fewest = next(r for r in range(41) if cost(batch=8, recomputed=r).fits)
     times = [cost(batch=8, recomputed=r).days for r in (fewest, 40)]
-    assert f"{fewest} of the 40 layers are enough: {times[0]:.0f} days in place of {times[1]:.0f}" in said
+    assert (
+        f"{fewest} of the 40 layers are enough: {times[0]:.0f} days in place of {times[1]:.0f}"
+        in said
+    )
     node = cost(batch=2, recomputed=40, over_node=True)
     slow = [one.name for one in node.passes if one.sent_s > one.compute_s]
     assert slow == ["last backward"]
@@ -191,7 +209,14 @@ def test_as_the_network_gets_faster_smaller_micro_batches_and_fewer_recomputed_l
 
 
 LOSSY = {"level": "8B · 32 A100s", "recipe": "bf16+master adamw", "batch": 4}
-OWN = {"recipe": RECIPES[2], "stage": 3, "over_node": True, "batch": 2, "recomputed": 7, "minutes": 20}
+OWN = {
+    "recipe": RECIPES[2],
+    "stage": 3,
+    "over_node": True,
+    "batch": 2,
+    "recomputed": 7,
+    "minutes": 20,
+}
 
 
 def test_a_plan_that_loses_gradients_is_drawn_says_why_and_leaves_every_control_alive(lab):
@@ -276,7 +301,9 @@ def test_bars_of_two_plans_of_a_level_can_be_compared_as_the_scale_is_the_best_p
             outcome = Planner(LEVELS[level]).outcome(asked.plan)
             picture = LAB.view(asked, LAB.found).picture
             (together,) = (
-                one for one in nodes(picture, "rect", "part passing") if float(one.get("y")) > PASSES
+                one
+                for one in nodes(picture, "rect", "part passing")
+                if float(one.get("y")) > PASSES
             )
             (line,) = (one for one in lines(picture, "line") if one[0][1] > PASSES)
             best = line[0][0] - LEFT

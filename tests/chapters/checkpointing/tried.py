@@ -15,7 +15,15 @@ def overwrite(path, pieces):
 
 
 def write(
-    path, pieces, *, beside="beside", flush=True, sync="fsync", rename=Path.replace, clear=True, swallow=False
+    path,
+    pieces,
+    *,
+    beside="beside",
+    flush=True,
+    sync="fsync",
+    rename=Path.replace,
+    clear=True,
+    swallow=False,
 ):
     """Right, or with one thing done wrongly."""
     beside = path.parent.joinpath(beside).resolve()

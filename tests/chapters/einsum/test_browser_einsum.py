@@ -24,7 +24,9 @@ def field(lab: Locator, name: str) -> Locator:
 
 def sliders(lab: Locator) -> list[str]:
     """The names of the size sliders that can be seen, as a screen reader would say them."""
-    return [handle.get_attribute("aria-label") for handle in lab.locator(".noUi-handle:visible").all()]
+    return [
+        handle.get_attribute("aria-label") for handle in lab.locator(".noUi-handle:visible").all()
+    ]
 
 
 def typed_size(lab: Locator, name: str) -> Locator:
@@ -37,13 +39,18 @@ def test_dragging_a_size_changes_the_flops_while_the_mouse_moves(labs_page, eins
     labs_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     labs_page.mouse.down()
     labs_page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
-    expect(einsum.locator(".course-picture")).not_to_contain_text("= 1,024 FLOPs")  # the button is still down
+    expect(einsum.locator(".course-picture")).not_to_contain_text(
+        "= 1,024 FLOPs"
+    )  # the button is still down
     labs_page.mouse.up()
     picture = einsum.locator(".course-picture")
 
     def settled() -> bool:  # the last of the movements may still be on its way
         size = int(typed_size(einsum, "d").input_value())
-        return size > 16 and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
+        return (
+            size > 16
+            and f"2 × 16 × {size} × 4 = {2 * 16 * size * 4:,} FLOPs" in picture.text_content()
+        )
 
     wait_until(settled, "field and picture agree on a larger size")
 

@@ -68,22 +68,35 @@ def test_what_an_einsum_costs_and_why_is_said(einsum, asked, sentence):
 def test_the_pattern_is_drawn_by_the_roles_of_its_names(einsum):
     einsum.set(pattern="b d, d k -> b k", sizes={"b": 16, "d": 8, "k": 4})
     chips = {
-        (role, "".join(node.itertext())) for role in ROLES for node in nodes(einsum.screen.svg, "g", role)
+        (role, "".join(node.itertext()))
+        for role in ROLES
+        for node in nodes(einsum.screen.svg, "g", role)
     }
-    assert chips - {(role, role) for role in ROLES} == {("kept", "b 16"), ("kept", "k 4"), ("summed", "d 8")}
+    assert chips - {(role, role) for role in ROLES} == {
+        ("kept", "b 16"),
+        ("kept", "k 4"),
+        ("summed", "d 8"),
+    }
     assert "Ab 16d 8Bd 8k 4→ resultb 16k 4" in words(einsum)
 
 
 @pytest.mark.parametrize("pattern", [CHAIN, "a b, b c, c d, d e, e f -> a f"])
-def test_bars_are_as_long_as_their_orders_are_expensive_from_the_cheapest_to_the_dearest(einsum, pattern):
+def test_bars_are_as_long_as_their_orders_are_expensive_from_the_cheapest_to_the_dearest(
+    einsum, pattern
+):
     einsum.set(pattern=pattern, sizes=dict(zip("abcdef", (9, 2, 8, 3, 7, 4), strict=True)))
     orders = einsum.session.lab.read(einsum.values).orders
     shown = [*orders[: MOST_BARS - 1], orders[-1]] if len(orders) > MOST_BARS else orders
     texts = [
-        node.text for class_ in ("code strong", "code ") for node in nodes(einsum.screen.svg, "text", class_)
+        node.text
+        for class_ in ("code strong", "code ")
+        for node in nodes(einsum.screen.svg, "text", class_)
     ]
     assert texts == [order.text for order in shown]
-    bars = [*nodes(einsum.screen.svg, "rect", "predicted"), *nodes(einsum.screen.svg, "rect", "limit")]
+    bars = [
+        *nodes(einsum.screen.svg, "rect", "predicted"),
+        *nodes(einsum.screen.svg, "rect", "limit"),
+    ]
     lengths = [LONGEST * order.flops / orders[-1].flops for order in shown]
     assert [float(bar.get("width")) for bar in bars] == pytest.approx(lengths, abs=2)
     assert f"{len(shown)} of {len(orders)} orders of multiplying in pairs" in words(einsum)
@@ -129,8 +142,12 @@ def test_any_text_gets_a_picture_or_a_sentence(pattern, size):
 
 
 def test_long_names_and_large_sizes_still_fit_the_picture(einsum):
-    names = ["".join(itertools.islice(itertools.cycle(string.ascii_letters), n)) for n in (40, 60, 80)]
-    einsum.set(pattern=f"{' '.join(names)}, {names[0]} -> {names[1]}", sizes=dict.fromkeys(names, 2**20))
+    names = [
+        "".join(itertools.islice(itertools.cycle(string.ascii_letters), n)) for n in (40, 60, 80)
+    ]
+    einsum.set(
+        pattern=f"{' '.join(names)}, {names[0]} -> {names[1]}", sizes=dict.fromkeys(names, 2**20)
+    )
     assert einsum.session.error is None
     assert_all_can_be_read(einsum.screen.svg)
 
@@ -160,7 +177,9 @@ def test_timing_measures_the_cheapest_and_the_dearest_order_and_remembers_both(e
     ("pattern", "order", "rate"),
     [("b d, d k -> b k", r"\(A B\)", r", [\d.]+ [kMGT]?FLOP/s"), ("b d -> b", "A", "")],
 )
-def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypatch, pattern, order, rate):
+def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(
+    einsum, monkeypatch, pattern, order, rate
+):
     monkeypatch.setattr(jobs, "AT_MOST_S", 0.05)
     monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", steps_here)
     for quick_flops in (jobs.QUICK_FLOPS, -1):  # here, and as in a process of its own
@@ -181,7 +200,9 @@ def test_a_product_of_two_and_a_sum_are_timed_with_their_rates(einsum, monkeypat
         (sized("a, b -> a b", a=512, b=511), True),
     ],
 )
-def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monkeypatch, asked, apart):
+def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(
+    einsum, monkeypatch, asked, apart
+):
     def endless(**order):
         used.append(order["pattern"])
         yield products.MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
@@ -208,7 +229,9 @@ def test_what_takes_longer_is_timed_in_a_process_and_ends_with_stop(einsum, monk
         ("b d, d k -> b k", 8, "it may need 1,536 bytes .* at most 1,535 bytes"),
     ],
 )
-def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(einsum, monkeypatch, pattern, size, reason):
+def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(
+    einsum, monkeypatch, pattern, size, reason
+):
     monkeypatch.setattr(
         "course_utils.subjects.child_processes.products.einsum_call", None
     )  # whoever calls it fails otherwise
@@ -216,7 +239,9 @@ def test_what_is_too_large_is_not_timed_and_no_tensor_is_made(einsum, monkeypatc
         monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2 * 1536 - 2)
     einsum.set(pattern=pattern, sizes=dict.fromkeys("abcdefghk", size))
     assert einsum.screen.mistake == ""
-    with pytest.raises(ValueError, match=rf"^This is not timed: {reason}.*\. Take smaller sizes\.$"):
+    with pytest.raises(
+        ValueError, match=rf"^This is not timed: {reason}.*\. Take smaller sizes\.$"
+    ):
         run(einsum, "Time it")
     assert einsum.screen.report.startswith("This is not timed")
 
@@ -247,7 +272,9 @@ def test_sliders_come_and_go_with_the_names_and_values_are_remembered(einsum):
     einsum.set(pattern="b d, d k -> b k", sizes={"b": 16, "d": 8})
     assert shown(einsum) == {"b": "16", "d": "8", "k": f"{NEW_NAMES_SIZE}"}
     boxes = einsum.controls["sizes"].children[:3]
-    described = [(slider.description, field.tooltip) for slider, field in (box.children for box in boxes)]
+    described = [
+        (slider.description, field.tooltip) for slider, field in (box.children for box in boxes)
+    ]
     assert described == [(name, f"{name}, typed") for name in "bdk"]
     einsum.set(pattern="k q -> k")
     boxes[1].children[0].value = 32  # as dragged
@@ -257,7 +284,10 @@ def test_sliders_come_and_go_with_the_names_and_values_are_remembered(einsum):
     assert "for q in range(32):" in words(einsum)
     einsum.set(pattern="b d, d k -> q")
     assert einsum.screen.mistake
-    assert shown(einsum) == {"q": "32", "d": "8"}  # those of a pattern that can't be read are not known
+    assert shown(einsum) == {
+        "q": "32",
+        "d": "8",
+    }  # those of a pattern that can't be read are not known
 
 
 def test_an_illegal_size_matters_only_while_its_name_is_in_the_pattern(einsum):
@@ -276,7 +306,8 @@ def test_an_illegal_size_matters_only_while_its_name_is_in_the_pattern(einsum):
 @given(
     st.lists(
         st.tuples(
-            st.lists(st.sampled_from("abcde"), min_size=1, max_size=5, unique=True), st.integers(1, 99)
+            st.lists(st.sampled_from("abcde"), min_size=1, max_size=5, unique=True),
+            st.integers(1, 99),
         ),
         max_size=8,
     )

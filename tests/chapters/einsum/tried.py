@@ -15,7 +15,9 @@ PATTERNS = {
     "mix": "x y i j, x y j k -> x y i k",
 }
 TRIED: dict[Check, Tried] = {
-    check.matrices: Tried(right=(lambda m: {name: list(shape) for name, shape in matrices(m).items()},)),
+    check.matrices: Tried(
+        right=(lambda m: {name: list(shape) for name, shape in matrices(m).items()},)
+    ),
     check.columns_of_head: Tried(
         right=(
             lambda x, head, heads: x.chunk(heads, dim=-1)[head],
@@ -54,12 +56,24 @@ TRIED: dict[Check, Tried] = {
             (PATTERNS | {"transpose": "b i d -> d i b"}, "The result's order is b d i"),
             (PATTERNS | {"dot": "i, j ->"}, "the same dimension on both sides of the comma"),
             (PATTERNS | {"dot": "i, i -> i"}, "leave i out of the result"),
-            (PATTERNS | {"outer": "i, i -> i"}, "Row and column are two dimensions, and you call both i"),
+            (
+                PATTERNS | {"outer": "i, i -> i"},
+                "Row and column are two dimensions, and you call both i",
+            ),
             (PATTERNS | {"outer": "i, j -> j i"}, "The result's order is i j"),
             (PATTERNS | {"outer": "i, j ->"}, "keep i"),
-            (PATTERNS | {"scores": "b h i d, b h i d -> b h i"}, "Query and key are two dimensions"),
-            (PATTERNS | {"scores": "b h i d, b g j d -> b h i j"}, "The head is the same dimension"),
-            (PATTERNS | {"scores": "b h i d, c h j d -> b h i j"}, "The batch is the same dimension"),
+            (
+                PATTERNS | {"scores": "b h i d, b h i d -> b h i"},
+                "Query and key are two dimensions",
+            ),
+            (
+                PATTERNS | {"scores": "b h i d, b g j d -> b h i j"},
+                "The head is the same dimension",
+            ),
+            (
+                PATTERNS | {"scores": "b h i d, c h j d -> b h i j"},
+                "The batch is the same dimension",
+            ),
             (PATTERNS | {"scores": "b h i d, b h d j -> b h i j"}, "D and key are two dimensions"),
             (PATTERNS | {"scores": "b h i d, b h j e -> b h i j"}, "The d is the same dimension"),
             (PATTERNS | {"scores": "b h i d, b h j d -> b i j"}, "keep h"),

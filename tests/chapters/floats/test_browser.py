@@ -27,7 +27,9 @@ def lab(page: Page) -> Locator:
 
 def test_run_all_leaves_no_error(page, jupyter):
     folder, address = jupyter
-    copy = browser.without_outputs(ROOT / "notebooks" / "03_einsum.ipynb", folder / "03_einsum.ipynb")
+    copy = browser.without_outputs(
+        ROOT / "notebooks" / "03_einsum.ipynb", folder / "03_einsum.ipynb"
+    )
     notebook = browser.open_page(page.context, address, copy)
     browser.assert_no_errors(browser.run_all(notebook, copy))
     expect(notebook.locator(".course-lab").first).to_be_visible()
@@ -66,7 +68,9 @@ def test_keyboard_reaches_and_flips_bits_and_jupyterlab_takes_no_key(page, lab):
     was = focused.get_attribute("aria-checked")
     page.keyboard.press("Space")
     expect(lab.locator(f"[data-key='{key}']")).not_to_have_attribute("aria-checked", was)
-    expect(page.locator(":focus")).to_have_attribute("data-key", key)  # the focus outlives the redrawing
+    expect(page.locator(":focus")).to_have_attribute(
+        "data-key", key
+    )  # the focus outlives the redrawing
     page.keyboard.press("d")
     page.keyboard.press("d")
     page.keyboard.press("b")

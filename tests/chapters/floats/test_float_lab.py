@@ -52,14 +52,27 @@ def test_what_happens_to_a_number_is_said(asked, sentence):
 
 
 def test_every_preset_asks_about_the_number_that_it_brings():
-    assert [label for label, values in PRESETS.items() if not label.startswith(values["number"])] == []
+    assert [
+        label for label, values in PRESETS.items() if not label.startswith(values["number"])
+    ] == []
 
 
 NUMBERS = {
     "0.15625": Fraction(5, 32), "1e-8": Fraction(1, 10**8), ".5": Fraction(1, 2), "7.": 7, "1e400": 10**400,
     "2^-24": Fraction(1, 2**24), "-0 * 2^3": 0, "-3 * 2^-20": Fraction(-3, 2**20), "-2^3": -8, "−inf": -math.inf, "-0": 0,
 }  # fmt: skip
-NO_NUMBERS = ("", "abc", "1e", "1_000", "٣", "0x10", "1e99999", "2^2^2", "__import__('os')", "fp16 0xzz")
+NO_NUMBERS = (
+    "",
+    "abc",
+    "1e",
+    "1_000",
+    "٣",
+    "0x10",
+    "1e99999",
+    "2^2^2",
+    "__import__('os')",
+    "fp16 0xzz",
+)
 
 
 def test_numbers_are_taken_as_people_write_them_and_exactly_and_what_is_none_gets_a_sentence():
@@ -72,7 +85,9 @@ def test_numbers_are_taken_as_people_write_them_and_exactly_and_what_is_none_get
             ValueError, match=rf"^“{re.escape(words)}” is not a number yet\. .*like fp16 0x3c01\."
         ):
             Cast(number=f" {words}")
-    with pytest.raises(ValueError, match=r"That is 61 characters long; 60 are enough for any number here\."):
+    with pytest.raises(
+        ValueError, match=r"That is 61 characters long; 60 are enough for any number here\."
+    ):
         Cast(number="9" * 61)
 
 

@@ -19,7 +19,9 @@ def bit_by_bit(bits, exponent_bits, fraction_bits):
 
 def ends_in_one_line(exponent_bits, fraction_bits):
     bias = 2 ** (exponent_bits - 1) - 1
-    return 2.0 ** (1 - bias) / 2**fraction_bits, (2 ** (fraction_bits + 1) - 1) / 2**fraction_bits * 2.0**bias
+    return 2.0 ** (1 - bias) / 2**fraction_bits, (
+        2 ** (fraction_bits + 1) - 1
+    ) / 2**fraction_bits * 2.0**bias
 
 
 TRIED: dict[Check, Tried] = {

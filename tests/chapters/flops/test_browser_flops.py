@@ -48,7 +48,9 @@ def test_a_job_leaves_the_lab_awake_and_stop_ends_it_in_the_middle(matmul):
         matmul.get_by_title(f"{name}, typed").fill("6000")  # some seconds
     expect(matmul.locator(".course-picture")).to_contain_text("2 · 6,000 · 6,000 · 6,000 = ")
     start.click()
-    expect(matmul.locator(".course-report")).to_contain_text(re.compile("first call runs|process of its own"))
+    expect(matmul.locator(".course-report")).to_contain_text(
+        re.compile("first call runs|process of its own")
+    )
     expect(start).to_be_disabled()
     matmul.get_by_title("B, typed").fill("64")
     expect(matmul.locator(".course-picture")).to_contain_text(

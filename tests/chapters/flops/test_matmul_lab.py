@@ -107,7 +107,10 @@ def test_the_roofline_reaches_as_far_as_the_product_that_is_asked_for(n):
     svg = view(asked, Found()).picture
     (ring, *_), (dashed, *_) = centres(svg, "ring"), lines(svg, "line dashed")
     low, high = min(0.1, ours), max(10_000, ours)
-    for shown, intensity in ((ring[0], ours), (dashed[0][0], machine.peak("fp64") / machine.bytes_per_sec)):
+    for shown, intensity in (
+        (ring[0], ours),
+        (dashed[0][0], machine.peak("fp64") / machine.bytes_per_sec),
+    ):
         assert shown == pytest.approx(
             ROOF[0] + ROOF[2] * math.log(intensity / low) / math.log(high / low), abs=0.1
         )
@@ -134,8 +137,12 @@ def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(na
     assert f"{whose}: {seconds_text(recorded[size])}." in text
     _, found = done(LAB.sweep, asked, Found())
     _, *rows = view(asked, found).table
-    along_d = [(f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])]
-    assert sorted(tuple(row[:5]) for row in rows) == sorted((name, *sizes, dtype) for sizes in along_d)
+    along_d = [
+        (f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])
+    ]
+    assert sorted(tuple(row[:5]) for row in rows) == sorted(
+        (name, *sizes, dtype) for sizes in along_d
+    )
 
 
 # What is timed here.
@@ -146,10 +153,14 @@ def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
     for _ in range(2):
         assert run(matmul, "Time it").startswith("Measured: ")
     head, *rows = matmul.screen.table
-    assert [row[:5] for row in rows] == [["this machine", "32", "32", "32", "fp32"]] * 2  # each time is kept
+    assert [row[:5] for row in rows] == [
+        ["this machine", "32", "32", "32", "fp32"]
+    ] * 2  # each time is kept
     assert f"{rows[0][head.index('of the peak')]} of the largest rate of a few" in words(matmul)
     assert "Measured: " in matmul.screen.meaning
-    assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2  # by its words, and in each plot
+    assert (
+        len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2
+    )  # by its words, and in each plot
     assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2
     matmul.set(b=64)
     assert "Measured" not in matmul.screen.meaning
@@ -207,7 +218,9 @@ def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
         ((2**20, 1024, 1), "fp32", True),  # 4 GiB have to be filled first
     ],
 )
-def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monkeypatch, size, dtype, apart):
+def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(
+    monkeypatch, size, dtype, apart
+):
     def timed(where, b, d, k, dtype, **_):
         used.append((where, b, d, k, dtype))
         yield products.MeasurementProgress(0.5, "on the way")
@@ -218,7 +231,8 @@ def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(monke
     monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2**40)
     in_process = partial(timed, "in a process")
     monkeypatch.setattr(
-        "course_utils.subjects.child_processes.process.steps_of", lambda work, order: in_process(**order)
+        "course_utils.subjects.child_processes.process.steps_of",
+        lambda work, order: in_process(**order),
     )
     monkeypatch.setattr(products, "timing_steps", partial(timed, "here"))
     _, found = done(LAB.time_it, Product(*size, dtype), Found(A_CORE))

@@ -64,7 +64,9 @@ def test_a_workload_moves_at_least_the_bytes_of_its_operands_and_results(dtype):
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize(("batch", "sequence"), [(4, 32), (1, 8)])  # the loss decides, and the end
-def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recompute, batch, sequence):
+def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(
+    dtype, recompute, batch, sequence
+):
     shape = predict.Transformer(2, 64, 4, 5003, 32)
     step = workloads.training_step(shape, dtype, batch, sequence, recompute=recompute)
     step()  # the optimizer has its averages from here on
@@ -75,7 +77,9 @@ def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(dtype, recom
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_a_training_step_trains(dtype, monkeypatch):
     made, build = [], models.Transformer
-    monkeypatch.setattr(models, "Transformer", lambda m, **ways: made.append(build(m, **ways)) or made[-1])
+    monkeypatch.setattr(
+        models, "Transformer", lambda m, **ways: made.append(build(m, **ways)) or made[-1]
+    )
     step = workloads.training_step(TINY.shape, dtype, 2, 8)
     parameters = list(made[0].parameters())
     before = [p.clone() for p in parameters]
@@ -105,7 +109,10 @@ def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
 def test_the_working_dtype_is_bf16_only_where_it_is_faster():
     assert new_recording.working_dtype(STUB) == "bf16"
     for reached in ({"fp32": 2e9, "bf16": 1e9}, {"fp32": 1e9}):
-        assert new_recording.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached)) == "fp32"
+        assert (
+            new_recording.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached))
+            == "fp32"
+        )
 
 
 # A new recording.
@@ -123,7 +130,9 @@ def record(tmp_path, monkeypatch, capsys):
 
     def run(machine=STUB):
         monkeypatch.setattr(at_hand, "this_machine", lambda: machine)
-        return recording_files.read(new_recording.on_this_machine()), capsys.readouterr().out.splitlines()
+        return recording_files.read(
+            new_recording.on_this_machine()
+        ), capsys.readouterr().out.splitlines()
 
     monkeypatch.setattr(recording_files, "FOLDER", tmp_path)
     monkeypatch.setattr(workloads, "CPU", TINY)
@@ -141,7 +150,9 @@ def test_what_is_recorded_can_be_read_back(record, tmp_path):
     assert said[-1].startswith(f"Written: {path.name}, 12 workloads and 16 products in ")
     assert (read.machine, read.median_spread) == (STUB, 0.25)
     sizes = {(b, d, k): 2 * b * d * k + 1 for b in (1, 16) for d in (1, 16) for k in (1, 16)}
-    assert read.seconds_by_size == {dtype: pytest.approx(sizes, rel=1e-3) for dtype in ("fp32", "bf16")}
+    assert read.seconds_by_size == {
+        dtype: pytest.approx(sizes, rel=1e-3) for dtype in ("fp32", "bf16")
+    }
     for one, job in zip(read.workloads, jobs().values(), strict=True):
         timed = {"seconds": one.seconds, "spread": 0.25, "peak_bytes": one.peak_bytes}
         assert one == dataclasses.replace(job.workload, **timed)
@@ -156,7 +167,9 @@ def test_a_notebook_records_a_gpu_beside_the_readers_copy_so_that_it_may_be_adde
 ):
     """On a T4: what it cannot do, and what its sheet has no peak for, is left out."""
     reached = {"fp32": 2.0, "fp16": 3.0, "fp64": 1.0}
-    t4 = dataclasses.replace(MACHINES["T4"], achieved_flop_per_sec=reached, achieved_bytes_per_sec=1e9)
+    t4 = dataclasses.replace(
+        MACHINES["T4"], achieved_flop_per_sec=reached, achieved_bytes_per_sec=1e9
+    )
     monkeypatch.setattr(at_hand, "this_machine", lambda: t4)
     monkeypatch.setitem(machines.recordings(), "T4", None)  # and gone again at the end
     monkeypatch.chdir(tmp_path)
@@ -217,7 +230,9 @@ def test_a_workload_that_would_take_all_the_time_is_not_begun(record):
     ]
 
 
-@pytest.mark.parametrize(("all_s", "longest_s"), [(600, 2.0), (60, 100)])  # one alone; what time is left
+@pytest.mark.parametrize(
+    ("all_s", "longest_s"), [(600, 2.0), (60, 100)]
+)  # one alone; what time is left
 def test_products_that_would_take_too_long_are_left_out(record, monkeypatch, all_s, longest_s):
     monkeypatch.setattr(new_recording, "ALL_S", all_s)
     monkeypatch.setattr(new_recording, "LONGEST_PRODUCT_S", longest_s)

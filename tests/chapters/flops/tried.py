@@ -60,9 +60,15 @@ TRIED: dict[Check, Tried] = {
         right=(lambda flops, gpus, peak, share: flops / gpus / peak / share / (24 * 60 * 60),),
         wrong=(
             (lambda flops, gpus, peak, share: flops / (gpus * peak) / 86_400, "at the full peak"),
-            (lambda flops, gpus, peak, share: flops / (gpus * peak) * share / 86_400, "Divide by it"),
+            (
+                lambda flops, gpus, peak, share: flops / (gpus * peak) * share / 86_400,
+                "Divide by it",
+            ),
             (lambda flops, gpus, peak, share: flops / gpus * peak * share / 86_400, "in brackets"),
-            (lambda flops, gpus, peak, share: flops / (gpus * peak * share) * 86_400, "not multiplied"),
+            (
+                lambda flops, gpus, peak, share: flops / (gpus * peak * share) * 86_400,
+                "not multiplied",
+            ),
         ),
     ),
     check.parameters: Tried(
@@ -71,13 +77,18 @@ TRIED: dict[Check, Tried] = {
             (parameters_with(of_one_vector, of_one_vector), "m.norm_vectors vectors"),
             (parameters_with(of_one_vector, of_all_vectors), "m.norm_vectors vectors"),
             (parameters_with(of_all_vectors, of_one_vector), "m.norm_vectors vectors"),
-            (parameters_with(lambda m: of_all_vectors(m) // 2, of_all_vectors), "two normalisations."),
+            (
+                parameters_with(lambda m: of_all_vectors(m) // 2, of_all_vectors),
+                "two normalisations.",
+            ),
             (
                 parameters_with(of_all_vectors, of_all_vectors, bias_side=0),
                 "a number for each output",
             ),
             (
-                parameters_with(of_all_vectors, of_all_vectors, head_vectors=lambda m: m.heads + m.kv_heads),
+                parameters_with(
+                    of_all_vectors, of_all_vectors, head_vectors=lambda m: m.heads + m.kv_heads
+                ),
                 "however many heads",
             ),
         ),

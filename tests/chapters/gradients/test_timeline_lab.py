@@ -68,7 +68,8 @@ def test_each_column_has_the_fullest_of_the_operations_that_run_in_it(asked):
 @given(asked)
 def test_layers_run_one_after_the_other_forwards_and_then_backwards(asked):
     ran = {
-        phase: [m.layer for m in asked.step.columns if m.phase == phase] for phase in ("forward", "backward")
+        phase: [m.layer for m in asked.step.columns if m.phase == phase]
+        for phase in ("forward", "backward")
     }
     forward, backward = ([n for n in layers if n is not None] for layers in ran.values())
     assert forward == sorted(forward)
@@ -118,7 +119,9 @@ def test_numbers_on_the_axis_stand_at_the_height_of_their_bytes_and_the_upper_ed
                 number, unit = label.text.split(" ")
                 nbytes = float(number) * units[unit]
                 full = nbytes * (BOTTOM - TOP) / (BOTTOM - (float(label.get("y")) - 4))
-                assert Scale(most, machine_named(asked.machine).bytes).full == pytest.approx(full, rel=0.01)
+                assert Scale(most, machine_named(asked.machine).bytes).full == pytest.approx(
+                    full, rel=0.01
+                )
             assert float(f"{full:.1e}"[:3]) in (1, 1.5, 2, 3, 4, 5, 6, 8)
             assert full >= most
 
@@ -206,11 +209,18 @@ def test_the_table_has_every_byte(lab):
 
 
 @pytest.mark.parametrize(("place", "recipe"), [*enumerate(RECIPES)])
-def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(place, recipe, monkeypatch):
+def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(
+    place, recipe, monkeypatch
+):
     monkeypatch.setattr("course_utils.subjects.child_processes.process.steps_of", steps_here)
     monkeypatch.setitem(predict.MODELS, "GPT-2 small", TINY)
     asked = Asked(
-        "GPT-2 small", recipe, sequence=8, segment=place % 3, fused=place % 2 == 0, pieces=place % 4 == 0
+        "GPT-2 small",
+        recipe,
+        sequence=8,
+        segment=place % 3,
+        fused=place % 2 == 0,
+        pieces=place % 4 == 0,
     )
     with measure.cpu_threads(1):
         *said, last = LAB.measure(asked, {})
@@ -223,9 +233,13 @@ def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(
     assert [one.report for one in said[1:4]] == [f"Forward, {n} of 3 layers." for n in (1, 2, 3)]
 
 
-def test_a_step_on_several_machines_is_not_measured_and_one_that_torch_cannot_address_is_refused(lab):
+def test_a_step_on_several_machines_is_not_measured_and_one_that_torch_cannot_address_is_refused(
+    lab,
+):
     assert "Set machines to 1." in run_refused(lab, machines=2)
-    assert "more than torch can address" in run_refused(lab, machines=1, batch=2**20, sequence=2**20)
+    assert "more than torch can address" in run_refused(
+        lab, machines=1, batch=2**20, sequence=2**20
+    )
 
 
 def run_refused(lab, **moved):

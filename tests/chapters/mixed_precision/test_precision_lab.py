@@ -58,7 +58,9 @@ def test_the_axis_of_the_counts_stays_where_it_is_whatever_gradients_are_looked_
     for after in AFTER:
         lab.set(after=after)
         grid = [line for line in lines(lab.screen.svg, "grid") if line[0][1] == line[1][1]]
-        seen.add(tuple(y for (x, y), _ in grid if x == pytest.approx(left) and top <= y <= top + height))
+        seen.add(
+            tuple(y for (x, y), _ in grid if x == pytest.approx(left) and top <= y <= top + height)
+        )
         assert max(torch.histc(gradients(after).log2(), 240, -50, 10)) < drawing.MANY
     assert len(seen) == 1
     assert seen.pop()
@@ -124,7 +126,10 @@ def test_what_a_preset_promises_is_so_on_every_machine():
     assert 0 < lost["a small batch?"] < lost["does 2^10 help?"] < 0.003
     assert 0.99 < lost["200 steps later?"] < 1
     smallest, largest = gradients().abs().min().log2(), gradients().abs().max().log2()
-    assert (smallest.item(), largest.item()) == (pytest.approx(-40.5, abs=0.3), pytest.approx(-21.4, abs=0.3))
+    assert (smallest.item(), largest.item()) == (
+        pytest.approx(-40.5, abs=0.3),
+        pytest.approx(-21.4, abs=0.3),
+    )
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

@@ -30,7 +30,9 @@ def test_only_the_right_loop_shows_nothing(seen):
 
 
 def test_each_fault_has_a_symptom_that_no_other_has_by_a_wide_margin(seen):
-    others = {letter: [one for name, one in seen.items() if name != letter] for letter in repair.FAULTS}
+    others = {
+        letter: [one for name, one in seen.items() if name != letter] for letter in repair.FAULTS
+    }
     assert 0.25 < seen["A"].zeros[0] < 0.45
     assert max(one.zeros[0] for one in others["A"]) < 0.01
     assert seen["B"].lost[-1] > 0.8
@@ -43,7 +45,11 @@ def test_each_fault_has_a_symptom_that_no_other_has_by_a_wide_margin(seen):
 
 
 def test_each_broken_loop_ends_higher_than_the_right_one(seen):
-    ends = {letter: one.losses[-1] / seen[""].losses[-1] for letter, one in seen.items() if not one.error}
+    ends = {
+        letter: one.losses[-1] / seen[""].losses[-1]
+        for letter, one in seen.items()
+        if not one.error
+    }
     assert 1.5 < ends["B"] < 10 < ends["A"] < 200 < ends["D"]
     assert seen["C"].losses[-1] == pytest.approx(seen["C"].losses[0], rel=0.01)
 
@@ -79,7 +85,9 @@ def test_gradients_are_added_up_one_by_one_in_that_format(parts, dtype):
         total += weight.grad.to(dtype)
     repair.add_up(model, parts, dtype=dtype)
     exact = dtype in (torch.float16, torch.bfloat16)
-    assert torch.allclose(weight.grad, total.float(), rtol=0 if exact else 1e-4, atol=0, equal_nan=True)
+    assert torch.allclose(
+        weight.grad, total.float(), rtol=0 if exact else 1e-4, atol=0, equal_nan=True
+    )
 
 
 def test_a_format_in_which_nothing_is_added_gets_a_sentence():

@@ -16,7 +16,9 @@ def still_in(step, rate):
     """The share of the weights that a training on its own leaves where they were, of those with a gradient so far."""
     training, some = Training("bf16 alone"), False
     for n in range(step):
-        training.optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - n / STEPS if rate == "falling" else 1)
+        training.optimizer.param_groups[0]["lr"] = LEARNING_RATE * (
+            1 - n / STEPS if rate == "falling" else 1
+        )
         before = torch.cat([p.detach().clone().flatten() for p in training.weights])
         training.step()
         some = some | (torch.cat([p.grad.flatten() for p in training.weights]) != 0)
@@ -43,7 +45,9 @@ def test_half_a_step_of_the_weight_says_which_updates_are_lost(rate):
 
 
 def test_hardly_any_is_lost_at_first_a_fifth_halfway_and_at_the_end_nearly_all():
-    constant, falling = ([jobs.steps(rate)[n - 1].still for n in (1, 25, 100, 200)] for rate in RATES)
+    constant, falling = (
+        [jobs.steps(rate)[n - 1].still for n in (1, 25, 100, 200)] for rate in RATES
+    )
     assert constant[0] < 0.01
     assert constant[1] < 0.05
     assert 0.15 < constant[2] < 0.3
@@ -54,7 +58,9 @@ def test_before_show_nothing_of_the_training_is_there_and_then_each_mark_beside_
     empty = lab.screen.svg
     lab.set(step=150, rate="falling")
     assert lab.screen.svg == empty
-    lab.set(guess=tuple(round(100 * jobs.steps("falling")[n - 1].still) for n in ASKED_AT), shown=True)
+    lab.set(
+        guess=tuple(round(100 * jobs.steps("falling")[n - 1].still) for n in ASKED_AT), shown=True
+    )
     offs = [guess.off for guess in lab.session.guesses()]
     assert len(offs) == len(ASKED_AT)
     assert max(offs) < 1.3

@@ -29,7 +29,9 @@ def copy_cut_off(master, update):
 
 def scaler(scale, good_steps, finite, interval):
     doubles = finite and good_steps + 1 == interval
-    return scale * (2 if doubles else 1 if finite else 0.5), (good_steps + 1) * (finite and not doubles)
+    return scale * (2 if doubles else 1 if finite else 0.5), (good_steps + 1) * (
+        finite and not doubles
+    )
 
 
 def loop(*changes, letter=""):
@@ -66,7 +68,10 @@ TRIED: dict[Check, Tried] = {
         wrong=(
             (master_in_place, "make a new one"),
             (copy_cut_off, "Round it to the nearest"),
-            (lambda master, update: (master + 2 * update, (master + update).bfloat16()), "and should be"),
+            (
+                lambda master, update: (master + 2 * update, (master + update).bfloat16()),
+                "and should be",
+            ),
             (lambda master, update: (update, update.bfloat16()), "gave as the first of 2"),
             (
                 lambda master, update: (master + update, (master + update).bfloat16().float()),
@@ -85,10 +90,15 @@ TRIED: dict[Check, Tried] = {
             (loop(("range(200)", "range(20)")), "20 losses, and 200 are wanted"),
             (loop((CLIP, "")), "no longer clips to 0.2"),
             (loop((UNSCALE, "")), "of norm 3.1e-06: clipping still sees them with the scale on."),
-            (loop(('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')), "products are in fp32"),
+            (
+                loop(('autocast("cpu", dtype', 'autocast("cpu", enabled=False, dtype')),
+                "products are in fp32",
+            ),
             (loop(("lr=0.5", "lr=1.0"), letter="B"), "of the last updates are lost"),
             (
-                loop(("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False"), letter="A"),
+                loop(
+                    ("dtype=torch.float16", "dtype=torch.float16, cache_enabled=False"), letter="A"
+                ),
                 "34 % of the first",
             ),
             (loop(("lr=0.5", "lr=50.0"), letter="D"), "Which line makes it"),
@@ -96,7 +106,10 @@ TRIED: dict[Check, Tried] = {
             (loop(("        scaler.step(optimizer)\n", "")), "made no step"),
             (loop(("lr=0.5", "lr=0.0005")), "The loss ends at"),
             (loop((ADD_UP, "")), "of norm 5.2e-06: those of one micro-batch."),
-            (loop((ADD_UP, ADD_UP.replace("16_384", "15"))), "Which line makes it other than that?"),
+            (
+                loop((ADD_UP, ADD_UP.replace("16_384", "15"))),
+                "Which line makes it other than that?",
+            ),
         ),
     ),
 } | {

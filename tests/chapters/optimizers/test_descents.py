@@ -89,7 +89,9 @@ def as_the_reader_writes_it(name):
     if name == "RMSProp":
         written: dict[str, object] = {}
         exec(
-            next(cell.source for cell in code(NOTEBOOKS[5]) if cell.source.startswith("def rmsprop(")),
+            next(
+                cell.source for cell in code(NOTEBOOKS[5]) if cell.source.startswith("def rmsprop(")
+            ),
             written,
         )
         return written["rmsprop"]
@@ -99,7 +101,10 @@ def as_the_reader_writes_it(name):
 @pytest.mark.parametrize("name", ["momentum", "RMSProp", "AdamW"])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e3])
 def test_what_the_reader_writes_is_torchs_over_hundreds_of_steps(name, scale):
-    rule, gradients = replace(RULES[name], step=as_the_reader_writes_it(name)), drawn_gradients(6, scale)
+    rule, gradients = (
+        replace(RULES[name], step=as_the_reader_writes_it(name)),
+        drawn_gradients(6, scale),
+    )
     one, zero = torch.tensor(1.0, dtype=torch.float64), torch.tensor(0.0, dtype=torch.float64)
     ours = our_way(rule, 0.01, [zero + g for g in gradients], one, zero)
     assert_near(ours, torchs_way(name, 0.01, rule.option, gradients))
@@ -139,14 +144,20 @@ def test_the_gradient_is_that_of_the_loss_whose_curvatures_are_one_and_the_steep
     ground, place = Ravine(steepness, degrees), torch.tensor([x, y], dtype=torch.float64)
     gradient = torch.autograd.functional.jacobian(lambda p: ground.loss(*p), place)
     assert ground.gradient(x, y) == pytest.approx(gradient.tolist(), rel=1e-9, abs=1e-9)
-    curvatures = torch.linalg.eigvalsh(torch.autograd.functional.hessian(lambda p: ground.loss(*p), place))
+    curvatures = torch.linalg.eigvalsh(
+        torch.autograd.functional.hessian(lambda p: ground.loss(*p), place)
+    )
     assert curvatures.tolist() == pytest.approx([1, steepness], rel=1e-9)
 
 
-@given(level=st.floats(1e-3, 100), steepness=st.sampled_from([1, 30, 1000]), degrees=st.integers(0, 45))
+@given(
+    level=st.floats(1e-3, 100), steepness=st.sampled_from([1, 30, 1000]), degrees=st.integers(0, 45)
+)
 def test_a_line_of_equal_loss_is_one(level, steepness, degrees):
     ground = Ravine(steepness, degrees)
-    assert all(ground.loss(*place) == pytest.approx(level, rel=1e-6) for place in ground.contour(level))
+    assert all(
+        ground.loss(*place) == pytest.approx(level, rel=1e-6) for place in ground.contour(level)
+    )
 
 
 def test_a_turn_moves_the_start_with_the_ravine_so_sgd_and_momentum_do_not_mind_it():
@@ -215,7 +226,9 @@ def loss_of_torchs_rmsprop(lr, steps):
 @pytest.mark.parametrize("lr", [0.1, 2.5])
 def test_torchs_own_rmsprop_comes_back_to_the_predicted_loss_after_it_was_as_good_as_nothing(lr):
     assert loss_of_torchs_rmsprop(lr, 100) < 1e-30
-    assert loss_of_torchs_rmsprop(lr, 5000) == pytest.approx(predict.settled_loss(lr, 100), rel=1e-4)
+    assert loss_of_torchs_rmsprop(lr, 5000) == pytest.approx(
+        predict.settled_loss(lr, 100), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("steepness", [3, 100, 1000])
@@ -229,7 +242,9 @@ def test_in_the_long_run_rmsprop_is_as_high_as_half_its_step_says(steepness, deg
         assert 0.7 < end_loss(rule, ground, lr, 10_000, falling=True) / (predicted / 100) < 1.1
     found = measured_largest_lr(ground, lambda lr: end_loss(rule, ground, lr, 10_000))
     began_with = ground.loss(*ground.start)
-    assert found == pytest.approx(predict.largest_settled_lr(began_with, steepness, degrees), rel=1e-3)
+    assert found == pytest.approx(
+        predict.largest_settled_lr(began_with, steepness, degrees), rel=1e-3
+    )
 
 
 def test_adamw_comes_back_too_in_the_long_run_unless_its_rate_is_small_or_falls():

@@ -35,15 +35,24 @@ lab = fresh("optimizer")
 SAYS = [
     ("who diverges?", "SGD diverges: lr × 100 = 2.05 > 2, so its error grows."),
     ("who overshoots?", "At lr = 0.03, momentum ends lowest: "),
-    ("who comes back?", "At lr = 1, AdamW ends lowest: its largest loss of the last 1,000 steps is 2.9."),
+    (
+        "who comes back?",
+        "At lr = 1, AdamW ends lowest: its largest loss of the last 1,000 steps is 2.9.",
+    ),
     ("who minds a turn?", "Momentum diverges: lr × 100 = 10 > 3.8, so"),
     (
         "what does less momentum buy?",
         "momentum ends lowest: its largest loss of the last 10 steps is < 1e-09.",
     ),
     ({"lr": 0.018, "step": 90}, "At lr = 0.018, after 90 steps, RMSProp has the least loss: "),
-    ({"lr": 0.018, "racing": ("SGD",)}, "At lr = 0.018, SGD's largest loss of the last 10 steps is 0.041."),
-    ({"lr": 0.018}, "At lr = 0.018, RMSProp ends lowest: its largest loss of the last 10 steps is 2.2e-05."),
+    (
+        {"lr": 0.018, "racing": ("SGD",)},
+        "At lr = 0.018, SGD's largest loss of the last 10 steps is 0.041.",
+    ),
+    (
+        {"lr": 0.018},
+        "At lr = 0.018, RMSProp ends lowest: its largest loss of the last 10 steps is 2.2e-05.",
+    ),
 ]
 
 
@@ -58,7 +67,10 @@ def test_what_the_presets_show_is_in_the_numbers():
     assert max(x for x, _ in overshoot.descent("momentum")) > 0.5
     assert max(x for x, _ in overshoot.descent("SGD")) < 0
     turned, straight = Race(degrees=45), Race()
-    cost = {name: turned.steps_to_come_near(name)[0] / straight.steps_to_come_near(name)[0] for name in RULES}
+    cost = {
+        name: turned.steps_to_come_near(name)[0] / straight.steps_to_come_near(name)[0]
+        for name in RULES
+    }
     assert cost["SGD"] == cost["momentum"] == 1
     assert cost["RMSProp"] > 10
     assert 1 < cost["AdamW"] < 1.5
@@ -76,11 +88,15 @@ def test_divergence_is_named_just_past_the_limit_and_not_before_it(mu):
         race = Race(racing=(name,), steepness=steepness, momentum=mu)
         limit = race.limit(name)
         for lr in RATES:
-            said = why_it_diverges(Race(racing=(name,), steepness=steepness, momentum=mu, lr=lr), name)
+            said = why_it_diverges(
+                Race(racing=(name,), steepness=steepness, momentum=mu, lr=lr), name
+            )
             assert bool(said) == (lr > limit * (1 + 1e-9))
             numbers = re.search(r"([\d.e+]+) > ([\d.]+),", said)
             assert not said or float(numbers[1]) > float(numbers[2]), said
-    assert not any(why_it_diverges(Race(lr=lr), name) for lr in RATES for name in ("RMSProp", "AdamW"))
+    assert not any(
+        why_it_diverges(Race(lr=lr), name) for lr in RATES for name in ("RMSProp", "AdamW")
+    )
 
 
 def test_a_race_without_optimizers_gets_a_sentence():
@@ -91,7 +107,9 @@ def test_a_race_without_optimizers_gets_a_sentence():
 def test_the_learning_rates_offered_are_even_on_a_logarithmic_scale_and_have_the_limits_among_them():
     apart = [b / a for a, b in pairwise(RATES)]
     assert 1.02 < min(apart) < max(apart) < 1.2
-    assert {predict.largest_lr(100), predict.largest_lr(10), predict.largest_lr(100, 0.9)} <= set(RATES)
+    assert {predict.largest_lr(100), predict.largest_lr(10), predict.largest_lr(100, 0.9)} <= set(
+        RATES
+    )
     assert {preset["lr"] for preset in PRESETS.values()} <= set(RATES)
 
 
@@ -104,7 +122,11 @@ COMES_DOWN = "After 100 steps, {} has come down at every lr, up to 10, where thi
     ("name", "right", "said"),
     [
         ("SGD", 0.02, "SGD comes down up to lr = 2/100 = 0.02; measured: 0.0200."),
-        ("momentum", 0.038, "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.0380."),
+        (
+            "momentum",
+            0.038,
+            "Momentum comes down up to lr = 2(1 + 0.9)/100 = 0.038; measured: 0.0380.",
+        ),
         ("RMSProp", 10.0, COMES_DOWN.format("RMSProp")),
         ("AdamW", 10.0, COMES_DOWN.format("AdamW")),
     ],
@@ -155,7 +177,11 @@ def test_every_number_of_the_table_is_what_was_walked(run):
     for name in RULES:
         race = Race(run=run)
         loss, lr = race.lowest(name)
-        assert loss == race.end_loss(name, lr) == min(race.end_loss(name, one) for one in race.drawn_rates)
+        assert (
+            loss
+            == race.end_loss(name, lr)
+            == min(race.end_loss(name, one) for one in race.drawn_rates)
+        )
 
 
 def test_an_optimizer_that_was_lost_has_no_last_steps_and_no_word_is_said_for_it(lab):
@@ -175,10 +201,14 @@ def test_before_a_guess_is_shown_nothing_can_be_tried(lab):
 
 def by_rate(lab, name):
     """The points of somebody's loss by learning rate, which is drawn to the right of the ways."""
-    return next(line for line in lines(lab.screen.svg, f"line {name}") if line[0][0] >= BY_RATE.left - 1)
+    return next(
+        line for line in lines(lab.screen.svg, f"line {name}") if line[0][0] >= BY_RATE.left - 1
+    )
 
 
-def test_a_dot_lies_where_the_curve_is_at_the_learning_rate_and_the_limit_is_where_the_formula_says(lab):
+def test_a_dot_lies_where_the_curve_is_at_the_learning_rate_and_the_limit_is_where_the_formula_says(
+    lab,
+):
     lab.set(racing=("SGD",), lr=0.01, steepness=10)
     race = Race(racing=("SGD",), lr=0.01, steepness=10)
     loss = (

@@ -15,7 +15,9 @@ LAB = labs.lab_named("walk")
 
 
 def moved(shape, strides, **more):
-    return Walked(shape=shape, **{f"stride_{i}": stride for i, stride in enumerate(strides)}, **more)
+    return Walked(
+        shape=shape, **{f"stride_{i}": stride for i, stride in enumerate(strides)}, **more
+    )
 
 
 def torch_takes(shape, strides, rest):
@@ -46,7 +48,10 @@ def test_what_is_possible_or_refused_is_said_with_the_steps_and_red_where_they_d
     assert "3 × 2 = 6: equal, so they merge" in half.picture
     assert nodes(half.picture, "polyline", "line uneven") == []
     across = LAB.view(moved("(6, 4)", (1, 6), new="view(-1)", offset=0, shown=True, steps=23), None)
-    assert "Refused: view(-1). Along dimension 0 of (24,), steps are +6 and −17 long." in across.meaning
+    assert (
+        "Refused: view(-1). Along dimension 0 of (24,), steps are +6 and −17 long."
+        in across.meaning
+    )
     assert "4 × 6 = 24: they do not merge" in across.picture
     assert len(nodes(across.picture, "polyline", "line uneven")) == 5
     beyond = LAB.view(moved("(6, 4)", (7, 1), offset=0, shown=True), None)
@@ -59,7 +64,8 @@ def test_what_is_possible_or_refused_is_said_with_the_steps_and_red_where_they_d
 def test_before_show_the_view_says_nothing_of_what_comes_after_the_first_row(shape, strides):
     *others, last = strides
     one, other = (
-        LAB.view(moved(shape, (*some, last), offset=0, steps=3), None) for some in (others, [5] * len(others))
+        LAB.view(moved(shape, (*some, last), offset=0, steps=3), None)
+        for some in (others, [5] * len(others))
     )
     assert one == other == LAB.view(moved(shape, strides, offset=0, steps=9), None)
     after = LAB.view(moved(shape, strides, offset=0, steps=3, shown=True), None)

@@ -16,7 +16,8 @@ from tests.helpers.notebooks import Exercise, exercises_of
 
 FOLDER = Path(__file__).parent
 HOSTILE, HONEST = (
-    tomllib.loads((FOLDER / name).read_text(encoding="utf-8")) for name in ("hostile.toml", "honest.toml")
+    tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
+    for name in ("hostile.toml", "honest.toml")
 )
 FLOPS = NOTEBOOKS[3]
 FIRST = exercises_of(FLOPS)[0]
@@ -119,7 +120,10 @@ def solved(course: Path) -> dict[str, str]:
 
 def cell_of(one: Mapping[str, str], fills: Mapping[str, str]) -> str:
     """The cell of the answer that one line of the data files describes."""
-    text = one.get("cell") or f"{FIRST.stub.splitlines()[0]}\n{textwrap.indent(one['body'].strip(), '    ')}"
+    text = (
+        one.get("cell")
+        or f"{FIRST.stub.splitlines()[0]}\n{textwrap.indent(one['body'].strip(), '    ')}"
+    )
     for place, filled in {**fills, **LONG}.items():
         text = text.replace(place, filled)
     return text.strip("\n")
@@ -140,8 +144,12 @@ def hand_in_honestly(path: Path, one: Mapping[str, str]) -> None:
         if text == FIRST.check and "below" in one:
             cells.append(own_cell(one["below"], "own-below"))
         if one.get("form") == "extra":
-            cells.append({"cell_type": "raw", "metadata": {}, "source": "x", "id": f"raw-{len(cells)}"})
-            cells.append({"cell_type": "markdown", "metadata": {}, "source": [], "id": f"md-{len(cells)}"})
+            cells.append(
+                {"cell_type": "raw", "metadata": {}, "source": "x", "id": f"raw-{len(cells)}"}
+            )
+            cells.append(
+                {"cell_type": "markdown", "metadata": {}, "source": [], "id": f"md-{len(cells)}"}
+            )
     form = one.get("form", "")
     for cell in cells:
         if form == "colab":
@@ -169,11 +177,13 @@ def mistaken(exercise: Exercise, check: Check) -> list[str]:
         return [AS_VALUE.format(name=name, data=_packed(came)) for came, _ in listed]
     cases = check.asked["cases"]
     of_cases = [
-        [*check.__wrapped__(*case)] for case in islice(cases() if callable(cases) else cases, MOST_CASES)
+        [*check.__wrapped__(*case)]
+        for case in islice(cases() if callable(cases) else cases, MOST_CASES)
     ]
     _, *mistakes = zip(*of_cases, strict=True)
     return [
-        AS_FUNCTION.format(name=name, data=_packed([came for came, _ in outcomes])) for outcomes in mistakes
+        AS_FUNCTION.format(name=name, data=_packed([came for came, _ in outcomes]))
+        for outcomes in mistakes
     ]
 
 

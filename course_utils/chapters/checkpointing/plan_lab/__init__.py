@@ -68,7 +68,9 @@ class PlanLab(Lab):
     def back_to_mine(self, asked: Asked, found: Found) -> Change:
         """Move the controls to the plan that was there before the best one was shown."""
         if asked.level not in found.own:
-            raise ValueError("There is no plan to go back to in this level: the best one was not shown yet.")
+            raise ValueError(
+                "There is no plan to go back to in this level: the best one was not shown yet."
+            )
         return Change(found.own[asked.level])
 
     actions = {"Show the best plan": show_the_best, "Back to mine": back_to_mine}

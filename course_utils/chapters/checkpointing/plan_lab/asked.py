@@ -4,15 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 
-from course_utils.chapters.checkpointing.plans import BATCHES, MINUTES, RECIPES, Outcome, Plan, Planner, Task
+from course_utils.chapters.checkpointing.plans import (
+    BATCHES,
+    MINUTES,
+    RECIPES,
+    Outcome,
+    Plan,
+    Planner,
+    Task,
+)
 from course_utils.core.predict import known
 from course_utils.engine.labs.fields import Said, among, choice, whole
 
 LEVELS = {
     "8B · 32 A100s": Task("Llama 3 8B", known("llama-3-8b"), 8192, 1e12, 8, 32, "A100 SXM", 50),
-    "13B · 16 H100s": Task("Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 16, 16, "H100 SXM", 200),
-    "13B · 64 A100s": Task("Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 32, 64, "A100 SXM", 100),
-    "70B · 512 H100s": Task("Llama 3 70B", known("llama-3-70b"), 8192, 1e12, 8, 512, "H100 SXM", 400),
+    "13B · 16 H100s": Task(
+        "Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 16, 16, "H100 SXM", 200
+    ),
+    "13B · 64 A100s": Task(
+        "Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 32, 64, "A100 SXM", 100
+    ),
+    "70B · 512 H100s": Task(
+        "Llama 3 70B", known("llama-3-70b"), 8192, 1e12, 8, 512, "H100 SXM", 400
+    ),
 }
 FIRST, FP32_GRADIENTS = "13B · 64 A100s", "bf16+master adamw, fp32 gradients"
 OVER = {"all GPUs": False, "a node of 8": True}

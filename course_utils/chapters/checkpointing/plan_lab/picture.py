@@ -52,7 +52,11 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
     yield polyline([(limit, BAR - 5), (limit, BAR + BAR_HEIGHT + 5)], class_="line")
     verdict = f"{short(held)} of {short(task.memory)}: {'fits' if cost.fits else 'too much'}"
     yield fitted(RIGHT, BAR + 18, verdict, WIDTH, "formula" if cost.fits else "alarm")
-    yield key([(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()], 0, NAMES)
+    yield key(
+        [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()],
+        0,
+        NAMES,
+    )
 
 
 def _spans(held: Mapping[str, Number], full: Number) -> Iterator[tuple[str, Number, Number]]:

@@ -19,8 +19,14 @@ ASSUMED = (
     ("at the network's speed", "everything that is sent", "a ring reaches less"),
 )
 SENT = (
-    ("stage 0", "after the last backward pass, gradients are added up over all GPUs: twice their bytes"),
-    ("stage 1", "the last backward pass sends gradients once, the first forward pass gathers parameters"),
+    (
+        "stage 0",
+        "after the last backward pass, gradients are added up over all GPUs: twice their bytes",
+    ),
+    (
+        "stage 1",
+        "the last backward pass sends gradients once, the first forward pass gathers parameters",
+    ),
     ("stage 2", "the same, and each backward pass sends its gradients"),
     ("stage 3", "each pass gathers the parameters, each backward pass sends its gradients"),
     ("over a node", "NVLink sends that; the last backward pass adds up gradients between nodes"),
@@ -79,9 +85,7 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
         "formula",
     )
     if outcome.score:
-        score = (
-            f"{three_digits(outcome.least.days)} / {three_digits(cost.days)} = {100 * outcome.score:.3g} %"
-        )
+        score = f"{three_digits(outcome.least.days)} / {three_digits(cost.days)} = {100 * outcome.score:.3g} %"
         yield "score", f"the best plan's days over yours: {score}", "strong"
     else:
         why = [] if cost.fits else ["it does not fit"]
@@ -113,7 +117,10 @@ def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
 
 def table(outcome: Outcome) -> list[list[str]]:
     """The bytes, what each stage sends, and what is assumed."""
-    held = [(f"bytes of {part}", f"{nbytes:,}", "on each GPU") for part, nbytes in outcome.cost.held.items()]
+    held = [
+        (f"bytes of {part}", f"{nbytes:,}", "on each GPU")
+        for part, nbytes in outcome.cost.held.items()
+    ]
     sent = [(stage, said, "") for stage, said in SENT]
     return [["", "", ""], *map(list, (*held, *sent, *ASSUMED))]
 

@@ -52,7 +52,11 @@ class Asked:
     def __post_init__(self) -> None:
         """Raise a sentence if something cannot be read, or is too much for a panel."""
         for count, most, too_many in (
-            (len(self.einsum.operands), MOST_OPERANDS, "operands have more orders than fit in here"),
+            (
+                len(self.einsum.operands),
+                MOST_OPERANDS,
+                "operands have more orders than fit in here",
+            ),
             (len(self.einsum.names), MOST_NAMES, "names are more than this lab has sliders for"),
         ):
             if count > most:
@@ -66,7 +70,9 @@ class Asked:
     @cached_property
     def size(self) -> dict[str, int]:
         """The size of each name."""
-        return {name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names}
+        return {
+            name: size_of(name, self.sizes.get(name, NEW_NAMES_SIZE)) for name in self.einsum.names
+        }
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:

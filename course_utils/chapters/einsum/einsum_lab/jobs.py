@@ -23,7 +23,9 @@ def time_it(asked: Asked) -> Iterator[Progress]:
     """Time the cheapest order and, where there are several, the most expensive that still can run."""
     able = [order for order in asked.orders if not _too_much(asked, order)]
     if not able:
-        raise ValueError(f"This is not timed: {_too_much(asked, asked.orders[0])}. Take smaller sizes.")
+        raise ValueError(
+            f"This is not timed: {_too_much(asked, asked.orders[0])}. Take smaller sizes."
+        )
     first, last = able[0], able[-1]
     orders = [first, last] if last.flops > first.flops else [first]
     seconds, said, doubts = {}, [], []
@@ -33,7 +35,9 @@ def time_it(asked: Asked) -> Iterator[Progress]:
         seconds[asked.key(order)] = timing.seconds
         said.append(f"{order.text} {seconds_text(timing.seconds)}")
         doubts += [f" Take it as an upper bound: {timing.doubt}."] if timing.doubt else []
-        yield Progress(0.99, f"{order.text} is done.", Change(found=lambda known: {**known, **seconds}))
+        yield Progress(
+            0.99, f"{order.text} is done.", Change(found=lambda known: {**known, **seconds})
+        )
     if len(orders) > 1:
         longer = seconds[asked.key(last)] / seconds[asked.key(first)]
         dearer = times_text(last.flops / first.flops)
@@ -59,10 +63,17 @@ def _too_much(asked: Asked, order: Order) -> str:
     return ""
 
 
-def _steps(asked: Asked, order: Order) -> Generator[measure.MeasurementProgress, None, measure.Timing]:
+def _steps(
+    asked: Asked, order: Order
+) -> Generator[measure.MeasurementProgress, None, measure.Timing]:
     """The order's timing: in this process if it is quick, else in a process of its own."""
     quick = order.flops <= QUICK_FLOPS and _numbers(asked, order) <= QUICK_NUMBERS
     work = products.einsum_timing_steps
-    given = {"pattern": asked.einsum.pattern, "sizes": asked.size, "tree": order.tree, "dtype": asked.dtype}
+    given = {
+        "pattern": asked.einsum.pattern,
+        "sizes": asked.size,
+        "tree": order.tree,
+        "dtype": asked.dtype,
+    }
     given |= {"device": machines.device(), "at_most_s": AT_MOST_S}
     return work(**given) if quick else process.steps_of(work, given)

@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 from course_utils.chapters.einsum.einsum_lab.asked import Asked, Found
 from course_utils.core import einsums, predict
 from course_utils.core.einsums import operand_name
-from course_utils.core.say import Number, count_text, listed, number_text, rate_text, seconds_text, times_text
+from course_utils.core.say import (
+    Number,
+    count_text,
+    listed,
+    number_text,
+    rate_text,
+    seconds_text,
+    times_text,
+)
 from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.svg import picture, rect, scaled, text
 from course_utils.engine.labs.lab import View
@@ -26,7 +34,9 @@ def view(asked: Asked, found: Found) -> View:
     loops, loops_height = _loops(asked)
     costs = list(_costs(asked, found))
     key, _ = _chips([(role, role) for role in ROLES], WIDTH - 194, TOP - 18)
-    titles = [text(x, TOP, title, class_="strong") for x, title in ((0, "as loops"), (COSTS, "costs"))]
+    titles = [
+        text(x, TOP, title, class_="strong") for x, title in ((0, "as loops"), (COSTS, "costs"))
+    ]
     drawn = [_pattern(asked), key, *titles, loops]
     for row, (words, class_) in enumerate(costs):
         drawn.append(fitted(COSTS, TOP + 26 + ROW * row, words, WIDTH, class_))
@@ -57,7 +67,9 @@ def _pattern(asked: Asked) -> str:
     labels = [*map(operand_name, range(len(einsum.operands))), "→ result"]
     for label, names in zip(labels, (*einsum.operands, einsum.output), strict=True):
         begin = x + width_of(label, "strong") + 8
-        chips, end = _chips([(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names], begin, 6)
+        chips, end = _chips(
+            [(einsum.role(name), f"{name} {asked.size[name]:,}") for name in names], begin, 6
+        )
         parts += [text(x, 24, label, class_="strong"), chips]
         x = end + 18
     return scaled(0, 0, WIDTH / x, *parts)
@@ -107,7 +119,9 @@ def _bars(asked: Asked, found: Found, y: Number) -> Iterator[str]:
     """A bar for each order that there is space for: the cheapest ones, and the dearest."""
     orders = asked.orders
     shown = dict.fromkeys([*orders[: MOST_BARS - 1], orders[-1]])
-    yield text(0, y, f"{len(shown)} of {len(orders)} orders of multiplying in pairs", class_="strong")
+    yield text(
+        0, y, f"{len(shown)} of {len(orders)} orders of multiplying in pairs", class_="strong"
+    )
     for row, order in enumerate(shown, 1):
         strong, at = "strong" * (order.flops == asked.flops), y + 4 + ROW * row
         length = max(2, LONGEST * order.flops / orders[-1].flops)

@@ -51,5 +51,9 @@ class Split:
 def guesses(asked: Split, found: object = None) -> list[Guess]:
     """Each mark that is set, beside the head that its column goes to."""
     marks = zip(MARKS, asked.guess, asked.arrives, strict=True)
-    said = [(f"{mark}, by {asked.pattern}", level, head) for mark, level, head in marks if level is not None]
+    said = [
+        (f"{mark}, by {asked.pattern}", level, head)
+        for mark, level, head in marks
+        if level is not None
+    ]
     return [Guess(of, f"head {level}", f"head {head}") for of, level, head in said]

@@ -21,8 +21,13 @@ def view(asked: Split, found: object) -> View:
     for head in range(asked.heads):
         drawn += [svg.text(LEFT - 12, _y(head) + 5, f"head {head}", class_="end")]
         drawn += [svg.polyline([(LEFT, _y(head)), (_x(COLUMNS - 0.5), _y(head))], class_="grid")]
-    stairs = [(_x(c + side), _y(head)) for c, head in enumerate(asked.belongs) for side in (-0.5, 0.5)]
-    drawn += [svg.polyline(stairs, class_="line dashed"), *_row("column", range(COLUMNS), asked, COLUMNS_AT)]
+    stairs = [
+        (_x(c + side), _y(head)) for c, head in enumerate(asked.belongs) for side in (-0.5, 0.5)
+    ]
+    drawn += [
+        svg.polyline(stairs, class_="line dashed"),
+        *_row("column", range(COLUMNS), asked, COLUMNS_AT),
+    ]
     lines = [marks.drawn("guess", asked, tracks, through=True)]
     if asked.shown:
         sawtooth = [(_x(column), _y(head)) for column, head in enumerate(asked.arrives)]

@@ -15,8 +15,21 @@ QUESTIONS = (
     *("0.15625?", "0.1 exact?", "257 in bf16?", "464 in E4M3?", "465?", "65519 in fp16?", "65520?"),
     *("1e-8?", "2^-24?", "inf?", "nan?"),
 )  # each begins with its number
-PRESETS = {words: {"number": re.split("[ ?]", words)[0], "times_two_to_the": 0} for words in QUESTIONS}
-EXAMPLES = ("0.1", "-3 * 2^-24", "-0", "1e400", "448", "1e-45", "fp16 0x7c01", "e4m3 0x7f", "-inf", "nan")
+PRESETS = {
+    words: {"number": re.split("[ ?]", words)[0], "times_two_to_the": 0} for words in QUESTIONS
+}
+EXAMPLES = (
+    "0.1",
+    "-3 * 2^-24",
+    "-0",
+    "1e400",
+    "448",
+    "1e-45",
+    "fp16 0x7c01",
+    "e4m3 0x7f",
+    "-inf",
+    "nan",
+)
 
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
 _POWER = rf"(?:({_DECIMAL}) *[*×] *|([+-]?))2 *(?:\^|\*\*) *([+-]?\d{{1,4}})"
@@ -117,4 +130,7 @@ def flipped(key: str, cast: Cast) -> Mapping[str, object]:
     bits = cast.stored[fmt].bits ^ 1 << int(place)
     value = floats.decode(bits, fmt)
     number = repr(value)
-    return {"number": number if typed_number(number) == value else f"{fmt} 0x{bits:x}", "times_two_to_the": 0}
+    return {
+        "number": number if typed_number(number) == value else f"{fmt} 0x{bits:x}",
+        "times_two_to_the": 0,
+    }

@@ -50,13 +50,21 @@ def _bits(stored: Stored, y: Number) -> Iterator[str]:
     fields = ["sign", *["exponent"] * f.exponent_bits, *["fraction"] * f.fraction_bits]
     for place, field in zip(reversed(range(f.bits)), fields, strict=True):
         power = place - f.fraction_bits
-        worth = "one for minus" if field == "sign" else f"adds {2**power if power >= 0 else f'2^{power}'}"
+        worth = (
+            "one for minus"
+            if field == "sign"
+            else f"adds {2**power if power >= 0 else f'2^{power}'}"
+        )
         x = FRACTION_X - (power + 1) * width - GAP * (power >= 0)
         bit = stored.bits >> place & 1
         box = rect(x, y, width - 1, BIT_HEIGHT, class_=field)
-        digit = text(x + (width - 1) / 2, y + 15, str(bit), class_="middle" if width > 10 else "middle small")
+        digit = text(
+            x + (width - 1) / 2, y + 15, str(bit), class_="middle" if width > 10 else "middle small"
+        )
         label = f"{NAMES[stored.fmt]} {field} bit, {worth}"
-        yield switch(box, digit, key=f"{stored.fmt}:{place}", row=stored.fmt, label=label, on=bit == 1)
+        yield switch(
+            box, digit, key=f"{stored.fmt}:{place}", row=stored.fmt, label=label, on=bit == 1
+        )
 
 
 # In words.
@@ -66,13 +74,18 @@ def _meaning(cast: Cast) -> str:
     """One sentence on all formats."""
     if cast.x != cast.x:
         said = "NaN is not a number: its exponent bits are all 1, and its fraction is not 0"
-        return f"{said}; in E4M3, all bits but the sign are 1." if "e4m3" in cast.named else f"{said}."
+        return (
+            f"{said}; in E4M3, all bits but the sign are 1." if "e4m3" in cast.named else f"{said}."
+        )
     by_fate = {}
     for fmt, stored in cast.stored.items():
         by_fate.setdefault(stored.fate, []).append(NAMES[fmt])
     power = cast.times_two_to_the
     number = cast.number.strip() + (f" × 2^{power}" if power else "")
-    named = {fate: "all eight" if len(some) == len(NAMES) else listed(some) for fate, some in by_fate.items()}
+    named = {
+        fate: "all eight" if len(some) == len(NAMES) else listed(some)
+        for fate, some in by_fate.items()
+    }
     said = [f"{fate} for {named[fate]}" for fate in ("too large", "too small") if fate in named]
     said += [f"rounded in {named['rounded']}"] if "exact" in named and "rounded" in named else []
     said += [f"exact in {named.get('exact', 'none of them')}"]
@@ -89,5 +102,7 @@ def _event(stored: Stored) -> str:
     if kind in ("NaN", "infinity"):
         return kind
     off = float(Fraction(value) - Fraction(stored.x))
-    how = "exact" if stored.fate == "exact" else f"error {off:+.3g}" if off else "error below 5e-324"
+    how = (
+        "exact" if stored.fate == "exact" else f"error {off:+.3g}" if off else "error below 5e-324"
+    )
     return f"subnormal, {how}" if kind == "subnormal" else how

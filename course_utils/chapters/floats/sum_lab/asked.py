@@ -25,7 +25,10 @@ class Ones:
     fmt: str = choice("format", FORMATS, "bf16")
     power: int = whole("ones added: 2^", MOST, 0, MOST, play=True, width_px=330)
     guess: Sequence[int | None] = drawn(
-        "your marks", marks=MARKS, levels=MOST + 1, says=lambda _, level: f"2^{level} = {2**level:,}"
+        "your marks",
+        marks=MARKS,
+        levels=MOST + 1,
+        says=lambda _, level: f"2^{level} = {2**level:,}",
     )
     shown: bool = reveal()
 

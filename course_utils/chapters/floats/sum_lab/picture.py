@@ -11,7 +11,9 @@ from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
 WIDTH, HEIGHT = 1000, 356
-POWERS = Axis(1, 2**MOST, words=lambda n: f"2^{n.bit_length() - 1}", marks=[16**n for n in range(7)])
+POWERS = Axis(
+    1, 2**MOST, words=lambda n: f"2^{n.bit_length() - 1}", marks=[16**n for n in range(7)]
+)
 PLOT = Plot(584, 50, 400, 200, POWERS, POWERS)
 FIRST, END, COLUMN = 84, 518, 138  # of the formats, from left to right, and how wide each is
 LEFT, RULER, TICK = 44, 330, 9  # the numbers around the sum
@@ -37,12 +39,20 @@ def view(asked: Ones, found: object) -> View:
         if asked.shown:
             drawn += _steps(fmt, x)
         elif level is not None:
-            drawn.append(svg.text(x + 22, PLOT.y(2**level) + 4, f"{2**level:,}", class_="small strong"))
-    title = "The step at each size; grey: half of it is 1 or more" if asked.shown else "Where does it stop?"
+            drawn.append(
+                svg.text(x + 22, PLOT.y(2**level) + 4, f"{2**level:,}", class_="small strong")
+            )
+    title = (
+        "The step at each size; grey: half of it is 1 or more"
+        if asked.shown
+        else "Where does it stop?"
+    )
     drawn.append(svg.text(FIRST, 14, title, class_="strong"))
     if asked.shown:
         drawn += [*_sum(asked), *marks.offs(guesses(asked), asked, "guess", tracks)]
-    return View(svg.picture(WIDTH, HEIGHT, *drawn, marks.drawn("guess", asked, tracks)), _meaning(asked))
+    return View(
+        svg.picture(WIDTH, HEIGHT, *drawn, marks.drawn("guess", asked, tracks)), _meaning(asked)
+    )
 
 
 def _steps(fmt: str, x: Number) -> Iterator[str]:
@@ -69,7 +79,9 @@ def _sum(asked: Ones) -> Iterator[str]:
         if floats.stored(number, fmt) == number:
             yield svg.polyline([(x, RULER - TICK), (x, RULER + TICK)], class_="start")
     lost = floats.stored(total + 1, fmt) == total
-    are_all_drawn = floats.spacing(total, fmt) >= 1 / 4  # below a power of two they are half as far apart
+    are_all_drawn = (
+        floats.spacing(total, fmt) >= 1 / 4
+    )  # below a power of two they are half as far apart
     which = "Every number" if are_all_drawn else "Some of the numbers"
     said = f"{which} that {fmt} has near {total:,}: + 1 {'falls back' if lost else 'counts'}"
     yield svg.text(LEFT, RULER - TICK - 9, said, class_="small alarm" if lost else "small strong")
@@ -82,9 +94,7 @@ def _sum(asked: Ones) -> Iterator[str]:
 def _meaning(asked: Ones) -> str:
     ones, total = 2**asked.power, sums(asked.fmt)[asked.power]
     if not asked.shown:
-        return (
-            f"1 is added {ones:,} times, and each sum is stored. Set a mark for each format, then press Show."
-        )
+        return f"1 is added {ones:,} times, and each sum is stored. Set a mark for each format, then press Show."
     power = math.log2(floats.spacing(total, asked.fmt))
     why = "half a step is 1, and 1 more is lost" if power > 0 else "1 more counts"
     said = f"In {asked.fmt}, {ones:,} times 1 makes {total:,}. There a step is 2^{power:g}: {why}."

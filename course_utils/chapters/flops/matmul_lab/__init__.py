@@ -78,4 +78,6 @@ def _here(product: Product) -> str:
 
 def _kept(*runs: TimedProduct) -> Change:
     """Some runs more; what was recorded is the same each time."""
-    return Change(found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs]))))
+    return Change(
+        found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs])))
+    )

@@ -13,7 +13,15 @@ from course_utils.subjects.machines import MatmulSize
 
 HERE = "this machine"
 ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # by the data sheet alone
-DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # an MI300X was recorded in the last
+DTYPES = (
+    "fp64",
+    "fp32",
+    "tf32",
+    "bf16",
+    "fp16",
+    "fp8",
+    "xf32",
+)  # an MI300X was recorded in the last
 POWERS = [2**power for power in range(21)]
 A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 PRESETS = {
@@ -141,6 +149,10 @@ class Found:
     def machine(self, where: str) -> Machine:
         """The machine of that name, with its peaks."""
         if where == HERE and self.here is None:
-            raise ValueError("A page without a kernel has no machine of its own. Choose one of the others.")
-        known = {label: one.machine for label, one in recordings_by_label().items()} | {HERE: self.here}
+            raise ValueError(
+                "A page without a kernel has no machine of its own. Choose one of the others."
+            )
+        known = {label: one.machine for label, one in recordings_by_label().items()} | {
+            HERE: self.here
+        }
         return known[where] if where in known else machines.machine_named(where)

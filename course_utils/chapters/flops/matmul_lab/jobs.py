@@ -12,9 +12,14 @@ from course_utils.subjects import machines
 from course_utils.subjects.child_processes import process, products
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
-IN_PROCESS_FROM_S, IN_PROCESS_FROM_BYTES = 0.3, 2**28  # what may be more runs in a process that can be killed
+IN_PROCESS_FROM_S, IN_PROCESS_FROM_BYTES = (
+    0.3,
+    2**28,
+)  # what may be more runs in a process that can be killed
 AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
-AT_WORST = 5  # times what is predicted: CPUs multiply some shapes and dtypes at a fraction of their peak
+AT_WORST = (
+    5  # times what is predicted: CPUs multiply some shapes and dtypes at a fraction of their peak
+)
 
 
 def timed(
@@ -35,7 +40,9 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
     name = product.sweep
     along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
     if not along:
-        raise ValueError(f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller.")
+        raise ValueError(
+            f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller."
+        )
     return along
 
 

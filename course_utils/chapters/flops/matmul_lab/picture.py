@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from course_utils.chapters.flops.matmul_lab.asked import HERE, POWERS, Found, Product, TimedProduct
 from course_utils.core import predict
 from course_utils.core.datasheets import Machine
-from course_utils.core.say import bytes_text, flops_text, number_text, rate_text, seconds_text, three_digits
+from course_utils.core.say import (
+    bytes_text,
+    flops_text,
+    number_text,
+    rate_text,
+    seconds_text,
+    three_digits,
+)
 from course_utils.engine.labs.draw import svg
 from course_utils.engine.labs.draw.lettering import labelled_lines
 from course_utils.engine.labs.draw.lines import Point
@@ -34,7 +41,9 @@ def view(product: Product, found: Found) -> View:
         *_along(product, machine, runs, run),
     ]
     rows = [_row(one, found.machine(one.product.where)) for one in reversed(found.runs)]
-    return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows])
+    return View(
+        svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows]
+    )
 
 
 def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> str:
@@ -63,16 +72,28 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> R
     """The formulas with the numbers filled in, prediction beside measurement, and whose peaks and times these are."""
     (b, d, k), flops, nbytes = product.size, product.flops, product.nbytes
     width, seconds = predict.dtype_bytes(product.dtype), product.predicted_s(machine)
-    bytes_of = f"(B·D + D·K + B·K) · {width}" if product.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
+    bytes_of = (
+        f"(B·D + D·K + B·K) · {width}" if product.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
+    )
     peak, per_sec = machine.peak(product.dtype), machine.bytes_per_sec
-    yield "FLOPs", f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}", ""
+    yield (
+        "FLOPs",
+        f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}",
+        "",
+    )
     yield "bytes", f"{bytes_of} = {bytes_text(nbytes)}", ""
-    yield "arithmetic", f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}", ""
+    yield (
+        "arithmetic",
+        f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}",
+        "",
+    )
     moved = f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}"
     yield "memory", moved, ""
     yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
     if run:
-        peaks = "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
+        peaks = (
+            "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
+        )
         rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
         words = f"{seconds_text(run.seconds)}{sizes_text(product, run)}, {rate}"
         yield run.verb.split()[0].lower(), words, "measured-words"
@@ -135,12 +156,18 @@ def _along(
     seconds = [one.predicted_s(machine) for one in near.along(name)]
     same = [run for run in runs if run.product.others(name) == near.others(name)]
     shown = [run.seconds for run in same]
-    y_axis = Axis(min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text)
+    y_axis = Axis(
+        min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text
+    )
     plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
     yield plot.frame(f"Time along {name}, at {near.others(name)}")
     yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")
-    yield from _dots(same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds))
-    yield svg.dot(*plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring")
+    yield from _dots(
+        same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds)
+    )
+    yield svg.dot(
+        *plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring"
+    )
 
 
 def _dots(

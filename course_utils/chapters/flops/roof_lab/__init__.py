@@ -7,7 +7,13 @@ until it goes through the recorded times.
 from collections.abc import Iterator, Sequence
 
 from course_utils.chapters.flops.roof_lab import picture
-from course_utils.chapters.flops.roof_lab.asked import C_STEP_US, MOST_C_US, PRESETS, SQUARES, Roofed
+from course_utils.chapters.flops.roof_lab.asked import (
+    C_STEP_US,
+    MOST_C_US,
+    PRESETS,
+    SQUARES,
+    Roofed,
+)
 from course_utils.core import predict
 from course_utils.core.say import Guess, seconds_text
 from course_utils.engine.labs.lab import Change, Lab, Progress, View
@@ -42,7 +48,9 @@ class RoofLab(Lab):
     def fit(self, asked: Roofed, found: object) -> Iterator[Progress]:
         """Find c and e on a random half of the recorded products, and try them on the other half."""
         if not asked.shown:
-            raise ValueError("A fit uses what was recorded. Draw what you expect, and press Show first.")
+            raise ValueError(
+                "A fit uses what was recorded. Draw what you expect, and press Show first."
+            )
         fitted, others = predict.random_halves(asked.seconds_by_size)
         c, e = predict.fitted_forecast(fitted, asked.machine, asked.dtype)
         steps, percent = round(c * 1e6 / C_STEP_US), round(100 * e)

@@ -17,14 +17,21 @@ SQUARES = (256, 512, 1024, 2048, 4096)
 
 TABLES = {  # those that have every square, the H100's first
     f"{name}, {dtype}": (name, dtype)
-    for name, recording in sorted(machines.recordings().items(), key=lambda item: "H100" not in item[0])
+    for name, recording in sorted(
+        machines.recordings().items(), key=lambda item: "H100" not in item[0]
+    )
     for dtype, timed in recording.seconds_by_size.items()
     if recording.source and all((n, n, n) in timed for n in SQUARES)
 }
 PRESETS = {
     "what do squares reach?": {"shown": False, "c_us": 0.0, "e_percent": 100},
     "how near are c and e?": {"shown": True, "c_us": 5.5, "e_percent": 78},
-    "and an AMD GPU?": {"table": "MI300X, by AMD, bf16", "shown": True, "c_us": 5.5, "e_percent": 78},
+    "and an AMD GPU?": {
+        "table": "MI300X, by AMD, bf16",
+        "shown": True,
+        "c_us": 5.5,
+        "e_percent": 78,
+    },
 }
 
 

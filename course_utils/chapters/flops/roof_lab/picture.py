@@ -10,7 +10,10 @@ from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
 WIDTH, HEIGHT = 1000, 310
-N, PERCENT = Axis(200, 5500, "n", number_text, marks=SQUARES), Axis(0, 100, "% of the peak", linear=True)
+N, PERCENT = (
+    Axis(200, 5500, "n", number_text, marks=SQUARES),
+    Axis(0, 100, "% of the peak", linear=True),
+)
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
 ALL = 722, 52, 245, 218  # left, top, width, height
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
@@ -28,19 +31,26 @@ def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
 def _squares(asked: Roofed) -> Iterator[str]:
     yield SHARES.frame("Products of n × n matrices")
     yield SHARES.line([(n, asked.forecast(n, 0, 1)) for n in ALONG], "line predicted")
-    yield SHARES.line([(n, asked.forecast(n, *asked.c_and_e)) for n in ALONG], "line predicted dashed")
+    yield SHARES.line(
+        [(n, asked.forecast(n, *asked.c_and_e)) for n in ALONG], "line predicted dashed"
+    )
     if asked.shown:
-        yield from (svg.dot(*SHARES.at(n, asked.recorded(n)), 6, class_="measured") for n in SQUARES)
+        yield from (
+            svg.dot(*SHARES.at(n, asked.recorded(n)), 6, class_="measured") for n in SQUARES
+        )
 
 
 def _all(asked: Roofed) -> Iterator[str]:
     """Every time beside what the roof promises."""
     roofs = {
-        size: predict.matmul_seconds(*size, asked.machine, asked.dtype) for size in asked.seconds_by_size
+        size: predict.matmul_seconds(*size, asked.machine, asked.dtype)
+        for size in asked.seconds_by_size
     }
     low, high = min(roofs.values()) / 2, max(roofs.values()) * 4
     plot = Plot(
-        *ALL, Axis(low, high, "time by the roof", seconds_text), Axis(low, 4 * high, "time", seconds_text)
+        *ALL,
+        Axis(low, high, "time by the roof", seconds_text),
+        Axis(low, 4 * high, "time", seconds_text),
     )
     (c, e), along = asked.c_and_e, [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")

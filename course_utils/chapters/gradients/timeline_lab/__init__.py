@@ -44,12 +44,19 @@ class TimelineLab(Lab):
         is_small = sum(one.flops for one in timeline.operations) <= MOST_FLOPS
         real = is_small and timeline.peak <= free_bytes("cpu") / 2
         shape = replace(asked.shape, context=max(asked.shape.context, asked.tokens))
-        order = {"shape": shape, "recipe": asked.recipe, "batch": asked.batch, "sequence": asked.tokens}
+        order = {
+            "shape": shape,
+            "recipe": asked.recipe,
+            "batch": asked.batch,
+            "sequence": asked.tokens,
+        }
         order |= asked.ways | {"real": real}
         steps = process.steps_of(transformers.step_moments, order)
         moments = yield from as_progress(steps, at_most_s=LONGEST_S)
         held = [moment.during for moment in moments]
-        yield Progress(1, _compared(asked, held, real), Change(found=lambda known: {**known, timeline: held}))
+        yield Progress(
+            1, _compared(asked, held, real), Change(found=lambda known: {**known, timeline: held})
+        )
 
     jobs = {"Measure a real step": measure}
     needs_kernel = {*jobs}
@@ -60,7 +67,9 @@ def _check_that_it_can_run(asked: Asked) -> None:
         raise ValueError("A step is measured on one machine, yours. Set machines to 1.")
     if asked.timeline.peak > MOST_BYTES:
         most = bytes_text(asked.timeline.peak)
-        raise ValueError(f"{most} are more than torch can address, even without memory. Make it smaller.")
+        raise ValueError(
+            f"{most} are more than torch can address, even without memory. Make it smaller."
+        )
 
 
 def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
@@ -68,5 +77,9 @@ def _compared(asked: Asked, held: Sequence[int], real: bool) -> str:
     predicted = [one.during.total for one in asked.timeline.operations if one.phase != "optimizer"]
     where = "with real numbers" if real else "on tensors without numbers, as it is large"
     differ = sum(here != there for here, there in zip(held, predicted, strict=False))
-    alike = "as many bytes as predicted" if not differ else f"{differ:,} times other bytes than predicted"
+    alike = (
+        "as many bytes as predicted"
+        if not differ
+        else f"{differ:,} times other bytes than predicted"
+    )
     return f"Run {where}: {len(predicted):,} operations, up to the optimizer's step, hold {alike}."

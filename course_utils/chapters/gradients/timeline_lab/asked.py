@@ -18,16 +18,26 @@ GUESSES = {"nothing": "", "what is held": HELD, "the fullest moment": FULLEST}
 MOMENTS = 100  # of a step, all of the same length
 EIGHTHS = [f"after {n}/8 of the step" for n in range(9)]  # where a reader draws marks
 PIECES, LONGEST = 16, 8  # of the loss; and of a segment, in layers
-Found = Mapping[Timeline, Sequence[int]]  # the bytes held at each operation, of each step that was measured
+Found = Mapping[
+    Timeline, Sequence[int]
+]  # the bytes held at each operation, of each step that was measured
 
 _ONE = {"batch": 1, "sequence": 1024, "machines": 1, "stage": 0}
 _SMALL = _ONE | {"model": "GPT-2 small", "recipe": "fp32 sgd"}
-_LARGE = {"model": "Llama 3 8B", "recipe": "bf16+master adamw", "batch": 1, "sequence": 8192, "machines": 8}
+_LARGE = {
+    "model": "Llama 3 8B",
+    "recipe": "bf16+master adamw",
+    "batch": 1,
+    "sequence": 8192,
+    "machines": 8,
+}
 _PLAIN = {"fused": True, "segment": 0, "pieces": False, "accumulate": False, "machine": "H100 SXM"}
 PRESETS = {
     "do 8 H100s hold 8B?": _LARGE | _PLAIN | {"stage": 0},
     "what do scores take?": _SMALL | _PLAIN | {"fused": False},
-    "GPT-2 XL on a T4?": _ONE | _PLAIN | {"model": "GPT-2 XL", "recipe": "fp32 sgd", "machine": "T4"},
+    "GPT-2 XL on a T4?": _ONE
+    | _PLAIN
+    | {"model": "GPT-2 XL", "recipe": "fp32 sgd", "machine": "T4"},
     "what is left to recompute?": _LARGE | _PLAIN | {"stage": 3, "segment": 1},
     "and in pieces?": _LARGE | _PLAIN | {"stage": 3, "segment": 1, "pieces": True},
     "does 405B fit?": _LARGE | _PLAIN | {"model": "Llama 3.1 405B", "machines": 1024, "stage": 3},
@@ -82,7 +92,11 @@ class Asked:
     @property
     def tokens(self) -> int:
         """The length of a sequence. A GPT reads no more than it has positions for."""
-        return min(self.sequence, self.shape.context) if self.shape.learned_positions else self.sequence
+        return (
+            min(self.sequence, self.shape.context)
+            if self.shape.learned_positions
+            else self.sequence
+        )
 
     @property
     def ways(self) -> dict[str, bool | int]:
@@ -104,5 +118,10 @@ class Asked:
     @cached_property
     def timeline(self) -> Timeline:
         """A step on each machine, operation by operation."""
-        where = {"recipe": self.recipe, "machines": self.machines, "stage": self.stage, "gathered": True}
+        where = {
+            "recipe": self.recipe,
+            "machines": self.machines,
+            "stage": self.stage,
+            "gathered": True,
+        }
         return predict.timeline(self.shape, self.batch, self.tokens, **where, **self.ways)

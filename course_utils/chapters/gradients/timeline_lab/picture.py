@@ -32,7 +32,10 @@ MOST_MEMORY = 1.5  # times the fullest moment: a memory that ends higher up is n
 def view(asked: Asked, found: Found) -> View:
     """The step with its moment; before a guess is revealed, only its phases and the marks."""
     step, measured = asked.step, found.get(asked.timeline)
-    scale, guesses = Scale(step.fullest.held.total, machine_named(asked.machine).bytes), guessed(asked)
+    scale, guesses = (
+        Scale(step.fullest.held.total, machine_named(asked.machine).bytes),
+        guessed(asked),
+    )
     drawn = [fitted(0, 16, words.title(asked, step), WIDTH, "strong large")]
     now = None if asked.hides else step.at(asked.moment / MOMENTS).held
     if now:
@@ -54,12 +57,18 @@ def guessed(asked: Asked) -> list[Guess]:
         return []
     step, levels = asked.step, getattr(asked, asked.ask)
     if asked.ask == HELD:
-        shares = [100 * step.at(n / 8).held.total / step.fullest.held.total for n in range(len(EIGHTHS))]
+        shares = [
+            100 * step.at(n / 8).held.total / step.fullest.held.total for n in range(len(EIGHTHS))
+        ]
         names = [f"{name}, in % of the most" for name in EIGHTHS]
     else:
         shares, names = [100 * step.fullest.share], ["the fullest moment, in % of the step's time"]
     pairs = zip(names, levels, shares, strict=True)
-    return [Guess(name, level, share, "calculated", 2) for name, level, share in pairs if level is not None]
+    return [
+        Guess(name, level, share, "calculated", 2)
+        for name, level, share in pairs
+        if level is not None
+    ]
 
 
 @dataclass(frozen=True)
@@ -185,7 +194,10 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
         y = TOP + 45 + ROW * row
         yield rect(SIDE, y - 12, 14, 14, class_=f"part {part}")
         yield text(
-            SIDE + 22, y, words.PARTS.get(part, part), class_="" if held is None or held[row] else "faint"
+            SIDE + 22,
+            y,
+            words.PARTS.get(part, part),
+            class_="" if held is None or held[row] else "faint",
         )
         if held is not None:
             yield text(WIDTH, y, short(held[row]), class_="end")
@@ -194,7 +206,10 @@ def _listed(held: Held | None, memory: int) -> Iterator[str]:
     if held is not None:
         yield text(SIDE + 22, y + ROW, "together", class_="strong")
         yield text(
-            WIDTH, y + ROW, short(held.total), class_="end strong" if held.total <= memory else "end alarm"
+            WIDTH,
+            y + ROW,
+            short(held.total),
+            class_="end strong" if held.total <= memory else "end alarm",
         )
     yield text(SIDE + 22, y + 2 * ROW, "the machine's memory")
     yield text(WIDTH, y + 2 * ROW, short(memory), class_="end")
@@ -206,5 +221,8 @@ def _marks(asked: Asked, scale: Scale) -> Iterator[str]:
         return
     tracks = [Track((LEFT, BOTTOM - 30), (RIGHT, BOTTOM - 30))]
     if asked.ask == HELD:
-        tracks = [Track((_x(n / 8), BOTTOM), (_x(n / 8), scale.y(scale.most))) for n in range(len(EIGHTHS))]
+        tracks = [
+            Track((_x(n / 8), BOTTOM), (_x(n / 8), scale.y(scale.most)))
+            for n in range(len(EIGHTHS))
+        ]
     yield marks.drawn(asked.ask, asked, tracks, through=asked.ask == HELD)

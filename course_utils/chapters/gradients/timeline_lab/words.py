@@ -41,8 +41,13 @@ def meaning(asked: Asked, step: Step, guesses: Sequence[Guess]) -> str:
     most, memory = step.fullest.held.total, machine_named(asked.machine).bytes
     full = f"at its fullest moment ({when(step.fullest)}) a machine holds {short(most)} of {short(memory)}."
     ends = "" if asked.ask == FULLEST else marks.farthest(guesses)
-    places = [f"It is at {one.measured:.0f} % of the step; your mark is at {one.said} %." for one in guesses]
-    return f"{'Fits' if most <= memory else 'Does not fit'}: {full} {ends or ''.join(places)}".strip()
+    places = [
+        f"It is at {one.measured:.0f} % of the step; your mark is at {one.said} %."
+        for one in guesses
+    ]
+    return (
+        f"{'Fits' if most <= memory else 'Does not fit'}: {full} {ends or ''.join(places)}".strip()
+    )
 
 
 def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list[str]]:
@@ -51,4 +56,7 @@ def table(asked: Asked, step: Step, measured: Sequence[int] | None) -> list[list
     rows = [*zip(Held._fields, now, most, strict=True), ("total", now.total, most.total)]
     rows += [("measured at its fullest", None, max(measured))] if measured else []
     head = ["bytes on each machine", "at this moment", "at the fullest"]
-    return [head, *([part, *("" if n is None else f"{n:,}" for n in sides)] for part, *sides in rows)]
+    return [
+        head,
+        *([part, *("" if n is None else f"{n:,}" for n in sides)] for part, *sides in rows),
+    ]

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course_utils.chapters.mixed_precision.precision_lab import picture
-from course_utils.chapters.mixed_precision.precision_lab.asked import CLIFFS, PRESETS, Found, Scaling
+from course_utils.chapters.mixed_precision.precision_lab.asked import (
+    CLIFFS,
+    PRESETS,
+    Found,
+    Scaling,
+)
 from course_utils.core.say import Guess
 from course_utils.engine.labs.lab import Lab, View
 
@@ -34,4 +39,6 @@ class PrecisionLab(Lab):
         """Each cliff that the reader has set, beside the one that torch's cast was found to have."""
         cliffs = found.gradients.over(asked.mean_over).cliffs(asked.fmt)
         pairs = zip(CLIFFS, asked.guess, cliffs, strict=True)
-        return [Guess(name, 2.0**said, 2.0**cliff) for name, said, cliff in pairs if said is not None]
+        return [
+            Guess(name, 2.0**said, 2.0**cliff) for name, said, cliff in pairs if said is not None
+        ]

@@ -10,7 +10,12 @@ from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whol
 
 FORMATS = ("fp32", "bf16", "fp16", "e5m2", "e4m3")
 AFTER = (0, 50, 100, 200)
-BATCHES = (100, 102_400, 1_638_400, 6_553_600)  # pairs of digits, which come in micro-batches of 100
+BATCHES = (
+    100,
+    102_400,
+    1_638_400,
+    6_553_600,
+)  # pairs of digits, which come in micro-batches of 100
 MOST = 56  # the largest power of two that a gradient is multiplied by
 LEAST = -16  # and the smallest: a micro-batch's share of the largest batch
 BIN = 1 / 4  # of a histogram of gradients, in powers of two
@@ -45,9 +50,13 @@ class Scaling:
 class Gradients:
     """The unscaled gradients of a batch of 100 as a histogram, and how many of the scaled ones a cast loses."""
 
-    bins: Sequence[tuple[Number, int]]  # the power of two at which one begins, and how many are in it
+    bins: Sequence[
+        tuple[Number, int]
+    ]  # the power of two at which one begins, and how many are in it
     ends: tuple[Number, Number]  # log2 of the smallest and of the largest; zeros are left out
-    lost: Mapping[str, Sequence[tuple[int, int]]]  # by format, from scale 2^LEAST on: to zero, to infinity
+    lost: Mapping[
+        str, Sequence[tuple[int, int]]
+    ]  # by format, from scale 2^LEAST on: to zero, to infinity
 
     def over(self, mean_over: int) -> "Gradients":
         """The same gradients for a loss that is a mean over `mean_over` pairs. Each is smaller by that factor."""

@@ -2,7 +2,13 @@
 
 from functools import lru_cache
 
-from course_utils.chapters.mixed_precision.precision_lab.asked import BIN, FORMATS, LEAST, MOST, Gradients
+from course_utils.chapters.mixed_precision.precision_lab.asked import (
+    BIN,
+    FORMATS,
+    LEAST,
+    MOST,
+    Gradients,
+)
 from course_utils.core.measure import cpu_threads
 from course_utils.subjects.training import precision
 
@@ -18,7 +24,9 @@ def gradients(after: int) -> Gradients:
             bins=tuple(zip((places * BIN).tolist(), counts.tolist(), strict=True)),
             ends=(powers.min().item(), powers.max().item()),
             lost={
-                fmt: tuple(precision.lost(numbers, fmt, 2.0**power) for power in range(LEAST, MOST + 1))
+                fmt: tuple(
+                    precision.lost(numbers, fmt, 2.0**power) for power in range(LEAST, MOST + 1)
+                )
                 for fmt in FORMATS
             },
         )

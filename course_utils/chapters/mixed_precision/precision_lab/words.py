@@ -69,7 +69,9 @@ def _lossless(fmt: str, gradients: Gradients) -> str:
     if least <= most:
         return f"None is lost from scale 2^{least} to scale 2^{most}."
     span = gradients.ends[1] - gradients.ends[0]
-    covered = math.log2(predict.rounding_edges(fmt).beyond_from / predict.rounding_edges(fmt).zero_to)
+    covered = math.log2(
+        predict.rounding_edges(fmt).beyond_from / predict.rounding_edges(fmt).zero_to
+    )
     label = floats.FORMATS[fmt].label
     spans = f"the gradients span {span:.1f} powers of two, {label} {covered:.1f}"
     fits = ", but a scale between two of them would lose none" if span < covered else ""

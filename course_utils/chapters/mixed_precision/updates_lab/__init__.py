@@ -32,7 +32,11 @@ class UpdatesLab(Lab):
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
         """The share that the reader has drawn at each of some steps, beside the share of weights that did not move."""
         return [
-            Guess(f"the share in % that is lost in step {step}", said, 100 * found.steps[step - 1].still)
+            Guess(
+                f"the share in % that is lost in step {step}",
+                said,
+                100 * found.steps[step - 1].still,
+            )
             for step, said in zip(ASKED_AT, asked.guess, strict=True)
             if said is not None
         ]

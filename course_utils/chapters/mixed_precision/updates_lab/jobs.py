@@ -16,5 +16,7 @@ def steps(rate: str) -> tuple[UpdateHistogram, ...]:
             powers, counts = half_steps.log2().floor().unique(return_counts=True)
             bins = tuple(zip(powers.int().tolist(), counts.tolist(), strict=True))
             below, still = half_steps < 1, ~moved
-            found.append(UpdateHistogram(bins, below.double().mean().item(), still.double().mean().item()))
+            found.append(
+                UpdateHistogram(bins, below.double().mean().item(), still.double().mean().item())
+            )
     return tuple(found)

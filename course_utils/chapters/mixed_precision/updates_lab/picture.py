@@ -32,8 +32,12 @@ def _shares(asked: Asked, found: Found, guesses: Sequence[Guess]) -> Iterator[st
     tracks = [marks.Track(plot.at(step, 0), plot.at(step, 100)) for step in ASKED_AT]
     if asked.shown:
         for class_, share in (("line predicted", "below"), ("line measured", "still")):
-            yield plot.line([(n, 100 * getattr(one, share)) for n, one in enumerate(found.steps, 1)], class_)
-        yield svg.dot(*plot.at(asked.step, 100 * found.steps[asked.step - 1].still), 7, class_="measured")
+            yield plot.line(
+                [(n, 100 * getattr(one, share)) for n, one in enumerate(found.steps, 1)], class_
+            )
+        yield svg.dot(
+            *plot.at(asked.step, 100 * found.steps[asked.step - 1].still), 7, class_="measured"
+        )
         yield from marks.offs(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks, through=True)
 
@@ -43,7 +47,9 @@ def _updates(asked: Asked, found: Found) -> Iterator[str]:
     powers, name = range(LOWEST, HIGHEST + 1, 4), "update ÷ half a step of its weight"
     sizes = Axis(LOWEST, HIGHEST, name, "2^{:g}".format, linear=True, marks=powers)
     plot = Plot(*UPDATES, sizes, Axis(0, MOST, linear=True, most_marks=4))
-    yield plot.frame(f"The updates of step {asked.step}" if asked.shown else "The updates of one step")
+    yield plot.frame(
+        f"The updates of step {asked.step}" if asked.shown else "The updates of one step"
+    )
     yield plot.line([(0, 0), (0, MOST)], "fate-edge")
     for begin, count in found.steps[asked.step - 1].bins if asked.shown else ():
         if LOWEST <= begin < HIGHEST:

@@ -26,7 +26,9 @@ STEPS = 100
 NOBODY = "nobody"
 # As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
 _LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
-RATES = [float(f"{digits}e{power}") for power in range(-3, 1) for digits in _LEADING.split()] + [10.0]
+RATES = [float(f"{digits}e{power}") for power in range(-3, 1) for digits in _LEADING.split()] + [
+    10.0
+]
 DRAWN_RATES = RATES[::4]  # those at which the curves are computed
 FEWER_RATES = RATES[::14]  # where each takes thousands of steps; both end with the largest
 SHORT, LONG, FALLING = "100 steps", "10,000 steps", "10,000 steps, lr falling to 0"
@@ -56,7 +58,9 @@ class Race:
     racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
     lr: float = among("lr", RATES, 0.018, width_px=260, when=_is_free)
     momentum: float = among("μ", (0.0, 0.5, 0.67, 0.8, 0.9, 0.95), 0.9, width_px=150, when=_is_free)
-    steepness: int = among("steepness", (1, 3, 10, 30, 100, 300, 1000), 100, width_px=190, when=_is_free)
+    steepness: int = among(
+        "steepness", (1, 3, 10, 30, 100, 300, 1000), 100, width_px=190, when=_is_free
+    )
     degrees: int = whole("turned by", 0, 0, 45, step=5, width_px=220, play=True, when=_is_free)
     run: str = choice("after", (SHORT, LONG, FALLING), SHORT)
     step: int = whole("step", STEPS, 0, STEPS, width_px=220, play=True)
@@ -160,4 +164,6 @@ def _last_places(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Seque
 @lru_cache(maxsize=256)
 def _measured_limit(rule: Rule, ground: Ravine, run: str) -> Number:
     steps = STEPS if run == SHORT else LONG_STEPS
-    return measured_largest_lr(ground, lambda lr: end_loss(rule, ground, lr, steps, falling=run == FALLING))
+    return measured_largest_lr(
+        ground, lambda lr: end_loss(rule, ground, lr, steps, falling=run == FALLING)
+    )

@@ -48,7 +48,8 @@ def view(race: Race, found: object) -> View:
 
 def _lines(points: Sequence[Point], class_: str, least: Number = 1.0) -> Iterator[str]:
     places = [
-        (WAYS.left + SIDE * (x + EDGE) / (2 * EDGE), TOP + SIDE * (EDGE - y) / (2 * EDGE)) for x, y in points
+        (WAYS.left + SIDE * (x + EDGE) / (2 * EDGE), TOP + SIDE * (EDGE - y) / (2 * EDGE))
+        for x, y in points
     ]
     for piece in pieces_inside(places, WAYS.left, TOP, SIDE):
         yield polyline(simplified(piece, least), class_=class_)
@@ -145,13 +146,20 @@ def _limit_text(race: Race, name: str) -> str:
 
 def _question(race: Race) -> Iterator[str]:
     for row, line in enumerate(
-        ("Drag the mark to", "the largest lr with which", f"{race.guessed} ends lower", "than it began")
+        (
+            "Drag the mark to",
+            "the largest lr with which",
+            f"{race.guessed} ends lower",
+            "than it began",
+        )
     ):
         yield fitted(TABLE_AT, BY_RATE.bottom - 67 + 21 * row, line, WIDTH, "strong")
 
 
 def _meaning(race: Race) -> str:
-    diverging = [why for name in race.racing if name != race.hidden and (why := why_it_diverges(race, name))]
+    diverging = [
+        why for name in race.racing if name != race.hidden and (why := why_it_diverges(race, name))
+    ]
     if race.shown and race.guessed != NOBODY:
         said = [_found(race, race.guessed), marks.farthest(race.guesses), *diverging]
     else:
@@ -182,7 +190,9 @@ def _subject(name: str) -> str:
 
 def why_it_diverges(race: Race, name: str) -> str:
     """The reason in numbers, or an empty string."""
-    if race.lr <= race.limit(name) * (1 + 1e-9):  # at the limit itself the error neither grows nor shrinks
+    if race.lr <= race.limit(name) * (
+        1 + 1e-9
+    ):  # at the limit itself the error neither grows nor shrinks
         return ""
     if name not in LINEAR:
         return f"{name} ends higher than it began: it goes to and fro by lr/2 = {race.lr / 2:g}."
@@ -190,9 +200,7 @@ def why_it_diverges(race: Race, name: str) -> str:
         return ""  # its error grew at first, and shrank when lr was below the limit
     mu = race.momentum if name == "momentum" else 0.0
     a = race.lr * race.steepness
-    return (
-        f"{_subject(name)} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so its error grows."
-    )
+    return f"{_subject(name)} diverges: lr × {race.steepness} = {a:.6g} > {2 * (1 + mu):g}, so its error grows."
 
 
 def _leading(race: Race) -> str:
@@ -215,7 +223,11 @@ def _ending_lowest(race: Race) -> str:
 
 def _lowest_so_far(race: Race) -> str:
     ways = {name: race.descent(name) for name in race.racing}
-    losses = {name: race.ground.loss(*way[race.step]) for name, way in ways.items() if race.step < len(way)}
+    losses = {
+        name: race.ground.loss(*way[race.step])
+        for name, way in ways.items()
+        if race.step < len(way)
+    }
     if not losses:
         return "Nobody is left."
     least = min(losses.values())

@@ -43,7 +43,9 @@ def _preset(shape: Sizes, strides: Sizes, **more: object) -> Mapping[str, object
 
 
 PRESETS = {
-    "where does a slice go on?": _preset((3, 4), (6, 1), offset=8, new=AS_IT_IS, shown=False, steps=1),
+    "where does a slice go on?": _preset(
+        (3, 4), (6, 1), offset=8, new=AS_IT_IS, shown=False, steps=1
+    ),
     "is every second column even?": _preset((4, 3), (6, 2)),
     "is a transpose even?": _preset((6, 4), (1, 6)),
     "may one row be repeated?": _preset((3, 4), (0, 1), new="view(-1, 2)"),
@@ -82,14 +84,19 @@ class Walked:
     shown: bool = reveal()
     steps: int = whole("steps", 1, 0, _last_step, width_px=200, play=True)
     landing: Sequence[int | None] = drawn(
-        "next row", marks=("where the next row begins",), levels=OWNED, says=lambda _, level: f"place {level}"
+        "next row",
+        marks=("where the next row begins",),
+        levels=OWNED,
+        says=lambda _, level: f"place {level}",
     )
 
     def __post_init__(self) -> None:
         """Raise a sentence if the view's other sizes do not divide the elements."""
         elements, rest = math.prod(self.sizes), VIEWS[self.new]
         if elements % math.prod(rest):
-            raise ValueError(f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements.")
+            raise ValueError(
+                f"No size in place of -1 makes {(-1, *rest)} hold {elements} elements."
+            )
 
     @property
     def sizes(self) -> Sizes:
@@ -137,5 +144,7 @@ class Walked:
             starts = range(0, len(self.places) - block, block)
             ends = (start + block for start in starts)
             pairs = [(a, b) for a, b in zip(starts, ends, strict=True) if b % (size * block)]
-            found.append(Steps(size, block, [(a, b, self.places[b] - self.places[a]) for a, b in pairs]))
+            found.append(
+                Steps(size, block, [(a, b, self.places[b] - self.places[a]) for a, b in pairs])
+            )
         return found

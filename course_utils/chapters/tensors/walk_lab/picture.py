@@ -28,7 +28,9 @@ def view(asked: Walked, guesses: Sequence[Guess]) -> View:
     if asked.shown:
         for number, steps in enumerate(asked.dimensions):
             drawn += _steps(asked, number, steps, view_at - ROW * number)
-        drawn += [fitted(LEFT, view_at + 30 + LINE * i, said, WIDTH) for i, said in enumerate(pairs)]
+        drawn += [
+            fitted(LEFT, view_at + 30 + LINE * i, said, WIDTH) for i, said in enumerate(pairs)
+        ]
         if guesses and asked.lands_at < OWNED:
             drawn.append(dot(*TRACK.at(asked.lands_at / (OWNED - 1)), class_="predicted"))
     return View(picture(WIDTH, view_at + 20 + LINE * len(pairs), *drawn), _meaning(asked, guesses))
@@ -48,12 +50,17 @@ def _arcs(gone: Sequence[int]) -> Iterator[str]:
     for a, b in pairwise(gone):
         if a == b or max(a, b) >= OWNED:
             continue
-        (x, to), high = (LEFT + CELL * (place + 0.5) for place in (a, b)), min(48, 10 + 3 * abs(b - a))
+        (x, to), high = (
+            (LEFT + CELL * (place + 0.5) for place in (a, b)),
+            min(48, 10 + 3 * abs(b - a)),
+        )
         arc = [
             (x + share / 12 * (to - x), STRIP_AT - 4 - high * math.sin(math.pi * share / 12))
             for share in range(13)
         ]
-        yield polyline(arc, class_="line predicted" if b - a == gone[1] - gone[0] else "line uneven")
+        yield polyline(
+            arc, class_="line predicted" if b - a == gone[1] - gone[0] else "line uneven"
+        )
 
 
 def _elements(asked: Walked, gone: Sequence[int]) -> Iterator[str]:
@@ -81,11 +88,14 @@ def _span(asked: Walked, first: int, elements: int) -> tuple[Number, Number]:
 def _steps(asked: Walked, number: int, steps: Steps, y: Number) -> Iterator[str]:
     """The steps along one dimension of the view, as far as the walk has gone, and what unites what they pass."""
     verdict = f"stride {steps.usual}" if steps.even else "uneven"
-    yield fitted(0, y, f"dim {number}: {verdict}", LEFT - 8, "small formula" if steps.even else "small alarm")
+    yield fitted(
+        0, y, f"dim {number}: {verdict}", LEFT - 8, "small formula" if steps.even else "small alarm"
+    )
     for first in range(0, len(asked.places), steps.block) if steps.block > 1 else ():
         x, width = _span(asked, first, steps.block)
         yield polyline(
-            [(x, y - 20), (x, y - 14), (x + width - 2, y - 14), (x + width - 2, y - 20)], class_="leader"
+            [(x, y - 20), (x, y - 14), (x + width - 2, y - 14), (x + width - 2, y - 20)],
+            class_="leader",
         )
     for _, to, length in steps.steps:
         if to <= asked.steps:
@@ -106,7 +116,9 @@ def _pairs(asked: Walked) -> Iterator[str]:
 def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
     if not asked.shown:
         at = f"place {asked.gone[0]}" if len(asked.gone) == 1 else f"places {listed(asked.gone)}"
-        return f"The walk has come to {at}. Set the mark where the next row begins, then press Show."
+        return (
+            f"The walk has come to {at}. Set the mark where the next row begins, then press Show."
+        )
     if max(asked.places) >= OWNED:
         return f"Place {max(asked.places)} is beyond the strip, which ends at {OWNED - 1}. torch refuses these strides."
     uneven = [number for number, steps in enumerate(asked.dimensions) if not steps.even]
@@ -119,7 +131,8 @@ def _meaning(asked: Walked, guesses: Sequence[Guess]) -> str:
         possible = "" if asked.new == AS_IT_IS else f"Possible: {asked.new}. "
         said = f"{possible}Along each dimension of {asked.viewed_as} all steps are equally long. Strides {strides}."
     landed = [
-        f"The next row begins at place {guess.measured}; your mark is at {guess.said}. " for guess in guesses
+        f"The next row begins at place {guess.measured}; your mark is at {guess.said}. "
+        for guess in guesses
     ]
     return "".join([*landed, said])
 

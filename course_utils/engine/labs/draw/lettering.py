@@ -9,7 +9,12 @@ from course_utils.engine.labs.draw.svg import dot, rect, scaled, text
 
 # DejaVu Sans, which the still picture is set in; in thousandths of its size.
 _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(encoding="utf-8"))
-_BOLD = {"strong", "formula", "measured-words", "alarm"}  # classes of picture.css, and below their sizes
+_BOLD = {
+    "strong",
+    "formula",
+    "measured-words",
+    "alarm",
+}  # classes of picture.css, and below their sizes
 _SIZES = {"place": 12, "small": 12, "large": 16}
 _DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
@@ -58,7 +63,9 @@ def columns(
         styles = ["faint", *[class_] * (len(rows) - 1)]
         placed += zip(range(len(rows)), [start] * len(rows), cells, styles, strict=True)
         start += max(map(width_of, cells, styles)) + gap
-    drawn = [text(at, step * row, cell, class_=style) for row, at, cell, style in sorted(placed) if cell]
+    drawn = [
+        text(at, step * row, cell, class_=style) for row, at, cell, style in sorted(placed) if cell
+    ]
     return scaled(x, y, (right - x) / (start - gap), *drawn)
 
 

@@ -8,7 +8,9 @@ from course_utils.core.say import Number
 Point = tuple[Number, Number]
 
 
-def pieces_inside(places: Sequence[Point], left: Number, top: Number, side: Number) -> list[list[Point]]:
+def pieces_inside(
+    places: Sequence[Point], left: Number, top: Number, side: Number
+) -> list[list[Point]]:
     """The parts of a line that lie in a square, each from edge to edge."""
     pieces: list[list[Point]] = []
     for start, end in pairwise(places):

@@ -58,10 +58,14 @@ def drawn(name: str, asked: object, tracks: Sequence[Track], *, through: bool = 
     return "".join(parts)
 
 
-def offs(guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]) -> Iterator[str]:
+def offs(
+    guesses: Sequence[Guess], asked: object, name: str, tracks: Sequence[Track]
+) -> Iterator[str]:
     """Beside each mark that is set, how many times too large or too small it was."""
     field, levels = _field(asked, name), getattr(asked, name)
-    set_ = [(track, level) for track, level in zip(tracks, levels, strict=True) if level is not None]
+    set_ = [
+        (track, level) for track, level in zip(tracks, levels, strict=True) if level is not None
+    ]
     for guess, (track, level) in zip(guesses, set_, strict=True):
         x, y = track.at(_share(field, level))
         yield text(x + RADIUS + 4, y + 4, _off(guess), class_="small strong halo")

@@ -28,7 +28,11 @@ class Axis:
         """How far along the axis a value lies, from 0 to 1. Values beyond an end count as the end."""
         low, high, at = self.low, self.high, value
         if not self.linear:
-            low, high, at = math.log(low), math.log(high), math.log(value) if value > 0 else -math.inf
+            low, high, at = (
+                math.log(low),
+                math.log(high),
+                math.log(value) if value > 0 else -math.inf,
+            )
         return min(1.0, max(0.0, (at - low) / (high - low)))
 
     @property
@@ -87,7 +91,9 @@ class Plot:
         Above the plot it takes 26 and a line of the title, below it 40.
         """
         parts = [
-            fitted(self.left, self.top - (26 if self.y_axis.name else 8), title, self.right, "strong"),
+            fitted(
+                self.left, self.top - (26 if self.y_axis.name else 8), title, self.right, "strong"
+            ),
             fitted(self.left, self.top - 8, self.y_axis.name, self.right, "faint"),
             text(self.right, self.bottom + 36, self.x_axis.name, class_="faint end"),
         ]

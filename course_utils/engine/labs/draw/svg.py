@@ -12,7 +12,9 @@ from html import escape
 
 from course_utils.core.say import Number
 
-SHADES = 64  # from the first place of something to its last: classes shade-0 to shade-63, dark to light
+SHADES = (
+    64  # from the first place of something to its last: classes shade-0 to shade-63, dark to light
+)
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that no XML can hold
 
 
@@ -23,14 +25,20 @@ def _named(attribute: str) -> str:
 
 def element(tag: str, *children: str, **attributes: object) -> str:
     """<tag name="value">children</tag>; `class_` and `aria_label` become class and aria-label."""
-    inside = "".join([f'{_named(name)}"{escape(str(value))}"' for name, value in attributes.items()])
+    inside = "".join(
+        [f'{_named(name)}"{escape(str(value))}"' for name, value in attributes.items()]
+    )
     return f"<{tag}{inside}>{''.join(children)}</{tag}>" if children else f"<{tag}{inside}/>"
 
 
 def text(x: Number, y: Number, words: str, **attributes: object) -> str:
     """Words at a place. Markup in them is escaped."""
     return element(
-        "text", escape(_NO_XML.sub("\ufffd", words), quote=False), x=f"{x:g}", y=f"{y:g}", **attributes
+        "text",
+        escape(_NO_XML.sub("\ufffd", words), quote=False),
+        x=f"{x:g}",
+        y=f"{y:g}",
+        **attributes,
     )
 
 
@@ -64,7 +72,9 @@ def dot(x: Number, y: Number, radius: Number = 5, **attributes: object) -> str:
 
 def cross(x: Number, y: Number, arm: Number = 5, **attributes: object) -> str:
     """An X: where something ended."""
-    return "".join(polyline([(x - arm, y - d), (x + arm, y + d)], **attributes) for d in (arm, -arm))
+    return "".join(
+        polyline([(x - arm, y - d), (x + arm, y + d)], **attributes) for d in (arm, -arm)
+    )
 
 
 def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
@@ -75,4 +85,6 @@ def scaled(x: Number, y: Number, scale: Number, *children: str) -> str:
 
 def picture(width: Number, height: Number, *children: str) -> str:
     """The whole drawing, which scales to the width it is given."""
-    return element("svg", *children, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {height:g}")
+    return element(
+        "svg", *children, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {height:g}"
+    )

@@ -7,4 +7,6 @@ _widgets = SimpleNamespace(_installed_url=None)
 
 def enable_custom_widget_manager() -> None:
     """From here on, what is shown of a widget says where the manager's code lies."""
-    _widgets._installed_url = "https://ssl.gstatic.com/colaboratory-static/widgets/colab-cdn-widget-manager/"
+    _widgets._installed_url = (
+        "https://ssl.gstatic.com/colaboratory-static/widgets/colab-cdn-widget-manager/"
+    )
