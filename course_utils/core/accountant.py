@@ -1,9 +1,13 @@
-"""An accountant of training: the bytes, the FLOPs and the days that a transformer takes, from its shape alone.
+"""An accountant of training: the bytes, the FLOPs and the days that a transformer takes.
 
     python accountant.py config.json --gpus 1024 --tokens 15e12
 
-A multiply-add is 2 FLOPs, and matrix products alone count, all S × S scores among them. The bytes are those of fused
-attention, which does not keep the scores. Its backward pass computes them a second time, and that is not counted.
+It trains nothing, because the model's shape is enough. This is how it counts:
+
+- A multiply-add is 2 FLOPs. Only matrix products count. All S × S scores of attention are among
+  them, even those that a causal mask throws away.
+- Its bytes are those of fused attention, which never stores the scores. The backward pass of
+  fused attention computes them a second time, and that second time is not counted.
 """
 
 import argparse
@@ -23,54 +27,21 @@ BYTES = {
     "bool": 1,
 }
 OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adamw": 2}  # that it keeps for each parameter
-FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")  # that a recipe can name
 SHARDED_FROM = {"optimizer": 1, "master": 1, "gradients": 2, "parameters": 3}  # ZeRO's stage
-LOGIT_BYTES, SECONDS_PER_DAY = 12, 86_400  # the loss holds three fp32 tensors of the logits' shape
-GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419  # Llama 3's 405B on H100s: arXiv 2407.21783, section 3.3.4
-SAVE_S, RESTART_S = 60, 300  # assumed
+LOGIT_BYTES = 12  # the loss holds three fp32 tensors of the logits' shape
+SECONDS_PER_DAY = 86_400
+# Llama 3's 405B lost 419 times in 54 days on 16,384 H100s: arXiv 2407.21783, section 3.3.4.
+GPU_DAYS_PER_FAILURE = 54 * 16_384 / 419
+SAVE_S = 60  # assumed
+RESTART_S = 300  # assumed
 PEAK = 989.5e12  # dense FLOP/s of an H100 SXM in 16 bits: NVIDIA's data sheet
 LONGEST = 8192  # tokens of a sequence, where nobody says another number: assumed
-GPT2_NAMES = {
-    "n_layer": "num_hidden_layers",
-    "n_embd": "hidden_size",
-    "n_head": "num_attention_heads",
-}
-GPT2_NAMES |= {"n_inner": "intermediate_size", "n_positions": "max_position_embeddings"}
-NO_WINDOW = {"sliding_window": 4096, "use_sliding_window": False}
-DEFAULTS = {  # what the transformers library takes where a config.json says nothing
-    "gpt2": {"tie_word_embeddings": True},
-    "llama": {},
-    "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
-    "qwen2": {"num_key_value_heads": 32} | NO_WINDOW,
-    "qwen3": {"num_key_value_heads": 32, "head_dim": 128} | NO_WINDOW,
-}
-NOT_COUNTED = (
-    "expert",
-    "moe",
-    "lora",
-    "quantization",
-    "cross_attention",
-    "mlp_bias",
-    "qk_norm",
-    "nextn",
-    "pruned",
-)
-OPTIONS = {  # what can be asked: a default, and what it is
-    "gpus": (8, "GPUs"),
-    "tokens": (15e12, "tokens to train on"),
-    "recipe": ("bf16+master adamw", "the formats of each part, and the optimizer"),
-    "stage": (3, "of ZeRO: 3 shards everything, 0 nothing"),
-    "batch": (1, "sequences on each GPU at a time"),
-    "sequence": (None, f"tokens of a sequence; if you do not say, the context, at most {LONGEST}"),
-    "recomputed": (0, "layers that are recomputed"),
-    "memory": (80e9, "bytes of a GPU"),
-    "peak": (PEAK, "dense FLOP/s of a GPU in the recipe's format: by default an H100's in 16 bits"),
-    "share": (0.4, "of the peak that the counted FLOPs reach: assumed"),
-}
 
 
 @dataclass(frozen=True)
 class Model:
+    """The shape of a transformer, which is all that the account needs of it."""
+
     layers: int
     width: int
     heads: int
@@ -87,92 +58,123 @@ class Model:
     tied: bool = False  # the embedding is the output matrix, too
 
 
+# The thirteen terms, in the order of the notebooks.
+
+
 def tensor_bytes(shape, dtype):
     """Numbers × bytes of a number."""
     return math.prod(shape) * BYTES[dtype]
 
 
 def storage_bytes(tensors):
-    """Each storage once, and whole, however many tensors look at it."""
-    return sum(
-        {s._cdata: s.nbytes() for s in (tensor.untyped_storage() for tensor in tensors)}.values()
-    )
+    """The bytes of these tensors' storages: each once, and whole, however many tensors share it."""
+    sizes = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        sizes[storage._cdata] = storage.nbytes()  # _cdata is the same for all views of a storage
+    return sum(sizes.values())
 
 
 def matrices(m):
     """The matrices of one layer: name → (inputs, outputs)."""
-    queries, keys, up = m.heads * m.head_width, m.kv_heads * m.head_width, (m.width, m.inner)
-    attention = {"query": (m.width, queries), "key": (m.width, keys), "value": (m.width, keys)}
-    feed_forward = {"up": up, "gate": up} if m.gated else {"up": up}
-    return attention | {"out": (queries, m.width)} | feed_forward | {"down": (m.inner, m.width)}
+    queries = m.heads * m.head_width
+    keys = m.kv_heads * m.head_width
+    shapes = {
+        "query": (m.width, queries),
+        "key": (m.width, keys),
+        "value": (m.width, keys),
+        "out": (queries, m.width),
+        "up": (m.width, m.inner),
+    }
+    if m.gated:
+        shapes["gate"] = (m.width, m.inner)
+    shapes["down"] = (m.inner, m.width)
+    return shapes
 
 
 def parameters(m):
-    """Matrices, biases and normalisations of L layers; then the embeddings and the last normalisation."""
-    shapes, norm = matrices(m), m.norm_vectors * m.width
-    layer = sum(inputs * outputs for inputs, outputs in shapes.values())
-    layer += sum(shapes[name][1] for name in m.biases) + 2 * norm + 2 * m.head_width * m.head_norms
-    rows = m.vocabulary * (1 if m.tied else 2) + (m.context if m.learned_positions else 0)
+    """Matrices, biases and normalisations of L layers; the embeddings; the last normalisation."""
+    shapes = matrices(m)
+    norm = m.norm_vectors * m.width
+    layer = 2 * norm
+    for inputs, outputs in shapes.values():
+        layer += inputs * outputs
+    for name in m.biases:
+        _, outputs = shapes[name]
+        layer += outputs
+    if m.head_norms:
+        layer += 2 * m.head_width  # one vector for the queries, one for the keys
+
+    rows = m.vocabulary
+    if not m.tied:
+        rows += m.vocabulary  # the output has a matrix of its own
+    if m.learned_positions:
+        rows += m.context
     return m.layers * layer + rows * m.width + norm
 
 
 def forward_flops(m, batch, sequence):
-    """2 for each weight of a product and token, and two products of S × S scores for each head."""
+    """2 for each weight and token; and for each head, two products with S × S scores."""
     tokens = batch * sequence
-    layer = 2 * tokens * sum(inputs * outputs for inputs, outputs in matrices(m).values())
-    scores = 2 * 2 * tokens * sequence * m.heads * m.head_width
-    return m.layers * (layer + scores) + 2 * tokens * m.width * m.vocabulary
+    weights = sum(inputs * outputs for inputs, outputs in matrices(m).values())
+    scores = 2 * tokens * sequence * m.heads * m.head_width  # queries × keys
+    sums = 2 * tokens * sequence * m.heads * m.head_width  # scores × values
+    layer = 2 * tokens * weights + scores + sums
+    logits = 2 * tokens * m.width * m.vocabulary
+    return m.layers * layer + logits
 
 
 def days(flops, gpus, peak, share):
     """FLOPs over the FLOP/s that all GPUs reach together."""
-    return flops / (gpus * peak * share) / SECONDS_PER_DAY
+    seconds = flops / (gpus * peak * share)
+    return seconds / SECONDS_PER_DAY
 
 
 def layer_bytes(m, batch, sequence, dtype):
     """What autograd keeps of one layer between the forward and the backward pass."""
-    normalisations = 2 * 2 * m.width  # the input and the result of each
-    attention = (2 + m.head_norms) * (m.heads + m.kv_heads) * m.head_width  # queries to result
-    feed_forward = (4 if m.gated else 2) * m.inner
-    numbers = batch * sequence * (normalisations + attention + feed_forward)
-    row_sums = batch * sequence * m.heads  # of the scores, in fp32
+    queries = m.heads * m.head_width
+    keys = m.kv_heads * m.head_width
+    normalisations = 2 * (m.width + m.width)  # of each, the input and the result
+    attention = queries + keys + keys + queries  # queries, keys, values, and the result
+    if m.head_norms:
+        attention += queries + keys  # before they are normalised
+    if m.gated:
+        feed_forward = 4 * m.inner  # the gate, its activation, up, and the product
+    else:
+        feed_forward = 2 * m.inner  # up, and its activation
+
+    tokens = batch * sequence
+    numbers = tokens * (normalisations + attention + feed_forward)
+    row_sums = tokens * m.heads  # of the scores: fused attention keeps them in fp32
     return numbers * BYTES[dtype] + row_sums * BYTES["fp32"]
 
 
 def state_bytes(numbers, recipe, gpus, stage):
     """Bytes of each part on each GPU. What the stage shards is split evenly, rounded up."""
-    share = (numbers + gpus - 1) // gpus
-    held = {part: share if stage >= SHARDED_FROM[part] else numbers for part in recipe}
-    return {
-        part: held[part] * sum(BYTES[dtype] for dtype in dtypes) for part, dtypes in recipe.items()
-    }
+    shard = (numbers + gpus - 1) // gpus
+    held = {}
+    for part, dtypes in recipe.items():
+        bytes_each = sum(BYTES[dtype] for dtype in dtypes)
+        sharded = stage >= SHARDED_FROM[part]
+        held[part] = bytes_each * (shard if sharded else numbers)
+    return held
 
 
 def recipe(name):
-    """The dtypes of each part, by a name such as "fp32 adamw" or "bf16+master adamw, fp32 gradients"."""
-    formats, _, gradients = name.partition(", ")
-    formats, optimizer = formats.split()
+    """The dtypes of each part of the state, from the recipe's name.
+
+    Such names are "fp32 adamw", "bf16+master adamw" or "bf16+master adamw, fp32 gradients".
+    """
+    formats_and_optimizer, _, gradients = name.partition(", ")
+    formats, optimizer = formats_and_optimizer.split()
     dtype, _, master = formats.partition("+")
+    state_dtype = "fp32" if master else dtype
     return {
         "parameters": (dtype,),
-        "gradients": ("fp32" if gradients else dtype,),
-        "optimizer": ("fp32" if master else dtype,) * OPTIMIZER_NUMBERS[optimizer],
+        "gradients": ("fp32",) if gradients else (dtype,),
+        "optimizer": (state_dtype,) * OPTIMIZER_NUMBERS[optimizer],
         "master": ("fp32",) if master else (),
     }
-
-
-def step_bytes(m, batch, sequence, dtype, recomputed):
-    """What a step adds to the state at the loss. `moments` says whether that is the most."""
-    inputs = tensor_bytes((batch, sequence, m.width), dtype)
-    kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * inputs
-    return kept + 2 * inputs + LOGIT_BYTES * batch * sequence * m.vocabulary
-
-
-def step_flops(m, batch, sequence, recomputed):
-    """Forward, a backward of twice that, and forward again for recomputed layers, without their last product."""
-    forward, tokens = forward_flops(m, batch, sequence), batch * sequence
-    layer = (forward - 2 * tokens * m.width * m.vocabulary) // m.layers
-    return 3 * forward + recomputed * (layer - 2 * tokens * m.inner * m.width)
 
 
 def interval(save_s, failure_s):
@@ -181,55 +183,86 @@ def interval(save_s, failure_s):
 
 
 def lost_share(interval_s, save_s, failure_s, restart_s):
-    """What saving, lost work and restarts take of the time, at most: each as if the others took none."""
-    return save_s / interval_s + interval_s / (2 * failure_s) + restart_s / failure_s
+    """What saves, lost work and restarts take of the time, at most: each as if alone."""
+    saves = save_s / interval_s
+    lost_work = interval_s / (2 * failure_s)  # on average, half an interval
+    restarts = restart_s / failure_s
+    return saves + lost_work + restarts
 
 
-THE_LOSS, OF_THE_OUTPUT = "the loss", "the output's gradient"
-IN_A_LAYER = "the last layer's gradients"
+def step_bytes(m, batch, sequence, dtype, recomputed):
+    """What a step adds to the state at the loss. `moments` says whether that is the most."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)  # between two layers
+    whole_layers = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype)
+    inputs = recomputed * hidden  # all that is kept of a recomputed layer
+    last_norm = 2 * hidden  # its input and its result
+    loss = LOGIT_BYTES * batch * sequence * m.vocabulary
+    return whole_layers + inputs + last_norm + loss
+
+
+def step_flops(m, batch, sequence, recomputed):
+    """Forward, a backward of twice that, and the recomputed layers forward a second time.
+
+    That second time leaves a layer's last product out, because no gradient needs its result.
+    """
+    tokens = batch * sequence
+    forward = forward_flops(m, batch, sequence)
+    logits = 2 * tokens * m.width * m.vocabulary
+    layer = (forward - logits) // m.layers
+    last_product = 2 * tokens * m.inner * m.width
+    return 3 * forward + recomputed * (layer - last_product)
+
+
+# When a step is fullest. The loss need not be that moment, if the vocabulary is small or the
+# sequence short: going backward, gradients of whole matrices are made.
+
+AT_LOSS = "the loss"
+AT_OUTPUT = "the output's gradient"
+IN_LAYER = "the last layer's gradients"
+AT_EMBEDDING = "the embedding's gradient"
+AT_POSITIONS = "the positions' gradient"
 
 
 def moments(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds at each moment of its passes that can be the fullest, with the gradients of an earlier batch.
+    """What a step adds at each moment that can be its fullest, by the moment's name.
 
-    Going backward, the gradient of a whole matrix is made before it is added to that of the earlier batch. What an
-    optimizer copies in its own step, gradients in fp32 for instance, is not here.
+    The gradients of an earlier batch are in memory meanwhile. So the gradient of a whole matrix
+    is made first, and then added to the earlier one. What an optimizer copies in its own step,
+    such as gradients in fp32, is not here.
     """
     refuse_narrow(m)
-    hidden = tensor_bytes((batch, sequence, m.width), dtype)
-    logits = tensor_bytes((batch, sequence, m.vocabulary), dtype)
-    kept = (m.layers - recomputed) * layer_bytes(m, batch, sequence, dtype) + recomputed * hidden
-    table = (m.vocabulary, m.width)
-    table_kept = tensor_bytes(table, gradient_dtype)
-    cast = cast_bytes(table, dtype, gradient_dtype)
-    output = tensor_bytes(table, dtype) + max(hidden + logits, cast)
-    waiting = (
-        table_kept if m.tied else 0
-    )  # the output's gradient, to which the embedding's is added
-    in_a_layer = layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
-    embedding = waiting + tensor_bytes(table, dtype) + hidden + cast
-    if m.tied:
-        embedding = max(embedding, 3 * table_kept)  # one, another, and their sum
-    found = {
-        THE_LOSS: step_bytes(m, batch, sequence, dtype, recomputed),
-        OF_THE_OUTPUT: kept + 2 * hidden + output,
-        IN_A_LAYER: in_a_layer + waiting,
-        "the embedding's gradient": embedding,
+    added = {
+        AT_LOSS: step_bytes(m, batch, sequence, dtype, recomputed),
+        AT_OUTPUT: output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed),
+        IN_LAYER: layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed),
+        AT_EMBEDDING: embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype),
     }
     if m.learned_positions:
-        used = tensor_bytes((sequence, m.width), dtype)
-        positions = (m.context, m.width)
-        made = tensor_bytes(positions, dtype) + cast_bytes(positions, dtype, gradient_dtype)
-        found["the positions' gradient"] = hidden + used + made + waiting
-    return found
+        added[AT_POSITIONS] = position_gradient_bytes(m, batch, sequence, dtype, gradient_dtype)
+    if m.tied:
+        # The output's gradient waits until the embedding's is added to it.
+        waiting = tensor_bytes((m.vocabulary, m.width), gradient_dtype)
+        for moment in (IN_LAYER, AT_POSITIONS):
+            if moment in added:
+                added[moment] += waiting
+    return added
+
+
+def output_gradient_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
+    """What a step adds while the output matrix gets its gradient, all layers still to come."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    logits = tensor_bytes((batch, sequence, m.vocabulary), dtype)
+    matrix = (m.vocabulary, m.width)
+    kept = kept_bytes(m, batch, sequence, dtype, recomputed)
+    made = tensor_bytes(matrix, dtype)
+    beside = max(hidden + logits, cast_bytes(matrix, dtype, gradient_dtype))
+    return kept + 2 * hidden + made + beside
 
 
 def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed):
-    """What a step adds while the last layer goes backward. If it was recomputed, it is whole again by then."""
+    """What a step adds while the last layer goes backward, whole again if it was recomputed."""
     hidden = tensor_bytes((batch, sequence, m.width), dtype)
     inside = tensor_bytes((batch, sequence, m.inner), dtype)
-    whole = max(1, m.layers - recomputed)
-    kept = whole * layer_bytes(m, batch, sequence, dtype) + (m.layers - whole) * hidden
     down = (m.inner, m.width)
     cast = cast_bytes(down, dtype, gradient_dtype)
     if recomputed < m.layers:
@@ -237,12 +270,45 @@ def layer_gradients_bytes(m, batch, sequence, dtype, gradient_dtype, recomputed)
     most = tensor_bytes(down, dtype) + max(inside, cast)
     if m.gated:
         most = max(most, 2 * inside)  # both factors have a gradient
-    return kept + hidden + most
+
+    inputs_alone = min(recomputed, m.layers - 1)  # the last layer is whole in any case
+    return kept_bytes(m, batch, sequence, dtype, inputs_alone) + hidden + most
+
+
+def embedding_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
+    """What a step adds while the embedding gets its gradient: nothing else is kept any more."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    matrix = (m.vocabulary, m.width)
+    made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)
+    if not m.tied:
+        return hidden + made
+    gradient = tensor_bytes(matrix, gradient_dtype)
+    while_made = gradient + hidden + made  # beside the output's gradient
+    while_added = 3 * gradient  # the output's, the embedding's, and their sum
+    return max(while_made, while_added)
+
+
+def position_gradient_bytes(m, batch, sequence, dtype, gradient_dtype):
+    """What a step adds while learned positions get their gradient."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    used = tensor_bytes((sequence, m.width), dtype)  # summed over the batch
+    matrix = (m.context, m.width)
+    made = tensor_bytes(matrix, dtype) + cast_bytes(matrix, dtype, gradient_dtype)
+    return hidden + used + made
+
+
+def kept_bytes(m, batch, sequence, dtype, recomputed):
+    """What all layers keep: of a recomputed one, its input alone."""
+    hidden = tensor_bytes((batch, sequence, m.width), dtype)
+    whole = m.layers - recomputed
+    return whole * layer_bytes(m, batch, sequence, dtype) + recomputed * hidden
 
 
 def cast_bytes(shape, dtype, gradient_dtype):
     """A gradient that was made in one format is copied, if gradients are kept in another."""
-    return 0 if gradient_dtype == dtype else tensor_bytes(shape, gradient_dtype)
+    if gradient_dtype == dtype:
+        return 0
+    return tensor_bytes(shape, gradient_dtype)
 
 
 def refuse_narrow(m):
@@ -250,118 +316,157 @@ def refuse_narrow(m):
     queries = m.heads * m.head_width
     if m.inner < m.width or 3 * m.inner < 4 * queries:
         raise ValueError(
-            f"The feed-forward is {m.inner:,} wide. It has to be as wide as the model, {m.width:,}, and 4/3 as wide "
-            f"as all its queries, {queries:,}: of other models it is not known here when a step is fullest."
+            f"The feed-forward is {m.inner:,} wide. It has to be as wide as the model, "
+            f"{m.width:,}, and 4/3 as wide as all its queries, {queries:,}: of other models it is "
+            "not known here when a step is fullest."
         )
 
 
 def gathered_bytes(m, dtype, gpus, stage, moment):
     """What a GPU has whole for a while, of weights and gradients that all GPUs hold in parts.
 
-    The weights of the tables and the last normalisation are whole during the whole step. Their gradients behind the
-    layers are whole from when they are made to the step's end: at the loss there are none, and at the output's gradient
-    `moments` counts it already. Inside the layers come one layer's weights, those of the next, and one layer's
-    gradients. (As FSDP does it, layer by layer.)
+    It is as FSDP does it, layer by layer. Around the layers (the embeddings, the last
+    normalisation), weights are whole during the whole step, and their gradients from when they
+    are made to the step's end: at the loss there are none yet, and at the output's gradient
+    `moments` counts it already. Inside the layers come the weights of one layer, those of the
+    next, which are fetched ahead, and one layer's gradients.
     """
     if gpus == 1 or stage < SHARDED_FROM["parameters"]:
         return 0
     layer = parameters(replace(m, layers=2)) - parameters(replace(m, layers=1))
-    numbers = parameters(m) - m.layers * layer  # around the layers
-    if moment not in (THE_LOSS, OF_THE_OUTPUT):
+    around = parameters(m) - m.layers * layer
+    numbers = around
+    if moment not in (AT_LOSS, AT_OUTPUT):
         numbers += m.norm_vectors * m.width
         if not m.tied:
             numbers += m.vocabulary * m.width
-    if moment == IN_A_LAYER:
-        numbers += (min(2, m.layers) + 1) * layer
+    if moment == IN_LAYER:
+        weights = min(2, m.layers) * layer
+        gradients = layer
+        numbers += weights + gradients
     return tensor_bytes((numbers,), dtype)
 
 
 def rest_bytes(m, batch, sequence, dtype):
-    """At most: angles of the positions, LayerNorm's statistics, a step counter for each tensor, a few lone numbers."""
-    rest = 0 if m.learned_positions else tensor_bytes((sequence, m.head_width), dtype)
-    norms = 4 * m.layers + 1  # two in a layer, two more for its heads
+    """The small things, at most: none of the terms counts them.
+
+    They are the angles of the positions, LayerNorm's statistics, a step counter for each tensor
+    of parameters, and a few lone numbers.
+    """
+    norms = 4 * m.layers + 1  # two in a layer, two more for its heads, and the last one
+    rest = 0
+    if not m.learned_positions:
+        rest += tensor_bytes((sequence, m.head_width), dtype)
     if m.norm_vectors == 2:
         rest += tensor_bytes((batch, sequence, 2, norms), dtype)
     tensors = m.layers * (len(matrices(m)) + len(m.biases)) + norms * m.norm_vectors + 3
-    return rest + 4 * (tensors + 4)
+    counters = tensors * BYTES["fp32"]
+    lone_numbers = 4 * BYTES["fp32"]
+    return rest + counters + lone_numbers
 
 
-def model_from(config):
-    """The shape that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
-    kind = config.get("model_type") if isinstance(config, dict) else None
-    if not isinstance(kind, str) or kind not in DEFAULTS:
+# The account: all terms, of one model on so many GPUs.
+
+
+def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
+    """All lines of the account, by name. `python accountant.py --help` says what each input is.
+
+    The gradients of an earlier batch are in memory during the whole step, as when gradients are
+    accumulated. A step that is a batch of its own has them at its end alone, so its forward and
+    backward pass never hold more than this says. The optimizer's own step can, if it copies
+    gradients: in fp32, for a master, 4 bytes for each number.
+    """
+    if sequence is None:
+        sequence = min(m.context, LONGEST)
+    refuse_impossible_run(gpus, tokens, stage, memory, peak, share)
+    refuse_impossible_step(m, batch, sequence, recomputed)
+    parts = known_recipe(recipe_name)
+    refuse_other_peak(parts, peak)
+
+    lines = {"parameters": parameters(m), "tokens of a sequence": sequence}
+    lines |= memory_lines(m, gpus, parts, stage, batch, sequence, recomputed)
+    lines["fits"] = "yes" if lines["bytes together"] <= memory else "no"
+    lines |= time_lines(m, gpus, tokens, sequence, recomputed, peak, share)
+    return lines
+
+
+def memory_lines(m, gpus, parts, stage, batch, sequence, recomputed):
+    """What one GPU holds at the fullest moment of a step."""
+    (dtype,) = parts["parameters"]
+    (gradient_dtype,) = parts["gradients"]
+    state = state_bytes(parameters(m), parts, gpus, stage)
+    added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
+    gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
+    fullest = max(added, key=lambda moment: added[moment] + gathered[moment])
+    rest = rest_bytes(m, batch, sequence, dtype)
+
+    lines = {f"bytes of {part}": nbytes for part, nbytes in state.items()}
+    lines["fullest moment of a step"] = fullest
+    lines["bytes that the step adds then"] = added[fullest]
+    lines["bytes gathered then"] = gathered[fullest]
+    lines["bytes of the rest"] = rest
+    lines["bytes together"] = sum(state.values()) + added[fullest] + gathered[fullest] + rest
+    return lines
+
+
+def time_lines(m, gpus, tokens, sequence, recomputed, peak, share):
+    """The FLOPs and the days of the whole run, and what failures take of it."""
+    flops = step_flops(m, 1, sequence, recomputed) * tokens / sequence
+    failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus
+    save_every_s = interval(SAVE_S, failure_s)
+    lost = lost_share(save_every_s, SAVE_S, failure_s, RESTART_S)
+    return {
+        "FLOPs": flops,
+        "days without saves and failures": days(flops, gpus, peak, share),
+        "seconds between two saves": save_every_s,
+        "share that is lost, at most": min(lost, 1.0),
+    }
+
+
+def refuse_impossible_run(gpus, tokens, stage, memory, peak, share):
+    """Raise a sentence on what no run can have."""
+    refuse_unless_positive("gpus", gpus)
+    refuse_unless_positive("tokens", tokens)
+    refuse_unless_positive("memory", memory)
+    refuse_unless_positive("peak", peak)
+    refuse_unless_positive("share", share)
+    if share > 1:
+        raise ValueError(f"share is a share of the peak, at most 1; got {share!r}.")
+    if stage not in range(4):
+        raise ValueError(f"ZeRO's stage is 0, 1, 2 or 3; got {stage!r}.")
+
+
+def refuse_impossible_step(m, batch, sequence, recomputed):
+    """Raise a sentence on what no step of this model can have."""
+    refuse_unless_positive("batch", batch)
+    refuse_unless_positive("sequence", sequence)
+    if sequence > m.context:
         raise ValueError(
-            f"This reads the config.json of {', '.join(DEFAULTS)}; its model_type is {kind!r}."
+            f"A sequence has at most {m.context:,} tokens here, as many as the model has positions "
+            f"for, or as its attention looks back; got {sequence:,}."
         )
-    config = DEFAULTS[kind] | {GPT2_NAMES.get(name, name): value for name, value in config.items()}
-    refuse_unknown(kind, config)
-    gpt2 = kind == "gpt2"
-    width = size_in(config, "hidden_size")
-    heads = size_in(config, "num_attention_heads")
-    if config.get("head_dim") is None and width % heads:
-        raise ValueError(f"hidden_size {width:,} is no multiple of num_attention_heads, {heads:,}.")
-    kv_heads = size_in(config, "num_key_value_heads", heads)
-    if heads % kv_heads:
+    if not 0 <= recomputed <= m.layers:
         raise ValueError(
-            f"num_attention_heads {heads:,} is no multiple of num_key_value_heads, {kv_heads:,}."
+            f"Of {m.layers} layers, 0 to {m.layers} can be recomputed; got {recomputed!r}."
         )
-    context = size_in(config, "max_position_embeddings")
-    if config.get("use_sliding_window", True):
-        context = min(context, size_in(config, "sliding_window", context))
-    biases = ()
-    if gpt2:
-        biases = ("query", "key", "value", "out", "up", "down")
-    elif kind == "qwen2":
-        biases = ("query", "key", "value")
-    elif config.get("attention_bias"):
-        biases = ("query", "key", "value", "out")
-    return Model(
-        layers=size_in(config, "num_hidden_layers"),
-        width=width,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_width=size_in(config, "head_dim", width // heads),
-        inner=size_in(config, "intermediate_size", 4 * width if gpt2 else None),
-        vocabulary=size_in(config, "vocab_size"),
-        context=context,
-        gated=not gpt2,
-        biases=biases,
-        norm_vectors=2 if gpt2 else 1,
-        head_norms=kind == "qwen3",
-        learned_positions=gpt2,
-        tied=bool(config.get("tie_word_embeddings")),
-    )
 
 
-def refuse_unknown(kind, config):
-    """Raise a sentence on a field that changes the account, and of which this program does not know how."""
-    for name, value in config.items():
-        if value and any(word in name for word in NOT_COUNTED):
-            raise ValueError(
-                f"The config has {name}: this program does not know what that changes."
-            )
-    layers = config.get("layer_types") or []
-    known = ("full_attention", "sliding_attention")
-    if not isinstance(layers, list) or any(one not in known for one in layers):
+def refuse_unless_positive(name, value):
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} is a number above 0; got {value!r}.")
+
+
+def refuse_other_peak(parts, peak):
+    """Raise a sentence if nobody has said the peak of a format that has another than 16 bits."""
+    (dtype,) = parts["parameters"]
+    if peak == PEAK and BYTES[dtype] != 2:
         raise ValueError(
-            f"layer_types names {' and '.join(known)}; this program does not know others."
-        )
-    if config.get("attention_bias") and kind not in ("llama", "qwen3"):
-        raise ValueError(
-            f"The config has attention_bias, which a model of type {kind} does not know."
+            f"The recipe computes in {dtype}, and {PEAK:.4g} FLOP/s is a peak of 16 bits: "
+            "say --peak."
         )
 
 
-def size_in(config, name, otherwise=None):
-    """A whole number from 1 up, by its name in a config.json."""
-    value = config.get(name)
-    if value is None:
-        value = otherwise
-    if value is None:
-        raise ValueError(f"The config has no {name}.")
-    if type(value) is not int or value < 1:
-        raise ValueError(f"{name} is a whole number from 1 up; the config has {value!r}.")
-    return value
+FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp16+master", "bf16+master")  # that a recipe can name
 
 
 def known_recipe(name):
@@ -369,107 +474,258 @@ def known_recipe(name):
     formats_and_optimizer, comma, gradients = name.partition(", ")
     formats, _, optimizer = formats_and_optimizer.partition(" ")
     known = formats in FORMATS and optimizer in OPTIMIZER_NUMBERS
-    if not known or (comma and gradients != "fp32 gradients"):
+    if comma and gradients != "fp32 gradients":
+        known = False
+    if not known:
         raise ValueError(
-            f"A recipe is one of {', '.join(FORMATS)}, then one of {', '.join(OPTIMIZER_NUMBERS)}, and "
-            f'perhaps ", fp32 gradients"; got {name!r}.'
+            f"A recipe is one of {', '.join(FORMATS)}, then one of {', '.join(OPTIMIZER_NUMBERS)}, "
+            f'and perhaps ", fp32 gradients"; got {name!r}.'
         )
     return recipe(name)
 
 
-def refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memory, peak, share):
-    """Raise a sentence on what cannot be asked."""
-    sizes = {"gpus": gpus, "tokens": tokens, "batch": batch, "sequence": sequence}
-    sizes |= {"memory": memory, "peak": peak, "share": share}
-    for name, value in sizes.items():
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} is a number above 0; got {value!r}.")
-    if sequence > m.context:
+# The shape of a published model, from its config.json.
+
+GPT2_NAMES = {
+    "n_layer": "num_hidden_layers",
+    "n_embd": "hidden_size",
+    "n_head": "num_attention_heads",
+    "n_inner": "intermediate_size",
+    "n_positions": "max_position_embeddings",
+}
+DEFAULTS = {  # what the transformers library takes where a config.json says nothing
+    "gpt2": {"tie_word_embeddings": True},
+    "llama": {},
+    "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
+    "qwen2": {"num_key_value_heads": 32, "sliding_window": 4096, "use_sliding_window": False},
+    "qwen3": {
+        "num_key_value_heads": 32,
+        "head_dim": 128,
+        "sliding_window": 4096,
+        "use_sliding_window": False,
+    },
+}
+NOT_COUNTED = (  # a field with such a word in its name changes the account
+    "expert",
+    "moe",
+    "lora",
+    "quantization",
+    "cross_attention",
+    "mlp_bias",
+    "qk_norm",
+    "nextn",
+    "pruned",
+)
+
+
+def model_from(config):
+    """The shape that a config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3 describes."""
+    kind = kind_of(config)
+    fields = dict(DEFAULTS[kind])
+    for name, value in config.items():
+        fields[GPT2_NAMES.get(name, name)] = value
+    refuse_unknown(kind, fields)
+
+    is_gpt2 = kind == "gpt2"
+    width = size_in(fields, "hidden_size")
+    heads = size_in(fields, "num_attention_heads")
+    if fields.get("head_dim") is None:
+        refuse_no_multiple("hidden_size", width, "num_attention_heads", heads)
+    kv_heads = size_in(fields, "num_key_value_heads", heads)
+    refuse_no_multiple("num_attention_heads", heads, "num_key_value_heads", kv_heads)
+    return Model(
+        layers=size_in(fields, "num_hidden_layers"),
+        width=width,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_width=size_in(fields, "head_dim", width // heads),
+        inner=size_in(fields, "intermediate_size", 4 * width if is_gpt2 else None),
+        vocabulary=size_in(fields, "vocab_size"),
+        context=context_in(fields),
+        gated=not is_gpt2,
+        biases=biases_in(kind, fields),
+        norm_vectors=2 if is_gpt2 else 1,
+        head_norms=kind == "qwen3",
+        learned_positions=is_gpt2,
+        tied=bool(fields.get("tie_word_embeddings")),
+    )
+
+
+def kind_of(config):
+    """The config's model_type, or a sentence on which types this program reads."""
+    if not isinstance(config, dict):
         raise ValueError(
-            f"A sequence has at most {m.context:,} tokens here, as many as the model has positions for, or as its "
-            f"attention looks back; got {sequence:,}."
+            f"A config.json holds one object, in {{ }}; this one holds a {type(config).__name__}."
         )
-    if share > 1:
-        raise ValueError(f"share is a share of the peak, at most 1; got {share!r}.")
-    if stage not in range(4):
-        raise ValueError(f"ZeRO's stage is 0, 1, 2 or 3; got {stage!r}.")
-    if not 0 <= recomputed <= m.layers:
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in DEFAULTS:
+        known = ", ".join(DEFAULTS)
+        raise ValueError(f"This reads the config.json of {known}; its model_type is {kind!r}.")
+    return kind
+
+
+def context_in(fields):
+    """The most tokens of a sequence: as many as positions, or as the window of attention has."""
+    context = size_in(fields, "max_position_embeddings")
+    if not fields.get("use_sliding_window", True):
+        return context
+    window = size_in(fields, "sliding_window", context)
+    return min(context, window)
+
+
+def biases_in(kind, fields):
+    """The matrices that have a bias."""
+    if kind == "gpt2":
+        return ("query", "key", "value", "out", "up", "down")
+    if kind == "qwen2":
+        return ("query", "key", "value")
+    if fields.get("attention_bias"):
+        return ("query", "key", "value", "out")
+    return ()
+
+
+def size_in(fields, name, otherwise=None):
+    """The field of that name, a whole number from 1 up; `otherwise` where the config has none."""
+    value = fields.get(name)
+    if value is None:
+        value = otherwise
+    if value is None:
+        raise ValueError(f"The config has no {name}.")
+    if type(value) is not int or value < 1:  # type, since True is an int
+        raise ValueError(f"{name} is a whole number from 1 up; the config has {value!r}.")
+    return value
+
+
+def refuse_no_multiple(name, value, divisor_name, divisor):
+    if value % divisor:
+        raise ValueError(f"{name} {value:,} is no multiple of {divisor_name}, {divisor:,}.")
+
+
+def refuse_unknown(kind, fields):
+    """Raise a sentence on a field whose effect on the account this program does not know."""
+    for name, value in fields.items():
+        if value and any(word in name for word in NOT_COUNTED):
+            raise ValueError(
+                f"The config has {name}: this program does not know what that changes."
+            )
+    known = ("full_attention", "sliding_attention")
+    layers = fields.get("layer_types") or []
+    if not isinstance(layers, list) or any(layer not in known for layer in layers):
         raise ValueError(
-            f"Of {m.layers} layers, 0 to {m.layers} can be recomputed; got {recomputed!r}."
+            f"layer_types names {' and '.join(known)}; this program does not know others."
         )
-
-
-def account(m, gpus, tokens, recipe_name, stage, batch, sequence, recomputed, memory, peak, share):
-    """All lines. As in accumulation, the gradients of an earlier batch are in memory during the whole step.
-
-    A step that is a batch of its own holds them only at its end, so its forward and backward pass never hold more than
-    this says. The optimizer's own step can, if it copies gradients: in fp32, for a master, 4 bytes for each number.
-    """
-    if sequence is None:
-        sequence = min(m.context, LONGEST)
-    refuse_impossible(m, gpus, tokens, stage, batch, sequence, recomputed, memory, peak, share)
-    numbers = parameters(m)
-    parts = known_recipe(recipe_name)
-    state = state_bytes(numbers, parts, gpus, stage)
-    (dtype,) = parts["parameters"]
-    (gradient_dtype,) = parts["gradients"]
-    if peak == PEAK and BYTES[dtype] != 2:
+    if fields.get("attention_bias") and kind not in ("llama", "qwen3"):
         raise ValueError(
-            f"The recipe computes in {dtype}, and {PEAK:.4g} FLOP/s is a peak of 16 bits: say --peak."
+            f"The config has attention_bias, which a model of type {kind} does not know."
         )
 
-    added = moments(m, batch, sequence, dtype, gradient_dtype, recomputed)
-    gathered = {moment: gathered_bytes(m, dtype, gpus, stage, moment) for moment in added}
-    fullest = max(added, key=lambda moment: added[moment] + gathered[moment])
-    rest = rest_bytes(m, batch, sequence, dtype)
-    held = sum(state.values()) + added[fullest] + gathered[fullest] + rest
 
-    flops = step_flops(m, 1, sequence, recomputed) * tokens / sequence
-    failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / gpus
-    save_every_s = interval(SAVE_S, failure_s)
-    lost = lost_share(save_every_s, SAVE_S, failure_s, RESTART_S)
-    return {
-        "parameters": numbers,
-        "tokens of a sequence": sequence,
-        **{f"bytes of {part}": nbytes for part, nbytes in state.items()},
-        "fullest moment of a step": fullest,
-        "bytes that the step adds then": added[fullest],
-        "bytes gathered then": gathered[fullest],
-        "bytes of the rest": rest,
-        "bytes together": held,
-        "fits": "yes" if held <= memory else "no",
-        "FLOPs": flops,
-        "days without saves and failures": days(flops, gpus, peak, share),
-        "seconds between two saves": save_every_s,
-        "share that is lost, at most": min(lost, 1.0),  # at most: each is counted as if alone
-    }
+# What can be asked in a terminal.
+
+
+def parser():
+    ask = argparse.ArgumentParser(
+        description="What training a transformer takes: bytes, FLOPs and days.",
+        epilog=f"A save takes {SAVE_S} s, and a restart {RESTART_S} s: assumed.",
+    )
+    ask.add_argument("config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3")
+    ask.add_argument("--gpus", type=int, default=8, help="GPUs (default: %(default)s)")
+    ask.add_argument(
+        "--tokens", type=float, default=15e12, help="tokens to train on (default: %(default).4g)"
+    )
+    ask.add_argument(
+        "--recipe",
+        default="bf16+master adamw",
+        help="the formats of each part, and the optimizer (default: %(default)s)",
+    )
+    ask.add_argument(
+        "--stage",
+        type=int,
+        default=3,
+        help="of ZeRO: 3 shards everything, 0 nothing (default: %(default)s)",
+    )
+    ask.add_argument(
+        "--batch",
+        type=int,
+        default=1,
+        help="sequences on each GPU at a time (default: %(default)s)",
+    )
+    ask.add_argument(
+        "--sequence",
+        type=int,
+        help=f"tokens of a sequence (default: the model's context, at most {LONGEST})",
+    )
+    ask.add_argument(
+        "--recomputed",
+        type=int,
+        default=0,
+        help="layers that are recomputed (default: %(default)s)",
+    )
+    ask.add_argument(
+        "--memory", type=float, default=80e9, help="bytes of a GPU (default: %(default).4g)"
+    )
+    ask.add_argument(
+        "--peak",
+        type=float,
+        default=PEAK,
+        help="dense FLOP/s of a GPU in the recipe's format (default: %(default).4g, "
+        "an H100's in 16 bits)",
+    )
+    ask.add_argument(
+        "--share",
+        type=float,
+        default=0.4,
+        help="of the peak that the counted FLOPs reach (default: %(default)s, assumed)",
+    )
+    return ask
+
+
+def config_in(path):
+    """What the file at `path` says; ValueError with a sentence if it cannot be read as JSON."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}.") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON: {error}.") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply for a config.json.") from error
+
+
+def written(value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.5}"
 
 
 def main():
-    ask = argparse.ArgumentParser()
-    ask.add_argument("config", help="the config.json of GPT-2, Llama, Mistral, Qwen 2 or Qwen 3")
-    for name, (default, meaning) in OPTIONS.items():
-        kind = int if default is None else type(default)
-        ask.add_argument(
-            f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})"
-        )
-    asked = vars(ask.parse_args())
-    path = asked.pop("config")
+    ask = parser()
+    asked = ask.parse_args()
     try:
-        with open(path, encoding="utf-8") as file:
-            m = model_from(json.load(file))
-        lines = account(m, *asked.values())
-    except json.JSONDecodeError as error:
-        ask.error(f"{path} is no JSON: {error}")
-    except (OSError, ValueError, OverflowError, RecursionError) as error:
+        lines = account(
+            model_from(config_in(asked.config)),
+            gpus=asked.gpus,
+            tokens=asked.tokens,
+            recipe_name=asked.recipe,
+            stage=asked.stage,
+            batch=asked.batch,
+            sequence=asked.sequence,
+            recomputed=asked.recomputed,
+            memory=asked.memory,
+            peak=asked.peak,
+            share=asked.share,
+        )
+    except ValueError as error:
         ask.error(str(error))
+    except OverflowError:
+        ask.error("A size of this model, or of this run, is too large to count with.")
     for name, value in lines.items():
-        if isinstance(value, int):
-            print(f"{name:<34}{value:>26,}")
-        elif isinstance(value, str):
-            print(f"{name:<34}{value:>26}")
-        else:
-            print(f"{name:<34}{value:>26,.5}")
+        print(f"{name:<34}{written(value):>26}")
 
 
 if __name__ == "__main__":

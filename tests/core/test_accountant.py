@@ -305,9 +305,9 @@ IMPOSSIBLE = [
     ({"file": "missing.json"}, "No such file"),
     ({"file": "."}, "Is a directory"),
     ({"text": "{no JSON"}, "is no JSON: Expecting property name"),
-    ({"text": "[1, 2]"}, "its model_type is None"),
-    ({"text": "[" * 100_000}, "recursion"),
-    ({"text": b"\xff\xfe\x00"}, "decode byte"),
+    ({"text": "[1, 2]"}, "holds one object, in { }; this one holds a list"),
+    ({"text": "[" * 100_000}, "nested too deeply"),
+    ({"text": b"\xff\xfe\x00"}, "no text in UTF-8"),
     (
         {"text": json.dumps(LLAMA | {"hidden_size": 4 * 10**400, "intermediate_size": 10**500})},
         "too large",

@@ -217,8 +217,10 @@ def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts
         seen.clear()
         assert workspace[term](*case) == getattr(course, term)(*case)
         assert seen == [SMALL], "it calls the reader's matrices"
-    options = [default for default, _ in course.OPTIONS.values()]
-    assert workspace["account"](SMALL, *options) == pytest.approx(course.account(SMALL, *options))
+    options = vars(course.parser().parse_args(["config.json"]))
+    del options["config"]
+    options["recipe_name"] = options.pop("recipe")
+    assert workspace["account"](SMALL, **options) == pytest.approx(course.account(SMALL, **options))
     assert workspace["account"].__globals__["days"] is workspace["days"]
 
 
@@ -333,13 +335,13 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     edit(workspace.file, *own, ("    main()\n", "    main()\n# The end.\n"))
     assert workspace.start() == []
     changes = [
-        ("RESTART_S = 60, 300", "RESTART_S = 60, 900"),
+        ("RESTART_S = 300", "RESTART_S = 900"),
         ("import argparse\n", "import argparse\nimport bisect\n"),
     ]
     changes += [("    return math.sqrt(2", "    return 1.0 * math.sqrt(2")]
     shutil.copy(OURS, newer := workspace.course / OURS.name)
     edit(
-        newer, *changes, ("    return flops / (gpus", "    return 1 * flops / (gpus")
+        newer, *changes, ("    seconds = flops / (gpus", "    seconds = 1 * flops / (gpus")
     )  # theirs, as the reader has it
     monkeypatch.setattr("course_utils.core.accountant_file.OURS", newer)
     expected = workspace.file.read_text(encoding="utf-8")
@@ -352,7 +354,7 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     assert workspace.file.read_text(encoding="utf-8") == expected
     edit(
         workspace.file,
-        ("RESTART_S = 60, 900", "RESTART_S = 60, 31"),
+        ("RESTART_S = 900", "RESTART_S = 60, 31"),
         ("def main():", "def principal():"),
     )
     edit(newer, ("import bisect\n", ""))
@@ -364,7 +366,7 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     assert kept == {0, 1}
     text = workspace.file.read_text(encoding="utf-8")
     assert "import bisect" not in text
-    assert "RESTART_S = 60, 900" in text
+    assert "RESTART_S = 900" in text
     assert theirs(text) == ["days"]
     assert "124,439,808" in printed(workspace.file)
 
