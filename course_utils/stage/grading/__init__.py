@@ -1,6 +1,9 @@
-"""What a class hands in, judged by the checks: a table, a row for each student, and a page of feedback for each.
+"""Grades what a class handed in: tables of verdicts, and a page of feedback for each student.
 
-Two kinds of process share the work. `answering` runs what students wrote, in a `sandbox`, and knows nothing that an answer
-may not know; `flags` and `noting` look for what has no place in an answer, and `observing` watches live things. `judging`
-runs nothing of a student's: to a check, `asking` stands for the answer. Between them `wire` has plain values alone.
+Two kinds of process share the work. `answering` is the process that runs what students wrote: it
+runs in a `sandbox`, and holds nothing that an answer must not know. There, `flags` and `noting`
+look for what has no place in an answer, and `observing` tells what an answer does to a model, a
+training loop or a file. The judge's process, `judging`, never runs a student's code: what its
+checks call is an object from `asking`, which passes each call on to the other process. Only plain
+values travel between the two, and `wire` encodes them.
 """

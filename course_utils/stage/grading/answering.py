@@ -1,8 +1,9 @@
-"""The process that runs what students wrote. It never judges, and is started with nothing in it that an answer may not know.
+"""The process that runs what students wrote. It never judges.
 
-It imports torch and the course once, and then waits: for each answer it forks a child. The child hears the notebook's code
-over a socket of its own, runs what the answer needs, and says what comes when the judge asks, in plain values. This process
-hears nothing of the code; it ends the child, and whatever the child has left.
+It is started with nothing in it that an answer must not know. It imports torch and the course
+once, and then waits: for each answer it forks a child. The child hears the notebook's code over a
+socket of its own, runs what the answer needs, and tells in plain values what each call gives. The
+process itself never hears that code; it ends the child, and whatever the child has left behind.
 """
 
 import ast
@@ -31,16 +32,29 @@ from course_utils.engine.judging.limits import Clock, TooLongError
 from course_utils.engine.judging.sentences import said_by
 from course_utils.stage.grading import bounds, flags, noting, observing, wire
 from course_utils.stage.grading.slicing import needed, statements
-from course_utils.stage.grading.talking import SilentError, Talk
+from course_utils.stage.grading.talking import (
+    FELL_SILENT,
+    HEARD_ENOUGH,
+    HOW_LONG,
+    SilentError,
+    Talk,
+)
 
-CONTROL = 0  # standard input is the judge's
-MEANT_TO_END_S = 1.0  # so long a child that has gone silent may take to be gone
-TERMS = dict(vars(course_terms))  # as they are, before calls of them are noted
-RIGHT: set[str] = set()  # the checks whose answers of this notebook were right
+CONTROL = 0  # the judge talks to this process through its standard input
+MEANT_TO_END_S = 1.0  # a child that has fallen silent may take so long to end
+ANSWERS_SOCKET = 3  # the first number behind standard input, output and error
+MOST_OPEN_FILES = 4096
+ALL_THE_TIME_S = 1e6  # it is the judge who gives up waiting, not the child
+TERMS = dict(vars(course_terms))  # copied before `noting` wraps those functions
+RIGHT: set[str] = set()  # the checks whose answers in this notebook the judge has found right
 
 
 class Lent:
-    """What a check says here: nothing. What follows uses the answer; or our term, if the answer is not known to be right."""
+    """What stands for a check's verdict in this process, which never judges.
+
+    `or_ours` is the student's answer in any case. `kept` is the answer only if the judge has found
+    it right. Otherwise it is the accountant's function of that name, where there is one.
+    """
 
     def __init__(self, name: str, answer: object) -> None:
         self.name = name
@@ -48,11 +62,13 @@ class Lent:
 
     @property
     def kept(self) -> object:
-        return self.or_ours if self.name in RIGHT else TERMS.get(self.name, self.or_ours)
+        if self.name in RIGHT:
+            return self.or_ours
+        return TERMS.get(self.name, self.or_ours)
 
 
 class Stand(ModuleType):
-    """It stands for a module of checks, in which the answers are: they are not in this process."""
+    """It stands for a module of checks, which has the right answers and is not in this process."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -61,80 +77,106 @@ class Stand(ModuleType):
 
 
 def main(confined: bool, folder: str) -> None:
-    """Wait for the judge: the course's cells first, then one answer after the other."""
+    """Wait for the judge: first come the course's cells, then one answer after the other."""
     control = socket.socket(fileno=CONTROL)
     bounds.keep_memory_to_itself()
     talk = Talk(control, bounds.LONGEST_START_S)
     _prepare(talk.hear())
     talk.say("ready")
     control.setblocking(True)
-    awake, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)
+    child_ended = _pipe_of_ended_children()
     while True:
-        asked, ends, *_ = socket.recv_fds(control, 1, 1)
-        if not asked:
+        begin, ends, _, _ = socket.recv_fds(control, 1, 1)
+        if not begin:
             return
         child = os.fork()
         if not child:
             _answer_and_end(ends[0], folder)
         os.close(ends[0])
-        status = _watched(child, control, awake)
+        status = _watched(child, control, child_ended)
         _end_all(child, confined=confined)
         _empty(folder)
         control.sendall(status.to_bytes(4, "big", signed=True))
 
 
 def _prepare(told: Mapping[str, object]) -> None:
-    """Import what the course's cells import, and read the cells, once for all."""
+    """Do once what each answer needs: import what the course's cells import, and parse these."""
     for path in Path(chapters.__path__[0]).glob("*/*check.py"):
-        stand = Stand(f"{chapters.__name__}.{path.parent.name}.{path.stem}")
+        chapter = f"{chapters.__name__}.{path.parent.name}"
+        stand = Stand(f"{chapter}.{path.stem}")
         sys.modules[stand.__name__] = stand
-        setattr(import_module(f"{chapters.__name__}.{path.parent.name}"), path.stem, stand)
+        setattr(import_module(chapter), path.stem, stand)
     for name in told["modules"]:
         import_module(name)
     for text in told["imports"]:
         exec(text, {})
     for cells in told["cells"]:
         for cell, text in cells.items():
-            statements(cell, text)
-    gc.freeze()  # what the answers' processes share stays shared
+            statements(cell, text)  # which remembers what it has parsed
+    gc.freeze()  # so that the children share these pages instead of copying them
 
 
-def _watched(child: int, control: socket.socket, awake: int) -> int:
-    """How the child ended: on its own, or because the judge has heard enough."""
+def _pipe_of_ended_children() -> int:
+    """A file descriptor that becomes readable whenever a child ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing would be written
+    signal.set_wakeup_fd(writing)
+    return reading
+
+
+def _watched(child: int, control: socket.socket, child_ended: int) -> int:
+    """Return how the child ended: by itself, or because the judge has heard enough."""
     told = b""
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            while not told or told == b"t":  # the judge says in any case when it has heard enough
-                told = control.recv(1) or b"k"
-                if told == b"t":
-                    control.sendall(bytes(4))
+            _hear_the_last_word(control, told)
             return os.waitstatus_to_exitcode(status)
-        if told == b"k":
+        if told == HEARD_ENOUGH:
             break
-        # After a "w" the child has fallen silent, and is likely to be gone in a moment.
-        ready, *_ = select.select(
-            [control] * (not told) + [awake], [], [], MEANT_TO_END_S if told else None
-        )
-        if awake in ready:
-            os.read(awake, 100)
+        ready = _with_news(control, child_ended, told)
+        if not ready:
+            break
+        if child_ended in ready:
+            os.read(child_ended, 100)
         if control in ready:
-            told = control.recv(1) or b"k"
-        if told == b"t":
-            told = b""
+            told = _word_of_judge(control)
+        if told == HOW_LONG:
             control.sendall(_spent_ms(child).to_bytes(4, "big"))
-        if told and not ready:
-            break
+            told = b""
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 
+def _with_news(control: socket.socket, child_ended: int, told: bytes) -> list:
+    """Wait for news, and return which of the two has some.
+
+    A child that has fallen silent gets a moment to end; if it does not, the list is empty.
+    """
+    if told == FELL_SILENT:
+        ready, _, _ = select.select([child_ended], [], [], MEANT_TO_END_S)
+    else:
+        ready, _, _ = select.select([control, child_ended], [], [])
+    return ready
+
+
+def _word_of_judge(control: socket.socket) -> bytes:
+    """What the judge tells next. A judge that has gone has heard enough."""
+    return control.recv(1) or HEARD_ENOUGH
+
+
+def _hear_the_last_word(control: socket.socket, told: bytes) -> None:
+    """The judge says that it has heard enough even of a child that has ended: take that away."""
+    while told in (b"", HOW_LONG):
+        told = _word_of_judge(control)
+        if told == HOW_LONG:
+            control.sendall(bytes(4))  # no time, because it no longer works
+
+
 def _spent_ms(child: int) -> int:
-    """How much of a processor's time that process has taken."""
+    """How much processor time that process has taken."""
     try:
         times = psutil.Process(child).cpu_times()
     except (psutil.Error, OSError):
@@ -143,7 +185,11 @@ def _spent_ms(child: int) -> int:
 
 
 def _end_all(child: int, *, confined: bool) -> None:
-    """End what the child has left behind. In a space of processes of its own that is every other process."""
+    """End what the child has left behind.
+
+    In the sandbox's own space of processes that is every other process; elsewhere it is the
+    child's process group.
+    """
     with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
         if confined:
             os.kill(-1, signal.SIGKILL)
@@ -155,7 +201,7 @@ def _end_all(child: int, *, confined: bool) -> None:
 
 
 def _empty(folder: str) -> None:
-    """Empty the answer's folder. If that fails, this process ends, and the judge starts another one."""
+    """Empty the answer's folder. If that fails, this process ends, and the judge starts another."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path)
@@ -170,16 +216,14 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(nothing, standard)
-        os.dup2(end, 3)
-        os.closerange(4, 4096)
+        _keep_only(end)
         os.chdir(folder)
-        tempfile.tempdir = os.environ["HOME"] = os.getcwd()
+        here = os.getcwd()
+        tempfile.tempdir = here
+        os.environ["HOME"] = here
         sys.dont_write_bytecode = True
-        with socket.socket(fileno=3) as own:
-            talk = Talk(own, 1e6, {Model.__name__: Model})
+        with socket.socket(fileno=ANSWERS_SOCKET) as own:
+            talk = Talk(own, ALL_THE_TIME_S, {Model.__name__: Model})
             asked = talk.hear()
             bounds.bound(os.getcwd())
             _answer(talk, asked)
@@ -190,21 +234,32 @@ def _answer_and_end(end: int, folder: str) -> NoReturn:
         os._exit(status)
 
 
+def _keep_only(end: int) -> None:
+    """Close all open files but that socket, which gets the number ANSWERS_SOCKET."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(ANSWERS_SOCKET):
+        os.dup2(nothing, standard)
+    os.dup2(end, ANSWERS_SOCKET)
+    os.closerange(ANSWERS_SOCKET + 1, MOST_OPEN_FILES)
+
+
 def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
-    """Say what the answer is, and then what it gives to each call."""
+    """Say what the answer is, and then what each call of it gives."""
     RIGHT.update(asked["right"])
-    name = asked["check"].partition(".")[2]
-    found, answer = needed(asked["code"], name, asked["cell"], asked["asked"])
-    cells = {one.cell for one in found}
-    every = [
-        one
-        for name, text in asked["code"].items()
-        if name in cells
-        for one in statements(name, text)
-    ]
-    theirs = [one.code for one in every if one.text not in asked["course"]]
-    talk.say(flags.found([*theirs, answer], found, asked["allowed"]))
-    noting.watch(asked["allowed"], [one for one in every if one.text in asked["course"]])
+    check = asked["check"].partition(".")[2]
+    found, answer = needed(asked["code"], check, asked["cell"], asked["asked"])
+    cells = {statement.cell for statement in found}
+    students, courses = [], []  # the statements of these cells, by who wrote them
+    for cell, text in asked["code"].items():
+        if cell not in cells:
+            continue
+        for statement in statements(cell, text):
+            if statement.text in asked["course"]:
+                courses.append(statement)
+            else:
+                students.append(statement.code)
+    talk.say(flags.found([*students, answer], found, asked["allowed"]))
+    noting.watch(asked["allowed"], courses)
     value, problem = _value(found, answer, asked["cell"])
     if problem is not None:
         talk.say({"is": "stopped", "attempted": bool(found), **problem})
@@ -219,33 +274,38 @@ def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
 
 
 def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
-    """The answer's value; or why there is none."""
+    """The answer's value and None; or None, and the error why there is no value."""
     space: dict[str, object] = {"__name__": "__main__"}
-    stopped: dict[str, BaseException] = {}  # by cell; what stands below in it does not run
-    for one in found:
+    stopped: dict[str, BaseException] = {}  # by cell: the rest of a cell that stopped does not run
+    for statement in found:
         try:
-            if one.cell not in stopped:
-                one.run(space)
+            if statement.cell not in stopped:
+                statement.run(space)
         except BaseException as error:
-            stopped[one.cell] = error
+            stopped[statement.cell] = error
     try:
-        return eval(compile(ast.Expression(answer), cell, "eval"), space), None
+        expression = compile(ast.Expression(answer), cell, "eval")
+        return eval(expression, space), None
     except BaseException as error:
         error = next(reversed(stopped.values()), error)
         return None, {"error": type(error).__name__, "said": said_by(error)}
 
 
 def _described(value: object) -> dict[str, object]:
-    """A function by its name and what it takes; any other value as it is."""
+    """A function by its name and by what it takes; any other value as it is."""
     if not callable(value):
         return {"is": "value", "value": observing.sayable(value), "noted": noting.NOTED}
     name = getattr(value, "__name__", "<")
-    told = {"is": "function", "name": str(name), "takes": observing.taken_by(value)}
-    return told | {"uses": sorted(names_used(value))}
+    return {
+        "is": "function",
+        "name": str(name),
+        "takes": observing.taken_by(value),
+        "uses": sorted(names_used(value)),
+    }
 
 
 def _say_outcome(talk: Talk, function: object, case: tuple) -> None:
-    """What one call gave, or how it stopped; and whether it changed what it was given."""
+    """Say what one call gave, or how it stopped; and whether it changed what it was given."""
     given = wire.encoded(case)
     try:
         with Clock():

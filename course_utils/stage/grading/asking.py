@@ -1,8 +1,9 @@
-"""The judge's side: an answer that lies in another process, as a function that a check can call.
+"""The judge's side: a function that lies in the answer's process, as one that a check can call.
 
-What comes from there is plain values. A call gives one or raises an error of the same type and with the same words. Where an
-exercise is about live things, the judge does with its own what the other process says that it did; so a check needs to know
-nothing of all this.
+Only plain values come from there. A call returns one, or raises an error of the same type and with
+the same words. Where an exercise is about a model, a training loop or a file, the answer's process
+tells what the answer did to its own, and the judge does the same to the one that the check watches.
+So no check needs to know that the answer is elsewhere.
 """
 
 import builtins
@@ -10,6 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +24,13 @@ from course_utils.stage.grading import wire
 from course_utils.stage.grading.replaying import flush, hold, rename
 from course_utils.stage.grading.talking import SilentError, StoppedError, Talk
 
-LONGEST_WORDS, MOST_ROWS, MOST_EVENTS = 400, 1000, 10_000
+LONGEST_WORDS = 400  # characters of a message
+MOST_ROWS = 1000
+MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
+NOTHING_IN_IT = b""
 # What autograd kept at most in the other process, in the training that was asked for last.
 KEPT_BYTES: list[int] = []
-RENAME = os.replace  # as it is before a check watches it
+RENAME = os.replace  # taken before a check puts a function that watches in its place
 KINDS = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -33,7 +38,7 @@ KINDS = (
     inspect.Parameter.KEYWORD_ONLY,
     inspect.Parameter.VAR_KEYWORD,
 )
-# How their answers went about it, only the answer's own process knows.
+# How answers to these checks work, only the answer's own process can tell; a table says so.
 AS_ITS_PROCESS_SAYS = ("accumulated", "write_whole", "mended_")
 
 
@@ -42,28 +47,39 @@ class AnswerError(Exception):
 
 
 class Words(str):
-    """A message that shows itself as it is: a KeyError shows its argument's repr."""
+    """A message whose repr is the message, because a KeyError shows the repr of its argument."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
+def nonsense() -> NoReturn:
+    """Stop the judging of an answer whose process says what cannot be."""
+    raise StoppedError("It says nonsense.")
+
+
 def error_of(told: object) -> BaseException:
     """The error that the other process tells of."""
-    name, said = entry(told, "error", str), entry(told, "said", str)[:LONGEST_WORDS]
-    kind = getattr(builtins, name, AnswerError)
-    if name == TooLongError.__name__:
-        kind = TooLongError
-    if not (isinstance(kind, type) and issubclass(kind, BaseException)) or issubclass(
-        kind, BaseExceptionGroup
-    ):
-        kind = AnswerError
+    name = entry(told, "error", str)
+    said = entry(told, "said", str)[:LONGEST_WORDS]
+    kind = _kind_of_error(name)
     try:
         error = kind(Words(said)) if said else kind()
-    except TypeError:  # as a UnicodeDecodeError, which wants five
+    except TypeError:  # some types want more than a message: UnicodeDecodeError wants five things
         error = AnswerError(said)
     error.told = entry(told, "told", str)[:LONGEST_WORDS]
     return error
+
+
+def _kind_of_error(name: str) -> type[BaseException]:
+    """Python's type of error of that name, or TooLongError; AnswerError for any other name."""
+    if name == TooLongError.__name__:
+        return TooLongError
+    kind = getattr(builtins, name, AnswerError)
+    is_error = isinstance(kind, type) and issubclass(kind, BaseException)
+    if not is_error or issubclass(kind, BaseExceptionGroup):
+        return AnswerError
+    return kind
 
 
 class Answer:
@@ -71,13 +87,12 @@ class Answer:
 
     def __init__(self, talk: Talk, name: str, takes: object) -> None:
         self.talk = talk
-        self.__name__ = (
-            name if name.isidentifier() and len(name) <= wire.LONGEST_NAME else "<answer>"
-        )
+        is_name = name.isidentifier() and len(name) <= wire.LONGEST_NAME
+        self.__name__ = name if is_name else "<answer>"
         signature = _signature(takes)
         if signature is not None:
             self.__signature__ = signature
-        self.names_told: set[str] = set()  # those that its code uses
+        self.names_told: set[str] = set()  # the names that its code uses
         self.noted: list[str] = []  # what has no place in an answer, as its process noted it
         self.loop_told: dict[str, object] | None = None
 
@@ -93,30 +108,49 @@ class Answer:
         if entry(outcome, "changed", bool):
             raise InPlaceError
         if "came" not in outcome:
-            raise StoppedError("It says nonsense.")
+            nonsense()
         return outcome["came"]
 
     def _ask(self, question: object) -> dict[str, object]:
         try:
             self.talk.say(question)
+        except SilentError as error:
+            raise StoppedError(str(error)) from None
+        return self._hear()
+
+    def _hear(self) -> dict[str, object]:
+        try:
             return entries(self.talk.hear())
         except SilentError as error:
             raise StoppedError(str(error)) from None
 
     def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
-        """Send so many rows through the judge's own model, forward and backward, and leave the gradients that came."""
-        layers = [
-            [m.in_features, m.out_features] if isinstance(m, nn.Linear) else [] for m in model
-        ]
-        weights = [*model.parameters()]
-        asked = {"do": "accumulate", "layers": layers, "weights": [p.detach() for p in weights]}
-        came = self._ask(asked | {"batch": batch, "parts": parts})
+        """Have the answer train a copy of the model, and bring the judge's own to the same state.
+
+        Batches of as many rows go through the judge's model, forward and backward, because the
+        check counts them. Then it gets the gradients that came.
+        """
+        layers = []
+        for module in model:
+            is_linear = isinstance(module, nn.Linear)
+            layers.append([module.in_features, module.out_features] if is_linear else [])
+        weights = list(model.parameters())
+        question = {
+            "do": "accumulate",
+            "layers": layers,
+            "weights": [parameter.detach() for parameter in weights],
+            "batch": batch,
+            "parts": parts,
+        }
+        came = self._ask(question)
         KEPT_BYTES.append(entry(came, "kept", int))
         _go_through(model, batch, entry(came, "rows", list))
         with torch.no_grad():
-            for parameter, new in zip(weights, _tensors(came, "weights", weights), strict=True):
+            new_weights = _tensors(came, "weights", weights)
+            for parameter, new in zip(weights, new_weights, strict=True):
                 parameter.copy_(new)
-        for parameter, gradient in zip(weights, _tensors(came, "gradients", weights), strict=True):
+        gradients = _tensors(came, "gradients", weights)
+        for parameter, gradient in zip(weights, gradients, strict=True):
             parameter.grad = gradient
         if came["error"] is not None:
             raise error_of(came["error"])
@@ -127,11 +161,15 @@ class Answer:
         if came["error"] is not None:
             raise error_of(came["error"])
         fields = entries(came["seen"])
-        numbers = {
-            name: [float(x) for x in fields[name]] for name in ("losses", "zeros", "norms", "lost")
-        }
-        seen = repair.Seen(**numbers, products={wire.DTYPES[name] for name in fields["products"]})
-        seen.scalers = [None] * min(entry(fields, "scalers", int), MOST_ROWS)
+        seen = repair.Seen(
+            losses=_floats(fields["losses"]),
+            zeros=_floats(fields["zeros"]),
+            norms=_floats(fields["norms"]),
+            lost=_floats(fields["lost"]),
+            products={wire.DTYPES[name] for name in fields["products"]},
+        )
+        scalers = entry(fields, "scalers", int)
+        seen.scalers = [None] * min(scalers, MOST_ROWS)  # only their number matters
         if came["stopped"] is not None:
             seen.error = error_of(came["stopped"])
         return seen
@@ -145,120 +183,133 @@ class Answer:
         return self.loop_told
 
     def _write(self, path: Path, pieces: Iterator[bytes]) -> object:
-        """Have in the judge's own file what is in the other one, whenever something happens to it."""
+        """Have the answer write its own file, and do to the judge's file what happens to that one.
+
+        The judge has the pieces, and hands out one whenever the answer fetches one.
+        """
         old = path.read_bytes() if path.exists() else None
-        place = path.stat().st_ino if path.exists() else None
+        inode = path.stat().st_ino if path.exists() else None
+        full: OSError | None = None  # the error of a full disk, if a piece raised it
         told = self._ask({"do": "write", "old": old})
-        full = None
         for _ in range(MOST_EVENTS):
-            if told["event"] == "end":
-                return _ended(path, told, full, place)
-            if told["event"] == "piece":
+            event = told["event"]
+            if event == "end":
+                return _ended(path, told, full, inode)
+            if event == "piece":
                 hold(path, told["contents"])
-                piece = None
                 try:
                     piece = next(pieces, None)
                 except OSError as error:
-                    full, piece = error, "full"
+                    full = error
+                    piece = "full"
                 told = self._ask(piece)
                 continue
-            if told["event"] == "rename":
+            if event == "rename":
                 hold(path, told["before"])
                 rename(path, told["contents"], is_near=entry(told, "near", bool))
             else:
                 hold(path, told["contents"])
                 flush(entry(told, "nbytes", int))
-            try:
-                told = entries(self.talk.hear())
-            except SilentError as error:
-                raise StoppedError(str(error)) from None
+            told = self._hear()
         raise StoppedError("It does too much.")
 
 
 def value_of(told: object, talk: Talk) -> object:
-    """The answer that the other process describes: a value, or a function in it."""
+    """The answer that the other process describes: a value, or a function that lies there."""
     described = entries(told)
     if described.get("is") == "function":
         answer = Answer(talk, entry(described, "name", str), described.get("takes"))
         answer.names_told = {str(name) for name in entry(described, "uses", list)}
         return answer
     if "value" not in described:
-        raise StoppedError("It says nonsense.")
+        nonsense()
     return described["value"]
 
 
 def noted_in(told: dict[str, object]) -> list[str]:
-    return [str(one)[:LONGEST_WORDS] for one in told.get("noted") or () if type(one) is str]
+    noted = told.get("noted") or ()
+    return [str(words)[:LONGEST_WORDS] for words in noted if type(words) is str]
 
 
 def entries(came: object) -> dict[str, object]:
+    """What was said, which has to be a dict."""
     if type(came) is not dict:
-        raise StoppedError("It says nonsense.")
+        nonsense()
     return came
 
 
 def entry(told: object, name: str, kind: type) -> object:
     """One part of what was said; StoppedError if it is not exactly of that type."""
-    found = entries(told).get(name)
-    if type(found) is not kind:
-        raise StoppedError("It says nonsense.")
-    return found
+    part = entries(told).get(name)
+    if type(part) is not kind:
+        nonsense()
+    return part
 
 
 def _tensors(came: dict, name: str, like: list[Tensor]) -> list[Tensor | None]:
-    """As many tensors as there should be, and of the same shapes; a gradient may be missing."""
+    """As many tensors as in `like`, and of the same shapes; only a gradient may be missing."""
     tensors = entry(came, name, list)
     if len(tensors) != len(like):
-        raise StoppedError("It says nonsense.")
-    for tensor, one in zip(tensors, like, strict=True):
+        nonsense()
+    for tensor, wanted in zip(tensors, like, strict=True):
         if tensor is None and name == "gradients":
             continue
-        if type(tensor) is not Tensor or (tensor.shape, tensor.dtype) != (one.shape, one.dtype):
-            raise StoppedError("It says nonsense.")
+        if type(tensor) is not Tensor:
+            nonsense()
+        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
+            nonsense()
     return tensors
 
 
+def _floats(numbers: object) -> list[float]:
+    return [float(number) for number in numbers]
+
+
 def _signature(takes: object) -> inspect.Signature | None:
-    """What the function takes, as far as it says so in a way that Python allows."""
+    """What the function takes; None if what the process says is no signature that Python allows."""
+    parameters = []
     try:
-        found = [
-            inspect.Parameter(
-                name, KINDS[kind], default=None if has_default else inspect.Parameter.empty
-            )
-            for name, kind, has_default in takes
-        ]
-        return inspect.Signature(found)
+        for name, kind, has_default in takes:
+            default = None if has_default else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(name, KINDS[kind], default=default))
+        return inspect.Signature(parameters)
     except (TypeError, ValueError, IndexError):
         return None
 
 
 def _go_through(model: nn.Module, batch: Tensor, rows: list) -> None:
-    waiting: list[Tensor] = []
-    if len(rows) > MOST_ROWS or any(
-        type(n) is not int or not 0 < abs(n) <= MOST_ROWS for n in rows
-    ):
-        raise StoppedError("It says nonsense.")
+    """Send batches through the model: n rows forward for n, and n of them backward for -n."""
+    if len(rows) > MOST_ROWS or not all(_is_number_of_rows(n) for n in rows):
+        nonsense()
+    waiting: list[Tensor] = []  # results of the forward passes
     for n in rows:
         if n > 0:
             waiting.append(model(batch.new_zeros(n, batch.shape[1])))
             continue
-        result = next((one for one in waiting if len(one) == -n), None)
+        result = next((result for result in waiting if len(result) == -n), None)
         if result is None:
-            raise StoppedError("It says nonsense.")
+            nonsense()
         result.sum().backward(retain_graph=True)
 
 
-def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int | None) -> object:
-    """Leave what the other process has left. A file that was replaced unseen is replaced here, too."""
-    is_still_there = path.exists() and path.stat().st_ino == place
+def _is_number_of_rows(n: object) -> bool:
+    return type(n) is int and 0 < abs(n) <= MOST_ROWS
+
+
+def _ended(path: Path, told: dict[str, object], full: OSError | None, inode: int | None) -> object:
+    """Leave what the answer has left in its folder, and return or raise what its call did.
+
+    A file that the answer replaced in a way that was not seen is replaced here, too.
+    """
+    is_still_there = path.exists() and path.stat().st_ino == inode
     if is_still_there and not entry(told, "same", bool) and told["contents"] is not None:
+        is_bytes = type(told["contents"]) is bytes
         anew = path.with_name("anew")
-        anew.write_bytes(told["contents"] if type(told["contents"]) is bytes else b"")
+        anew.write_bytes(told["contents"] if is_bytes else NOTHING_IN_IT)
         RENAME(anew, path)
     hold(path, told["contents"])
-    for name in entry(told, "others", list)[:1]:
-        left = "".join(c for c in str(name)[: wire.LONGEST_NAME] if c.isalnum() or c in "._- ")
-        path.with_name(left.strip(". ") or "a file").write_bytes(b"")
+    for name in entry(told, "others", list)[:1]:  # one file too many is enough for the check
+        path.with_name(_harmless(str(name))).write_bytes(NOTHING_IN_IT)
     if entry(told, "full", bool) and full is not None:
         raise full
     if told["error"] is not None:
@@ -266,20 +317,33 @@ def _ended(path: Path, told: dict[str, object], full: OSError | None, place: int
     return ... if entry(told, "open", bool) else None
 
 
+def _harmless(name: str) -> str:
+    """That name of a file without what could lead to another folder."""
+    allowed = [c for c in name[: wire.LONGEST_NAME] if c.isalnum() or c in "._- "]
+    return "".join(allowed).strip(". ") or "a file"
+
+
 def judge_from_afar() -> None:
-    """Let the checks see what the answer's own process saw: of mended loops, and of what autograd kept."""
-    seen, is_untouched, kept = repair.seen, repair.is_untouched, measure.saved_bytes_over_time
+    """Let the checks see what the answer's own process saw of loops, and of what autograd kept."""
+    seen = repair.seen
+    is_untouched = repair.is_untouched
+    saved_bytes_over_time = measure.saved_bytes_over_time
 
     def seen_from_afar(loop: Callable[..., object]) -> repair.Seen:
-        return loop.loop_seen() if isinstance(loop, Answer) else seen(loop)
+        if isinstance(loop, Answer):
+            return loop.loop_seen()
+        return seen(loop)
 
     def is_untouched_from_afar(loop: Callable[..., object]) -> bool:
-        return loop.is_untouched_loop() if isinstance(loop, Answer) else is_untouched(loop)
+        if isinstance(loop, Answer):
+            return loop.is_untouched_loop()
+        return is_untouched(loop)
 
     def kept_from_afar(function: Callable[[], object], **options: object) -> list[int]:
         KEPT_BYTES.clear()
-        here = kept(function, **options)
-        return [*KEPT_BYTES] or here
+        kept_here = saved_bytes_over_time(function, **options)
+        return list(KEPT_BYTES) or kept_here
 
-    repair.seen, repair.is_untouched = seen_from_afar, is_untouched_from_afar
+    repair.seen = seen_from_afar
+    repair.is_untouched = is_untouched_from_afar
     measure.saved_bytes_over_time = kept_from_afar

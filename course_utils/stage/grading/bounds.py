@@ -1,6 +1,7 @@
-"""What an answer's process may take and do: bounds of time, memory and files, and calls that are refused.
+"""What an answer's process may take and do: its time, memory and files are bounded.
 
-The bounds hold wherever Python runs. The refusals stop mistakes and pranks; what stops an attack is the sandbox around it.
+The bounds hold wherever Python runs. Besides them, some calls are refused as Python announces them:
+that stops mistakes and pranks. What stops an attack is the sandbox around the process.
 """
 
 import ctypes
@@ -15,38 +16,81 @@ import psutil
 
 from course_utils.stage.grading import seccomp
 
-PROCESSOR_S, LONGEST_S = 10, 20  # a busy machine ends nobody's answer
+PROCESSOR_S = 10  # of a processor's time, so that a busy machine ends nobody's answer
+LONGEST_S = 20
 LONGEST_START_S = 300.0
-MEMORY_BYTES, FILE_BYTES = 2 << 30, 100_000_000
-# Python says each of these before it does it. The first are refused, the others outside the work's own folder.
-REFUSED = "os.system os.exec os.fork os.posix_spawn os.kill signal.pthread_kill subprocess. socket. ctypes. pty. resource. sqlite3."
-CHANGING = "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime shutil.rmtree shutil.move"
+MEMORY_BYTES = 2 << 30
+FILE_BYTES = 100_000_000
+MORE_THAN_ANY_PROCESS_HAS = 30 << 30  # bytes of address space
+
+# Python raises an audit event before it does one of these. They are refused, by their beginnings.
+REFUSED = (
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.kill",
+    "signal.pthread_kill",
+    "subprocess.",
+    "socket.",
+    "ctypes.",
+    "pty.",
+    "resource.",
+    "sqlite3.",
+)
+# These are refused outside the answer's own folder: the event, and how many paths come first in it.
+CHANGING = {
+    "os.remove": 2,
+    "os.rename": 2,
+    "os.rmdir": 2,
+    "os.mkdir": 2,
+    "os.link": 2,
+    "os.symlink": 2,
+    "os.truncate": 2,
+    "os.chmod": 2,
+    "os.chown": 2,
+    "os.utime": 2,
+    "shutil.rmtree": 2,
+    "shutil.move": 2,
+    "open": 1,
+}
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-ENDED = {-signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time."}
-ENDED |= {
+
+ENDED = {
+    -signal.SIGXCPU: f"It took longer than {PROCESSOR_S} s of a processor's time.",
     -signal.SIGSEGV: "It crashed Python, as endless recursion can.",
     -signal.SIGKILL: "It was killed.",
 }
-NOT_DUMPABLE = 4, 0  # prctl's PR_SET_DUMPABLE
+SET_DUMPABLE = 4  # of prctl: PR_SET_DUMPABLE
 
 
 def keep_memory_to_itself() -> None:
-    """Let no other process of the same user read or change this one's memory; its children inherit that."""
+    """Let no other process of the same user read or change this one's memory.
+
+    Its children inherit that.
+    """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(*NOT_DUMPABLE, 0, 0, 0)
+        ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def bound(folder: str) -> None:
     """From here on this process is bounded, and may write in that folder alone."""
+    user_s, system_s, *_ = os.times()
+    used_s = int(user_s + system_s)
+    cpu_s = used_s + PROCESSOR_S
     memory = _size_bytes() + MEMORY_BYTES
-    used_s = int(sum(os.times()[:2]))
-    most = {"CPU": used_s + PROCESSOR_S, "FSIZE": FILE_BYTES, "CORE": 0, "AS": memory}
-    for name, most_of_it in most.items():
-        with suppress(ValueError, OSError):  # macOS has no bound of memory
-            hard = most_of_it + (1 if name == "CPU" else 0)
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most_of_it, hard))
+    # A second after the soft limit of time, whose signal a process may ignore, the hard one kills.
+    _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
+    _limit(resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES)
+    _limit(resource.RLIMIT_CORE, 0, 0)
+    _limit(resource.RLIMIT_AS, memory, memory)
     seccomp.refuse()
     sys.addaudithook(_refusing(folder))
+
+
+def _limit(kind: int, soft: int, hard: int) -> None:
+    with suppress(ValueError, OSError):  # macOS has no bound of memory
+        resource.setrlimit(kind, (soft, hard))
 
 
 def _size_bytes() -> int:
@@ -54,27 +98,32 @@ def _size_bytes() -> int:
     try:
         return psutil.Process().memory_info().vms
     except (OSError, psutil.Error):  # a container without /proc
-        return 30 << 30
+        return MORE_THAN_ANY_PROCESS_HAS
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    real, inside, refused = (
-        os.path.realpath,
-        (f"{folder}{os.sep}", os.devnull),
-        tuple(REFUSED.split()),
-    )
-    changing = dict.fromkeys(CHANGING.split(), 2) | {"open": 1}  # how many paths come first
+    """The function to call at each audit event.
+
+    Its rules are in local names, because an answer can replace what a module holds.
+    """
+    real_path = os.path.realpath
+    refused = REFUSED
+    changing = dict(CHANGING)
+    to_write = TO_WRITE
+    writable = (f"{folder}{os.sep}", os.devnull)
 
     def refuse(event: str, arguments: tuple) -> None:
         if event.startswith(refused):
             raise PermissionError(f"{event} is refused while an answer is judged.")
-        if event in changing and (event != "open" or arguments[2] & TO_WRITE):
-            paths = [
-                one
-                for one in arguments[: changing[event]]
-                if isinstance(one, str | bytes | os.PathLike)
-            ]
-            if not all(f"{real(os.fsdecode(path))}{os.sep}".startswith(inside) for path in paths):
+        if event not in changing:
+            return
+        if event == "open" and not arguments[2] & to_write:
+            return
+        for path in arguments[: changing[event]]:
+            if not isinstance(path, str | bytes | os.PathLike):
+                continue
+            real = f"{real_path(os.fsdecode(path))}{os.sep}"
+            if not real.startswith(writable):
                 raise PermissionError(f"{event} is refused outside the answer's own folder.")
 
     return refuse

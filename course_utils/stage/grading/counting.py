@@ -3,17 +3,21 @@
 NB="04 05"           these notebooks; without it, each one that somebody handed in
 TURNS=main           the main path's turns, which is the rule; TURNS=all has those beyond, too
 TURNS="1-3 6"        these turns of each notebook; "04.1-3 05.2" says of which
-POINTS=2             so many for each turn; POINTS="1 04.2:3" says one for each, and three for turn 2 of notebook 4
+POINTS=2             so many for each turn; POINTS="1 04.2:3" says one for each, and three for
+                     turn 2 of notebook 4
 """
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-MAIN, ALL = "main", "all"
+MAIN = "main"
+ALL = "all"
 TURNS = re.compile(r"(?:(\d+)\.)?(\d+)(?:-(\d+))?")
 POINTS = re.compile(r"(?:(?:(\d+)\.)?(\d+):)?(\d+(?:\.\d+)?)")
 MOST_TURNS = 99
+ANY_NOTEBOOK = ""
+EACH_TURN = 0
 
 
 @dataclass(frozen=True)
@@ -22,67 +26,77 @@ class Counting:
 
     notebooks: Sequence[str] = ()  # all, if there are none
     turns: str = MAIN
-    chosen: Collection[
-        tuple[str, int]
-    ] = ()  # if single ones are chosen; the notebook may be any: ""
-    points: Sequence[tuple[str, int, float]] = ()  # of the last that fits; number 0 is each turn
+    # If single turns are chosen: the notebook of each, which may be ANY_NOTEBOOK, and its number.
+    chosen: Collection[tuple[str, int]] = ()
+    # A notebook, the number of a turn or EACH_TURN, and its points; the last that fits holds.
+    points: Sequence[tuple[str, int, float]] = ()
 
     def counts(self, notebook: str, number: int, *, is_beyond: bool) -> bool:
         if self.notebooks and notebook not in self.notebooks:
             return False
         if self.chosen:
-            return not {("", number), (notebook, number)}.isdisjoint(self.chosen)
+            return (ANY_NOTEBOOK, number) in self.chosen or (notebook, number) in self.chosen
         return self.turns == ALL or not is_beyond
 
     def worth(self, notebook: str, number: int) -> float:
         worth = 1.0
-        for of, turn, points in self.points:
-            if of in ("", notebook) and turn in (0, number):
+        for of_notebook, turn, points in self.points:
+            if of_notebook in (ANY_NOTEBOOK, notebook) and turn in (EACH_TURN, number):
                 worth = points
         return worth
 
 
 def counting(notebooks: str, turns: str, points: str, course: Sequence[str]) -> Counting:
     """What these words ask for; ValueError with a sentence if they cannot be understood."""
-    names = tuple(_named(word, course) for word in _words(notebooks))
+    names = [_named(word, course) for word in _words(notebooks)]
     turns = turns.strip() or MAIN
-    chosen = (
-        set()
-        if turns in (MAIN, ALL)
-        else {one for word in _words(turns) for one in _turns(word, course)}
-    )
-    return Counting(
-        names, turns, frozenset(chosen), tuple(_points(word, course) for word in _words(points))
-    )
+    chosen: set[tuple[str, int]] = set()
+    if turns not in (MAIN, ALL):
+        for word in _words(turns):
+            chosen.update(_turns(word, course))
+    worths = [_points(word, course) for word in _words(points)]
+    return Counting(tuple(names), turns, frozenset(chosen), tuple(worths))
 
 
 def _words(text: str) -> list[str]:
-    return re.split(r"[\s,]+", text.strip()) if text.strip() else []
+    """The words of that text, which spaces or commas separate."""
+    if not text.strip():
+        return []
+    return re.split(r"[\s,]+", text.strip())
 
 
 def _named(word: str, course: Sequence[str]) -> str:
-    """The notebook that the word names: its number, or its name."""
+    """The notebook that the word names by its number or by its name."""
     for name in course:
         number = name.partition("_")[0]
-        if word in (name, f"{name}.ipynb") or (word.isdecimal() and int(word) == int(number)):
+        if word in (name, f"{name}.ipynb"):
+            return name
+        if word.isdecimal() and int(word) == int(number):
             return name
     raise ValueError(f"There is no notebook {word!r}. There are: {', '.join(course)}.")
 
 
 def _turns(word: str, course: Sequence[str]) -> list[tuple[str, int]]:
-    found = TURNS.fullmatch(word)
-    if not found:
+    """The turns that one word chooses, such as 2, 1-3 or 04.1-3."""
+    match = TURNS.fullmatch(word)
+    if not match:
         raise ValueError(
             f'TURNS={word} is not understood: write main, all, or numbers as in "1-3 04.5".'
         )
-    notebook, first, last = found.groups()
-    name = _named(notebook, course) if notebook else ""
-    return [(name, number) for number in range(int(first), min(int(last or first), MOST_TURNS) + 1)]
+    notebook, first, last = match.groups()
+    name = _named(notebook, course) if notebook else ANY_NOTEBOOK
+    if last is None:
+        last = first
+    numbers = range(int(first), min(int(last), MOST_TURNS) + 1)
+    return [(name, number) for number in numbers]
 
 
 def _points(word: str, course: Sequence[str]) -> tuple[str, int, float]:
-    found = POINTS.fullmatch(word)
-    if not found:
+    """What one word says of points, such as 2, 3:2 or 04.2:3."""
+    match = POINTS.fullmatch(word)
+    if not match:
         raise ValueError(f'POINTS={word} is not understood: write 2, or as in "1 3:2 04.5:4".')
-    notebook, number, points = found.groups()
-    return _named(notebook, course) if notebook else "", int(number or 0), float(points)
+    notebook, number, points = match.groups()
+    name = _named(notebook, course) if notebook else ANY_NOTEBOOK
+    turn = int(number) if number else EACH_TURN
+    return name, turn, float(points)

@@ -1,4 +1,7 @@
-"""Several judges at once, each a process with a place for answers of its own. One that fails costs the notebook before it."""
+"""Several judges at once, each in a process of its own, where it has a process for answers.
+
+A judge that fails costs the notebook that it was at, and no other.
+"""
 
 import json
 import multiprocessing
@@ -10,8 +13,9 @@ from multiprocessing.connection import Connection, wait
 
 AT_ONCE = max(2, min(8, os.cpu_count() or 2))
 LONGEST_S = 900.0  # for one notebook: ten answers of the longest kind, and their checks
-FORKING = multiprocessing.get_context("fork")
 LONGEST_END_S = 10.0
+LOOK_AGAIN_S = 1.0  # whether one of them has been at work for too long
+FORKING = multiprocessing.get_context("fork")
 END = b"end"
 Judge = Callable[[int], object]  # judges the work of that number
 MakeJudge = Callable[[], AbstractContextManager[Judge]]
@@ -19,21 +23,16 @@ MakeJudge = Callable[[], AbstractContextManager[Judge]]
 
 def done(make_judge: MakeJudge, works: Sequence[int]) -> Iterator[tuple[int, object]]:
     """Each work's number, and what its judge said, as they end; None where the judge failed."""
-    waiting = [*works][::-1]
+    waiting = list(reversed(works))
+    most = min(AT_ONCE, len(works))
     members: list[_Member] = []
     try:
         while waiting or members:
-            while waiting and len(members) < min(AT_ONCE, len(works)):
-                members.append(_Member(make_judge, [member.talk for member in members]))
-            for member in members:
-                if waiting and member.work is None:
-                    member.give(waiting.pop())
-            members, idle = _parted(members)
-            for member in idle:
-                member.end()
-            wait([member.talk for member in members], timeout=1.0)
-            for member in [*members]:
-                if (said := member.said()) is not _NOTHING:
+            _put_to_work(members, waiting, make_judge, most)
+            wait([member.talk for member in members], timeout=LOOK_AGAIN_S)
+            for member in list(members):
+                said = member.said()
+                if said is not _NOTHING:
                     yield member.work, said
                     member.work = None
                 if not member.is_alive:
@@ -43,7 +42,7 @@ def done(make_judge: MakeJudge, works: Sequence[int]) -> Iterator[tuple[int, obj
             member.end()
 
 
-_NOTHING = object()
+_NOTHING = object()  # it has not said anything; None is what a judge that failed has said
 
 
 class _Member:
@@ -59,18 +58,19 @@ class _Member:
         self.is_alive = True
 
     def give(self, work: int) -> None:
-        self.work, self.begun = work, time.monotonic()
+        self.work = work
+        self.begun_s = time.monotonic()
         self.talk.send_bytes(str(work).encode())
 
     def said(self) -> object:
-        """What it said of its work; None if it failed; nothing if it is still at work."""
+        """What it said of its work; None if it failed; _NOTHING if it is still at work."""
         try:
             if self.talk.poll():
                 return json.loads(self.talk.recv_bytes())
         except (EOFError, OSError, ValueError):
             self.end()
             return None
-        if time.monotonic() - self.begun > LONGEST_S:
+        if time.monotonic() - self.begun_s > LONGEST_S:
             self.end()
             return None
         return _NOTHING
@@ -86,11 +86,19 @@ class _Member:
         self.process.join()
 
 
-def _parted(members: Sequence[_Member]) -> tuple[list[_Member], list[_Member]]:
-    """Those at work, and those that have none."""
-    return [one for one in members if one.work is not None], [
-        one for one in members if one.work is None
-    ]
+def _put_to_work(
+    members: list[_Member], waiting: list[int], make_judge: MakeJudge, most: int
+) -> None:
+    """Start judges while there are works for them, give each idle one a work, and end the rest."""
+    while waiting and len(members) < most:
+        members.append(_Member(make_judge, [member.talk for member in members]))
+    for member in members:
+        if waiting and member.work is None:
+            member.give(waiting.pop())
+    for member in list(members):
+        if member.work is None:
+            members.remove(member)
+            member.end()
 
 
 def _judge(
@@ -98,7 +106,11 @@ def _judge(
 ) -> None:
     """Judge until there is nothing more to judge, or the process that asks has ended."""
     for end in ends_of_the_first:
-        end.close()  # so that this one, too, hears when the first process ends
+        end.close()  # otherwise this process would keep them open, and hear of no end
     with make_judge() as judge, suppress(EOFError, BrokenPipeError):
-        while (work := talk.recv_bytes()) != END:
-            talk.send_bytes(json.dumps(judge(int(work))).encode())
+        while True:
+            work = talk.recv_bytes()
+            if work == END:
+                break
+            verdicts = judge(int(work))
+            talk.send_bytes(json.dumps(verdicts).encode())

@@ -1,10 +1,11 @@
-"""What in an answer's text has no place in it: the checks, the accountant's terms, and ways to reach into the judge.
+"""What has no place in an answer's text: the checks, the accountant's functions, ways to the judge.
 
-It is a look at the text, before any of it runs. An answer with such a thing earns nothing until a person has looked at it.
+The text is looked at before any of it runs. An answer with such a thing earns nothing until a
+person has looked at it.
 """
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from course_utils.stage.grading.slicing import Statement
 
@@ -18,142 +19,168 @@ SOLVED = (
 BY_TORCH = "by_torch"  # of the chapters: what the accountant's terms are judged by
 TERMS_OF = "course_utils.chapters.accountant"
 OF_THE_REPAIR_SHOP = ("loop", "FAULTS", "seen")  # attributes of `repair`
-# By these, code finds what it was not given. No exercise needs one.
+CALLS_THAT_RUN_TEXT = ("exec", "eval", "compile", "globals")
+# By these names, code finds objects that it was not given. No exercise needs one.
 REACHING = {
-    *(
-        "_getframe",
-        "_current_frames",
-        "settrace",
-        "setprofile",
-        "addaudithook",
-        "f_back",
-        "f_globals",
-        "f_locals",
-    ),
-    *(
-        "tb_frame",
-        "gi_frame",
-        "cr_frame",
-        "ag_frame",
-        "__globals__",
-        "__builtins__",
-        "__subclasses__",
-        "__closure__",
-    ),
-    *(
-        "__code__",
-        "get_objects",
-        "get_referrers",
-        "get_referents",
-        "__import__",
-        "import_module",
-        "_exit",
-    ),
-    *("meta_path", "path_hooks", "__self__", "__wrapped__", "__mro__", "__bases__", "currentframe"),
+    "_getframe",
+    "_current_frames",
+    "settrace",
+    "setprofile",
+    "addaudithook",
+    "f_back",
+    "f_globals",
+    "f_locals",
+    "tb_frame",
+    "gi_frame",
+    "cr_frame",
+    "ag_frame",
+    "__globals__",
+    "__builtins__",
+    "__subclasses__",
+    "__closure__",
+    "__code__",
+    "get_objects",
+    "get_referrers",
+    "get_referents",
+    "__import__",
+    "import_module",
+    "_exit",
+    "meta_path",
+    "path_hooks",
+    "__self__",
+    "__wrapped__",
+    "__mro__",
+    "__bases__",
+    "currentframe",
 }
 REACHING_MODULES = {
-    *(
-        "ctypes",
-        "gc",
-        "inspect",
-        "importlib",
-        "builtins",
-        "_posixsubprocess",
-        "subprocess",
-        "multiprocessing",
-    ),
-    *(
-        "socket",
-        "signal",
-        "resource",
-        "pty",
-        "mmap",
-        "faulthandler",
-        "atexit",
-        "runpy",
-        "pkgutil",
-        "imp",
-        "_ctypes",
-    ),
-    *(
-        "_thread",
-        "threading",
-        "asyncio",
-        "concurrent",
-        "cffi",
-        "_socket",
-        "_signal",
-        "posix",
-        "fcntl",
-        "unittest",
-        "dis",
-    ),
+    "ctypes",
+    "gc",
+    "inspect",
+    "importlib",
+    "builtins",
+    "_posixsubprocess",
+    "subprocess",
+    "multiprocessing",
+    "socket",
+    "signal",
+    "resource",
+    "pty",
+    "mmap",
+    "faulthandler",
+    "atexit",
+    "runpy",
+    "pkgutil",
+    "imp",
+    "_ctypes",
+    "_thread",
+    "threading",
+    "asyncio",
+    "concurrent",
+    "cffi",
+    "_socket",
+    "_signal",
+    "posix",
+    "fcntl",
+    "unittest",
+    "dis",
 }
 MOST = 3
+LONGEST_NAME = 60
 
 
 def found(
     nodes: Sequence[ast.AST | str], slice_: Sequence[Statement], allowed: Collection[str]
 ) -> list[str]:
-    """A sentence on each such thing in the student's own statements; the answer may use the names in `allowed`."""
-    lent = _lent(slice_) - {*allowed}
-    said: dict[str, None] = {}
+    """A sentence on each such thing in the student's own statements, the first few of them.
+
+    The answer may use the names in `allowed`.
+    """
+    lent = _lent(slice_) - set(allowed)
+    said: dict[str, None] = {}  # each sentence once, in order
     for node in nodes:
         if isinstance(node, str):
-            continue  # no Python: it does not run
+            continue  # the text is no Python, so it does not run
         for part in ast.walk(node):
-            said.update(dict.fromkeys(_sentences(part, lent, allowed)))
-    return [*said][:MOST]
+            sentence = _sentence(part, lent, allowed)
+            if sentence:
+                said[sentence] = None
+    return list(said)[:MOST]
 
 
 def are_lent(names: Sequence[str], allowed: Collection[str]) -> bool:
-    """Whether an answer may import all of these from the accountant; what is in capitals is a number."""
+    """Whether an answer may import all of these from the accountant.
+
+    A name in capitals is a constant, which every answer may import.
+    """
     return bool(names) and all(name in allowed or name.isupper() for name in names)
 
 
 def _lent(slice_: Sequence[Statement]) -> set[str]:
     """The names under which the notebook has the accountant's own functions."""
-    imports = [one.code for one in slice_ if isinstance(one.code, ast.ImportFrom)]
-    names = {
-        alias.asname or alias.name
-        for one in imports
-        for alias in one.names
-        if one.module == TERMS_OF or alias.name == BY_TORCH
-    }
-    return {name for name in names if name.islower()}  # what is in capitals is a number
+    names = set()
+    for statement in slice_:
+        if not isinstance(statement.code, ast.ImportFrom):
+            continue
+        for alias in statement.code.names:
+            if statement.code.module == TERMS_OF or alias.name == BY_TORCH:
+                names.add(alias.asname or alias.name)
+    return {name for name in names if name.islower()}  # in capitals they are constants
 
 
-def _sentences(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -> Iterator[str]:
+def _sentence(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -> str:
+    """What to say of one node of the tree; an empty string if nothing speaks against it."""
     match node:
         case ast.Import(names=names):
-            yield from _imports([alias.name for alias in names])
+            return _on_import([alias.name for alias in names])
         case ast.ImportFrom(module=str(module), names=names):
-            if module == TERMS_OF and are_lent([alias.name for alias in names], allowed):
-                return
-            yield from _imports([module, *(f"{module}.{alias.name}" for alias in names)])
-        case ast.Name(id=name) if name in lent:
-            yield f"It uses {name} of the accountant, or of what judges it."
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in REACHING:
-            yield f"It uses {name}."
-        case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
-            yield "It uses sys.modules."
-        case ast.Attribute(value=ast.Name(id="repair"), attr=name) if name in OF_THE_REPAIR_SHOP:
-            yield f"It uses repair.{name}, which has the answer."
-        case ast.Attribute(attr="chapters" | "accountant" as name):
-            yield f"It uses course_utils.{name}."
-        case ast.Call(func=ast.Name(id="exec" | "eval" | "compile" | "globals" as name)):
-            yield f"It calls {name}."
-        case ast.Constant(value=str(text)) if any(
-            one in text for one in (*SOLVED, "accountant.py")
-        ):
-            yield f"It names {text[:60]!r}."
+            return _on_import_from(module, [alias.name for alias in names], allowed)
+        case ast.Name(id=name):
+            return _on_name(name, lent)
+        case ast.Attribute():
+            return _on_attribute(node)
+        case ast.Call(func=ast.Name(id=name)) if name in CALLS_THAT_RUN_TEXT:
+            return f"It calls {name}."
+        case ast.Constant(value=str(text)) if _names_a_solution(text):
+            return f"It names {text[:LONGEST_NAME]!r}."
+    return ""
 
 
-def _imports(names: Sequence[str]) -> Iterator[str]:
+def _on_import(names: Sequence[str]) -> str:
     for name in names:
-        if f"{name}.".startswith(tuple(f"{one}." for one in SOLVED)):
-            yield f"It imports {name[:60]}."
-            return
-        if name.partition(".")[0] in REACHING_MODULES:
-            yield f"It imports {name[:60]}."
-            return
+        is_solved = any(f"{name}.".startswith(f"{solved}.") for solved in SOLVED)
+        if is_solved or name.partition(".")[0] in REACHING_MODULES:
+            return f"It imports {name[:LONGEST_NAME]}."
+    return ""
+
+
+def _on_import_from(module: str, names: Sequence[str], allowed: Collection[str]) -> str:
+    if module == TERMS_OF and are_lent(names, allowed):
+        return ""
+    return _on_import([module, *(f"{module}.{name}" for name in names)])
+
+
+def _on_name(name: str, lent: Collection[str]) -> str:
+    if name in lent:
+        return f"It uses {name} of the accountant, or of what judges it."
+    if name in REACHING:
+        return f"It uses {name}."
+    return ""
+
+
+def _on_attribute(node: ast.Attribute) -> str:
+    name = node.attr
+    owner = node.value.id if isinstance(node.value, ast.Name) else ""
+    if name in REACHING:
+        return f"It uses {name}."
+    if owner == "sys" and name == "modules":
+        return "It uses sys.modules."
+    if owner == "repair" and name in OF_THE_REPAIR_SHOP:
+        return f"It uses repair.{name}, which has the answer."
+    if name in ("chapters", "accountant"):
+        return f"It uses course_utils.{name}."
+    return ""
+
+
+def _names_a_solution(text: str) -> bool:
+    return any(solved in text for solved in SOLVED) or "accountant.py" in text

@@ -1,6 +1,10 @@
-"""The judge: it asks an answer's process case by case, and says what the check says. It runs nothing of a student's."""
+"""The judge: it asks an answer's process case by case, and returns what the check says.
+
+It runs nothing that a student wrote.
+"""
 
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +13,35 @@ from dataclasses import dataclass
 from course_utils.engine.judging.exercises import Check
 from course_utils.engine.judging.verdict import NOT_ATTEMPTED, Verdict
 from course_utils.stage.grading import asking, bounds, sandbox
-from course_utils.stage.grading.talking import ENDED, SilentError, StoppedError, Talk, TooSlowError
+from course_utils.stage.grading.talking import (
+    BEGIN,
+    ENDED,
+    FELL_SILENT,
+    HEARD_ENOUGH,
+    HOW_LONG,
+    SilentError,
+    StoppedError,
+    Talk,
+    TooSlowError,
+)
 
-MOST_TIMES, LEAST_WORK_MS = 20, 400  # within bounds.LONGEST_S, at the least, on the busiest machine
+# A busy machine may make an answer wait for so many times bounds.LONGEST_S, as long as it computes
+# for so many milliseconds in each of them.
+MOST_TIMES = 20
+LEAST_WORK_MS = 400
 LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds
-FLAGGED, STOPPED = "flagged", "stopped"
+LONGEST_WORDS = 400  # characters of a message
+FLAGGED = "flagged"
+STOPPED = "stopped"
 KEPT_IN_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the answer's process has to know for one exercise. There is nothing in it that is not in the notebook."""
+    """What the answer's process has to know for one exercise.
+
+    There is nothing in it that the student's own notebook does not show.
+    """
 
     code: Mapping[str, str]  # the notebook's cells by their ids
     check: str  # "flops.days"
@@ -41,7 +63,10 @@ class Told:
 
 
 class Answers:
-    """The process in which answers run, one after the other. It is started anew when one has harmed it."""
+    """The process in which answers run, one after the other.
+
+    It is started anew when an answer has harmed it.
+    """
 
     def __init__(self, prepared: Mapping[str, object]) -> None:
         self.prepared = prepared
@@ -53,14 +78,14 @@ class Answers:
         mine, theirs = socket.socketpair()
         with mine:
             with theirs:
-                socket.send_fds(self.control, [b"a"], [theirs.fileno()])
+                socket.send_fds(self.control, [BEGIN], [theirs.fileno()])
             talk = Talk(mine, bounds.LONGEST_S)
             talk.is_working = self._works()
             told, problem = _conversation(talk, asked, check)
-        status = self._end(b"k" if problem is None or isinstance(problem, TooSlowError) else b"w")
+        is_done = problem is None or isinstance(problem, TooSlowError)
+        status = self._end(HEARD_ENOUGH if is_done else FELL_SILENT)
         if told is None:
-            why = _why(problem, status)
-            return Told(STOPPED, why, why, why)
+            return _without_verdict(STOPPED, _why(problem, status))
         return told
 
     def close(self) -> None:
@@ -95,22 +120,29 @@ class Answers:
         self.control.settimeout(LONGEST_END_S)
 
     def _works(self) -> Callable[[], bool]:
-        """Tells whether the answer's process has computed since it was asked the last time; a busy machine lets it wait."""
-        spent_ms = [0]
+        """A function that tells whether the answer has computed since it was called the last time.
+
+        On a busy machine an answer that does may go on; one that only waits may not.
+        """
+        spent_ms = [0]  # of a processor's time, at each call
 
         def is_working() -> bool:
             try:
-                self.control.sendall(b"t")
+                self.control.sendall(HOW_LONG)
                 said = self.control.recv(4)
             except OSError:
                 return False
             spent_ms.append(int.from_bytes(said, "big"))
-            return len(spent_ms) < MOST_TIMES and spent_ms[-1] - spent_ms[-2] > LEAST_WORK_MS
+            worked_ms = spent_ms[-1] - spent_ms[-2]
+            return len(spent_ms) < MOST_TIMES and worked_ms > LEAST_WORK_MS
 
         return is_working
 
     def _end(self, how: bytes) -> int:
-        """End the answer's process, and say how it ended; where that fails, the next answer gets a new place."""
+        """End the answer's process, and return how it ended.
+
+        Where that fails, the next answer gets a new process to run in.
+        """
         try:
             self.control.sendall(how)
             said = self.control.recv(4)
@@ -118,12 +150,12 @@ class Answers:
             said = b""
         if len(said) != 4:
             self.close()
-            return -9
+            return -signal.SIGKILL
         return int.from_bytes(said, "big", signed=True)
 
 
 def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, SilentError | None]:
-    """What the check says; or what the answer's process did instead of answering."""
+    """What the check says and None; or None, and what the answer's process did instead."""
     try:
         talk.say(vars(asked))
         flags = [str(flag) for flag in _list_of(talk.hear())]
@@ -131,34 +163,51 @@ def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, 
     except SilentError as error:
         return None, error
     except StoppedError as error:
-        return None, TooSlowError() if talk.left_s <= 0 else SilentError(str(error))
-    told = Told(
-        verdict.status, verdict.looks_like, verdict.words, verdict.without_case or verdict.words
-    )
+        if talk.left_s <= 0:
+            return None, TooSlowError()
+        return None, SilentError(str(error))
     flags += noted
     if flags and verdict.status != NOT_ATTEMPTED.status:
-        why = f"{' '.join(flags)} A person has to look at this answer; its check says: {verdict.status}."
-        return Told(FLAGGED, why, why, why), None
-    return told, None
+        why = (
+            f"{' '.join(flags)} A person has to look at this answer; "
+            f"its check says: {verdict.status}."
+        )
+        return _without_verdict(FLAGGED, why), None
+    without_case = verdict.without_case or verdict.words
+    return Told(verdict.status, verdict.looks_like, verdict.words, without_case), None
+
+
+def _without_verdict(status: str, why: str) -> Told:
+    return Told(status, looks_like=why, words=why, without_case=why)
 
 
 def _verdict(talk: Talk, check: Check) -> tuple[Verdict, list[str]]:
     """The check's verdict, and what the answer's process noted of it meanwhile."""
     described = asking.entries(talk.hear())
     if described.get("is") == "stopped":
-        name, said = (asking.entry(described, part, str)[:400] for part in ("error", "said"))
-        told = f"The cell of the answer stopped with {name}: {said.rstrip('.')}."
-        verdict = Verdict("not yet", told, looks_like=told)
-        return verdict if asking.entry(described, "attempted", bool) else NOT_ATTEMPTED, []
+        return _verdict_on_stopped(described), []
     answer = asking.value_of(described, talk)
     try:
         verdict = check(answer)
     except Exception as error:
-        told = f"Its check stopped with {type(error).__name__}: what came is of a kind that it does not know."
+        told = (
+            f"Its check stopped with {type(error).__name__}: "
+            "what came is of a kind that it does not know."
+        )
         verdict = Verdict(STOPPED, told, looks_like=told)
-    return verdict, answer.noted if isinstance(answer, asking.Answer) else asking.noted_in(
-        described
-    )
+    if isinstance(answer, asking.Answer):
+        return verdict, answer.noted
+    return verdict, asking.noted_in(described)
+
+
+def _verdict_on_stopped(described: dict[str, object]) -> Verdict:
+    """The verdict where the notebook stopped before there was an answer."""
+    error = asking.entry(described, "error", str)[:LONGEST_WORDS]
+    said = asking.entry(described, "said", str)[:LONGEST_WORDS]
+    if not asking.entry(described, "attempted", bool):
+        return NOT_ATTEMPTED
+    told = f"The cell of the answer stopped with {error}: {said.rstrip('.')}."
+    return Verdict("not yet", told, looks_like=told)
 
 
 def _list_of(flags: object) -> list:

@@ -1,4 +1,4 @@
-"""The lines of the tables: one for each exercise of each notebook, and for each file that is not judged."""
+"""The lines of the tables: one for each exercise of each notebook, one for each file not judged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,6 +13,7 @@ from course_utils.stage.notebook.outline import Turn, turns
 
 NOT_HANDED_IN = "not handed in"
 AS_IT_SAYS = "as its own process says"
+BLANK = Told(NOT_ATTEMPTED.status, words=NOT_ATTEMPTED.words, without_case=NOT_ATTEMPTED.words)
 
 
 def rows(
@@ -24,39 +25,50 @@ def rows(
     shows_cases: bool,
 ) -> Iterator[Row]:
     """A row for each exercise of each notebook, and for each file that is not judged."""
-    blank = Told(NOT_ATTEMPTED.status, "", NOT_ATTEMPTED.words, NOT_ATTEMPTED.words)
-    for at, one in enumerate(files):
-        if one.problem:
-            yield Row(
-                one.student,
-                one.number,
-                "",
-                "",
-                "",
-                "not judged",
-                one.problem,
-                one.problem,
-                one.file,
-            )
+    for at, file in enumerate(files):
+        if file.problem:
+            yield _not_judged(file)
             continue
-        for exercise in turns(course[one.notebook]):
-            said = told.get((at, exercise.number), blank)
-            worth = _worth(count, one.notebook, exercise)
+        for exercise in turns(course[file.notebook]):
+            said = told.get((at, exercise.number), BLANK)
+            worth = _worth(count, file.notebook, exercise)
             yield Row(
-                student=one.student,
-                id=one.number,
-                notebook=one.notebook,
-                exercise=f"{exercise.number} · {exercise.title}",
-                part="beyond" if exercise.is_beyond else "main",
+                student=file.student,
+                id=file.number,
+                notebook=file.notebook,
+                exercise=_title(exercise),
+                part=_part(exercise),
                 verdict=said.verdict,
                 looks_like=said.looks_like,
                 words=said.words if shows_cases else said.without_case,
-                file=one.file,
+                file=file.file,
                 points=worth if said.verdict == "right" else 0.0,
                 of=worth,
                 observed=AS_IT_SAYS if _is_observed(exercise) else "",
-                guesses_made=one.guesses,
+                guesses_made=file.guesses,
             )
+
+
+def _not_judged(file: HandedIn) -> Row:
+    return Row(
+        student=file.student,
+        id=file.number,
+        notebook="",
+        exercise="",
+        part="",
+        verdict="not judged",
+        looks_like=file.problem,
+        words=file.problem,
+        file=file.file,
+    )
+
+
+def _title(exercise: Turn) -> str:
+    return f"{exercise.number} · {exercise.title}"
+
+
+def _part(exercise: Turn) -> str:
+    return "beyond" if exercise.is_beyond else "main"
 
 
 def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
@@ -66,30 +78,46 @@ def _worth(count: Counting, notebook: str, exercise: Turn) -> float:
 
 
 def _is_observed(exercise: Turn) -> bool:
-    return exercise.check.partition(".")[2].startswith(asking.AS_ITS_PROCESS_SAYS)
+    check = exercise.check.partition(".")[2]
+    return check.startswith(asking.AS_ITS_PROCESS_SAYS)
 
 
 def _counted(files: Sequence[HandedIn], course: Course, count: Counting) -> list[str]:
     """The notebooks that count: those that were named, or else those that somebody handed in."""
-    return [*count.notebooks] or [
-        name for name in course if any(one.notebook == name for one in files)
-    ]
+    if count.notebooks:
+        return list(count.notebooks)
+    handed_in = {file.notebook for file in files}
+    return [name for name in course if name in handed_in]
 
 
 def most(files: Sequence[HandedIn], course: Course, count: Counting) -> float:
-    """The points of somebody who has all right."""
-    names = _counted(files, course, count)
-    return sum(_worth(count, name, each) for name in names for each in turns(course[name]))
+    """The points of a student who has everything right."""
+    points = 0.0
+    for name in _counted(files, course, count):
+        for exercise in turns(course[name]):
+            points += _worth(count, name, exercise)
+    return points
 
 
 def missing(files: Sequence[HandedIn], course: Course, count: Counting) -> Iterator[Row]:
-    """A row for each turn that counts of a notebook that is not there."""
-    there = {one.notebook for one in files if not one.problem}
+    """A row for each turn that counts in a notebook that was not handed in."""
+    there = {file.notebook for file in files if not file.problem}
     for name in count.notebooks:
-        for exercise in turns(course[name]) if name not in there else ():
+        if name in there:
+            continue
+        for exercise in turns(course[name]):
             worth = _worth(count, name, exercise)
             if worth:
-                title = f"{exercise.number} · {exercise.title}"
-                part = "beyond" if exercise.is_beyond else "main"
-                words = f"There is no notebook {name} among the files."
-                yield Row("", "", name, title, part, NOT_HANDED_IN, "", words, "", 0.0, worth)
+                yield Row(
+                    student="",
+                    id="",
+                    notebook=name,
+                    exercise=_title(exercise),
+                    part=_part(exercise),
+                    verdict=NOT_HANDED_IN,
+                    looks_like="",
+                    words=f"There is no notebook {name} among the files.",
+                    file="",
+                    points=0.0,
+                    of=worth,
+                )

@@ -1,7 +1,8 @@
-"""What the process of an answer says of it: of an error, of a function, and of the three kinds of exercise whose answers work
-on live things: a model that learns, a training loop, a file.
+"""What the process of an answer says of an error, of a function, and of what an answer works on.
 
-These three say what happened in the order in which it happened. The judge does it again with its own things, and judges that.
+There are three kinds of exercise whose answers work on something that changes: a model that is
+trained, a training loop, a file. For these it says what happened, in the order in which it
+happened. The judge does the same to its own model or file, and judges that.
 """
 
 import inspect
@@ -22,12 +23,14 @@ from course_utils.stage.grading import wire
 from course_utils.stage.grading.talking import SilentError, Talk
 
 MOST_PARAMETERS = 20
+MOST_CONTENTS = 1000  # bytes of a file that are shown
+DISK_FULL = 28  # the system's number of that error: ENOSPC
 ENDS = (Exception, SystemExit, KeyboardInterrupt, TooLongError)
 Told = dict[str, object]
 
 
 def sayable(value: object) -> object:
-    """The value, or what stands for it where it cannot be written."""
+    """The value, or what stands for it where it cannot be encoded."""
     try:
         wire.encoded(value)
     except SilentError:
@@ -38,22 +41,25 @@ def sayable(value: object) -> object:
 
 
 def told(function: Callable[..., object], error: BaseException) -> Told:
-    """An error: its type, its message, and the sentence on both with the line of the student's code."""
+    """An error: its type, its message, and a sentence on both with the line of the answer."""
     return {"error": type(error).__name__, "said": said_by(error), "told": stopped(function, error)}
 
 
 def taken_by(function: Callable[..., object]) -> list | None:
-    """What a function takes; None if it does not say."""
+    """What a function takes: name, kind, and whether it has a default; None if it does not say."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    found = [(one.name, int(one.kind), one.default is not one.empty) for one in parameters]
-    return found[:MOST_PARAMETERS]
+    taken = []
+    for parameter in parameters:
+        has_default = parameter.default is not parameter.empty
+        taken.append((parameter.name, int(parameter.kind), has_default))
+    return taken[:MOST_PARAMETERS]
 
 
 def _call(function: Callable[[], object], answer: Callable[..., object]) -> Told | None:
-    """Call it, within its time; the error that it stopped with."""
+    """Call it, within its time; return the error that it stopped with."""
     try:
         with Clock():
             function()
@@ -63,42 +69,51 @@ def _call(function: Callable[[], object], answer: Callable[..., object]) -> Told
 
 
 def accumulate(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
-    """The rows that go through the model, forward and backward, and what is in it at the end."""
-    model = nn.Sequential(*(nn.Linear(*sizes) if sizes else nn.GELU() for sizes in asked["layers"]))
+    """Say which rows go through the model, forward and backward, and what is in it at the end."""
+    modules = [nn.Linear(*sizes) if sizes else nn.GELU() for sizes in asked["layers"]]
+    model = nn.Sequential(*modules)
+    weights = list(model.parameters())
     with torch.no_grad():
-        for parameter, numbers in zip(model.parameters(), asked["weights"], strict=True):
+        for parameter, numbers in zip(weights, asked["weights"], strict=True):
             parameter.copy_(numbers)
-    seen: list[int] = []
+    rows_seen: list[int] = []  # n for n rows forward, -n when their gradient arrives
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
         rows = len(result)
-        seen.append(rows)
+        rows_seen.append(rows)
         if result.requires_grad:
-            result.register_hook(lambda _: seen.append(-rows))
+            result.register_hook(lambda _: rows_seen.append(-rows))
 
-    weights, batch = [*model.parameters()], asked["batch"]
-    stopped_with: list[Told | None] = []
+    batch = asked["batch"]
+    errors: list[Told | None] = []
 
     def attempt() -> None:
-        stopped_with.append(_call(lambda: answer(model, _loss, batch, asked["parts"]), answer))
+        error = _call(lambda: answer(model, _loss, batch, asked["parts"]), answer)
+        errors.append(error)
 
     with model.register_forward_hook(went_forward):
         kept = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
-    gradients, (error,) = [p.grad for p in weights], stopped_with
-    told_of_all = {"rows": seen, "weights": weights, "gradients": gradients, "error": error}
-    talk.say(told_of_all | {"kept": max(kept, default=0)})
+    (error,) = errors
+    talk.say(
+        {
+            "rows": rows_seen,
+            "weights": weights,
+            "gradients": [parameter.grad for parameter in weights],
+            "error": error,
+            "kept": max(kept, default=0),
+        }
+    )
 
 
 def _loss(results: Tensor) -> Tensor:
-    """As in the exercise's check, which is not in this process."""
+    """The loss of the exercise's check, which is not in this process."""
     return results.pow(2).sum(-1).mean()
 
 
 def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
-    """What is seen of a training loop, and whether it is one of the broken ones as they were."""
-    from course_utils.chapters.mixed_precision import (
-        repair,
-    )  # here, since few exercises need what it imports
+    """Say what is seen of a training loop, and whether it is a broken one as it was handed out."""
+    # It is imported here, because few exercises need what it imports in turn.
+    from course_utils.chapters.mixed_precision import repair
 
     if repair.is_untouched(answer):
         talk.say({"untouched": True})
@@ -108,20 +123,28 @@ def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
     seen = found[0] if found else repair.Seen()
     stopped_with = told(answer, seen.error) if seen.error else None
     seen.error = None
-    fields = {name: getattr(seen, name) for name in ("losses", "zeros", "norms", "lost")}
-    fields |= {"products": [str(dtype).removeprefix("torch.") for dtype in seen.products]}
-    fields |= {"scalers": len(seen.scalers)}
+    fields = {
+        "losses": seen.losses,
+        "zeros": seen.zeros,
+        "norms": seen.norms,
+        "lost": seen.lost,
+        "products": [str(dtype).removeprefix("torch.") for dtype in seen.products],
+        "scalers": len(seen.scalers),
+    }
     talk.say({"untouched": False, "seen": fields, "stopped": stopped_with, "error": error})
 
 
 def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
-    """Say what the folder shows whenever a piece is fetched, a file renamed, or flushed; the judge has the pieces."""
+    """Say what the file holds whenever a piece is fetched, and at each rename and each flush.
+
+    The judge has the pieces.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
         if asked["old"] is not None:
             path.write_bytes(asked["old"])
-        place = _place(path)
-        full = OSError(28, "No space left on device")
+        inode = _inode(path)
+        full = OSError(DISK_FULL, "No space left on device")
 
         def pieces() -> Iterator[bytes]:
             while True:
@@ -134,20 +157,21 @@ def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
                 yield piece
 
         with _watched(talk, path):
-            error = _call_write(answer, path, pieces(), full)
+            outcome = _call_write(answer, path, pieces(), full)
         others = [other.name for other in path.parent.iterdir() if other != path]
         end = {
             "event": "end",
             "contents": _contents(path),
             "others": others,
-            "same": _place(path) == place,
+            "same": _inode(path) == inode,
         }
-        talk.say({**end, **error})
+        talk.say(end | outcome)
 
 
 def _call_write(
     answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
 ) -> Told:
+    """How the call ended: left open as in the stub, by the error of a full disk, or by another."""
     try:
         with Clock():
             came = answer(path, pieces)
@@ -157,20 +181,22 @@ def _call_write(
 
 
 def _watched(talk: Talk, path: Path) -> ExitStack:
-    """Tell of each rename before it is done, and of each flush."""
-    replace, fsync = os.replace, os.fsync
+    """Tell of each rename, with the contents before and after it, and of each flush."""
+    replace = os.replace
+    fsync = os.fsync
 
     def renamed(source: Path, *arguments: object, **options: object) -> None:
         is_near = Path(source).resolve().parent == path.parent
         before = _contents(path)
         replace(source, *arguments, **options)
-        talk.say(
-            {"event": "rename", "near": is_near, "before": before, "contents": _contents(path)}
-        )
+        event = {"event": "rename", "near": is_near, "before": before}
+        talk.say({**event, "contents": _contents(path)})
 
     def flushed(handle: object) -> None:
         number = handle if isinstance(handle, int) else handle.fileno()
-        talk.say({"event": "flush", "contents": _contents(path), "nbytes": os.stat(number).st_size})
+        contents = _contents(path)
+        nbytes = os.stat(number).st_size
+        talk.say({"event": "flush", "contents": contents, "nbytes": nbytes})
         fsync(handle)
 
     watched = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
@@ -180,10 +206,10 @@ def _watched(talk: Talk, path: Path) -> ExitStack:
 
 
 def _contents(path: Path) -> bytes | None:
-    return path.read_bytes()[:1000] if path.exists() else None
+    return path.read_bytes()[:MOST_CONTENTS] if path.exists() else None
 
 
-def _place(path: Path) -> int | None:
+def _inode(path: Path) -> int | None:
     return path.stat().st_ino if path.exists() else None
 
 

@@ -1,8 +1,9 @@
-"""The files that were handed in: which notebook of the course each is, and whose; and why a file is not judged.
+"""The files that were handed in: whose each is, which notebook it is, and why one is not judged.
 
-A notebook is known by the ids of its cells, whatever its name is; without ids, by the checks that its cells call. Moodle,
-Canvas and nbgrader name files and folders each in its own way. A process of its own reads the files, with bounds, and
-nothing but texts comes out of it: whatever is in a file, it costs its own line.
+A notebook is known by the ids of its cells, whatever its file is called; without ids, by the
+checks that its cells call. Moodle, Canvas and nbgrader name files and folders each in its own way.
+A process of its own reads the files, within bounds, and returns texts only. So whatever is in a
+file, it spoils its own line of the table and no other.
 """
 
 import json
@@ -20,16 +21,18 @@ from course_utils.stage.notebook.code import CHECK
 from course_utils.stage.notebook.files import Notebook, source
 from course_utils.stage.notebook.outline import outline, turns
 
-LARGEST_CODE = 1_000_000
-LARGEST_BYTES, FEWEST_CELLS, FEWEST_CHECKS = (
-    20_000_000,
-    5,
-    2,
-)  # so many are the course's by no chance
-LONGEST_ID, MEMORY_BYTES, LONGEST_S = 100, 2 << 30, 120.0
+LARGEST_CODE = 1_000_000  # characters
+LARGEST_BYTES = 20_000_000
+FEWEST_CELLS = 5  # so many of the course's cells are in a file by no chance
+FEWEST_CHECKS = 2  # and so many calls of its checks
+LONGEST_ID = 100
+MEMORY_BYTES = 2 << 30
+LONGEST_S = 120.0
+MORE_THAN_ANY_PROCESS_HAS = 1 << 23  # pages
 FORKING = multiprocessing.get_context("fork")
 OUT_OF_SIGHT = re.compile(r"(^|/)(\.|__MACOSX/)")
-# What course systems add: Moodle to a folder, Canvas to a file's name. The student's number stays, as names can be alike.
+# What course systems add: Moodle to a folder, Canvas to a file's name. The student's number stays,
+# because two students can have the same name.
 ADDED = re.compile(r"(?<=\d)_assignsubmission_.*|_LATE(?=_\d)|(?<=\d{3})_\d{3,}(_.*)?$")
 NUMBER = re.compile(
     r"(?<=_)(\d+)(?=_assignsubmission_)|(?<=_)(\d{3,})(?=_\d{3,}_|$)|^(?:submission_)?(\d{3,})$"
@@ -56,111 +59,147 @@ def handed_in(
 
     With `by_one` all are one student's. `only` names the notebooks that are judged, if not all are.
     """
-    names = {
-        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
-    }
-    names = {name: path for name, path in names.items() if not OUT_OF_SIGHT.search(name)}
-    read = zip(names.items(), _read_apart([*names.values()]), strict=True)
-    found = [_recognised(path, name, cells, course) for (name, path), cells in read]
-    if by_one:
-        found = [replace(one, student="") for one in found]
-    found.sort(key=lambda one: (one.time, Path(one.file).stem))
-    latest = {(one.student, one.notebook): one.file for one in found}
+    paths = {}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not OUT_OF_SIGHT.search(name):
+            paths[name] = path
+    files = []
+    for name, cells in zip(paths, _read_apart(list(paths.values())), strict=True):
+        file = _recognised(paths[name], name, cells, course)
+        if by_one:
+            file = replace(file, student="")
+        files.append(file)
+    files.sort(key=lambda file: (file.time, Path(file.file).stem))
+    latest = {(file.student, file.notebook): file.file for file in files}
+    files = [_unless_left_out(file, latest, only) for file in files]
+    return sorted(files, key=lambda file: (file.student, file.notebook, file.problem, file.file))
 
-    def judged(one: HandedIn) -> HandedIn:
-        later = latest[one.student, one.notebook]
-        if one.notebook and only and one.notebook not in only:
-            return replace(one, problem=f"It is {one.notebook}, which does not count.")
-        if not one.notebook or later == one.file:
-            return one
-        return replace(one, problem=f"{later} is later, and is judged in its place.")
 
-    return sorted(
-        map(judged, found), key=lambda one: (one.student, one.notebook, one.problem, one.file)
-    )
+def _unless_left_out(
+    file: HandedIn, latest: Mapping[tuple[str, str], str], only: Sequence[str]
+) -> HandedIn:
+    """The file, with its problem if it does not count or if there is a later one."""
+    if not file.notebook:
+        return file
+    if only and file.notebook not in only:
+        return replace(file, problem=f"It is {file.notebook}, which does not count.")
+    later = latest[file.student, file.notebook]
+    if later == file.file:
+        return file
+    return replace(file, problem=f"{later} is later, and is judged in its place.")
 
 
 def code_of(notebook: Notebook) -> dict[str, str]:
-    """The text of each code cell by its id, in order. Colab keeps the ids elsewhere."""
+    """The text of each code cell by its id, in order; by its number if it has no id."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return {_id(cell) or f"{at}": source(cell) for at, cell in enumerate(cells)}
+    return {_id(cell) or str(at): source(cell) for at, cell in enumerate(cells)}
 
 
 def _id(cell: Mapping[str, object]) -> str:
+    """The cell's id, which Colab keeps in the cell's metadata; an empty text if there is none."""
+    name = cell.get("id")
     metadata = cell.get("metadata")
-    named = cell.get("id") or (metadata.get("id") if isinstance(metadata, dict) else None)
-    return named if isinstance(named, str) and len(named) <= LONGEST_ID else ""
+    if not name and isinstance(metadata, dict):
+        name = metadata.get("id")
+    return name if isinstance(name, str) and len(name) <= LONGEST_ID else ""
 
 
 def _recognised(
     path: Path, file: str, read: "Mapping[str, str] | str", course: Mapping[str, Notebook]
 ) -> HandedIn:
-    """Whose it is, and which notebook."""
-    notebook, code, problem = "", {}, ""
+    """The file with its student and its notebook, or with the problem why it is not judged."""
+    notebook = ""
+    code: Mapping[str, str] = {}
+    problem = ""
     if isinstance(read, str):
         problem = read
     else:
         notebook, code = _as_the_course_has_it(read, course)
         if not notebook:
             problem = "It is none of the course's notebooks: their cells are not in it."
-    # A browser or Canvas gives a second copy a number.
-    copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
-    named = (
-        file.partition("/")[0]
-        if "/" in file
-        else re.sub(copied, "", path.stem, flags=re.IGNORECASE)
+    return HandedIn(
+        file,
+        _student(file, path, notebook),
+        _number(file, path),
+        notebook,
+        code,
+        guesses=_guesses_made(code, course[notebook]) if notebook else 0,
+        time=path.lstat().st_mtime,
+        problem=problem,
     )
-    student = ADDED.sub("", named).replace("_", " ").strip(" -") or path.stem
-    number = next(
-        (one for found in NUMBER.findall(_by_system(file, path)) for one in found if one), ""
-    )
-    guesses = _guesses_made(code, course[notebook]) if notebook else 0
-    return HandedIn(file, student, number, notebook, code, guesses, path.lstat().st_mtime, problem)
 
 
-def _by_system(file: str, path: Path) -> str:
-    """The part of the path to which a course system gives a number."""
-    return file.partition("/")[0] if "/" in file else path.stem
+def _student(file: str, path: Path, notebook: str) -> str:
+    """Whose it is: its first folder is named after the student, or else the file is."""
+    folder, slash, _ = file.partition("/")
+    if slash:
+        name = folder
+    else:
+        # A browser or Canvas gives a second copy a number.
+        copied = rf"[\s_-]*{notebook}(-\d+|\s*\(\d+\))?" if notebook else "$"
+        name = re.sub(copied, "", path.stem, flags=re.IGNORECASE)
+    return ADDED.sub("", name).replace("_", " ").strip(" -") or path.stem
+
+
+def _number(file: str, path: Path) -> str:
+    """The number that the course system gives to the student, from a folder's or a file's name."""
+    folder, slash, _ = file.partition("/")
+    for groups in NUMBER.findall(folder if slash else path.stem):
+        for number in groups:
+            if number:
+                return number
+    return ""
 
 
 def _as_the_course_has_it(
     code: Mapping[str, str], course: Mapping[str, Notebook]
 ) -> tuple[str, Mapping[str, str]]:
     """Which notebook it is, and its cells by the course's ids; an empty name if it is none."""
-    shared = {name: len(code_of(one).keys() & code) for name, one in course.items()}
-    notebook = max(shared, key=shared.get)
-    if shared[notebook] >= FEWEST_CELLS:
-        return notebook, code
-    called = {name for text in code.values() for name in CHECK.findall(text)}
-    exercises = {
-        name: {turn.exercise for turn in turns(notebook)} for name, notebook in course.items()
-    }
-    checks = {name: len(called & there_are) for name, there_are in exercises.items()}
-    notebook = max(checks, key=checks.get)
-    if checks[notebook] < FEWEST_CHECKS:
+    shared = {name: len(code_of(notebook).keys() & code) for name, notebook in course.items()}
+    name = max(shared, key=shared.get)
+    if shared[name] >= FEWEST_CELLS:
+        return name, code
+    called = set()
+    for text in code.values():
+        called.update(CHECK.findall(text))
+    checks = {}
+    for name, notebook in course.items():
+        exercises = {turn.exercise for turn in turns(notebook)}
+        checks[name] = len(called & exercises)
+    name = max(checks, key=checks.get)
+    if checks[name] < FEWEST_CHECKS:
         return "", {}
-    return notebook, _with_ids(code, course[notebook])
+    return name, _with_ids(code, course[name])
 
 
 def _with_ids(code: Mapping[str, str], course: Notebook) -> dict[str, str]:
-    """The cells in their order; each whose text is one of the course's, by the id that it has there."""
+    """The cells in their order, by the ids of the course's cells that have the same text."""
     ids: dict[str, list[str]] = {}
     for name, text in code_of(course).items():
         ids.setdefault(text.strip(), []).append(name)
     named = {}
     for at, text in enumerate(code.values()):
         same = ids.get(text.strip(), [])
-        named[same.pop(0) if same else f"own-{at}"] = text
+        name = same.pop(0) if same else f"own-{at}"
+        named[name] = text
     return named
 
 
 def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
-    guesses = outline(course).guesses
-    return sum(one.id in code and code[one.id].strip() != one.text.strip() for one in guesses)
+    """How many cells with a guess are there and no longer as they were handed out."""
+    made = 0
+    for guess in outline(course).guesses:
+        if guess.id in code and code[guess.id].strip() != guess.text.strip():
+            made += 1
+    return made
 
 
 def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
-    """Of each file its cells, or why there are none; read in a process of its own, and in another one if that ends."""
+    """Of each file its cells, or why there are none.
+
+    They are read in a process of its own. Where it ends, another one goes on behind that file.
+    """
     at = 0
     while at < len(paths):
         ear, mouth = FORKING.Pipe(duplex=False)
@@ -173,21 +212,20 @@ def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
                     break
                 read = json.loads(ear.recv_bytes())
                 at += 1
-                yield read if isinstance(read, str) else {str(k): str(v) for k, v in read.items()}
+                if isinstance(read, str):
+                    yield read
+                else:
+                    yield {str(name): str(text) for name, text in read.items()}
         process.kill()
         process.join()
-        if at < len(paths):  # at this one it ended
+        if at < len(paths):  # at this file it ended, or took too long
             at += 1
             yield UNREADABLE
 
 
 def _read_all(paths: Sequence[Path], mouth: Connection) -> None:
     """What the reading process does."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    with suppress(ValueError, OSError):  # macOS has no bound of memory
-        resource.setrlimit(
-            resource.RLIMIT_AS, (os.sysconf("SC_PAGE_SIZE") * _pages() + MEMORY_BYTES, most)
-        )
+    _bound_memory()
     for path in paths:
         try:
             said: object = _parsed(path)
@@ -201,15 +239,24 @@ def _read_all(paths: Sequence[Path], mouth: Connection) -> None:
     os._exit(0)
 
 
+def _bound_memory() -> None:
+    """Let this process take MEMORY_BYTES more than it has."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with suppress(ValueError, OSError):  # macOS has no bound of memory
+        has_bytes = os.sysconf("SC_PAGE_SIZE") * _pages()
+        resource.setrlimit(resource.RLIMIT_AS, (has_bytes + MEMORY_BYTES, hard))
+
+
 def _pages() -> int:
+    """How many pages of memory this process has; where nothing tells it, more than it ever has."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError):
-        return 1 << 23
+        return MORE_THAN_ANY_PROCESS_HAS
 
 
 def _parsed(path: Path) -> dict[str, str]:
-    """The code of the file's cells; ValueError with a sentence if it is no notebook that can be read."""
+    """The code of the file's cells; ValueError with a sentence if there is none to be read."""
     if path.suffix != ".ipynb" or path.is_symlink():
         raise ValueError("It is no notebook. Hand in the .ipynb file itself, not packed.")
     if path.stat().st_size > LARGEST_BYTES:
@@ -218,7 +265,7 @@ def _parsed(path: Path) -> dict[str, str]:
         code = code_of(json.loads(path.read_bytes()))
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError, MemoryError):
         raise ValueError(UNREADABLE) from None
-    if sum(map(len, code.values())) > LARGEST_CODE:
+    if sum(len(text) for text in code.values()) > LARGEST_CODE:
         raise ValueError(
             "Its code is longer than a million characters. Hand in code without data in it."
         )

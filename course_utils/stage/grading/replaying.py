@@ -1,4 +1,4 @@
-"""What an answer did to its file in its own process, done once more to the judge's, where a check watches it."""
+"""Does to the judge's file, which a check watches, what an answer did to its own file."""
 
 import os
 import tempfile
@@ -23,7 +23,8 @@ def hold(path: Path, contents: object) -> None:
 def rename(path: Path, contents: object, *, is_near: bool) -> None:
     """Rename a file with these contents to that path, from its own folder or from another one."""
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as elsewhere:
-        beside = Path(path.parent if is_near else elsewhere) / "beside"
+        folder = path.parent if is_near else Path(elsewhere)
+        beside = folder / "beside"
         beside.write_bytes(contents if type(contents) is bytes else b"")
         os.replace(beside, path)  # which the check watches
     hold(path, contents)
@@ -31,6 +32,7 @@ def rename(path: Path, contents: object, *, is_near: bool) -> None:
 
 def flush(nbytes: int) -> None:
     """Bring a file of that size to the disk."""
+    bounded = min(max(nbytes, 0), MOST_FILE_BYTES)
     with tempfile.TemporaryFile() as file:
-        file.truncate(min(max(nbytes, 0), MOST_FILE_BYTES))
+        file.truncate(bounded)
         os.fsync(file.fileno())  # which the check watches

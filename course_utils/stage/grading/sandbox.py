@@ -1,8 +1,8 @@
-"""Where the process of the answers runs: in a sandbox of bubblewrap's, if there is one that works here.
+"""Where the process of the answers runs: in bubblewrap's sandbox, if bubblewrap works here.
 
-In it there is no network and no other process; Python, its packages, the system's libraries and the course can be read,
-without the checks' answers, the notebooks and the tests; and nothing can be written but one folder, which is in memory and
-goes with it.
+In the sandbox there is no network and no other process. Python, its packages, the system's
+libraries and the course can be read, but not the checks with their answers, the notebooks or the
+tests. One folder can be written to; it is in memory, and goes with the sandbox.
 """
 
 import functools
@@ -11,40 +11,39 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course_utils import chapters
 
-INSIDE, FOLDER_BYTES = "/answer", 200_000_000
+INSIDE = "/answer"
+FOLDER_BYTES = 200_000_000
 CHAPTERS = Path(chapters.__path__[0])
 COURSE = CHAPTERS.parent
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 LONGEST_TRY_S = 60
-# What is in the course's package but no part of what an answer uses.
-UNSEEN = tuple(
-    f"stage/{name}"
-    for name in (
-        "grading/judging.py",
-        "grading/asking.py",
-        "workspace",
-        "present",
-        "poll",
-        "slides",
-        "hub",
-        "pages",
-    )
+# Parts of the course's package that no answer uses, and that tell how answers are judged.
+UNSEEN = (
+    "stage/grading/judging.py",
+    "stage/grading/asking.py",
+    "stage/workspace",
+    "stage/present",
+    "stage/poll",
+    "stage/slides",
+    "stage/hub",
+    "stage/pages",
 )
 SET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "HOME": INSIDE}
 PROMISED = (
-    "The answers ran in bubblewrap: without a network, with nothing to read but Python and the course, nothing to write "
-    "but an empty folder, and no other process in sight."
+    "The answers ran in bubblewrap: without a network, with nothing to read but Python and the "
+    "course, nothing to write but an empty folder, and no other process in sight."
 )
 NOT_PROMISED = (
-    "bubblewrap was not used: {why}. Nothing an answer said was believed, but it is not promised that no answer read "
-    "your files, the seed, or the checks, or wrote outside its own folder, if a student set out to. Install it (Debian, "
-    "Ubuntu: sudo apt install bubblewrap), or grade in a container: course_utils/stage/grading/Containerfile."
+    "bubblewrap was not used: {why}. Nothing an answer said was believed, but it is not promised "
+    "that no answer read your files, the seed, or the checks, or wrote outside its own folder, if "
+    "a student set out to. Install it (Debian, Ubuntu: sudo apt install bubblewrap), or grade in a "
+    "container: course_utils/stage/grading/Containerfile."
 )
 
 
@@ -58,7 +57,9 @@ def command(folder: str) -> tuple[list[str], str]:
 def sentence() -> str:
     """What is promised of the answers' processes here, and what is not."""
     why = why_not()
-    return NOT_PROMISED.format(why=why) if why else PROMISED
+    if why:
+        return NOT_PROMISED.format(why=why)
+    return PROMISED
 
 
 @functools.cache
@@ -73,8 +74,11 @@ def why_not() -> str:
         run = subprocess.run(tried, capture_output=True, timeout=LONGEST_TRY_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return "it does not start"
-    said = run.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-    return f"it does not work here ({said[-1][:120]})" if run.returncode else ""
+    if run.returncode == 0:
+        return ""
+    said = run.stderr.decode(errors="replace").strip().splitlines()
+    reason = said[-1] if said else "no reason given"
+    return f"it does not work here ({reason[:120]})"
 
 
 def _python(confined: str, folder: str) -> list[str]:
@@ -87,46 +91,69 @@ def _bubblewrap() -> list[str]:
         "--unshare-all",
         "--unshare-user",
         "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+        "--clearenv",
     ]
-    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in SET.items():
         words += ["--setenv", name, value]
     for path in _readable():
         words += ["--ro-bind", path, path]
     for path in _hidden():
-        words += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+        if path.is_dir():
+            words += ["--tmpfs", str(path)]
+        else:
+            words += ["--ro-bind", "/dev/null", str(path)]
     for path in DEVICES:
         words += ["--dev-bind", path, path]
-    words += ["--proc", "/proc", "--size", str(FOLDER_BYTES), "--tmpfs", INSIDE]
-    return [*words, "--chdir", INSIDE, "--remount-ro", "/", "--"]
+    words += ["--proc", "/proc"]
+    words += ["--size", str(FOLDER_BYTES), "--tmpfs", INSIDE]
+    words += ["--chdir", INSIDE]
+    words += ["--remount-ro", "/"]
+    return [*words, "--"]
 
 
 def _readable() -> list[str]:
-    """Python, its packages, the system's libraries, and the course's package; what lies in another one is left out."""
+    """Python, its packages, the system's libraries, and the course's package.
+
+    A path that lies in another one of them is left out.
+    """
     python = Path(sys.executable)
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    paths |= {str(COURSE), str(python.resolve()), str(Path(sys.base_prefix, "lib")), *SYSTEM}
-    for link in (python, *_links(python)):
+    paths = {
+        *SYSTEM,
+        str(COURSE),
+        str(python),
+        str(python.resolve()),
+        str(Path(sys.base_prefix, "lib")),
+        str(Path(sys.prefix, "pyvenv.cfg")),
+    }
+    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
+        paths.add(sysconfig.get_path(name))
+    for link in _links(python):
         paths.add(str(link))
-    paths.add(str(Path(sys.prefix, "pyvenv.cfg")))
     there = sorted(path for path in paths if Path(path).exists())
-    return [path for path in there if not any(path.startswith(f"{other}/") for other in there)]
+    return [path for path in there if not _lies_in_another(path, there)]
+
+
+def _lies_in_another(path: str, paths: Sequence[str]) -> bool:
+    return any(path.startswith(f"{other}/") for other in paths)
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """Each link on the way from that path to a file."""
+    """What each link on the way from that path to a file leads to."""
     while path.is_symlink():
         path = path.parent / path.readlink()
         yield path
 
 
 def _hidden() -> list[Path]:
-    """The checks, which have the answers, also as Python has compiled them; and what no answer needs."""
-    exercises = [*CHAPTERS.glob("*/*check.py")]
-    unseen = [COURSE / name for name in UNSEEN]
-    return [
-        path for path in (*exercises, *CHAPTERS.glob("*/__pycache__"), *unseen) if path.exists()
-    ]
+    """The checks, which have the answers, also as Python has compiled them; and what is UNSEEN."""
+    paths = [*CHAPTERS.glob("*/*check.py"), *CHAPTERS.glob("*/__pycache__")]
+    for name in UNSEEN:
+        paths.append(COURSE / name)
+    return [path for path in paths if path.exists()]
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory:

@@ -1,7 +1,9 @@
-"""Linux refuses an answer's process whatever makes processes, sends signals, or opens a network, by any library.
+"""A filter of system calls: Linux refuses an answer's process new processes, signals and networks.
 
-It is a filter of system calls, as a list of (code, jump if true, jump if false, number), which no later call can take away.
-A thread is allowed, since torch may start one. Elsewhere than on Linux on these two processors it does nothing.
+It holds for every library, and nothing that the process does later can take it away. A filter is a
+program for the kernel, a list of (code, jump if true, jump if false, number), which runs at each
+system call. Threads are allowed, because torch may start one. Elsewhere than on Linux on these two
+processors this module does nothing.
 """
 
 import ctypes
@@ -55,45 +57,68 @@ REFUSED = {
     "msgget": (68, 186),
     "mq_open": (240, 180),
 }
-CLONE, CLONE3 = (56, 220), (435, 435)
-CLONE_THREAD = 0x00010000
+CLONE = (56, 220)
+CLONE3 = (435, 435)
+CLONE_THREAD = 0x00010000  # the flag by which clone makes a thread, not a process
 OF_ANOTHER_KIND = 0x40000000  # x86_64 has its calls a second time from this number on
-LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT = 0, 4, 16  # in what the kernel shows the filter
-ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
-NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2  # of prctl
+
+# The codes of instructions.
+LOAD = 0x20
+JUMP_IF_EQUAL = 0x15
+JUMP_IF_AT_LEAST = 0x35
+JUMP_IF_ANY_BIT = 0x45
+RETURN = 0x06
+# Where things are in what the kernel shows the filter.
+NUMBER_AT = 0
+ARCHITECTURE_AT = 4
+FIRST_ARGUMENT_AT = 16
+# What the filter can return.
+ALLOW = 0x7FFF0000
+KILL = 0x80000000
+REFUSE = 0x00050000
+# Options of prctl.
+NO_NEW_PRIVILEGES = 38
+SECCOMP = 22
+FILTER = 2
 Instruction = tuple[int, int, int, int]
 
 
 def program(machine: str) -> list[Instruction]:
-    """The filter for that processor."""
+    """The filter for that processor.
+
+    A jump says how many steps it skips if it holds, and how many if it does not.
+    """
     column = list(ARCHITECTURES).index(machine)
-    refuse = REFUSE | errno.EPERM
+    refuse = (RETURN, 0, 0, REFUSE | errno.EPERM)
+    has_no_such_call = (RETURN, 0, 0, REFUSE | errno.ENOSYS)
     steps: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
         (JUMP_IF_AT_LEAST, 0, 1, OF_ANOTHER_KIND),
-        (RETURN, 0, 0, refuse),
+        refuse,
     ]
     for numbers in REFUSED.values():
-        if numbers[column] is not None:
-            steps += [(JUMP_IF_EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, refuse)]
+        number = numbers[column]
+        if number is not None:
+            steps.append((JUMP_IF_EQUAL, 0, 1, number))
+            steps.append(refuse)
     # Whoever gets "no such call" for clone3 takes clone, whose flags a filter can read.
-    steps += [(JUMP_IF_EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
+    steps.append((JUMP_IF_EQUAL, 0, 1, CLONE3[column]))
+    steps.append(has_no_such_call)
     steps += [
         (JUMP_IF_EQUAL, 0, 3, CLONE[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
         (JUMP_IF_ANY_BIT, 1, 0, CLONE_THREAD),
-        (RETURN, 0, 0, refuse),
+        refuse,
         (RETURN, 0, 0, ALLOW),
     ]
     return steps
 
 
 def refuse() -> bool:
-    """Set the filter; whether that worked."""
+    """Set the filter for this process, and return whether that worked."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in ARCHITECTURES:
         return False

@@ -1,6 +1,8 @@
-"""What one exercise's answer needs of a notebook: the statements above its check that make what it names, and theirs.
+"""The slice of a notebook that one exercise's answer needs.
 
-They run in the order of the cells. What is for IPython alone becomes `...`.
+These are the statements above its check that make the names which the answer uses, and the
+statements which those need in turn. They run in the order of the cells. What only IPython
+understands becomes `...`.
 """
 
 import ast
@@ -15,6 +17,7 @@ IPYTHON_LINE = re.compile(
 )
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
+# Statements that make their names whenever they run, so that no earlier one is needed for these.
 ALWAYS = (
     ast.Assign
     | ast.AnnAssign
@@ -25,12 +28,16 @@ ALWAYS = (
     | ast.ClassDef
 )
 Names = frozenset[str]
-STAR = frozenset("*")  # who imports it may import any name
+STAR = frozenset("*")  # `from x import *` may make any name
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a cell, or the whole text of a cell that is no Python, which stops as it stops in the notebook."""
+    """A statement of a cell.
+
+    A cell that is no Python is one statement, its whole text, which stops as it stops in the
+    notebook.
+    """
 
     cell: str
     code: ast.stmt | str
@@ -46,75 +53,119 @@ class Statement:
 
     def answers(self, check: str) -> list[ast.expr]:
         """What it hands to that check."""
-        nodes = () if isinstance(self.code, str) else ast.walk(self.code)
-        calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
-        return [call.args[0] for call in calls if ast.unparse(call.func) == f"check.{check}"]
+        if isinstance(self.code, str):
+            return []
+        answers = []
+        for node in ast.walk(self.code):
+            is_call = isinstance(node, ast.Call) and node.args
+            if is_call and ast.unparse(node.func) == f"check.{check}":
+                answers.append(node.args[0])
+        return answers
 
 
 def needed(
     code: Mapping[str, str], check: str, cell: str, asked: str
 ) -> tuple[list[Statement], ast.expr]:
-    """The statements that the answer needs, and the answer as it is handed to that check in that cell.
+    """The statements that the answer needs, and the answer as it is handed to that check.
 
-    Where the notebook no longer has the call, the course's cell `asked` stands for it, at the end.
+    The last call of the check counts, and one in the course's cell counts before any other. Where
+    the notebook no longer has a call, the course's cell with its text `asked` is put at the end.
     """
-    every = [one for name, text in code.items() for one in statements(name, text)]
-    calls = [
-        (one.cell == cell, at, answer)
-        for at, one in enumerate(every)
-        for answer in one.answers(check)
-    ]
+    every: list[Statement] = []
+    for name, text in code.items():
+        every.extend(statements(name, text))
+    calls = []
+    for at, statement in enumerate(every):
+        for answer in statement.answers(check):
+            calls.append((statement.cell == cell, at, answer))
     if not calls:
-        return needed(
-            {name: code[name] for name in code if name != cell} | {cell: asked}, check, cell, asked
-        )
-    _, end, answer = max(calls, key=lambda found: found[:2])
-    return _slice(every[:end], _statement(cell, ast.Expr(answer)).used), answer
+        with_check = {name: text for name, text in code.items() if name != cell}
+        with_check[cell] = asked
+        return needed(with_check, check, cell, asked)
+
+    _, end, answer = max(calls, key=lambda call: call[:2])
+    names = _statement(cell, ast.Expr(answer)).used
+    return _slice(every[:end], names), answer
 
 
 def _slice(above: list[Statement], names: Names) -> list[Statement]:
-    """Backwards, each statement that makes or changes a name that is still open. Of modules no change is followed.
+    """Those statements that make or change what is needed for these names.
 
-    What a function uses late is open at the end, so it takes several rounds.
+    We go backwards, and take each statement that makes or changes a name that is still open. What a
+    module holds may change unseen: such statements are not followed. What a function uses when it
+    is called is open at the end of the cells, so it takes several rounds.
     """
-    imports = (one for one in above if isinstance(one.code, ast.Import | ast.ImportFrom))
-    modules = {name for one in imports for name in one.made}
+    modules = _modules_in(above)
     while True:
-        open_names, taken = names, []
-        for one in reversed(above):
-            if (one.made | one.changed - modules) & (open_names | STAR):
-                taken.append(one)
-                made = one.made if isinstance(one.code, ALWAYS) else frozenset()
-                open_names = open_names - made | one.used
-        more = names.union(*(one.late for one in taken))
-        if more == names:
+        open_names = names
+        taken = []
+        for statement in reversed(above):
+            touched = statement.made | (statement.changed - modules)
+            if touched & (open_names | STAR):
+                taken.append(statement)
+                if isinstance(statement.code, ALWAYS):
+                    open_names = open_names - statement.made
+                open_names = open_names | statement.used
+        with_late = names
+        for statement in taken:
+            with_late = with_late | statement.late
+        if with_late == names:
             return taken[::-1]
-        names = more
+        names = with_late
 
 
-@cache  # what the course's cells do is known before an answer's process begins
+def _modules_in(above: list[Statement]) -> set[str]:
+    """All names that imports make, since each may be a module's."""
+    names = set()
+    for statement in above:
+        if isinstance(statement.code, ast.Import | ast.ImportFrom):
+            names |= statement.made
+    return names
+
+
+@cache  # so that the course's cells are parsed once, before the process of an answer is forked
 def statements(cell: str, text: str) -> tuple[Statement, ...]:
     try:
         try:
             body = ast.parse(text).body
         except SyntaxError:
-            body = ast.parse(text := IPYTHON_LINE.sub(r"\1...", text)).body
+            text = IPYTHON_LINE.sub(r"\1...", text)
+            body = ast.parse(text).body
         return tuple(_statement(cell, node) for node in body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return (Statement(cell, text, frozenset(MADE.findall(text)), text=text),)
+        return (Statement(cell, text, made=frozenset(MADE.findall(text)), text=text),)
 
 
 def _statement(cell: str, node: ast.stmt) -> Statement:
     text = ast.unparse(node)
     table = symtable.symtable(text, cell, "exec")
-    made = {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
-    made |= {one.name for one in getattr(node, "names", ()) if isinstance(one, ast.alias)} & STAR
     late = _late(table)
-    used = late.union(one.get_name() for one in table.get_symbols() if one.is_referenced())
-    return Statement(cell, node, *map(frozenset, (made, used, CHANGED.findall(text), late)), text)
+    made = set()
+    used = set(late)
+    for symbol in table.get_symbols():
+        if symbol.is_assigned() or symbol.is_imported():
+            made.add(symbol.get_name())
+        if symbol.is_referenced():
+            used.add(symbol.get_name())
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        made |= STAR
+    return Statement(
+        cell,
+        node,
+        made=frozenset(made),
+        used=frozenset(used),
+        changed=frozenset(CHANGED.findall(text)),
+        late=frozenset(late),
+        text=text,
+    )
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:
-    inner = table.get_children()
-    names = {one.get_name() for child in inner for one in child.get_symbols() if one.is_global()}
-    return names.union(*map(_late, inner))
+    """The notebook's names that functions and classes in that table use, those inside them, too."""
+    names = set()
+    for child in table.get_children():
+        for symbol in child.get_symbols():
+            if symbol.is_global():
+                names.add(symbol.get_name())
+        names |= _late(child)
+    return names

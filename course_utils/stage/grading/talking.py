@@ -1,4 +1,7 @@
-"""Two processes talk over a socket: whole messages, each with its length in front, and never longer to wait than allowed."""
+"""Two processes talk over a socket, in whole messages, each with its length in front of it.
+
+Neither side waits longer than it is allowed to.
+"""
 
 import select
 import socket
@@ -9,7 +12,15 @@ from types import MappingProxyType
 from course_utils.core.say import Number
 from course_utils.stage.grading import wire
 
+# What the judge tells the process of the answers about the one that runs, in a byte each.
+BEGIN = b"a"  # a socket comes with it, over which the answer is asked
+HOW_LONG = b"t"  # how much processor time has it taken?
+HEARD_ENOUGH = b"k"  # so that it can be killed at once
+FELL_SILENT = b"w"  # so it is likely to end in a moment, and how it ends is worth waiting for
+
 ENDED = "It has ended."
+BYTES_OF_A_LENGTH = 8
+MOST_BYTES_AT_ONCE = 1 << 20
 NO_KINDS: Mapping[str, Callable[..., object]] = MappingProxyType({})
 
 
@@ -18,11 +29,18 @@ class SilentError(Exception):
 
 
 class StoppedError(BaseException):
-    """The answer's process has ended, or says nonsense. It is no Exception, so that no check takes it for the answer's."""
+    """The answer's process has ended, or says nonsense.
+
+    It is no Exception, because a check would take that for an error that the answer raised.
+    """
 
 
 class Talk:
-    """One end of a socket. `left_s` is how long it may still wait, in all: what this side computes does not count."""
+    """One end of a socket.
+
+    `left_s` is how long it may still wait, over all its messages together. Only waiting counts,
+    not what this side computes.
+    """
 
     def __init__(
         self,
@@ -34,21 +52,23 @@ class Talk:
         self.left_s = longest_s
         self.kinds = kinds
         self.longest_s = longest_s
-        # Asked when the time is up: whether to wait as long again.
+        # It is asked when the time is up; if it says yes, we wait as long again.
         self.is_working: Callable[[], bool] = lambda: False
         end.setblocking(False)
 
     def say(self, value: object) -> None:
         data = wire.encoded(value)
-        self._send(len(data).to_bytes(8, "big") + data)
+        length = len(data).to_bytes(BYTES_OF_A_LENGTH, "big")
+        self._send(length + data)
 
     def hear(self) -> object:
-        """What the other side said."""
-        length = int.from_bytes(self._receive(8), "big")
+        """The next value that the other side says."""
+        length = int.from_bytes(self._receive(BYTES_OF_A_LENGTH), "big")
         if length > wire.MOST_BYTES:
             raise SilentError("It said more than anybody may.")
+        data = self._receive(length)
         try:
-            return wire.decoded(self._receive(length), kinds=self.kinds)
+            return wire.decoded(data, kinds=self.kinds)
         except wire.WireError as error:
             raise SilentError(str(error)) from None
 
@@ -57,39 +77,42 @@ class Talk:
         while rest:
             self._wait(reading=False)
             try:
-                rest = rest[self.end.send(rest) :]
+                sent = self.end.send(rest)
             except BlockingIOError:
                 continue
             except OSError:
                 raise SilentError(ENDED) from None
+            rest = rest[sent:]
 
     def _receive(self, length: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < length:
+        received = bytearray()
+        while len(received) < length:
             self._wait(reading=True)
+            missing = length - len(received)
             try:
-                part = self.end.recv(min(1 << 20, length - len(parts)))
+                part = self.end.recv(min(MOST_BYTES_AT_ONCE, missing))
             except BlockingIOError:
                 continue
             except OSError:
                 part = b""
             if not part:
                 raise SilentError(ENDED)
-            parts += part
-        return bytes(parts)
+            received += part
+        return bytes(received)
 
     def _wait(self, *, reading: bool) -> None:
-        begun = time.monotonic()
-        ends = [self.end]
-        ready = select.select(
-            ends if reading else [], [] if reading else ends, [], max(self.left_s, 0)
-        )
-        self.left_s -= time.monotonic() - begun
-        if not any(ready) and not self.is_working():
+        """Wait until there is something to read, or room to write."""
+        to_read = [self.end] if reading else []
+        to_write = [] if reading else [self.end]
+        begun_s = time.monotonic()
+        ready = select.select(to_read, to_write, [], max(self.left_s, 0))
+        self.left_s -= time.monotonic() - begun_s
+        if any(ready):
+            return
+        if not self.is_working():
             raise TooSlowError("It took too long.")
-        if not any(ready):
-            self.left_s = self.longest_s
-            self._wait(reading=reading)
+        self.left_s = self.longest_s
+        self._wait(reading=reading)
 
 
 class TooSlowError(SilentError):

@@ -1,14 +1,15 @@
-"""Plain values as bytes, and back: what the process of an answer and the judge say to each other.
+"""Plain values as bytes, and back: what an answer's process and the judge say to each other.
 
-Nothing but None, truth values, numbers, strings, bytes, lists, tuples, dicts, tensors and arrays comes out of `decoded`,
-each of exactly that type, so no method of a student's runs in the judge. A function, an iterator or any other object comes
-out as a stand-in that says what it was. It is no pickle, since reading a pickle runs what is in it.
+Nothing comes out of `decoded` but None, truth values, numbers, strings, bytes, lists, tuples,
+dicts, sets, tensors and arrays, each of exactly that type. So no method of a student's runs in the
+judge. A function, an iterator or any other object comes out as a stand-in that says what it was.
+We use no pickle, because to read a pickle runs what is in it.
 """
 
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from fractions import Fraction
 from typing import NoReturn
@@ -17,45 +18,79 @@ import numpy as np
 import torch
 
 MOST_BYTES = 16_000_000  # the largest right answer has 131,072 numbers
-DEEPEST, LONGEST_NAME, MOST_BITS = 20, 60, 100_000
-EXACT = 2**53  # up to here JSON's integers are those of every reader
+BYTES_OF_A_LENGTH = 8
+DEEPEST = 20
+LONGEST_NAME = 60
+MOST_BITS = 100_000
+LONGEST_INT = 100_000  # hexadecimal digits
+LONGEST_FRACTION = 10_000  # hexadecimal digits above, and below
+LONGEST_DTYPE = 30  # of torch
+LONGEST_ARRAY_DTYPE = 9  # of NumPy
+MOST_DIMENSIONS = 16
+LARGEST_WHOLE = 2**50  # of a size, a stride or a place
+SMALL_BYTES = 10_000  # storages that are sent whole, however little of them a tensor uses
+EXACT = 2**53  # up to here all programs read JSON's integers alike
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in vars(torch).values()
     if isinstance(dtype, torch.dtype) and not str(dtype).startswith(("torch.q", "torch.bits"))
 }
-ARRAYS = ("b", "i", "u", "f", "c")  # the kinds of NumPy's numbers
+ARRAYS = ("b", "i", "u", "f", "c")  # NumPy's letters for truth values and the kinds of numbers
+KINDS = {  # for each of them `_Reader` has a method
+    "ellipsis",
+    "int",
+    "tuple",
+    "set",
+    "dict",
+    "bytes",
+    "complex",
+    "fraction",
+    "array",
+    "tensor",
+    "function",
+    "iterator",
+    "other",
+    "object",
+}
 
 
 class WireError(Exception):
-    """These bytes are not a value."""
+    """These bytes are not a value, or this value cannot be sent."""
 
 
 class Other:
-    """It stands for an object that is no plain value; a class of its own has that object's name."""
+    """It stands for an object that is no plain value.
+
+    Each has a class of its own, with the name of that object's class.
+    """
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
 
 def encoded(value: object) -> bytes:
-    """The length of a JSON text, the text, and behind it the tensors' numbers as they are in memory."""
+    """The length of a JSON text, the text, and behind it the tensors' numbers as in memory."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()
-    whole = b"".join([len(text).to_bytes(8, "big"), text, *pieces])
+    length = len(text).to_bytes(BYTES_OF_A_LENGTH, "big")
+    whole = b"".join([length, text, *pieces])
     if len(whole) > MOST_BYTES:
-        raise WireError(f"It is larger than {MOST_BYTES:,} bytes.")
+        raise _too_large()
     return whole
 
 
 def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> object:
-    """The value; WireError if the bytes are none. `kinds` makes further objects out of the fields that were written."""
+    """The value; WireError if the bytes are none.
+
+    `kinds` has the classes of which objects may be made, by name: each is called with the fields
+    that were written.
+    """
     try:
         if len(data) > MOST_BYTES:
             raise WireError("It is too large.")
-        end = 8 + int.from_bytes(data[:8], "big")
-        tree = json.loads(data[8:end].decode())
+        end = BYTES_OF_A_LENGTH + int.from_bytes(data[:BYTES_OF_A_LENGTH], "big")
+        tree = json.loads(data[BYTES_OF_A_LENGTH:end].decode())
         return _Reader(data[end:], kinds).value(tree, DEEPEST)
     except WireError:
         raise
@@ -71,16 +106,21 @@ def decoded(data: bytes, *, kinds: Mapping[str, Callable[..., object]]) -> objec
         raise WireError(f"It is no value: {error}") from None
 
 
+def _too_large() -> WireError:
+    return WireError(f"It is larger than {MOST_BYTES:,} bytes.")
+
+
 class _Writer:
-    """Writes a value as JSON can hold it. Tensors that share their memory share it still."""
+    """Writes a value as JSON can hold it. Tensors that share memory still share it afterwards."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         self.pieces = pieces
         self.length = 0
-        self.storages: dict[int, int] = {}
+        self.storages: dict[int, int] = {}  # the number of each storage, by its address
         self.alive: list[object] = []  # so that no address is used twice
 
     def tree(self, x: object, depth: int) -> object:
+        """The value as a tree of what JSON knows, in which other kinds are dicts."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
         if isinstance(x, np.generic):
@@ -90,26 +130,36 @@ class _Writer:
         if x is ...:
             return {"kind": "ellipsis"}
         if isinstance(x, int):
-            x = int(x)
-            if x.bit_length() > MOST_BITS:
-                raise WireError("It has too many digits.")
-            return x if abs(x) < EXACT else {"kind": "int", "hex": hex(x)}
+            return self._int(int(x))
         if isinstance(x, float):
             return float(x)
         if isinstance(x, str):
             return str(x)
+        return self._collection(x, depth)
+
+    def _int(self, x: int) -> object:
+        if x.bit_length() > MOST_BITS:
+            raise WireError("It has too many digits.")
+        if abs(x) < EXACT:
+            return x
+        return {"kind": "int", "hex": hex(x)}
+
+    def _collection(self, x: object, depth: int) -> object:
         if isinstance(x, list):
-            return [self.tree(part, depth - 1) for part in x]
+            return self._trees(x, depth)
         if isinstance(x, tuple):
-            return {"kind": "tuple", "parts": [self.tree(part, depth - 1) for part in x]}
+            return {"kind": "tuple", "parts": self._trees(x, depth)}
         if isinstance(x, Mapping):
-            pairs = [
-                [self.tree(key, depth - 1), self.tree(part, depth - 1)] for key, part in x.items()
-            ]
+            pairs = []
+            for key, part in x.items():
+                pairs.append([self.tree(key, depth - 1), self.tree(part, depth - 1)])
             return {"kind": "dict", "pairs": pairs}
         if isinstance(x, set | frozenset):
-            return {"kind": "set", "parts": [self.tree(part, depth - 1) for part in x]}
+            return {"kind": "set", "parts": self._trees(x, depth)}
         return self._rare(x, depth)
+
+    def _trees(self, parts: Iterable[object], depth: int) -> list[object]:
+        return [self.tree(part, depth - 1) for part in parts]
 
     def _rare(self, x: object, depth: int) -> object:
         if isinstance(x, bytes | bytearray):
@@ -122,12 +172,8 @@ class _Writer:
             return self._tensor(x)
         if isinstance(x, np.ndarray) and x.dtype.kind in ARRAYS:
             data = np.ascontiguousarray(x).tobytes()
-            return {
-                "kind": "array",
-                "dtype": x.dtype.str,
-                "shape": list(x.shape),
-                **self._piece(data),
-            }
+            told = {"kind": "array", "dtype": x.dtype.str, "shape": list(x.shape)}
+            return told | self._piece(data)
         name = type(x).__name__[:LONGEST_NAME]
         if is_dataclass(x) and not isinstance(x, type):
             fields = self.tree(asdict(x), depth - 1)
@@ -137,38 +183,54 @@ class _Writer:
         return {"kind": "iterator" if isinstance(x, Iterator) else "other", "name": name}
 
     def _piece(self, data: bytes) -> dict[str, int]:
+        """Put these bytes behind the text, and say where they are."""
         begin = self.length
         self.length += len(data)
         if self.length > MOST_BYTES:
-            raise WireError(f"It is larger than {MOST_BYTES:,} bytes.")
+            raise _too_large()
         self.pieces.append(data)
         return {"at": begin, "nbytes": len(data)}
 
     def _tensor(self, x: torch.Tensor) -> dict[str, object]:
-        x = x.detach().as_subclass(torch.Tensor)
-        if not x.is_meta and x.numel() * x.itemsize > MOST_BYTES:
-            raise WireError(f"It is larger than {MOST_BYTES:,} bytes.")
-        if x.layout != torch.strided:  # its numbers are not all there, as on the meta device
-            x = torch.empty(x.shape, dtype=x.dtype, device="meta")
-        x = x.resolve_conj().resolve_neg()
-        x = x if x.is_meta else x.cpu()
+        x = _plain(x)
         storage = x.untyped_storage()
-        nbytes = storage.nbytes()
-        needed = x.numel() * x.itemsize
-        if not x.is_meta and nbytes > max(10_000, 2 * needed):  # a small view of much memory
-            x = x.contiguous().clone()
-            storage, nbytes = x.untyped_storage(), needed
-        told = {"kind": "tensor", "dtype": str(x.dtype).removeprefix("torch.")}
-        told |= {"shape": list(x.shape), "stride": list(x.stride()), "offset": x.storage_offset()}
-        number = self.storages.get(storage._cdata)
-        if number is not None:
-            return told | {"storage": number}
-        number = self.storages[storage._cdata] = len(self.storages)
+        told = {
+            "kind": "tensor",
+            "dtype": str(x.dtype).removeprefix("torch."),
+            "shape": list(x.shape),
+            "stride": list(x.stride()),
+            "offset": x.storage_offset(),
+        }
+        address = storage._cdata
+        if address in self.storages:  # it has been written with another tensor
+            return told | {"storage": self.storages[address]}
+        number = len(self.storages)
+        self.storages[address] = number
         self.alive.append(storage)
         if x.is_meta:
-            return told | {"storage": number, "meta": nbytes}
+            return told | {"storage": number, "meta": storage.nbytes()}
         flat = torch.empty(0, dtype=torch.uint8).set_(storage)
         return told | {"storage": number, **self._piece(flat.numpy().tobytes())}
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    """The tensor without autograd and subclasses, in main memory or on the meta device.
+
+    What has no strides, as a sparse tensor, is described by its shape alone.
+    """
+    x = x.detach().as_subclass(torch.Tensor)
+    if not x.is_meta and x.numel() * x.itemsize > MOST_BYTES:
+        raise _too_large()
+    if x.layout != torch.strided:
+        x = torch.empty(x.shape, dtype=x.dtype, device="meta")
+    x = x.resolve_conj().resolve_neg()
+    if x.is_meta:
+        return x
+    x = x.cpu()
+    needed_bytes = x.numel() * x.itemsize
+    if x.untyped_storage().nbytes() > max(SMALL_BYTES, 2 * needed_bytes):
+        x = x.contiguous().clone()  # instead of much memory of which it is a small view
+    return x
 
 
 class _Reader:
@@ -188,16 +250,16 @@ class _Reader:
             return [self.value(part, depth - 1) for part in tree]
         if type(tree) is not dict or type(tree.get("kind")) is not str:
             raise WireError("It is no value.")
-        read = getattr(self, f"_{tree['kind']}", None) if tree["kind"] in KINDS else None
-        if read is None:
+        if tree["kind"] not in KINDS:
             raise WireError("There is no such kind.")
+        read = getattr(self, f"_{tree['kind']}")
         return read(tree, depth)
 
     def _ellipsis(self, _: dict, __: int) -> object:
         return ...
 
     def _int(self, tree: dict, _: int) -> int:
-        return int(_text(tree["hex"], 100_000), 16)
+        return int(_text(tree["hex"], LONGEST_INT), 16)
 
     def _tuple(self, tree: dict, depth: int) -> tuple:
         return tuple(self._parts(tree, depth))
@@ -211,12 +273,15 @@ class _Reader:
         return [self.value(part, depth - 1) for part in tree["parts"]]
 
     def _dict(self, tree: dict, depth: int) -> dict:
-        return {
-            self.value(key, depth - 1): self.value(part, depth - 1) for key, part in tree["pairs"]
-        }
+        read = {}
+        for key_tree, part_tree in tree["pairs"]:
+            key = self.value(key_tree, depth - 1)
+            read[key] = self.value(part_tree, depth - 1)
+        return read
 
     def _bytes(self, tree: dict, _: int) -> bytes:
-        begin, nbytes = _whole(tree["at"]), _whole(tree["nbytes"])
+        begin = _whole(tree["at"])
+        nbytes = _whole(tree["nbytes"])
         found = self.data[begin : begin + nbytes]
         if len(found) != nbytes:
             raise WireError("Its bytes are not all there.")
@@ -227,37 +292,43 @@ class _Reader:
         return complex(float(real), float(imaginary))
 
     def _fraction(self, tree: dict, _: int) -> Fraction:
-        above, below = (int(_text(part, 10_000), 16) for part in tree["parts"])
-        if below == 0:
+        above, below = tree["parts"]
+        numerator = int(_text(above, LONGEST_FRACTION), 16)
+        denominator = int(_text(below, LONGEST_FRACTION), 16)
+        if denominator == 0:
             raise WireError("It divides by 0.")
-        return Fraction(above, below)
+        return Fraction(numerator, denominator)
 
     def _array(self, tree: dict, depth: int) -> np.ndarray:
-        dtype = np.dtype(_text(tree["dtype"], 9))
+        dtype = np.dtype(_text(tree["dtype"], LONGEST_ARRAY_DTYPE))
         if dtype.kind not in ARRAYS:
             raise WireError("It has no numbers.")
-        return np.frombuffer(self._bytes(tree, depth), dtype).reshape(_sizes(tree["shape"])).copy()
+        flat = np.frombuffer(self._bytes(tree, depth), dtype)
+        return flat.reshape(_sizes(tree["shape"])).copy()
 
     def _tensor(self, tree: dict, depth: int) -> torch.Tensor:
-        number, dtype = _whole(tree["storage"]), DTYPES[_text(tree["dtype"], 30)]
+        number = _whole(tree["storage"])
+        dtype = DTYPES[_text(tree["dtype"], LONGEST_DTYPE)]
         if number == len(self.storages):
-            if "meta" in tree:
-                storage = torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
-            else:
-                storage = torch.tensor(
-                    memoryview(bytearray(self._bytes(tree, depth))), dtype=torch.uint8
-                )
-            self.storages.append(storage)
-        flat = self.storages[number]
-        flat = flat[: len(flat) - len(flat) % dtype.itemsize].view(dtype)
-        shape, stride = _sizes(tree["shape"]), _sizes(tree["stride"])
+            self.storages.append(self._storage(tree, depth))
+        in_bytes = self.storages[number]
+        whole_numbers = len(in_bytes) - len(in_bytes) % dtype.itemsize
+        flat = in_bytes[:whole_numbers].view(dtype)
+        shape = _sizes(tree["shape"])
+        stride = _sizes(tree["stride"])
         if len(shape) != len(stride):
             raise WireError("Each dimension has a stride.")
         if not flat.is_meta and math.prod(shape) > MOST_BYTES:  # as a stride of 0 can claim
             raise WireError("It has more numbers than bytes can hold.")
-        return flat.as_strided(
-            shape, stride, _whole(tree["offset"])
-        )  # which refuses what is outside
+        offset = _whole(tree["offset"])
+        return flat.as_strided(shape, stride, offset)  # which refuses what is outside
+
+    def _storage(self, tree: dict, depth: int) -> torch.Tensor:
+        """The memory of a tensor that is the first one in it, as single bytes."""
+        if "meta" in tree:
+            return torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
+        data = bytearray(self._bytes(tree, depth))
+        return torch.tensor(memoryview(data), dtype=torch.uint8)
 
     def _function(self, _: dict, __: int) -> object:
         return _a_function
@@ -272,13 +343,8 @@ class _Reader:
         name = identifier(tree["name"])
         if name not in self.kinds:
             return stand_in(name)
-        return self.kinds[name](**self.value(tree["fields"], depth - 1))
-
-
-KINDS = {name.removeprefix("_") for name in vars(_Reader) if not name.startswith("__")} - {
-    "value",
-    "parts",
-}
+        fields = self.value(tree["fields"], depth - 1)
+        return self.kinds[name](**fields)
 
 
 def _a_function(*_: object) -> NoReturn:
@@ -302,12 +368,12 @@ def _text(x: object, most: int) -> str:
 
 
 def _whole(x: object) -> int:
-    if type(x) is not int or not 0 <= x < 2**50:
+    if type(x) is not int or not 0 <= x < LARGEST_WHOLE:
         raise WireError("It is no such number.")
     return x
 
 
 def _sizes(x: object) -> tuple[int, ...]:
-    if type(x) is not list or len(x) > 16:
+    if type(x) is not list or len(x) > MOST_DIMENSIONS:
         raise WireError("These are no sizes.")
     return tuple(_whole(size) for size in x)
