@@ -1,8 +1,8 @@
 """The room's process: `python -m course_utils.stage.poll 192.168.1.5`. It ends when its input does.
 
-Phones come to that one address, with a code in the path; the wall's pages are on loopback, behind a secret. One
-line of JSON says where both are. A second argument is the address at which a tunnel shows the phones' page, and a
-third names another folder of the wall's pages.
+Phones come to that one address, with a code in the path; the wall's pages are on loopback, behind a
+secret. One line of JSON says where both are. A second argument is the address at which a tunnel
+shows the phones' page, and a third names another folder of the wall's pages.
 """
 
 import asyncio
@@ -29,73 +29,92 @@ from course_utils.stage.poll.rounds import Room
 
 ROOMS = Path(os.environ.get("COURSE_ROOMS") or Path(__file__).parents[3] / "rooms")
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look like another
-PORT = 8090  # or any, if it is taken
+LETTERS_OF_CODE = 6
+BYTES_OF_SECRET = 16
+PORT = 8090  # for phones; if it is taken, any other
+ANY_PORT = 0  # the system chooses a free one
 LOCAL = "127.0.0.1"
 MOST_FILES = 4_096  # open at once, connections among them; some systems begin with 256
 
 
 async def main(ip: str = LOCAL, tunnel: str = "", pages: str | Path = apps.PAGES) -> None:
-    room, code, token = (
-        Room(),
-        "".join(secrets.choice(LETTERS) for _ in range(6)),
-        secrets.token_urlsafe(16),
-    )
-    (outside, host), (inside, wall_host) = listening(ip, PORT, 0), listening(LOCAL, 0)
-    outer, hosts = seen_through(tunnel) if tunnel else (f"http://{host}", [])
-    urls = {"phones": f"{outer}/{code}/", "wall": f"http://{wall_host}/{token}/", "inside": host}
-    who = by_cookie(room, f"/{code}/")
-    phones = f"/{code}/", apps.Door(who, [host, *hosts]), apps.phones(room)
+    room = Room()
+    code = "".join(secrets.choice(LETTERS) for _ in range(LETTERS_OF_CODE))
+    token = secrets.token_urlsafe(BYTES_OF_SECRET)
+    phones_path = f"/{code}/"
+    wall_path = f"/{token}/"
+    phones_sockets, phones_host = listening(ip, PORT, ANY_PORT)
+    wall_sockets, wall_host = listening(LOCAL, ANY_PORT)
+    outer_url = f"http://{phones_host}"
+    phones_hosts = [phones_host]
+    if tunnel:
+        outer_url, outer_host = seen_through(tunnel)
+        phones_hosts.append(outer_host)
+    phones_url = f"{outer_url}{phones_path}"
+    wall_url = f"http://{wall_host}{wall_path}"
+
+    phones_door = apps.Door(by_cookie(room, phones_path), phones_hosts)
+    phones = apps.application((phones_path, phones_door, apps.phones(room)))
+    Gate(phones).add_sockets(phones_sockets)
     wall_door = apps.Door(presenter, [wall_host], framed=f"http://{LOCAL}:* http://localhost:*")
-    wall = f"/{token}/", wall_door, apps.wall(room, Path(pages), ROOMS, urls["phones"])
-    Gate(apps.application(phones)).add_sockets(outside)
-    HTTPServer(apps.application(wall), **BOUNDS).add_sockets(inside)
+    wall_answers = apps.wall(room, Path(pages), ROOMS, phones_url)
+    wall = apps.application((wall_path, wall_door, wall_answers))
+    HTTPServer(wall, **BOUNDS).add_sockets(wall_sockets)
+    urls = {"phones": phones_url, "wall": wall_url, "inside": phones_host}
     print(json.dumps(urls), flush=True)
     await asyncio.to_thread(sys.stdin.read)
 
 
 def listening(ip: str, *ports: int) -> tuple[list[socket.socket], str]:
-    """At the first of these ports that is free, and its name in an address."""
-    for port in ports if is_one_address(ip) else ():
-        with suppress(OSError):
-            sockets = bind_sockets(port, ip, backlog=1024)
-            return sockets, f"{ip}:{sockets[0].getsockname()[1]}"
+    """Sockets at the first of these ports that is free, and their host and port as in a URL."""
+    if is_one_address(ip):
+        for port in ports:
+            with suppress(OSError):
+                sockets = bind_sockets(port, ip, backlog=1024)
+                _, bound_port = sockets[0].getsockname()
+                return sockets, f"{ip}:{bound_port}"
     sys.exit(
         f"The phones' page cannot be at {ip}. Name an address of this machine, such as 192.168.1.5."
     )
 
 
-def seen_through(tunnel: str) -> tuple[str, list[str]]:
-    """The tunnel's outer address, without a path, and the name under which requests come through it."""
+def seen_through(tunnel: str) -> tuple[str, str]:
+    """The tunnel's URL without a path, and the host under which requests come through it."""
     with suppress(ValueError):
         parts = urlsplit(tunnel)
-        if parts.scheme in ("http", "https") and parts.hostname and not parts.path.strip("/"):
-            return f"{parts.scheme}://{parts.netloc}", [parts.netloc]
+        is_web = parts.scheme in ("http", "https")
+        has_path = parts.path.strip("/") != ""
+        if is_web and parts.hostname and not has_path:
+            return f"{parts.scheme}://{parts.netloc}", parts.netloc
     sys.exit(
         f"TUNNEL={tunnel} is no tunnel's address. Name it as in TUNNEL=https://guess.example.org"
     )
 
 
 def is_one_address(ip: str) -> bool:
-    """Not a name, and not 0.0.0.0, which stands for all addresses of this machine."""
+    """Whether it is an address, not a name, and not 0.0.0.0, which stands for all of a machine."""
     with suppress(ValueError):
         return not IPv4Address(ip).is_unspecified
     return False
 
 
 def by_cookie(room: Room, path: str) -> Callable[[apps.Handler], Awaitable[str | None]]:
-    """Who a phone is: a random cookie, given to it with its first question, as fast as its address may bring phones."""
+    """A function that says which phone asks: it is known by a random cookie.
+
+    A phone gets its cookie with its first question, as fast as its address may bring phones.
+    """
     newcomers = Newcomers()
 
     async def who(asking: apps.Handler) -> str | None:
-        phone, address = asking.get_cookie("phone"), asking.request.remote_ip
+        phone = asking.get_cookie("phone")
+        address = asking.request.remote_ip
         asks = asking.request.path.endswith("question")
-        if phone in room.phones:
-            if asks:
-                room.admit(phone, address)  # it is still here
-            return phone
         if not asks:
             return phone
-        phone = secrets.token_urlsafe(16)
+        if phone in room.phones:
+            room.admit(phone, address)  # it is still here
+            return phone
+        phone = secrets.token_urlsafe(BYTES_OF_SECRET)
         if not newcomers.admits(address) or not room.admit(phone, address):
             return None
         asking.set_cookie("phone", phone, path=path, httponly=True, samesite="Strict")
@@ -108,10 +127,15 @@ async def presenter(_: apps.Handler) -> str:
     return "whoever knows the secret in the address"
 
 
+def allow_many_files() -> None:
+    """Let this process have MOST_FILES open, or as many as the system lets it have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(MOST_FILES, hard)), hard))
+
+
 if __name__ == "__main__":
     logging.disable()  # nobody reads who came
     if not sys.stdin.isatty():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for whoever started this
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(MOST_FILES, hard)), hard))
+    allow_many_files()
     asyncio.run(main(*sys.argv[1:]))

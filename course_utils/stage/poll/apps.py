@@ -1,7 +1,7 @@
-"""What phones and the wall reach by HTTP. Nothing else is there: no folder, and no file that a request could name.
+"""What phones and the wall reach by HTTP. No folder is served, and no file that a request names.
 
-Who a phone is, and whether somebody may see the wall, is up to a `Door`: here a cookie and a secret in the address,
-and on a hub its log-in.
+Who a phone is, and whether somebody may see the wall, is up to a `Door`: here a cookie and a secret
+in the address, and on a hub its log-in.
 """
 
 import base64
@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from pathlib import Path
 from urllib.parse import urljoin
@@ -37,10 +36,11 @@ POLICY = (
 
 @dataclass(frozen=True)
 class Door:
-    """`who` says who asks, by a string that tells it from others, or None; it may answer in place of the handler.
+    """`who` says who asks, by a string that tells it from others, or None if it is not let in yet.
 
-    `hosts` are the only names under which it is open, so that no other page can make a browser believe it is its own.
-    None leaves that to a proxy. `framed` lists who may show its pages in a frame.
+    It may also answer in place of the handler. `hosts` are the only names under which the door is
+    open, so that no other page can make a browser believe that ours is its own; None leaves that to
+    a proxy. `framed` lists who may show its pages in a frame.
     """
 
     who: Callable[["Handler"], Awaitable[str | None]]
@@ -48,30 +48,39 @@ class Door:
     framed: str = "'none'"
 
 
+# For "GET question" and the like, what to answer: an object that becomes JSON, the text of a page,
+# or None for what is not there.
 Answers = dict[str, Callable[["Handler"], Json | list[Json] | str | None]]
-"""For "GET question" and the like: what becomes JSON, the text of a page, or None for what is not there."""
-Part = tuple[str, Door, Answers]
+Part = tuple[str, Door, Answers]  # what is below a path
 
 
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
-    """Each part is below a path; whoever forgets its last slash is sent on."""
-    routes = [(f"{path}(?P<name>.*)", Handler, {"door": d, "answers": a}) for path, d, a in parts]
-    sent_on = [
-        (path[:-1], RedirectHandler, {"url": path, "permanent": False}) for path, *_ in parts
-    ]
-    otherwise = {
-        "default_handler_class": Handler,
-        "default_handler_args": {"door": parts[0][1], "answers": {}},
-    }
-    return Application([*more, *routes, *sent_on], **otherwise, **settings)
+    """Each part is below its path; a request that forgets the path's last slash is redirected."""
+    routes = []
+    redirects = []
+    for path, door, answers in parts:
+        below = {"door": door, "answers": answers}
+        routes.append((f"{path}(?P<name>.*)", Handler, below))
+        redirects.append((path[:-1], RedirectHandler, {"url": path, "permanent": False}))
+    _, first_door, _ = parts[0]
+    return Application(
+        [*more, *routes, *redirects],
+        default_handler_class=Handler,
+        default_handler_args={"door": first_door, "answers": {}},
+        **settings,
+    )
 
 
 class Handler(RequestHandler):
-    """Checks who asks for what. What fails says nothing but its number, or a sentence where one may mend it."""
+    """Checks who asks for what.
+
+    A request that fails is told no more than a number, or a sentence if its sender can do better.
+    """
 
     def initialize(self, door: Door, answers: Answers) -> None:
         """Tornado calls this in place of __init__."""
-        self.door, self.answers = door, answers
+        self.door = door
+        self.answers = answers
 
     def set_default_headers(self) -> None:
         """Tornado calls this, too."""
@@ -79,21 +88,29 @@ class Handler(RequestHandler):
             self.set_header(name, value)
 
     async def prepare(self) -> None:
-        asked, given = self.request, self.request.headers
-        self.answer = self.answers.get(f"{asked.method} {self.path_kwargs.get('name')}")
-        is_open = self.door.hosts is None or asked.host in self.door.hosts
+        """Find the answer, or refuse the request. Tornado calls this before `get` or `post`."""
+        name = self.path_kwargs.get("name")
+        self.answer = self.answers.get(f"{self.request.method} {name}")
+        is_open = self.door.hosts is None or self.request.host in self.door.hosts
         if self.answer is None or not is_open:
             raise HTTPError(404)
-        if asked.method == "POST":
-            is_ours = given.get("Origin", f"//{asked.host}").partition("//")[2] == asked.host
-            if not is_ours or given.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
-                raise HTTPError(403)
-            if given.get("Content-Type", "").partition(";")[0] != "application/json":
-                raise HTTPError(415)
+        if self.request.method == "POST":
+            self._refuse_other_pages()
         self.who = await self.door.who(self)
 
+    def _refuse_other_pages(self) -> None:
+        """Refuse what another page in the same browser can send, or what is not said to be JSON."""
+        headers = self.request.headers
+        host = self.request.host
+        origin = headers.get("Origin", f"//{host}").partition("//")[2]
+        site = headers.get("Sec-Fetch-Site", "none")
+        if origin != host or site not in ("same-origin", "none"):
+            raise HTTPError(403)
+        kind = headers.get("Content-Type", "").partition(";")[0]
+        if kind != "application/json":
+            raise HTTPError(415)
+
     def get(self, name: str) -> None:
-        """Answer."""
         try:
             answer = self.answer(self)
         except (ValueError, OSError) as error:
@@ -101,31 +118,30 @@ class Handler(RequestHandler):
             answer = {"error": str(error)}
         if answer is None:
             raise HTTPError(404)
-        if isinstance(answer, str):
-            self._only_its_own_scripts_run(answer)
-            kind = KINDS.get(name.rpartition(".")[2], "html")
-            self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
-        self.finish(answer if isinstance(answer, str) else json.dumps(answer))
+        if not isinstance(answer, str):
+            self.finish(json.dumps(answer))
+            return
+        kind = KINDS.get(name.rpartition(".")[2], "html")
+        self.set_header("Content-Security-Policy", self._policy_for(answer))
+        self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
+        self.finish(answer)
 
     post = get
 
     @property
     def given(self) -> Json:
-        """What was posted."""
+        """What was posted; ValueError if it is no JSON object."""
         with suppress(ValueError, RecursionError):
-            if isinstance(given := json.loads(self.request.body), dict):
+            given = json.loads(self.request.body)
+            if isinstance(given, dict):
                 return given
         raise ValueError("A JSON object was expected.")
 
-    def _only_its_own_scripts_run(self, page: str) -> None:
+    def _policy_for(self, page: str) -> str:
+        """The policy by which a browser runs this page's own scripts and no others."""
         scripts = re.findall("<script[^>]*>(.*?)</script>", page, re.DOTALL)
-        hashes = [
-            base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts
-        ]
-        own = " ".join(f"'sha256-{one}'" for one in hashes)
-        self.set_header(
-            "Content-Security-Policy", f"{POLICY} {own}; frame-ancestors {self.door.framed}"
-        )
+        own = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+        return f"{POLICY} {own}; frame-ancestors {self.door.framed}"
 
     def write_error(self, status_code: int, **_: object) -> None:
         """Say no more than the number."""
@@ -137,6 +153,11 @@ class Handler(RequestHandler):
             traceback.print_exception(kind, error, where)
 
 
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return base64.b64encode(digest).decode()
+
+
 def phones(room: Room) -> Answers:
     return {
         "GET ": lambda _: PHONE.read_text(encoding="utf-8"),
@@ -146,35 +167,23 @@ def phones(room: Room) -> Answers:
 
 
 def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
-    """The wall's pages are in one folder, those that are kept go to another. `phones` is their address, seen from here."""
-    page = partial(_page, pages)
+    """The wall's pages are in the folder `pages`; pages that are kept go to the folder `kept`.
+
+    `phones` is the address of the phones' page, as seen from the wall.
+    """
 
     def with_address(asking: Handler) -> str:
         url = urljoin(asking.request.full_url(), phones)
         code = segno.make(url, error="m", micro=False).svg_inline(omitsize=True, light="#fff")
         address = escape(url.partition("://")[2].removesuffix("/")).replace("/", "/<wbr>")
-        return page(asking.path_kwargs["name"], address=address, qr=code)
-
-    def afterwards(states: list[Json]) -> str:
-        data = json.dumps(states).replace("<", "\\u003c")  # no text in it can end its script
-        return page("kept.html", css=page("wall.css"), js=page("wall.js"), data=data)
-
-    def keep(_: Handler) -> Json:
-        states = room.states(at_least=FEW)
-        if not states:
-            raise ValueError("Nothing was asked yet, so there is nothing to keep.")
-        notebook = re.match(r"\w*", states[0]["key"], re.ASCII)[0]
-        path = kept / time.strftime(f"%Y-%m-%d-{notebook}-%H%M%S.html")
-        kept.mkdir(parents=True, exist_ok=True)
-        path.write_text(afterwards(states), encoding="utf-8")
-        path.with_suffix(".csv").write_text(as_csv(states), encoding="utf-8", newline="")
-        return {"saved": path.name}
+        return _page(pages, asking.path_kwargs["name"], address=address, qr=code)
 
     return {
-        **{f"GET {name}": lambda _, name=name: page(name) for name in ("wall.js", "wall.css")},
+        "GET wall.js": lambda _: _page(pages, "wall.js"),
+        "GET wall.css": lambda _: _page(pages, "wall.css"),
         "GET wall.html": with_address,
         "GET start.html": with_address,
-        "GET kept.html": lambda _: afterwards(room.states()),
+        "GET kept.html": lambda _: _kept_page(pages, room.states()),
         "GET kept.csv": lambda _: as_csv(room.states(at_least=FEW)),
         "GET state": lambda asking: room.state(asking.get_query_argument("key")),
         "GET all": lambda _: room.states(),
@@ -182,11 +191,36 @@ def wall(room: Room, pages: Path, kept: Path, phones: str) -> Answers:
         "POST ask": lambda asking: room.ask(asking.given),
         "POST reveal": lambda asking: room.reveal(asking.given),
         "POST move": lambda asking: room.move(asking.given),
-        "POST keep": keep,
+        "POST keep": lambda _: {"saved": _keep(room, pages, kept)},
     }
 
 
+def _keep(room: Room, pages: Path, folder: Path) -> str:
+    """Write what was guessed as a page and as a table; return the page's name."""
+    states = room.states(at_least=FEW)
+    if not states:
+        raise ValueError("Nothing was asked yet, so there is nothing to keep.")
+    notebook = re.match(r"\w*", states[0]["key"], re.ASCII)[0]
+    path = folder / time.strftime(f"%Y-%m-%d-{notebook}-%H%M%S.html")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(_kept_page(pages, states), encoding="utf-8")
+    path.with_suffix(".csv").write_text(as_csv(states), encoding="utf-8", newline="")
+    return path.name
+
+
+def _kept_page(pages: Path, states: list[Json]) -> str:
+    """The page after the lecture, which needs no other file."""
+    data = json.dumps(states).replace("<", "\\u003c")  # no text in it can end its script
+    css = _page(pages, "wall.css")
+    js = _page(pages, "wall.js")
+    return _page(pages, "kept.html", css=css, js=js, data=data)
+
+
 def _page(pages: Path, name: str, **parts: str) -> str:
-    """The file of that name, with the parts in the places that it leaves for them."""
+    """The file of that name, with each part in the place of its name in braces: {{qr}}."""
+
+    def filled(match: re.Match) -> str:
+        return parts.get(match[1], match[0])
+
     text = (pages / name).read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts.get(found[1], found[0]), text)
+    return re.sub(r"\{\{(\w+)\}\}", filled, text)

@@ -1,4 +1,7 @@
-"""What bounds one address: how many connections, each short and for one request, and how many new phones."""
+"""What bounds one address: how many connections it has, and how many new phones it brings.
+
+Each connection is short, and for one request.
+"""
 
 import time
 from collections import Counter
@@ -16,16 +19,21 @@ MOST_OPEN = 2_000
 MOST_OPEN_OF_ONE = 800
 REQUESTS_AT_ONCE = 1_000
 REQUESTS_PER_SEC = 200
-# New phones of one address. Where all share one, as behind a campus router, it brings a whole class within a minute.
+# New phones of one address. Where all share one, as behind a campus router, it brings a whole class
+# within a minute.
 NEW_AT_ONCE = 60
 NEW_PER_SEC = 5
-# Once phones have come from many addresses, one that brings many more is hardly a class, or only a part of it.
+# Once phones have come from many addresses, one that brings many more is hardly a class, or only a
+# part of it.
 FEW_AT_ONCE = 6
 FEW_PER_SEC = 1
 
 
 class Gate(HTTPServer):
-    """Closes a connection unread where there are too many. As each is for one request, requests are bounded, too."""
+    """Closes a connection unread where there are too many.
+
+    As each connection is for one request, this bounds requests, too.
+    """
 
     def initialize(self, app: Callable, patience_s: float = PATIENCE_S) -> None:
         """Tornado calls this in place of __init__."""
@@ -37,30 +45,32 @@ class Gate(HTTPServer):
 
     def handle_stream(self, stream: IOStream, address: tuple) -> None:
         """A phone has connected."""
-        ip, now = address[0], time.monotonic()
-        used, then = self._used.get(ip, (0, now))
-        used = max(used - (now - then) * REQUESTS_PER_SEC, 0) + 1
-        full = self._open.total() >= MOST_OPEN or self._open[ip] >= MOST_OPEN_OF_ONE
-        if full or used > REQUESTS_AT_ONCE:
+        ip = address[0]
+        now_s = time.monotonic()
+        used, then_s = self._used.get(ip, (0, now_s))
+        used = max(used - (now_s - then_s) * REQUESTS_PER_SEC, 0) + 1
+        is_full = self._open.total() >= MOST_OPEN or self._open[ip] >= MOST_OPEN_OF_ONE
+        if is_full or used > REQUESTS_AT_ONCE:
             stream.close()
             return
-        self._used[ip] = used, now
+        self._used[ip] = (used, now_s)
         self._open[ip] += 1
         super().handle_stream(stream, address)
 
     def on_close(self, server_conn: object) -> None:
         """It has gone."""
-        self._open[server_conn.context.address[0]] -= 1
+        ip = server_conn.context.address[0]
+        self._open[ip] -= 1
         super().on_close(server_conn)
 
 
 class Newcomers:
     """How many new phones one address may bring: some at once, and then some in each second.
 
-    Nobody is sent away for good, as a phone that has to wait asks again every few seconds. Once many
-    addresses are in the room, an address may bring at once a third of what all others have brought,
-    and one in each second after that. So the part of a class that is behind one router comes in with
-    the others, and a script that makes up phones is slow.
+    Nobody is sent away for good, as a phone that has to wait asks again every few seconds. Once
+    many addresses are in the room, an address may bring at once a third of what all others have
+    brought, and one in each second after that. So the part of a class that is behind one router
+    comes in with the others, and a script that makes up phones is slow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,16 +81,17 @@ class Newcomers:
     def admits(self, address: str) -> bool:
         """Whether one more phone of this address may come in now."""
         at_once, per_sec = self._allowed(address)
-        now = self._clock()
-        pressure, then = self._pressure.get(address, (0, now))
-        pressure = max(pressure - (now - then) * per_sec, 0) + 1
+        now_s = self._clock()
+        pressure, then_s = self._pressure.get(address, (0, now_s))
+        pressure = max(pressure - (now_s - then_s) * per_sec, 0) + 1
         if pressure > at_once:
             return False
-        self._pressure[address] = pressure, now
+        self._pressure[address] = (pressure, now_s)
         self._came[address] += 1
         return True
 
     def _allowed(self, address: str) -> tuple[float, float]:
+        """How many new phones of this address may come at once, and in each second after that."""
         if len(self._came) < MANY_ADDRESSES:
             return NEW_AT_ONCE, NEW_PER_SEC
         others = self._came.total() - self._came[address]

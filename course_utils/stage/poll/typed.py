@@ -1,18 +1,27 @@
-"""How a number is read that somebody typed on a phone."""
+"""Reads a number as somebody types it on a phone."""
 
 import re
 
-LONGEST = 60  # letters
+LONGEST = 60  # characters
+LARGEST_WHOLE = 1e15  # from here on a number stays a float, and phones show it with an exponent
 HOW = "Write it as 1500, 1.5, 3e9, 2.4 * 10^9, 1/3 or 12 million."
-_WORDS = {"thousand": "*1e3", "million": "*1e6", "billion": "*1e9", "trillion": "*1e12", "**": "^"}
+_WORDS = {
+    "thousand": "*1e3",
+    "million": "*1e6",
+    "billion": "*1e9",
+    "trillion": "*1e12",
+    "**": "^",
+}
 _SIGNS = str.maketrans("−–×x·⋅∙÷٫’\u00a0\u2009\u202f⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "--*****/.'   0123456789-")
-# What a number may look like, and what separates its thousands. A dot is a decimal point unless there are several.
-# A comma before just three digits separates thousands, as in this course. The phone shows what was read.
+# What a number may look like, and what separates its thousands. A dot is a decimal point unless
+# there are several. A comma before just three digits separates thousands, as in this course. The
+# phone shows what was read.
+_NOTHING = "(?!)"  # which matches nowhere
 _FORMS = (
     (r"[1-9]\d{0,2}([ ',_])\d{3}(?:\1\d{3})*(?:\.\d*)?", "[ ',_]"),
     (r"[1-9]\d{0,2}([ '.])\d{3}(?:\1\d{3})*,\d*", "[ '.]"),
     (r"[1-9]\d{0,2}(?:\.\d{3}){2,}", r"\."),
-    (r"\d+[.,]?\d*|[.,]\d+", "(?!)"),
+    (r"\d+[.,]?\d*|[.,]\d+", _NOTHING),
 )
 # What people say in place of the unit that was asked for, and how many of that unit it is.
 _DECIMAL = {
@@ -31,6 +40,7 @@ _OTHER_UNITS = {
     "gb": {name: size / 1e9 for name, size in _DECIMAL.items()},
     "billions": {"million": 1e-3, "trillion": 1e3},
 }
+_SIGNS_FOR = {"percent": ("%",), "times": ("x", "×")}
 _IN_OTHER_BASES = re.compile(r"\s*(0x[\da-f]+|0b[01]+)\s*", re.IGNORECASE)
 _IN_NO_BASE = re.compile(r"\s*[-+−]?0[xb]", re.IGNORECASE)  # -0x1 is not 0 times 1
 _TERM = re.compile(
@@ -39,63 +49,91 @@ _TERM = re.compile(
 
 
 def read(text: str, unit: str = "") -> int | float:
-    """The number that was meant; its unit may follow it. What is none gets a sentence.
+    """The number that was meant; its unit may follow it.
 
-    >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("12 GB", "GB"), read("1/4")
-    (1.5, 12000, 2400000000, 0.001, 12, 0.25)
-    >>> read("1 year", "days"), read("0x10"), read("3x", "times as many")
-    (365.25, 16, 3)
+    What is no number gets a ValueError with a sentence for the phone.
+
+    >>> read("1,5"), read("12 000"), read("2.4 * 10^9"), read("10⁻³"), read("1/4")
+    (1.5, 12000, 2400000000, 0.001, 0.25)
+    >>> read("12 GB", "GB"), read("1 year", "days"), read("0x10"), read("3x", "times as many")
+    (12, 365.25, 16, 3)
     """
-    if bits := _IN_OTHER_BASES.fullmatch(text[:LONGEST]):
-        return int(bits[1], base=0)
-    text, of_unit = _in_its_unit(text, unit)
+    in_other_base = _IN_OTHER_BASES.fullmatch(text[:LONGEST])
+    if in_other_base:
+        return int(in_other_base[1], base=0)
+    text, size = _in_its_unit(text, unit)
     try:
-        first, *more = re.split("([*/])", _in_ascii(text, unit))
-        value = _term(first)
-        for sign, term in zip(more[::2], more[1::2], strict=True):
-            value = value * _term(term) if sign == "*" else value / _term(term)
-        value *= of_unit
+        value = _product(_in_ascii(text, unit)) * size
         whole = int(value)  # which refuses what is infinite
-        return whole if whole == value and abs(value) < 1e15 else value
     except (ValueError, ArithmeticError):
         shown = f"{text.strip()[:20]!r} is not a number here." if text.strip() else "Type a number."
         raise ValueError(f"{shown} {HOW}") from None
+    is_whole = whole == value and abs(value) < LARGEST_WHOLE
+    return whole if is_whole else value
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
-    """The text without another unit that people use for this one, and how many of this one that is.
+    """The text without another unit than was asked for, and how many of the unit asked for that is.
 
-    Asked for days, somebody says 10 years. What was read stands on the phone, in the unit that was asked for.
+    Asked for days, somebody says 10 years. The phone shows what was read in days.
     """
     asked = unit.lower().partition(" ")[0]
-    said = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
-    size = _OTHER_UNITS.get(asked, {}).get(said[2]) if said else None
-    return (said[1], size) if size else (text, 1)
+    match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
+    if match:
+        number, said_unit = match.groups()
+        size = _OTHER_UNITS.get(asked, {}).get(said_unit)
+        if size:
+            return number, size
+    return text, 1
 
 
 def _in_ascii(text: str, unit: str) -> str:
-    """In lower case, without its unit, and each way to write a sign as one."""
+    """The text in lower case, without its unit, and with one sign only for each operation."""
     if len(text) > LONGEST or _IN_NO_BASE.match(text):
         raise ValueError
     text = re.sub("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])(?<![⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", "^", text.lower().strip())
     first = unit.lower().partition(" ")[0]
     endings = [unit.lower(), first, first.removesuffix("s")]
-    endings += {"percent": ["%"], "times": ["x", "×"]}.get(first, [])
+    endings.extend(_SIGNS_FOR.get(first, ()))
     for ending in endings:
         text = text.removesuffix(ending)
-    text = "".join(str(int(one)) if one.isdecimal() else one for one in text).translate(_SIGNS)
+    text = "".join(_ascii_digit(character) for character in text).translate(_SIGNS)
     for words, sign in _WORDS.items():
         text = text.replace(words, sign)
     return text
 
 
+def _ascii_digit(character: str) -> str:
+    """A digit of any script as one from 0 to 9; any other character as it is."""
+    return str(int(character)) if character.isdecimal() else character
+
+
+def _product(text: str) -> float:
+    """The value of a number, or of several with * and / between them."""
+    first, *more = re.split("([*/])", text)
+    value = _term(first)
+    for sign, term in zip(more[::2], more[1::2], strict=True):
+        if sign == "*":
+            value = value * _term(term)
+        else:
+            value = value / _term(term)
+    return value
+
+
 def _term(text: str) -> float:
-    ((sign, digits, exponent, power),) = _TERM.findall(text)  # just one, or a ValueError
-    return float(f"{sign}1") * float(f"{_decimal(digits)}e{exponent or 0}") ** int(power or 1)
+    """The value of one number, perhaps with an exponent as in 3e9 and a power as in 10^9."""
+    match = _TERM.match(text)
+    if not match:
+        raise ValueError
+    sign, digits, exponent, power = match.groups(default="")
+    base = float(f"{_decimal(digits)}e{exponent or 0}")
+    size = base ** int(power) if power else base
+    return -size if sign == "-" else size
 
 
 def _decimal(digits: str) -> str:
-    for form, between in _FORMS:
+    """The number as Python writes it: without what separates thousands, with a decimal point."""
+    for form, separator in _FORMS:
         if re.fullmatch(form, digits):
-            return re.sub(between, "", digits).replace(",", ".")
+            return re.sub(separator, "", digits).replace(",", ".")
     raise ValueError
