@@ -1,12 +1,13 @@
-"""An answer in another process: what it says arrives as it is, what it must not say does not, and verdicts stay the same."""
+"""An answer in another process: plain values arrive as they are, and others do not arrive.
+
+Verdicts on such an answer are those that it gets in the judge's own process.
+"""
 
 import json
 import math
 import multiprocessing
-import os
 import random
 import socket
-from collections.abc import Callable
 from fractions import Fraction
 from unittest import mock
 
@@ -18,47 +19,47 @@ from course_utils.chapters.mixed_precision import repair
 from course_utils.core import measure
 from course_utils.core.accountant import Model
 from course_utils.engine.judging.agreement import same
+from course_utils.engine.judging.exercises import Check
+from course_utils.engine.judging.verdict import Verdict
 from course_utils.stage.grading import answering, asking, flags, observing, seccomp, wire
 from course_utils.stage.grading.slicing import statements
 from course_utils.stage.grading.talking import SilentError, Talk, TooSlowError
 from tests.engine.test_checks import TRIED
-from tests.helpers.notebooks import exercises
+from tests.helpers.notebooks import Exercise, exercises
 from tests.helpers.thorough import few
 
-FORKING = multiprocessing.get_context("fork")
+# The processes of answers are forked by a server that has imported what they need and has computed
+# nothing. To fork this process would not do: a torch with CUDA refuses a backward pass in a process
+# whose parent has done one, and any torch may wait for ever for threads that were not copied.
+FROM_SERVER = multiprocessing.get_context("forkserver")
+FROM_SERVER.set_forkserver_preload(["tests.stage.test_answers_apart"])
 BASE = torch.arange(24.0).view(4, 6)
 META = torch.empty(1 << 20, 8, device="meta")
 PLAIN = [
-    *(
-        None,
-        True,
-        ...,
-        3,
-        2**70,
-        -(2**60),
-        1.5,
-        math.nan,
-        -0.0,
-        math.inf,
-        "ä\ud800\x00",
-        b"\0\1",
-        1 + 2j,
-    ),
-    *(
-        [1, (2, [3])],
-        {"a": (1,), 2: 3, None: "x"},
-        Fraction(1, 3),
-        BASE,
-        BASE.T,
-        BASE[1:, ::2],
-        META,
-    ),
-    *(
-        torch.tensor(2.0, dtype=torch.bfloat16),
-        torch.zeros(6, 0),
-        torch.ones(3) > 0,
-        BASE[:1].expand(5, 6),
-    ),
+    None,
+    True,
+    ...,
+    3,
+    2**70,
+    -(2**60),
+    1.5,
+    math.nan,
+    -0.0,
+    math.inf,
+    "ä\ud800\x00",
+    b"\0\1",
+    1 + 2j,
+    [1, (2, [3])],
+    {"a": (1,), 2: 3, None: "x"},
+    Fraction(1, 3),
+    BASE,
+    BASE.T,
+    BASE[1:, ::2],
+    META,
+    torch.tensor(2.0, dtype=torch.bfloat16),
+    torch.zeros(6, 0),
+    torch.ones(3) > 0,
+    BASE[:1].expand(5, 6),
 ]
 
 
@@ -101,36 +102,49 @@ class Tensorlike(torch.Tensor):
     __hash__ = None
 
 
+OF_OTHER_CLASSES = [  # a value, and of which type it arrives
+    (Lying(1), float),
+    (np.float64(2), float),
+    (np.bool_(1), bool),
+    (random.Random, wire.Other),
+    (Equal(), wire.Other),
+    (torch.zeros(2).as_subclass(Tensorlike), torch.Tensor),
+    (torch.nn.Parameter(torch.zeros(2)), torch.Tensor),
+    ({1: Equal()}, dict),
+    ([Lying(1)], list),
+]
+MODULES_OF_WHAT_ARRIVES = ("builtins", "torch", "course_utils.stage.grading.wire")
+
+
+def parts_of(value: object) -> list[object]:
+    if type(value) is dict:
+        return list(value.values())
+    return value if type(value) is list else [value]
+
+
 @pytest.mark.parametrize(
     ("value", "type_"),
-    [
-        *(
-            (Lying(1), float),
-            (np.float64(2), float),
-            (np.bool_(1), bool),
-            (random.Random, wire.Other),
-        ),
-        *(
-            (Equal(), wire.Other),
-            (torch.zeros(2).as_subclass(Tensorlike), torch.Tensor),
-            (len, None),
-        ),
-        *(
-            (torch.nn.Parameter(torch.zeros(2)), torch.Tensor),
-            ({1: Equal()}, dict),
-            ([Lying(1)], list),
-        ),
-    ],
+    OF_OTHER_CLASSES,
     ids=lambda x: getattr(x, "__name__", type(x).__name__),
 )
 def test_no_method_of_anothers_class_arrives(value, type_):
     came = through(value)
-    parts = came.values() if type(came) is dict else came if type(came) is list else [came]
-    assert type_ is None or isinstance(came, type_)
-    for part in parts:
-        assert type(part).__module__ in ("builtins", "torch", "course_utils.stage.grading.wire")
+    assert isinstance(came, type_)
+    for part in parts_of(came):
+        assert type(part).__module__ in MODULES_OF_WHAT_ARRIVES
         assert type(part) is not Lying
-        assert not (part == object() and type(part) is not bool) or callable(part)
+        is_equal_to_all = part == object()
+        assert not is_equal_to_all
+
+
+def test_a_function_arrives_as_one_that_cannot_be_called():
+    came = through(len)
+    assert type(came).__module__ == "builtins"
+    with pytest.raises(TypeError, match="It stands for a function"):
+        came([])
+
+
+VALUES = (list, dict, tuple, int, float, str, type(None), torch.Tensor, wire.Other)
 
 
 def test_bytes_that_are_no_value_are_refused_and_nothing_else_happens():
@@ -145,12 +159,11 @@ def test_bytes_that_are_no_value_are_refused_and_nothing_else_happens():
             came = wire.decoded(bytes(spoilt), kinds={})
         except wire.WireError:
             continue
-        assert isinstance(
-            came, list | dict | tuple | int | float | str | None | torch.Tensor | wire.Other
-        )
+        assert isinstance(came, VALUES)
 
 
 def tensor(**other: object) -> dict[str, object]:
+    """What is written of a tensor of two numbers, but for what is to be wrong in it."""
     told = {
         "kind": "tensor",
         "dtype": "float32",
@@ -158,8 +171,10 @@ def tensor(**other: object) -> dict[str, object]:
         "stride": [1],
         "offset": 0,
         "storage": 0,
+        "at": 0,
+        "nbytes": 8,
     }
-    return told | {"at": 0, "nbytes": 8} | other
+    return told | other
 
 
 @pytest.mark.parametrize(
@@ -211,60 +226,81 @@ def test_who_says_nothing_or_too_much_is_not_waited_for():
             Talk(mine, 5).hear()
 
 
-def asked_apart(answer: object, check: Callable[[object], object]) -> object:
-    """The check's verdict on an answer that lies in another process."""
+WITH_TRIED = [exercise for exercise in exercises() if exercise.judge in TRIED]
+# Each answer to a loop that is to be mended trains a model twice: one of the five loops stands for
+# all.
+OTHER_LOOPS = {"mended_a", "mended_c", "mended_d", "mended_e"}
+AT_ONCE = [exercise for exercise in WITH_TRIED if exercise.judge.__name__ not in OTHER_LOOPS]
+LONGEST_S = 60
+
+
+def live(name: str, is_right: bool, number: int, end: socket.socket) -> None:
+    """What the process of a tried answer does, until nobody asks it any more."""
+    (judge,) = [exercise.judge for exercise in WITH_TRIED if exercise.name == name]
+    answer = tried_answers(judge, is_right=is_right)[number]
+    talk = Talk(end, LONGEST_S, {"Model": Model})
+    try:
+        talk.say(answering._described(answer))
+        while True:
+            case = talk.hear()
+            if isinstance(case, tuple):
+                answering._say_outcome(talk, answer, case)
+            else:
+                observing.OBSERVE[case["do"]](talk, answer, case)
+    except SilentError:
+        return
+
+
+def tried_answers(judge: Check, *, is_right: bool) -> list[object]:
+    tried = TRIED[judge]
+    return list(tried.right) if is_right else [wrong for wrong, _ in tried.wrong]
+
+
+def asked_apart(exercise: Exercise, number: int, *, is_right: bool) -> Verdict:
+    """The check's verdict on the tried answer of that number, which lies in another process."""
     mine, theirs = socket.socketpair()
-
-    def live() -> None:
-        mine.close()
-        talk = Talk(theirs, 60, {"Model": Model})
-        try:
-            talk.say(answering._described(answer))
-            while True:
-                case = talk.hear()
-                if isinstance(case, tuple):
-                    answering._say_outcome(talk, answer, case)
-                else:
-                    observing.OBSERVE[case["do"]](talk, answer, case)
-        except SilentError:
-            os._exit(0)
-
-    process = FORKING.Process(target=live)
+    arguments = (exercise.name, is_right, number, theirs)
+    process = FROM_SERVER.Process(target=live, args=arguments)
     process.start()
     theirs.close()
     with mine:
-        talk = Talk(mine, 60)
-        verdict = check(asking.value_of(talk.hear(), talk))
+        talk = Talk(mine, LONGEST_S)
+        verdict = exercise.judge(asking.value_of(talk.hear(), talk))
     process.join()
+    assert process.exitcode == 0
     return verdict
 
 
 @pytest.fixture
 def from_afar():
+    """The checks judge from afar, and afterwards as they did before."""
     kept = mock.patch.object(measure, "saved_bytes_over_time", measure.saved_bytes_over_time)
-    with kept, mock.patch.multiple(repair, seen=repair.seen, is_untouched=repair.is_untouched):
+    loops = mock.patch.multiple(repair, seen=repair.seen, is_untouched=repair.is_untouched)
+    with kept, loops:
         asking.judge_from_afar()
         yield
-
-
-WITH_TRIED = [e for e in exercises() if e.judge in TRIED]
-# Each answer to a loop that is to be mended trains a model twice: one of the five loops stands for all.
-OTHER_LOOPS = {"mended_a", "mended_c", "mended_d", "mended_e"}
-AT_ONCE = [e for e in WITH_TRIED if e.judge.__name__ not in OTHER_LOOPS]
 
 
 @pytest.mark.parametrize("exercise", few(WITH_TRIED, AT_ONCE), ids=lambda e: e.name)
 def test_a_tried_answer_gets_from_afar_the_verdict_that_it_gets_here(exercise, from_afar):
     tried = TRIED[exercise.judge]
-    for right in tried.right:
-        assert asked_apart(right, exercise.judge).right
-    for wrong, words in tried.wrong:
-        here, apart = exercise.judge(wrong), asked_apart(wrong, exercise.judge)
+    for number in range(len(tried.right)):
+        assert asked_apart(exercise, number, is_right=True).right
+    for number, (wrong, words) in enumerate(tried.wrong):
+        here = exercise.judge(wrong)
+        apart = asked_apart(exercise, number, is_right=False)
         assert apart.status == here.status == "not yet"
         assert words in apart.words, (here, apart)
 
 
+LENT = "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
 NO_PART = "def f():\n    return {}\n"
+
+
+def flags_in(text: str) -> list[str]:
+    """What is flagged in a cell of this text, below the import above; it may use `matrices`."""
+    nodes = [statement.code for statement in statements("b", text)]
+    return flags.found(nodes, statements("a", LENT), ["matrices"])
 
 
 @pytest.mark.parametrize(
@@ -287,10 +323,7 @@ NO_PART = "def f():\n    return {}\n"
     ],
 )
 def test_what_reaches_for_the_answers_is_flagged(text, words):
-    lent = statements(
-        "a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
-    )
-    assert words in flags.found([one.code for one in statements("b", text)], lent, ["matrices"])
+    assert words in flags_in(text)
 
 
 @pytest.mark.parametrize(
@@ -304,37 +337,46 @@ def test_what_reaches_for_the_answers_is_flagged(text, words):
     ],
 )
 def test_what_an_answer_needs_is_not_flagged(text):
-    lent = statements(
-        "a", "from course_utils.chapters.accountant import days, matrices, SECONDS_PER_DAY"
-    )
-    assert flags.found([one.code for one in statements("b", text)], lent, ["matrices"]) == []
+    assert flags_in(text) == []
 
 
 def refused(number: int) -> bool:
-    """Whether the filter of this processor refuses a call of that number, run as the kernel runs it."""
+    """Whether the filter of this processor refuses a call of that number, as the kernel does."""
     machine = "x86_64"
-    steps, at, held = seccomp.program(machine), 0, 0
+    steps = seccomp.program(machine)
     shown = {seccomp.ARCHITECTURE_AT: seccomp.ARCHITECTURES[machine], seccomp.NUMBER_AT: number}
+    at = 0
+    held = 0
     while True:
         code, if_true, if_false, value = steps[at]
+        at += 1
         if code == seccomp.RETURN:
             return value != seccomp.ALLOW
-        at += 1
         if code == seccomp.LOAD:
             held = shown.get(value, 0)
-            continue
-        holds = {
-            seccomp.JUMP_IF_EQUAL: held == value,
-            seccomp.JUMP_IF_AT_LEAST: held >= value,
-            seccomp.JUMP_IF_ANY_BIT: bool(held & value),
-        }[code]
-        at += if_true if holds else if_false
+        elif jumps(code, held, value):
+            at += if_true
+        else:
+            at += if_false
+
+
+def jumps(code: int, held: int, value: int) -> bool:
+    return {
+        seccomp.JUMP_IF_EQUAL: held == value,
+        seccomp.JUMP_IF_AT_LEAST: held >= value,
+        seccomp.JUMP_IF_ANY_BIT: held & value != 0,
+    }[code]
 
 
 def test_the_filter_refuses_processes_signals_and_sockets_and_nothing_that_computing_needs():
-    assert all(refused(numbers[0]) for numbers in seccomp.REFUSED.values())
-    assert refused(seccomp.CLONE[0])  # without the flag of a thread
-    assert refused(seccomp.CLONE3[0])
-    assert refused(0x40000000 + 59)
-    read, write, open_, mmap, futex, exit_group = 0, 1, 257, 9, 202, 231
-    assert not any(map(refused, (read, write, open_, mmap, futex, exit_group)))
+    for number, _ in seccomp.REFUSED.values():
+        assert refused(number)
+    clone_without_the_flag_of_a_thread, _ = seccomp.CLONE
+    assert refused(clone_without_the_flag_of_a_thread)
+    clone3, _ = seccomp.CLONE3
+    assert refused(clone3)
+    execve = 59
+    assert refused(seccomp.OF_ANOTHER_KIND + execve)
+    needed = {"read": 0, "write": 1, "openat": 257, "mmap": 9, "futex": 202, "exit_group": 231}
+    for number in needed.values():
+        assert not refused(number)
