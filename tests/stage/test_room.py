@@ -1,4 +1,4 @@
-"""What the kernel asks the room and reveals to it, for each guess of the notebooks; and what ROOM starts."""
+"""What the kernel asks the room and reveals to it, for each guess; and what ROOM starts."""
 
 import importlib
 import json
@@ -25,53 +25,65 @@ ASKED = json.loads(Path(__file__).with_name("asked_in_the_room.json").read_text(
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_typed_guess_is_asked_in_plain_words_and_finds_its_reveal(path):
-    check, notebook = (
-        importlib.import_module(f"course_utils.chapters.{path.stem[3:]}.check"),
-        as_handed_out(read(path)),
-    )
-    known = outline(notebook)
+    check = importlib.import_module(f"course_utils.chapters.{path.stem[3:]}.check")
+    known = outline(as_handed_out(read(path)))
     asked = list(asking.asked(known.parts, path.stem[:2], check))
-    ids, found = [part.id for part in known.parts], {}
+    ids = [part.id for part in known.parts]
+    found = {}
     for cell, name, asks in asked:
         below = known.parts[ids.index(cell) + 1 :]
-        (reveal,) = [one.id for one in below if one.is_code and name in asking.revealed(one.text)]
-        found |= {one["key"]: [one["choices"] or one["unit"], reveal] for one in asks}
-        for one in asks:
-            assert 20 < len(one["words"]) <= 600
-            assert not re.search(r"\]\(|\*\*|`|^#", one["words"])
-    assert found == {key: one for key, one in ASKED.items() if key.startswith(path.stem[:2])}
-    assert {guess.id for guess in known.guesses} <= {cell for cell, *_ in asked}
+        reveals = [part.id for part in below if part.is_code and reveals_guess(part.text, name)]
+        assert len(reveals) == 1
+        for ask in asks:
+            found[ask["key"]] = [ask["choices"] or ask["unit"], reveals[0]]
+            assert 20 < len(ask["words"]) <= 600
+            assert not re.search(r"\]\(|\*\*|`|^#", ask["words"])
+    wanted = {key: asked for key, asked in ASKED.items() if key.startswith(path.stem[:2])}
+    assert found == wanted
+    assert {guess.id for guess in known.guesses} <= {cell for cell, _, _ in asked}
+
+
+def reveals_guess(text: str, name: str) -> bool:
+    return name in asking.revealed(text)
+
+
+TALK = {  # the cells of a notebook, by their ids
+    "words": "How many?",
+    "asks": "my_days = {'a': ..., 'b': ...}  # days",
+    "value": "really = ...",
+    "check": "check.name_of_f32(really)",
+}
+IMPORTS = (
+    "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
+)
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Runs a cell of a notebook as its kernel does, and says what the page of its frame is told."""
-    cells = {"words": "How many?", "asks": "my_days = {'a': ..., 'b': ...}  # days"}
-    cells |= {"value": "really = ...", "check": "check.name_of_f32(really)"}
-    kinds = {name: "markdown" if name == "words" else "code" for name in cells}
-    stored = [
-        {"id": name, "cell_type": kinds[name], "source": text} for name, text in cells.items()
-    ]
+    stored = []
+    for name, text in TALK.items():
+        kind = "markdown" if name == "words" else "code"
+        stored.append({"id": name, "cell_type": kind, "source": text})
     (tmp_path / "05_x.ipynb").write_text(json.dumps({"cells": stored}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JPY_SESSION_NAME", "some/05_x.ipynb")
     monkeypatch.setenv("COURSE_ROOM", "http://127.0.0.1:1/secret/")
-    shell, frames = InteractiveShell(), []
+    shell = InteractiveShell()
+    frames = []
     asking.load_ipython_extension(shell)
     monkeypatch.setattr(asking, "display", lambda shown: frames.append(shown.data))
 
     def run(cell: str) -> list[dict]:
         frames.clear()
-        shell.run_cell(cells.get(cell, cell), cell_id=cell)
-        told = [
-            re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', one)[1]
-            for one in frames
-        ]
-        return [one for text in told for one in json.loads(unquote(text))]
+        shell.run_cell(TALK.get(cell, cell), cell_id=cell)
+        told = []
+        for frame in frames:
+            match = re.search(r'src="http://127.0.0.1:1/secret/wall.html#([^"]*)"', frame)
+            told.extend(json.loads(unquote(match[1])))
+        return told
 
-    run(
-        "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
-    )
+    run(IMPORTS)
     return run
 
 
@@ -80,12 +92,10 @@ def test_a_dict_of_guesses_is_asked_item_by_item_and_each_finds_its_number(run):
     run("my_days = {'a': ..., 'b': ...}")
     assert run(reveal) == [], "what was not asked is not revealed"
     first, second = run("asks")
-    assert [first[name] for name in ("key", "unit", "words")] == [
-        "05.my_days.1",
-        "days",
-        "How many?\n\na",
-    ]
-    answers = [(one["key"], one["measured"], one["shown"]) for one in run(reveal)]
+    assert first["key"] == "05.my_days.1"
+    assert first["unit"] == "days"
+    assert first["words"] == "How many?\n\na"
+    answers = [(told["key"], told["measured"], told["shown"]) for told in run(reveal)]
     assert answers == [(first["key"], 1.5, "1.50 days"), (second["key"], 2, "2 days")]
     assert run("Comparison({'a': 1}, guess=my_days") == [], "no Python"
 
@@ -95,22 +105,28 @@ def test_a_guess_below_a_heading_alone_is_asked_by_its_words():
         {"id": "a", "cell_type": "markdown", "source": "# How many days?"},
         {"id": "b", "cell_type": "code", "source": "my_days = ...  # days"},
     ]
-    ((_, _, (ask,)),) = asking.asked(outline({"cells": cells}).parts, "04", None)
+    asked = list(asking.asked(outline({"cells": cells}).parts, "04", None))
+    assert len(asked) == 1
+    _, _, (ask,) = asked[0]
     assert ask["words"] == "How many days?"
 
 
 def test_a_checked_value_is_revealed_with_the_tempting_answers_of_its_check(run):
-    (ask,), (answer,) = run("value"), run("check")
-    assert (ask["key"], "tempting" in ask) == ("05.really", False)
+    (ask,) = run("value")
+    assert ask["key"] == "05.really"
+    assert "tempting" not in ask
+    (answer,) = run("check")
     (right, _), *tempting = flops.name_of_f32.listed()
-    assert (answer["measured"], [*map(tuple, answer["tempting"])]) == (right, tempting)
+    assert answer["measured"] == right
+    assert [tuple(pair) for pair in answer["tempting"]] == tempting
     assert tempting
 
 
-# What the notebooks measure, as they stood when each was judged by hand: a wrong answer that the question is about has
-# to fall outside what the wall calls right.
+# What the notebooks measured when each was judged by hand: a wrong answer that the question is
+# about has to fall outside what the wall calls right. In a row: what is measured, its unit, its
+# item, and what was predicted if the number is shown in a few digits; the words; right guesses;
+# wrong ones.
 JUDGED = [
-    # measured, unit, item, predicted if it is shown in a few digits; the words; right guesses; wrong ones
     (2, "times the forward pass", "", None, ["Exactly 2"], [2], [1, 1.2, 3]),
     (16.0003, "bytes for each weight", "", 16, ["Exactly 16"], [16], [8, 12, 15.9]),
     (10.0, "times SGD's step", "", 1 / (1 - 0.9), ["Exactly 10"], [10], [9, 11]),
@@ -131,26 +147,26 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize("judged", JUDGED, ids=lambda one: f"{one[0]} {one[1]}")
+@pytest.mark.parametrize("judged", JUDGED, ids=lambda judged: f"{judged[0]} {judged[1]}")
 def test_what_counts_as_right_fits_the_question_and_is_said(judged):
     measured, unit, item, predicted, words, right, wrong = judged
     found = bands(measured, unit, item, predicted)
-    (low, high, _), *_ = found
     assert [said for _, _, said in found] == words
-    assert [one for one in right if not low <= one <= high] == []
-    assert [one for one in wrong if low <= one <= high] == []
+    low, high, _ = found[0]
+    for guess in right:
+        assert low <= guess <= high
+    for guess in wrong:
+        assert not low <= guess <= high
 
 
 def test_an_answer_is_called_as_the_table_calls_it_and_has_its_bands(run):
-    heads = "heads=('supposed', 'reported')"
+    options = "guess=my_days, digits=3, heads=('supposed', 'reported')"
     run("asks")
-    told = run(
-        f"Comparison({{'a': 50, 'b': 2}}, {{'a': 27.6, 'b': 2}}, guess=my_days, digits=3, {heads})"
-    )
-    assert [one["how"] for one in told] == ["reported", "reported"]
-    assert [[words for _, _, words in one["bands"]] for one in told] == [
-        ["Within a factor of two"]
-    ] * 2
+    told = run(f"Comparison({{'a': 50, 'b': 2}}, {{'a': 27.6, 'b': 2}}, {options})")
+    assert len(told) == 2
+    for answer in told:
+        assert answer["how"] == "reported"
+        assert [words for _, _, words in answer["bands"]] == ["Within a factor of two"]
     run("value")
     assert run("check")[0]["how"] == "answer"
 
@@ -176,16 +192,29 @@ def test_with_room_the_addresses_are_printed_and_the_process_ends_with_the_prese
 ):
     os.environ["ROOM"] = "127.0.0.1"
     assert present.main(["04", "--no-browser"]) == 0
-    said, (wall,) = capsys.readouterr().out, walls
+    said = capsys.readouterr().out
+    (wall,) = walls
     assert re.search(r"http://127\.0\.0\.1:\d+/[a-z2-9]{6}/\n", said)
     assert {f"{wall}start.html", f"{wall}kept.html"} <= {*said.split()}
+    port = int(re.search(r":(\d+)/", wall)[1])
     with pytest.raises(OSError, match="refused"):
-        present.socket.create_connection(("127.0.0.1", int(re.search(r":(\d+)/", wall)[1])))
+        present.socket.create_connection(("127.0.0.1", port))
 
 
-@pytest.mark.parametrize("address", ["192.0.2.77", "0.0.0.0", "nonsense", "1"])
+OTHER_ADDRESS = "Name an address of this machine, such as 192.168.1.5."
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("192.0.2.77", OTHER_ADDRESS),
+        ("0.0.0.0", OTHER_ADDRESS),
+        ("nonsense", OTHER_ADDRESS),
+        ("1", "This machine has no network"),
+    ],
+)
 def test_an_address_that_is_not_this_machines_and_no_network_get_a_sentence(
-    walls, capfd, monkeypatch, address
+    walls, capfd, monkeypatch, address, sentence
 ):
     def no_network(*_):
         raise OSError("Network is unreachable")
@@ -193,10 +222,5 @@ def test_an_address_that_is_not_this_machines_and_no_network_get_a_sentence(
     monkeypatch.setattr(present.socket, "socket", no_network)
     os.environ["ROOM"] = address
     assert present.main(["04"]) == 2
-    said = (
-        "This machine has no network"
-        if address == "1"
-        else "Name an address of this machine, such as 192.168.1.5."
-    )
-    assert said in capfd.readouterr().err
+    assert sentence in capfd.readouterr().err
     assert walls == []

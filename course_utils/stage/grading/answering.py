@@ -249,7 +249,8 @@ def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
     check = asked["check"].partition(".")[2]
     found, answer = needed(asked["code"], check, asked["cell"], asked["asked"])
     cells = {statement.cell for statement in found}
-    students, courses = [], []  # the statements of these cells, by who wrote them
+    students = []  # the statements of these cells that are the student's
+    courses = []
     for cell, text in asked["code"].items():
         if cell not in cells:
             continue

@@ -57,10 +57,8 @@ def _is_right(state: Json, value: Value) -> str:
         return ""
     if isinstance(measured, str):
         return "yes" if value == measured else "no"
-    if state["bands"]:
-        low, high, _ = state["bands"][0]
-    else:
-        low, high = measured, measured
+    bands = state["bands"] or [(measured, measured, "")]
+    low, high, _ = bands[0]
     return "yes" if low <= value <= high else "no"
 
 

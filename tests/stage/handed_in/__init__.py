@@ -1,4 +1,7 @@
-"""What is handed in, for the tests: notebooks of the course with answers in them, and how students and attackers write them."""
+"""What is handed in, for the tests: notebooks of the course with answers in them.
+
+Some are written as honest students write them, some as attackers do.
+"""
 
 import base64
 import json
@@ -15,15 +18,17 @@ from tests import NOTEBOOKS
 from tests.helpers.notebooks import Exercise, exercises_of
 
 FOLDER = Path(__file__).parent
-HOSTILE, HONEST = (
-    tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
-    for name in ("hostile.toml", "honest.toml")
-)
+HOSTILE = tomllib.loads((FOLDER / "hostile.toml").read_text(encoding="utf-8"))
+HONEST = tomllib.loads((FOLDER / "honest.toml").read_text(encoding="utf-8"))
 FLOPS = NOTEBOOKS[3]
 FIRST = exercises_of(FLOPS)[0]
-LONG = {"{a20000}": ".a" * 20_000, "{open5000}": "[" * 5_000, "{close5000}": "]" * 5_000}
-LONG["{minus50000}"] = "-" * 50_000
-MOST_CASES = 40  # of which each listed mistake shows in one
+LONG = {
+    "{a20000}": ".a" * 20_000,
+    "{open5000}": "[" * 5_000,
+    "{close5000}": "]" * 5_000,
+    "{minus50000}": "-" * 50_000,
+}
+MOST_CASES = 40  # of a check; each listed mistake shows in one of them
 AS_FUNCTION = """
 import base64, pickle
 told = iter(pickle.loads(base64.b64decode("{data}")))
@@ -37,7 +42,7 @@ AS_VALUE = """
 import base64, pickle
 {name} = pickle.loads(base64.b64decode("{data}"))
 """
-# Each would be right everywhere, if the judge were in the answer's process and believed what it sees.
+# Each would be right everywhere if the judge were in the answer's process and believed all it sees.
 ANYWHERE = {
     "equal": """
 class E:
@@ -107,56 +112,68 @@ def hand_in(path: Path, course: Path, answers: Mapping[str, str]) -> None:
 
 
 def write(path: Path, notebook: Mapping[str, object], form: str = "") -> None:
+    """Write the notebook; `form` may ask for other ends of lines, or for a mark of the encoding."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(notebook, ensure_ascii="bom" not in form, indent=1)
     if "crlf" in form:
         text = text.replace("\\n", "\\r\\n").replace("\n", "\r\n")
-    path.write_bytes(text.encode("utf-8-sig" if "bom" in form else "utf-8"))
+    encoding = "utf-8-sig" if "bom" in form else "utf-8"
+    path.write_bytes(text.encode(encoding))
 
 
 def solved(course: Path) -> dict[str, str]:
-    return {one.stub: one.solution for one in exercises_of(course)}
+    return {exercise.stub: exercise.solution for exercise in exercises_of(course)}
 
 
-def cell_of(one: Mapping[str, str], fills: Mapping[str, str]) -> str:
-    """The cell of the answer that one line of the data files describes."""
-    text = (
-        one.get("cell")
-        or f"{FIRST.stub.splitlines()[0]}\n{textwrap.indent(one['body'].strip(), '    ')}"
-    )
+def cell_of(described: Mapping[str, str], fills: Mapping[str, str]) -> str:
+    """The cell of the answer that one entry of the data files describes."""
+    text = described.get("cell")
+    if not text:
+        head = FIRST.stub.splitlines()[0]
+        body = textwrap.indent(described["body"].strip(), "    ")
+        text = f"{head}\n{body}"
     for place, filled in {**fills, **LONG}.items():
         text = text.replace(place, filled)
     return text.strip("\n")
 
 
-def hand_in_honestly(path: Path, one: Mapping[str, str]) -> None:
-    """An honest student's notebook 4."""
+def hand_in_honestly(path: Path, described: Mapping[str, str]) -> None:
+    """Write an honest student's notebook 4."""
     notebook = json.loads(FLOPS.read_text(encoding="utf-8"))
+    form = described.get("form", "")
     cells = []
     for cell in notebook["cells"]:
-        text, cell["outputs"] = "".join(cell["source"]), []
-        if text == FIRST.stub:
-            cells += [own_cell(one["above"], "own-above")] if "above" in one else []
-            cell["source"] = cell_of(one, {})
-        if text == FIRST.check:
-            cell["source"] = one.get("check", text)
-        cells.append(cell)
-        if text == FIRST.check and "below" in one:
-            cells.append(own_cell(one["below"], "own-below"))
-        if one.get("form") == "extra":
-            cells.append(
-                {"cell_type": "raw", "metadata": {}, "source": "x", "id": f"raw-{len(cells)}"}
-            )
-            cells.append(
-                {"cell_type": "markdown", "metadata": {}, "source": [], "id": f"md-{len(cells)}"}
-            )
-    form = one.get("form", "")
+        cells += as_handed_in(cell, described)
+        if form == "extra":
+            cells.append(own_text("raw", "x", f"raw-{len(cells)}"))
+            cells.append(own_text("markdown", [], f"md-{len(cells)}"))
     for cell in cells:
         if form == "colab":
             cell["metadata"] = {"id": cell.pop("id"), "colab": {"base_uri": "x"}}
         if form == "without ids":
             cell.pop("id")
     write(path, notebook | {"cells": cells}, form)
+
+
+def as_handed_in(cell: dict[str, object], described: Mapping[str, str]) -> list[dict[str, object]]:
+    """The cell as the student hands it in, with the cells that the student put around it."""
+    text = "".join(cell["source"])
+    cell["outputs"] = []
+    above = []
+    below = []
+    if text == FIRST.stub:
+        cell["source"] = cell_of(described, {})
+        if "above" in described:
+            above = [own_cell(described["above"], "own-above")]
+    if text == FIRST.check:
+        cell["source"] = described.get("check", text)
+        if "below" in described:
+            below = [own_cell(described["below"], "own-below")]
+    return [*above, cell, *below]
+
+
+def own_text(kind: str, source: object, name: str) -> dict[str, object]:
+    return {"cell_type": kind, "metadata": {}, "source": source, "id": name}
 
 
 def own_cell(text: str, name: str) -> dict[str, object]:
@@ -176,15 +193,16 @@ def mistaken(exercise: Exercise, check: Check) -> list[str]:
         _, *listed = check.__wrapped__()
         return [AS_VALUE.format(name=name, data=_packed(came)) for came, _ in listed]
     cases = check.asked["cases"]
-    of_cases = [
-        [*check.__wrapped__(*case)]
-        for case in islice(cases() if callable(cases) else cases, MOST_CASES)
-    ]
-    _, *mistakes = zip(*of_cases, strict=True)
-    return [
-        AS_FUNCTION.format(name=name, data=_packed([came for came, _ in outcomes]))
-        for outcomes in mistakes
-    ]
+    if callable(cases):
+        cases = cases()
+    outcomes: list[list[object]] = []  # of each mistake, what came in each case
+    for case in islice(cases, MOST_CASES):
+        _, *listed = check.__wrapped__(*case)
+        if not outcomes:
+            outcomes = [[] for _ in listed]
+        for of_mistake, (came, _) in zip(outcomes, listed, strict=True):
+            of_mistake.append(came)
+    return [AS_FUNCTION.format(name=name, data=_packed(came)) for came in outcomes]
 
 
 def _packed(value: object) -> str:

@@ -1,70 +1,134 @@
-// What the room guessed, drawn for the wall, the start page and the page after the lecture. Words of questions and
-// guesses become text, never markup.
+// What the room guessed: the wall, the start page and the page after the lecture, with the picture
+// that they share. Words of questions and guesses become text, never markup.
+//
+// A state comes from the room's process. It has the question's words, unit and choices; its rounds,
+// each a list of [value, count]; and, once it is revealed, the answer with its bands.
 "use strict";
 (() => {
-const POLL_MS = 500, ARRIVED_MS = 700, SURE_MS = 5000, ALONE_MS = 1500, FEW = 5, MOST_BINS = 30, MOST_DECADES = 8, NEAR = 0.005;
-const at = (id) => document.getElementById(id);
+const POLL_MS = 500;
+const ARRIVED_MS = 700;  // from the answer on the wall to when the presenter's page hears of it
+const SURE_MS = 5000;  // how long a second click on "Begin anew" counts
+const ALONE_MS = 1500;  // a wall that nobody tells to begin does so by itself after that
+const MINUTE_MS = 60_000;
+const FEW = 5;  // a round of fewer guesses is not shown after the lecture
+const MOST_BINS = 30;
+const MOST_DECADES = 8;  // a guess so far from the middle one is no longer on the axis
+const NEAR = 0.005;  // a guess counts as the tempting answer if it is off by a smaller share
+
+const byId = (id) => document.getElementById(id);
 
 // Numbers and words.
+
+const ASCII_DIGITS = "-0123456789";
+const RAISED_DIGITS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+function raised(power) {
+  const digits = [...String(power)];
+  return digits.map((digit) => RAISED_DIGITS[ASCII_DIGITS.indexOf(digit)]).join("");
+}
 
 function number(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e7 || size < 1e-3)) {
     const [digits, power] = value.toExponential(2).split("e");
-    const raised = [...String(Number(power))].map((one) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(one)]).join("");
-    return Number(digits) === 1 ? `10${raised}` : `${Number(digits)} · 10${raised}`;
+    const factor = Number(digits);
+    const powerOfTen = `10${raised(Number(power))}`;
+    return factor === 1 ? powerOfTen : `${factor} · ${powerOfTen}`;
   }
   return value.toLocaleString("en", { maximumSignificantDigits: size >= 100 ? 7 : 3 });
 }
 
-const total = (round) => round.reduce((sum, [, count]) => sum + count, 0);
-const isNumbers = (state) => state.choices.length === 0;
-const percent = (part, all) => `${Math.round((100 * part) / all)} %`;
-const counted = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+function percent(part, all) {
+  return `${Math.round((100 * part) / all)} %`;
+}
 
-// What counts as right: of numbers, one or two bands of the answer's own, each with the words for it.
-const hasAnswer = (state) => state.measured !== null && state.measured !== undefined;
-const bandsOf = (state) => (isNumbers(state) ? state.bands ?? [] : [[null, null, "Right"]]);
-const isIn = (state, [low, high], value) => (isNumbers(state) ? value >= low && value <= high : value === state.measured);
+function counted(count, what) {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+}
 
+function total(round) {
+  let sum = 0;
+  for (const [, count] of round) sum += count;
+  return sum;
+}
+
+function isNumbers(state) {
+  return state.choices.length === 0;
+}
+
+function hasAnswer(state) {
+  return state.measured !== null && state.measured !== undefined;
+}
+
+// What counts as right: of numbers, one or two bands of the answer's own, each with its words.
+function bandsOf(state) {
+  if (isNumbers(state)) return state.bands ?? [];
+  return [[null, null, "Right"]];
+}
+
+function isIn(state, [low, high], value) {
+  if (isNumbers(state)) return value >= low && value <= high;
+  return value === state.measured;
+}
+
+// Of each round, how many percent are in the band; null where nobody guessed.
 function shares(state, band) {
   return state.rounds.map((round) => {
-    const all = total(round), good = total(round.filter(([value]) => isIn(state, band, value)));
-    return all ? percent(good, all) : null;
+    const all = total(round);
+    const right = total(round.filter(([value]) => isIn(state, band, value)));
+    return all ? percent(right, all) : null;
   });
 }
 
 function sentence(state) {
   if (!state.rounds.some(total)) return "Nobody guessed.";
   if (!hasAnswer(state)) return "";
-  return bandsOf(state).map((band, n) => {
-    const [first, second] = shares(state, band).filter((one) => one !== null);
-    return `${band[2]}: ${first}${n ? "" : " of the room"}${second ? `, then ${second}` : ""}`;
-  }).join(" · ");
+  const parts = bandsOf(state).map((band, n) => {
+    const [, , words] = band;
+    const [first, second] = shares(state, band).filter((share) => share !== null);
+    const ofRoom = n === 0 ? " of the room" : "";
+    const then = second ? `, then ${second}` : "";
+    return `${words}: ${first}${ofRoom}${then}`;
+  });
+  return parts.join(" · ");
 }
 
-// The sentence that asks, and as much before it as a short one needs: the text above has left the wall.
+// The sentence that asks, and as much before it as a short one needs: the text above it has left
+// the wall.
 function shortened(words) {
-  const sentences = words.split(/(?<=[.?!][)"]?)\s+/), last = sentences.findLastIndex((one) => /\?[)"]?$/.test(one));
-  let [from, said] = [last, sentences.at(last)];
-  while (from > 0 && said.length < 90 && said.length + sentences[from - 1].length < 200) said = `${sentences[--from]} ${said}`;
-  const which = words.split("\n\n").at(-1);  // of several, or how to write it
-  if (!/[?.:;!][)"]?$/.test(which) && !said.includes(which)) said += ` (${which})`;
+  const sentences = words.split(/(?<=[.?!][)"]?)\s+/);
+  const asks = sentences.findLastIndex((one) => /\?[)"]?$/.test(one));
+  let from = asks;
+  let said = sentences.at(asks);
+  while (from > 0 && said.length < 90 && said.length + sentences[from - 1].length < 200) {
+    from -= 1;
+    said = `${sentences[from]} ${said}`;
+  }
+  // The last paragraph may say which of several is asked, or how to write it.
+  const last = words.split("\n\n").at(-1);
+  if (!/[?.:;!][)"]?$/.test(last) && !said.includes(last)) said += ` (${last})`;
   return said.replace(/\s+/g, " ");
 }
 
 function median(round) {
-  const ordered = round.filter(([value]) => typeof value === "number").sort(([a], [b]) => a - b);
-  const middle = (total(ordered) - 1) / 2;
-  const valueAt = (rank) => {
-    let before = 0;
-    for (const [value, count] of ordered) if ((before += count) > rank) return value;
-    return NaN;
-  };
-  return valueAt(Math.floor(middle)) / 2 + valueAt(Math.ceil(middle)) / 2;
+  const numbers = round.filter(([value]) => typeof value === "number");
+  numbers.sort(([a], [b]) => a - b);
+  const middle = (total(numbers) - 1) / 2;
+  const lower = valueAt(numbers, Math.floor(middle));
+  const upper = valueAt(numbers, Math.ceil(middle));
+  return lower / 2 + upper / 2;
 }
 
-// Drawing, in thousandths of the width.
+function valueAt(ordered, rank) {
+  let before = 0;
+  for (const [value, count] of ordered) {
+    before += count;
+    if (before > rank) return value;
+  }
+  return NaN;
+}
+
+// The picture, in thousandths of its width.
 
 function node(name, attributes = {}, text = "") {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -76,55 +140,99 @@ function node(name, attributes = {}, text = "") {
 function drawing(state, height) {
   const svg = node("svg", { viewBox: `0 0 1000 ${height}`, role: "img" });
   svg.setAttribute("aria-label", described(state));
-  (isNumbers(state) ? drawNumbers : drawChoices)(svg, state, height);
+  if (isNumbers(state)) {
+    drawNumbers(svg, state, height);
+  } else {
+    drawChoices(svg, state, height);
+  }
   return svg;
 }
 
-// As the table calls the number: measured, reported, calculated.
-const answered = (state) => `${state.how ?? "measured"}: ${state.shown}`;
+// As the notebook's table calls the number: measured, reported, calculated.
+function answered(state) {
+  return `${state.how ?? "measured"}: ${state.shown}`;
+}
 
+// The picture in words, for a screen reader.
 function described(state) {
-  const rounds = state.rounds.map((round, n) =>
-    `${n ? "second" : "first"} round: ${round.map(([value, count]) => `${value} ${count} times`).join(", ")}`);
-  return `${rounds.join("; ")}. ${hasAnswer(state) ? `${answered(state)}. ${sentence(state)}` : ""}`;
+  const rounds = state.rounds.map((round, n) => {
+    const name = n ? "second" : "first";
+    const guesses = round.map(([value, count]) => `${value} ${count} times`);
+    return `${name} round: ${guesses.join(", ")}`;
+  });
+  const answer = hasAnswer(state) ? `${answered(state)}. ${sentence(state)}` : "";
+  return `${rounds.join("; ")}. ${answer}`;
 }
 
 // The class of a round: if there is one alone, it has the strong colour.
-const kind = (state, n) => (n === state.rounds.length - 1 ? "second" : "first");
+function roundClass(state, n) {
+  return n === state.rounds.length - 1 ? "second" : "first";
+}
 
-function scale(state) {
+// Numbers: bars over a logarithmic axis.
+
+// The logarithms of all guesses above 0, in order.
+function logarithms(state) {
   const logs = [];
   for (const round of state.rounds) {
-    for (const [value, count] of round) if (value > 0) for (let n = 0; n < count; n++) logs.push(Math.log10(value));
+    for (const [value, count] of round) {
+      if (value > 0) {
+        for (let n = 0; n < count; n++) logs.push(Math.log10(value));
+      }
+    }
   }
-  logs.sort((a, b) => a - b);
-  const right = hasAnswer(state) && state.measured > 0 ? [Math.log10(state.measured)] : [];
-  if (!logs.length && !right.length) return { low: 0, step: 0.1, bins: 10 };
-  let [low, high] = [Infinity, -Infinity];
-  if (logs.length) {
-    const quantile = (q) => logs[Math.round(q * (logs.length - 1))];
-    const [lower, middle, upper] = [0.1, 0.5, 0.9].map(quantile), reach = Math.max(1.5 * (upper - lower), 1.5);
-    // In a small room one joker is more than a tenth.
-    const inside = logs.filter((one) => one >= lower - reach && one <= upper + reach && Math.abs(one - middle) <= MOST_DECADES);
-    [low, high] = [inside[0], inside[inside.length - 1]];
+  return logs.sort((a, b) => a - b);
+}
+
+// The lowest and the highest logarithm that are not far from all others.
+function withoutJokers(logs) {
+  const quantile = (share) => logs[Math.round(share * (logs.length - 1))];
+  const lower = quantile(0.1);
+  const middle = quantile(0.5);
+  const upper = quantile(0.9);
+  const reach = Math.max(1.5 * (upper - lower), 1.5);
+  const inside = logs.filter((log) => {
+    // In a small room one joker is more than a tenth, so the distance to the middle counts, too.
+    const isNearMiddle = Math.abs(log - middle) <= MOST_DECADES;
+    return log >= lower - reach && log <= upper + reach && isNearMiddle;
+  });
+  return [inside[0], inside[inside.length - 1]];
+}
+
+// The axis: the logarithm at its left end, that of a bar's width, and how many bars it has.
+function scale(state) {
+  const logs = logarithms(state);
+  const answer = hasAnswer(state) && state.measured > 0 ? Math.log10(state.measured) : null;
+  if (!logs.length && answer === null) return { low: 0, step: 0.1, bins: 10 };
+  let [low, high] = logs.length ? withoutJokers(logs) : [answer, answer];
+  if (answer !== null) {
+    low = Math.min(low, answer);
+    high = Math.max(high, answer);
   }
-  low = Math.min(low, ...right) - 0.2;
-  high = Math.max(high, ...right) + 0.2;
-  const step = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20].find((one) => (high - low) / one <= MOST_BINS) ?? 50;
-  // A bar stands over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, one stands over that.
-  const over = right.length ? right[0] - Math.floor(right[0] / step) * step : 0;
-  low = (Math.floor((low - over) / step) - 0.5) * step + over;
+  low -= 0.2;
+  high += 0.2;
+  const steps = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20];
+  const step = steps.find((one) => (high - low) / one <= MOST_BINS) ?? 50;
+  // A bar stands over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, one
+  // stands over that.
+  const shift = answer === null ? 0 : answer - Math.floor(answer / step) * step;
+  low = (Math.floor((low - shift) / step) - 0.5) * step + shift;
   return { low, step, bins: Math.max(Math.ceil((high - low) / step), 1) };
 }
 
 // The numbers that are written below the axis: few enough to have room.
 function ticks({ low, step, bins }) {
-  const high = low + step * bins, decades = high - low;
-  const every = Math.max(1, Math.ceil(decades / 8)), found = [];
-  for (let power = Math.ceil(low / every) * every; power <= high + 1e-9; power += every) found.push(10 ** power);
+  const high = low + step * bins;
+  const decades = high - low;
+  const every = Math.max(1, Math.ceil(decades / 8));
+  const found = [];
+  for (let power = Math.ceil(low / every) * every; power <= high + 1e-9; power += every) {
+    found.push(10 ** power);
+  }
   if (decades <= 3.2) {
+    const digits = decades < 0.9 ? [1.5, 2, 3, 4, 5, 7] : [2, 5];
     for (let power = Math.floor(low); power <= high; power++) {
-      for (const digit of decades < 0.9 ? [1.5, 2, 3, 4, 5, 7] : [2, 5]) {
+      for (const digit of digits) {
         const log = power + Math.log10(digit);
         if (log >= low && log <= high) found.push(digit * 10 ** power);
       }
@@ -133,145 +241,300 @@ function ticks({ low, step, bins }) {
   return found.sort((a, b) => a - b);
 }
 
-function drawNumbers(svg, state, height) {
-  const sized = scale(state), { low, step, bins } = sized;
-  const isLow = (value) => !(value > 0);
-  const hasLow = state.rounds.some((round) => round.some(([value]) => isLow(value))) || (hasAnswer(state) && state.measured <= 0);
-  const left = hasLow ? 130 : 25, right = 975, base = height - 62, top = hasAnswer(state) ? 60 : 26;
-  const width = (right - left) / bins, x = (value) => left + ((Math.log10(value) - low) / step) * width;
+const LOW_X = 60;  // the middle of the bar of guesses that a logarithmic axis does not have
+const LOW_WIDTH = 70;
+
+function isLow(value) {
+  return !(value > 0);
+}
+
+// Where things are in the picture of numbers.
+function plan(state, height) {
+  const { low, step, bins } = scale(state);
+  const isGuessedLow = state.rounds.some((round) => round.some(([value]) => isLow(value)));
+  const hasLow = isGuessedLow || (hasAnswer(state) && state.measured <= 0);
+  const left = hasLow ? 130 : 25;
+  const right = 975;
+  const width = (right - left) / bins;  // of a bar
+  const x = (value) => left + ((Math.log10(value) - low) / step) * width;
+  const top = hasAnswer(state) ? 60 : 26;
+  const base = height - 62;
+  return { low, step, bins, hasLow, left, right, width, x, top, base, height };
+}
+
+// How many guesses each bar has, the low ones first, for each round. `alone` has the value of each
+// bar whose guesses are all the same; `outside`, how many are beyond each end of the axis.
+function binned(state, { low, step, bins }) {
+  const alone = new Array(bins + 1).fill(null);
   const outside = [0, 0];
-  const alone = new Array(bins + 1).fill(null);  // the one value of a bar that has no other: it stands over that
   const columns = state.rounds.map((round) => {
-    const column = new Array(bins).fill(0);
-    let low_ones = 0;
+    const column = new Array(bins + 1).fill(0);
     for (const [value, count] of round) {
-      if (isLow(value)) { low_ones += count; continue; }
+      if (isLow(value)) {
+        column[0] += count;
+        continue;
+      }
       const bin = Math.floor((Math.log10(value) - low) / step + 1e-9);
       if (bin < 0) outside[0] += count;
       if (bin >= bins) outside[1] += count;
-      const shown = Math.min(Math.max(bin, 0), bins - 1);
+      const shown = Math.min(Math.max(bin, 0), bins - 1) + 1;
       column[shown] += count;
-      alone[shown + 1] = bin !== shown || (alone[shown + 1] ?? value) !== value ? NaN : value;
+      const isOther = alone[shown] !== null && alone[shown] !== value;
+      alone[shown] = bin + 1 !== shown || isOther ? NaN : value;
     }
-    return [low_ones, ...column];
+    return column;
   });
-  const most = Math.max(1, ...columns.flat()), unit = (base - top) / most;
-  const middleOf = (bin) => (!bin ? 60 : alone[bin] ? x(alone[bin]) : left + (bin - 0.5) * width);
-  if (hasAnswer(state) && state.measured > 0) {
-    for (const [from, to] of bandsOf(state)) {
-      const start = Math.max(from > 0 ? x(from) : left, left), end = Math.min(x(to), right);
-      svg.append(node("rect", { class: "band", x: start, width: Math.max(end - start, 0), y: top, height: base - top }));
-    }
-  }
+  return { columns, alone, outside };
+}
+
+function drawNumbers(svg, state, height) {
+  const at = plan(state, height);
+  const { columns, alone, outside } = binned(state, at);
+  const unit = (at.base - at.top) / Math.max(1, ...columns.flat());  // the height of one guess
+  // All who said one number stand over that number, others in the middle of their bar.
+  const middleOf = (bin) => {
+    if (bin === 0) return LOW_X;
+    return alone[bin] ? at.x(alone[bin]) : at.left + (bin - 0.5) * at.width;
+  };
+  drawBands(svg, state, at);
   columns.forEach((column, n) => {
+    const share = n > 0 ? 0.52 : 0.86;  // the second round's bars stand in those of the first
     column.forEach((count, bin) => {
       if (!count) return;
-      const thin = n > 0 ? 0.52 : 0.86, whole = bin ? width : 70;
+      const whole = bin ? at.width : LOW_WIDTH;
       svg.append(node("rect", {
-        class: kind(state, n), x: middleOf(bin) - (whole * thin) / 2, width: whole * thin,
-        y: base - count * unit, height: count * unit, rx: Math.min(4, whole / 6),
+        class: roundClass(state, n),
+        x: middleOf(bin) - (whole * share) / 2,
+        width: whole * share,
+        y: at.base - count * unit,
+        height: count * unit,
+        rx: Math.min(4, whole / 6),
       }));
     });
   });
-  svg.append(node("line", { class: "axis", x1: left, x2: right, y1: base, y2: base }));
-  let last = -Infinity;
-  for (const tick of ticks(sized)) {
-    const words = number(tick), half = words.length * 5.6;
-    svg.append(node("line", { class: "axis", x1: x(tick), x2: x(tick), y1: base, y2: base + 7 }));
-    if (x(tick) - half < Math.max(last + 12, left - 25) || x(tick) + half > 1000) continue;
-    last = x(tick) + half;
-    svg.append(node("text", { x: x(tick), y: base + 28, "font-size": 20, "text-anchor": "middle" }, words));
+  drawAxis(svg, at);
+  drawUnit(svg, state, at, outside);
+  if (hasAnswer(state)) drawAnswer(svg, state, at);
+  const last = columns.at(-1) ?? [];
+  const tallest = Math.max(0, ...last);
+  if (tallest) {
+    svg.append(node("text", {
+      class: "halo",
+      x: middleOf(last.indexOf(tallest)),
+      y: at.base - tallest * unit - 5,
+      "font-size": 20,
+      "text-anchor": "middle",
+    }, tallest));
   }
-  if (hasLow) {
-    svg.append(node("line", { class: "axis", x1: 15, x2: 105, y1: base, y2: base }));
-    svg.append(node("text", { x: 60, y: base + 28, "font-size": 20, "text-anchor": "middle" }, "0 or less"));
-  }
-  const beyond = [outside[0] && `${outside[0]} further left`, outside[1] && `${outside[1]} further right`].filter(Boolean);
-  svg.append(node("text", { class: "quiet", x: (left + right) / 2, y: height - 8, "font-size": 20, "text-anchor": "middle" },
-    [state.unit, beyond.length ? `(at the edge: ${beyond.join(", ")})` : ""].filter(Boolean).join("  ")));
-  if (hasAnswer(state)) {
-    const there = state.measured > 0 ? x(state.measured) : 60;
-    svg.append(node("line", { class: "measured", x1: there, x2: there, y1: 28, y2: base }));
-    const anchor = there < 250 ? "start" : there > 750 ? "end" : "middle";
-    svg.append(node("text", { class: "measured halo", x: there, y: 21, "font-size": 22, "text-anchor": anchor }, answered(state)));
-  }
-  const tallest = columns.map((column) => Math.max(0, ...column));
-  columns.forEach((column, n) => {
-    const bin = column.indexOf(tallest[n]);
-    if (tallest[n] && n === columns.length - 1) {
-      svg.append(node("text", { class: "halo", x: middleOf(bin), y: base - tallest[n] * unit - 5, "font-size": 20, "text-anchor": "middle" }, tallest[n]));
-    }
-  });
 }
+
+function drawBands(svg, state, at) {
+  if (!hasAnswer(state) || isLow(state.measured)) return;
+  for (const [from, to] of bandsOf(state)) {
+    const start = Math.max(from > 0 ? at.x(from) : at.left, at.left);
+    const end = Math.min(at.x(to), at.right);
+    svg.append(node("rect", {
+      class: "band",
+      x: start,
+      width: Math.max(end - start, 0),
+      y: at.top,
+      height: at.base - at.top,
+    }));
+  }
+}
+
+function drawAxis(svg, at) {
+  const horizontal = (from, to) =>
+    node("line", { class: "axis", x1: from, x2: to, y1: at.base, y2: at.base });
+  const label = (x, words) =>
+    node("text", { x, y: at.base + 28, "font-size": 20, "text-anchor": "middle" }, words);
+  svg.append(horizontal(at.left, at.right));
+  let end = -Infinity;  // of the label that was written last
+  for (const tick of ticks(at)) {
+    const x = at.x(tick);
+    const words = number(tick);
+    const half = words.length * 5.6;
+    svg.append(node("line", { class: "axis", x1: x, x2: x, y1: at.base, y2: at.base + 7 }));
+    const isTooFarLeft = x - half < Math.max(end + 12, at.left - 25);
+    if (isTooFarLeft || x + half > 1000) continue;
+    end = x + half;
+    svg.append(label(x, words));
+  }
+  if (at.hasLow) {
+    svg.append(horizontal(15, 105));
+    svg.append(label(LOW_X, "0 or less"));
+  }
+}
+
+function drawUnit(svg, state, at, [toTheLeft, toTheRight]) {
+  const beyond = [];
+  if (toTheLeft) beyond.push(`${toTheLeft} further left`);
+  if (toTheRight) beyond.push(`${toTheRight} further right`);
+  const words = [];
+  if (state.unit) words.push(state.unit);
+  if (beyond.length) words.push(`(at the edge: ${beyond.join(", ")})`);
+  svg.append(node("text", {
+    class: "quiet",
+    x: (at.left + at.right) / 2,
+    y: at.height - 8,
+    "font-size": 20,
+    "text-anchor": "middle",
+  }, words.join("  ")));
+}
+
+function drawAnswer(svg, state, at) {
+  const x = isLow(state.measured) ? LOW_X : at.x(state.measured);
+  let anchor = "middle";
+  if (x < 250) anchor = "start";
+  if (x > 750) anchor = "end";
+  svg.append(node("line", { class: "measured", x1: x, x2: x, y1: 28, y2: at.base }));
+  svg.append(node("text", {
+    class: "measured halo",
+    x,
+    y: 21,
+    "font-size": 22,
+    "text-anchor": anchor,
+  }, answered(state)));
+}
+
+// Choices: a row for each, with its words to the left.
 
 function drawChoices(svg, state, height) {
-  const row = Math.min(height / state.choices.length, 70), size = Math.min(22, row * 0.5);
-  const longest = Math.max(...state.choices.map((one) => one.length)) + (hasAnswer(state) ? 9 : 0);
-  const left = Math.min(Math.max(longest * size * 0.56, 90) + 20, 480), room = 900 - left;
-  const counts = state.rounds.map((round) => state.choices.map((one) => total(round.filter(([value]) => value === one))));
+  const row = Math.min(height / state.choices.length, 70);
+  const size = Math.min(22, row * 0.5);
+  const longest = Math.max(...state.choices.map((choice) => choice.length));
+  const letters = longest + (hasAnswer(state) ? "answer: ".length + 1 : 0);
+  const left = Math.min(Math.max(letters * size * 0.56, 90) + 20, 480);
+  const room = 900 - left;
+  const counts = state.rounds.map((round) =>
+    state.choices.map((choice) => total(round.filter(([value]) => value === choice))));
   const most = Math.max(1, ...counts.flat());
-  state.choices.forEach((choice, at_row) => {
-    const middle = (at_row + 0.5) * row, isRight = hasAnswer(state) && choice === state.measured;
-    const words = node("text", { x: left - 12, y: middle + size * 0.35, "font-size": size, "text-anchor": "end", class: isRight ? "measured" : "" },
-      isRight ? `answer: ${choice}` : choice);
-    svg.append(words, node("line", { class: "axis", x1: left, x2: left, y1: middle - row / 2, y2: middle + row / 2 }));
+  state.choices.forEach((choice, n) => {
+    const middle = (n + 0.5) * row;
+    const isRight = hasAnswer(state) && choice === state.measured;
+    svg.append(node("text", {
+      x: left - 12,
+      y: middle + size * 0.35,
+      "font-size": size,
+      "text-anchor": "end",
+      class: isRight ? "measured" : "",
+    }, isRight ? `answer: ${choice}` : choice));
+    svg.append(node("line", {
+      class: "axis",
+      x1: left,
+      x2: left,
+      y1: middle - row / 2,
+      y2: middle + row / 2,
+    }));
     let furthest = left;
-    counts.forEach((count, n) => {
-      const thin = n > 0 ? 0.42 : 0.76, length = (count[at_row] / most) * room;
+    counts.forEach((ofRound, round) => {
+      const share = round > 0 ? 0.42 : 0.76;
+      const length = (ofRound[n] / most) * room;
       furthest = Math.max(furthest, left + length);
-      if (length) svg.append(node("rect", { class: kind(state, n), x: left, y: middle - (row * thin) / 2, width: length, height: row * thin, rx: 3 }));
+      if (!length) return;
+      svg.append(node("rect", {
+        class: roundClass(state, round),
+        x: left,
+        y: middle - (row * share) / 2,
+        width: length,
+        height: row * share,
+        rx: 3,
+      }));
     });
-    const said = counts.map((count) => count[at_row]).join(" → ");
-    svg.append(node("text", { x: furthest + 10, y: middle + size * 0.35, "font-size": size }, said));
+    const said = counts.map((ofRound) => ofRound[n]).join(" → ");
+    svg.append(node("text", {
+      x: furthest + 10,
+      y: middle + size * 0.35,
+      "font-size": size,
+    }, said));
   });
 }
 
-// The pages.
+// What all pages need.
 
 async function talk(path, body) {
-  const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await fetch(path, { cache: "no-store", ...options });
+  const options = { cache: "no-store" };
+  if (body) {
+    options.method = "POST";
+    options.headers = { "Content-Type": "application/json" };
+    options.body = JSON.stringify(body);
+  }
+  const answer = await fetch(path, options);
   const said = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(said.error ?? String(answer.status));
   return said;
 }
 
-// JupyterLab's theme, which only the page around the frame knows. Where it does not answer, the browser's holds.
-const tell = (what) => window.parent !== window && window.parent.postMessage(`course-wall: ${what}`, "*");
+// Tell the page around the frame, which is JupyterLab's, if there is one.
+function tellPresenter(what) {
+  if (window.parent !== window) window.parent.postMessage(`course-wall: ${what}`, "*");
+}
+
+// Ask for JupyterLab's theme, which only the page around the frame knows. Where that does not
+// answer, the browser's theme holds.
 function followTheme() {
-  tell("theme");
+  tellPresenter("theme");
 }
 addEventListener("message", ({ data, source }) => {
   if (source !== window.parent || !["true", "false"].includes(data)) return;
   document.documentElement.dataset.theme = data === "true" ? "light" : "dark";
 });
 
+// What this browser tab remembers of a question, where it is allowed to remember anything.
+function isRemembered(key) {
+  try {
+    return sessionStorage.getItem(key) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function remember(key) {
+  try {
+    sessionStorage.setItem(key, "1");
+  } catch { /* not allowed */ }
+}
+
+// The wall.
+
 function wall() {
   const all = [].concat(JSON.parse(decodeURIComponent(location.hash.slice(1) || "[]")));
-  const isReveal = all.some((one) => "measured" in one);
-  let asks = all, number_of = 0, state = null, drawn = "", ends = 0, busy = false, isNew = false;
+  const isReveal = all.some((ask) => "measured" in ask);
+  let asks = all;  // without those whose answer nobody needs
+  let current = 0;  // which of them is on the wall
+  let state = null;
+  let drawn = "";  // what the picture shows; it is drawn again only if that changes
+  let minuteEnds = 0;
+  let isBusy = false;
+  let isNew = false;  // whether something was asked or revealed that was not before
 
-  // A page that is only loaded again does not ask again.
-  async function told({ run, ...ask }) {
-    const memory = `${isReveal ? "revealed" : "asked"} ${ask.key} ${run}`;
-    let known = false;
-    try { known = sessionStorage.getItem(memory) !== null; } catch { /* not allowed */ }
-    const before = known ? await talk(`state?key=${encodeURIComponent(ask.key)}`).catch(() => null) : null;
-    isNew ||= !known;
-    const now = before ?? await talk(isReveal ? "reveal" : "ask", ask);
-    try { sessionStorage.setItem(memory, "1"); } catch { /* not allowed */ }
+  // A page that is only loaded again does not ask or reveal again.
+  async function stateOf({ run, ...ask }) {
+    const key = `${isReveal ? "revealed" : "asked"} ${ask.key} ${run}`;
+    let now = null;
+    if (isRemembered(key)) {
+      now = await fetchState(ask).catch(() => null);
+    } else {
+      isNew = true;
+    }
+    now ??= await talk(isReveal ? "reveal" : "ask", ask);
+    remember(key);
     return now;
+  }
+
+  function fetchState(ask) {
+    return talk(`state?key=${encodeURIComponent(ask.key)}`);
   }
 
   // All answers are told at once. What was never asked is left out.
   async function begin() {
     if (isReveal) {
-      const rounds = (await Promise.all(asks.map(told))).map((one) => one.rounds.length);
-      asks = asks.filter((_, n) => rounds[n]);
+      const states = await Promise.all(asks.map(stateOf));
+      asks = asks.filter((_, n) => states[n].rounds.length);
     }
-    state = asks.length ? await told(asks[number_of]) : null;
+    state = asks.length ? await stateOf(asks[current]) : null;
     show();
-    if (isReveal && isNew && state) setTimeout(() => tell("answer"), ARRIVED_MS);
+    if (isReveal && isNew && state) setTimeout(() => tellPresenter("answer"), ARRIVED_MS);
     isNew = false;
   }
 
@@ -281,118 +544,206 @@ function wall() {
     if (!state) return;
     const isShown = state.rounds.length > 0 && state.phase !== "asking";
     document.body.classList.toggle("shown", isShown);
-    const count = state.count.toLocaleString("en");
-    if (at("count").textContent !== count) at("count").textContent = count;
-    at("counted-words").textContent = `guessed${state.round > 1 ? " again" : ""}, of ${counted(state.phones, "phone")}`;
-    at("item").textContent = all.length > 1 ? `${number_of + 1} of ${asks.length}: ${asks[number_of].item}`
-      : isReveal ? "" : shortened(state.words);
-    const move = { asking: "Show", shown: state.round < 2 ? "Guess again" : "" }[state.phase] ?? "";
-    at("move").hidden = !move;
-    at("move").textContent = move || "Show";
-    at("next").hidden = number_of + 1 >= asks.length || state.phase === "asking";
-    at("minute").hidden = state.phase === "revealed";
-    at("anew").hidden = isReveal || !(state.count || state.left_out || state.rounds.length);
+    showCount();
+    byId("item").textContent = itemWords();
+    showButtons();
     showCrowd();
-    if (state.phase === "revealed") { ends = 0; at("clock").textContent = ""; }
-    at("said").textContent = isShown ? sentence(state) : "";
-    if (!isShown) {
-      at("picture").replaceChildren();
+    if (state.phase === "revealed") stopMinute();
+    byId("said").textContent = isShown ? sentence(state) : "";
+    if (isShown) {
+      showPicture();
+    } else {
+      byId("picture").replaceChildren();
       drawn = "";
-    }
-    const box = at("picture").getBoundingClientRect();
-    const now = JSON.stringify([state.rounds, state.shown, state.phase, Math.round(box.width), Math.round(box.height)]);
-    if (isShown && now !== drawn && box.height > 20) {
-      const empty = !hasAnswer(state) && !state.rounds.some(total);
-      at("picture").replaceChildren(empty ? "" : drawing(state, (1000 * box.height) / box.width));
-      drawn = now;
     }
   }
 
-  // Many guesses of one address may be half of a class behind one router, or one joker's script: whoever stands there knows.
+  function showCount() {
+    const count = state.count.toLocaleString("en");
+    // A text that is set again is read out again.
+    if (byId("count").textContent !== count) byId("count").textContent = count;
+    const again = state.round > 1 ? " again" : "";
+    byId("counted-words").textContent = `guessed${again}, of ${counted(state.phones, "phone")}`;
+  }
+
+  function itemWords() {
+    if (all.length > 1) return `${current + 1} of ${asks.length}: ${asks[current].item}`;
+    return isReveal ? "" : shortened(state.words);
+  }
+
+  function nextMove() {
+    if (state.phase === "asking") return "Show";
+    if (state.phase === "shown" && state.round < 2) return "Guess again";
+    return "";
+  }
+
+  function showButtons() {
+    const label = nextMove();
+    byId("move").hidden = !label;
+    byId("move").textContent = label || "Show";
+    byId("next").hidden = current + 1 >= asks.length || state.phase === "asking";
+    byId("minute").hidden = state.phase === "revealed";
+    const hasGuesses = state.count || state.left_out || state.rounds.length;
+    byId("anew").hidden = isReveal || !hasGuesses;
+  }
+
+  // Many guesses of one address may be half of a class behind one router, or one joker's script:
+  // whoever stands in the room knows.
   function showCrowd() {
-    const { crowd, left_out: out, count } = state;
-    at("crowd").hidden = !crowd && !out;
-    at("crowd").firstElementChild.textContent = out
-      ? `${out} ${out === 1 ? "guess" : "guesses"} of one address left out.`
+    const { crowd, left_out: leftOut, count } = state;
+    byId("crowd").hidden = !crowd && !leftOut;
+    const guesses = leftOut === 1 ? "guess" : "guesses";
+    byId("crowd").firstElementChild.textContent = leftOut
+      ? `${leftOut} ${guesses} of one address left out.`
       : `${crowd} of ${count} guesses came from one address.`;
-    at("crowd").lastElementChild.textContent = out ? "Count them again" : "Leave them out";
+    byId("crowd").lastElementChild.textContent = leftOut ? "Count them again" : "Leave them out";
+  }
+
+  function showPicture() {
+    const { width, height } = byId("picture").getBoundingClientRect();
+    const size = [Math.round(width), Math.round(height)];
+    const now = JSON.stringify([state.rounds, state.shown, state.phase, ...size]);
+    if (now === drawn || height <= 20) return;
+    const isEmpty = !hasAnswer(state) && !state.rounds.some(total);
+    byId("picture").replaceChildren(isEmpty ? "" : drawing(state, (1000 * height) / width));
+    drawn = now;
   }
 
   async function poll() {
-    if (!busy && state?.rounds && !(isReveal && !state.rounds.length) && !document.hidden) {
+    const wasNeverAsked = isReveal && !state?.rounds?.length;
+    if (!isBusy && state?.rounds && !wasNeverAsked && !document.hidden) {
       try {
-        state = await talk(`state?key=${encodeURIComponent(asks[number_of].key)}`);
+        state = await fetchState(asks[current]);
         show();
-      } catch { at("said").textContent = "No connection to the room's process. Was it stopped?"; }
+      } catch {
+        byId("said").textContent = "No connection to the room's process. Was it stopped?";
+      }
     }
     setTimeout(poll, POLL_MS);
   }
 
-  // After a click by mouse, or Escape, the keys are the presentation's again; after a button's key the focus stays.
-  const pressed = (work) => async (event) => {
-    busy = true;
-    try { await work(); } catch (error) { at("said").textContent = error.message; }
-    busy = false;
-    if (event.detail > 0) leave();
-  };
-  const leave = () => { document.activeElement.blur(); window.parent.focus(); tell("keys"); };
-  addEventListener("keydown", (event) => { if (event.key === "Escape") leave(); });
-  at("move").addEventListener("click", pressed(async () => {
-    state = await talk("move", { key: state.key, move: state.phase === "asking" ? "show" : "again" });
-    ends = 0;
-    at("clock").textContent = "";
-    show();
-  }));
-  at("crowd").lastElementChild.addEventListener("click", pressed(async () => {
-    state = await talk("move", { key: state.key, move: state.left_out ? "count all" : "leave out" });
-    show();
-  }));
+  // What a button does. After a click by mouse, or Escape, the keys are the presentation's again;
+  // after a button's key the focus stays.
+  function onClick(button, work) {
+    button.addEventListener("click", async (event) => {
+      isBusy = true;
+      try {
+        await work();
+      } catch (error) {
+        byId("said").textContent = error.message;
+      }
+      isBusy = false;
+      const isByMouse = event.detail > 0;
+      if (isByMouse) leave();
+    });
+  }
+
+  function leave() {
+    document.activeElement.blur();
+    window.parent.focus();
+    tellPresenter("keys");
+  }
+
+  async function move(name) {
+    state = await talk("move", { key: state.key, move: name });
+  }
+
+  function startMinute() {
+    minuteEnds = Date.now() + MINUTE_MS;
+    tick();
+  }
+
+  function tick() {
+    if (!minuteEnds) return;
+    const seconds = Math.ceil((minuteEnds - Date.now()) / 1000);
+    byId("clock").textContent = `${Math.max(0, seconds)} s`;
+  }
+
+  function stopMinute() {
+    minuteEnds = 0;
+    byId("clock").textContent = "";
+  }
+
   // Guesses that are gone do not come back, so it asks once more.
-  const ask_anew = (sure) => {
-    at("anew").classList.toggle("sure", sure);
-    at("anew").textContent = sure ? "Drop all guesses?" : "Begin anew";
-  };
-  at("anew").addEventListener("click", pressed(async () => {
-    if (!at("anew").classList.contains("sure")) {
-      ask_anew(true);
-      setTimeout(() => ask_anew(false), SURE_MS);
+  function askWhetherSure(isAsking) {
+    byId("anew").classList.toggle("sure", isAsking);
+    byId("anew").textContent = isAsking ? "Drop all guesses?" : "Begin anew";
+  }
+
+  async function beginAnew() {
+    if (!byId("anew").classList.contains("sure")) {
+      askWhetherSure(true);
+      setTimeout(() => askWhetherSure(false), SURE_MS);
       return;
     }
-    ask_anew(false);
-    state = await talk("move", { key: state.key, move: "anew" });
-    ends = 0;
-    at("clock").textContent = "";
+    askWhetherSure(false);
+    await move("anew");
+    stopMinute();
     drawn = "";
     show();
-  }));
-  at("next").addEventListener("click", pressed(async () => { number_of += 1; drawn = ""; await begin(); }));
-  at("minute").addEventListener("click", pressed(async () => { ends = Date.now() + 60_000; tick(); }));
-  function tick() {
-    if (ends) at("clock").textContent = `${Math.max(0, Math.ceil((ends - Date.now()) / 1000))} s`;
   }
+
+  onClick(byId("move"), async () => {
+    await move(state.phase === "asking" ? "show" : "again");
+    stopMinute();
+    show();
+  });
+  onClick(byId("crowd").lastElementChild, async () => {
+    await move(state.left_out ? "count all" : "leave out");
+    show();
+  });
+  onClick(byId("anew"), beginAnew);
+  onClick(byId("next"), async () => {
+    current += 1;
+    drawn = "";
+    await begin();
+  });
+  onClick(byId("minute"), startMinute);
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") leave();
+  });
+  addEventListener("resize", () => {
+    drawn = "";
+    show();
+  });
   setInterval(tick, 200);
-  addEventListener("resize", () => { drawn = ""; show(); });
-  // JupyterLab's page says when; where there is none around this one, or another, it begins by itself.
-  let has_begun = false;
-  const once = () => {
-    if (has_begun) return;
-    has_begun = true;
-    begin().catch(() => { at("said").textContent = "No connection to the room's process."; }).then(poll);
-  };
+
+  let hasBegun = false;
+  async function beginOnce() {
+    if (hasBegun) return;
+    hasBegun = true;
+    try {
+      await begin();
+    } catch {
+      byId("said").textContent = "No connection to the room's process.";
+    }
+    poll();
+  }
+
   document.querySelector("main").hidden = true;
   if (!asks.length) return;
-  addEventListener("message", ({ data, source }) => { if (source === window.parent && data === "begin") once(); });
-  tell("begin");
-  setTimeout(once, window.parent === window ? 0 : ALONE_MS);
+  // JupyterLab's page says when to begin. Where there is none around this one, or another, it
+  // begins by itself.
+  addEventListener("message", ({ data, source }) => {
+    if (source === window.parent && data === "begin") beginOnce();
+  });
+  tellPresenter("begin");
+  setTimeout(beginOnce, window.parent === window ? 0 : ALONE_MS);
 }
+
+// The start page.
 
 async function start() {
   try {
     const { phones } = await talk("phones");
-    at("phones").textContent = phones ? `${counted(phones, "phone")} here` : "Nobody here yet";
-  } catch { at("phones").textContent = "No connection to the room's process."; }
+    byId("phones").textContent = phones ? `${counted(phones, "phone")} here` : "Nobody here yet";
+  } catch {
+    byId("phones").textContent = "No connection to the room's process.";
+  }
   setTimeout(start, 2 * POLL_MS);
 }
+
+// The page after the lecture.
 
 function element(name, text = "", className = "") {
   const made = document.createElement(name);
@@ -401,62 +752,102 @@ function element(name, text = "", className = "") {
   return made;
 }
 
-function tempted(state, rounds) {
-  const same = (value, wrong) => value === wrong || (typeof wrong === "number" && Math.abs(value / wrong - 1) <= NEAR);
-  return (state.tempting ?? []).map(([wrong, advice]) => {
-    const given = rounds.map((round) => (total(round) < FEW ? "–" : total(round.filter(([value]) => same(value, wrong)))));
-    return [typeof wrong === "number" ? number(wrong) : String(wrong), ...given, advice];
-  });
-}
-
+// The first row is the head.
 function table(rows) {
   const made = document.createElement("table");
   rows.forEach((row, n) => {
     const line = made.insertRow();
-    for (const one of row) line.append(one instanceof Node ? one : element(n ? "td" : "th", one));
+    for (const cell of row) {
+      line.append(cell instanceof Node ? cell : element(n ? "td" : "th", cell));
+    }
   });
   return made;
 }
 
+function isNear(value, wrong) {
+  if (value === wrong) return true;
+  return typeof wrong === "number" && Math.abs(value / wrong - 1) <= NEAR;
+}
+
+// For each tempting answer: the answer, how many gave it in each round, and what speaks against it.
+function tempted(state) {
+  const rows = [];
+  for (const [wrong, advice] of state.tempting ?? []) {
+    const given = state.rounds.map((round) => {
+      if (total(round) < FEW) return "–";
+      return total(round.filter(([value]) => isNear(value, wrong)));
+    });
+    const name = typeof wrong === "number" ? number(wrong) : String(wrong);
+    rows.push([name, ...given, advice]);
+  }
+  return rows;
+}
+
+// A row for each round: how many guessed, the median, and how many percent are in each band.
+function roundRows(state) {
+  const bands = hasAnswer(state) ? bandsOf(state) : [];
+  const head = ["", "guesses"];
+  if (isNumbers(state)) head.push("median");
+  for (const [, , words] of bands) head.push(words.toLowerCase());
+  const rows = state.rounds.map((round, n) => {
+    const name = element("td", n ? "second round" : "first round");
+    name.prepend(element("span", "", `swatch ${roundClass(state, n)}`));
+    if (total(round) < FEW) {
+      const few = element("td", "fewer than five guessed");
+      few.colSpan = head.length - 1;
+      return [name, few];
+    }
+    const row = [name, total(round)];
+    if (isNumbers(state)) row.push(`${number(median(round))} ${state.unit}`);
+    for (const band of bands) row.push(shares(state, band)[n]);
+    return row;
+  });
+  return [head, ...rows];
+}
+
 function question(state) {
-  const section = document.createElement("section"), title = element("h2", state.words);
+  const section = document.createElement("section");
+  const title = element("h2", state.words);
   title.append(element("span", `  ${state.key}`, "key"));
   section.append(title);
-  const rounds = state.rounds, enough = rounds.map((round) => total(round) >= FEW);
-  if (!rounds.length) section.append(element("p", "It was never shown.", "quiet"));
-  if (enough.some(Boolean)) {
-    const seen = { ...state, rounds: rounds.map((round, n) => (enough[n] ? round : [])) };
+  if (!state.rounds.length) section.append(element("p", "It was never shown.", "quiet"));
+  const hasEnough = (round) => total(round) >= FEW;
+  const isSeen = state.rounds.some(hasEnough);
+  if (isSeen) {
+    const seen = { ...state, rounds: state.rounds.map((round) => (hasEnough(round) ? round : [])) };
     section.append(drawing(seen, isNumbers(state) ? 300 : 40 * state.choices.length));
-  } else if (hasAnswer(state)) section.append(element("p", answered(state)));
-  const right = hasAnswer(state) ? bandsOf(state) : [];
-  const rows = [["", "guesses", ...(isNumbers(state) ? ["median"] : []), ...right.map(([, , words]) => words.toLowerCase())]];
-  rounds.forEach((round, n) => {
-    const name = element("td", n ? "second round" : "first round");
-    name.prepend(element("span", "", `swatch ${kind(state, n)}`));
-    if (!enough[n]) {
-      const few = element("td", "fewer than five guessed");
-      few.colSpan = rows[0].length - 1;
-      rows.push([name, few]);
-    }
-    else rows.push([name, total(round), ...(isNumbers(state) ? [`${number(median(round))} ${state.unit}`] : []), ...right.map((band) => shares(state, band)[n])]);
-  });
-  if (rounds.length) section.append(table(rows));
-  const wrong = enough.some(Boolean) ? tempted(state, rounds) : [];
-  if (wrong.length) section.append(table([["tempting answer", ...rounds.map((_, n) => (n ? "second" : "first")), "what speaks against it"], ...wrong]));
+  } else if (hasAnswer(state)) {
+    section.append(element("p", answered(state)));
+  }
+  if (state.rounds.length) section.append(table(roundRows(state)));
+  const wrong = isSeen ? tempted(state) : [];
+  if (wrong.length) {
+    const rounds = state.rounds.map((_, n) => (n ? "second" : "first"));
+    section.append(table([["tempting answer", ...rounds, "what speaks against it"], ...wrong]));
+  }
   return section;
 }
 
 function kept() {
-  const states = JSON.parse(at("data").textContent);
-  at("questions").replaceChildren(...states.map(question));
-  if (!states.length) at("questions").append(element("p", "Nothing was asked yet."));
-  if (!location.pathname.endsWith("/kept.html")) return;
-  at("keep").hidden = states.length === 0;
-  at("keep").querySelector("button").addEventListener("click", async () => {
-    const said = at("keep").querySelector("span");
-    try { said.textContent = `Saved: rooms/${(await talk("keep", {})).saved}, and the same as .csv`; } catch (error) { said.textContent = error.message; }
-  });
+  const states = JSON.parse(byId("data").textContent);
+  byId("questions").replaceChildren(...states.map(question));
+  if (!states.length) byId("questions").append(element("p", "Nothing was asked yet."));
+  const isServed = location.pathname.endsWith("/kept.html");
+  if (!isServed) return;  // a page that was kept is a file, and cannot keep anything
+  byId("keep").hidden = states.length === 0;
+  byId("keep").querySelector("button").addEventListener("click", keep);
 }
 
-({ wall, start, kept })[document.body.dataset.page]();
+async function keep() {
+  const said = byId("keep").querySelector("span");
+  try {
+    const { saved } = await talk("keep", {});
+    said.textContent = `Saved: rooms/${saved}, and the same as .csv`;
+  } catch (error) {
+    said.textContent = error.message;
+  }
+}
+
+const pages = { wall, start, kept };
+pages[document.body.dataset.page]();
 })();
