@@ -79,7 +79,7 @@ def _write(target: Path, rows: Sequence[Row], most: float, how: str) -> None:
 
 
 def _how(seed: str, count: Counting) -> str:
-    """What was asked for. The seed is not told, because this file may be handed on to students."""
+    """What was asked for, but not the seed, because this file may be handed on to students."""
     cases = "Cases drawn from a seed." if seed else "The open cases, which an answer may know."
     which = ", ".join(count.notebooks) or "each notebook that was handed in"
     chosen = [f"{notebook or 'any'}.{number}" for notebook, number in sorted(count.chosen)]

@@ -41,7 +41,7 @@ from course_utils.stage.grading.talking import (
 )
 
 CONTROL = 0  # the judge talks to this process through its standard input
-MEANT_TO_END_S = 1.0  # a child that has fallen silent may take so long to end
+MEANT_TO_END_S = 1.0  # a child that has fallen silent gets so long to end by itself
 ANSWERS_SOCKET = 3  # the first number behind standard input, output and error
 MOST_OPEN_FILES = 4096
 ALL_THE_TIME_S = 1e6  # it is the judge who gives up waiting, not the child
@@ -68,7 +68,7 @@ class Lent:
 
 
 class Stand(ModuleType):
-    """It stands for a module of checks, which has the right answers and is not in this process."""
+    """It stands for a module of checks. The module has the right answers, so it is not imported."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -151,7 +151,7 @@ def _watched(child: int, control: socket.socket, child_ended: int) -> int:
 
 
 def _with_news(control: socket.socket, child_ended: int, told: bytes) -> list:
-    """Wait for news, and return which of the two has some.
+    """Wait until the judge says something or a child ends; return which of the two can be read.
 
     A child that has fallen silent gets a moment to end; if it does not, the list is empty.
     """
@@ -163,12 +163,12 @@ def _with_news(control: socket.socket, child_ended: int, told: bytes) -> list:
 
 
 def _word_of_judge(control: socket.socket) -> bytes:
-    """What the judge tells next. A judge that has gone has heard enough."""
+    """The judge's next word. If the judge has gone, it has heard enough."""
     return control.recv(1) or HEARD_ENOUGH
 
 
 def _hear_the_last_word(control: socket.socket, told: bytes) -> None:
-    """The judge says that it has heard enough even of a child that has ended: take that away."""
+    """Read the word by which the judge ends an answer: it comes even if the child has ended."""
     while told in (b"", HOW_LONG):
         told = _word_of_judge(control)
         if told == HOW_LONG:
@@ -187,7 +187,7 @@ def _spent_ms(child: int) -> int:
 def _end_all(child: int, *, confined: bool) -> None:
     """End what the child has left behind.
 
-    In the sandbox's own space of processes that is every other process; elsewhere it is the
+    A sandbox has no other processes, so there we end all but this one. Elsewhere we end the
     child's process group.
     """
     with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that has ended
@@ -275,7 +275,7 @@ def _answer(talk: Talk, asked: Mapping[str, object]) -> None:
 
 
 def _value(found: list, answer: ast.expr, cell: str) -> tuple[object, dict[str, object] | None]:
-    """The answer's value and None; or None, and the error why there is no value."""
+    """The answer's value and None; or None and the error that stopped the cells."""
     space: dict[str, object] = {"__name__": "__main__"}
     stopped: dict[str, BaseException] = {}  # by cell: the rest of a cell that stopped does not run
     for statement in found:

@@ -28,7 +28,7 @@ LONGEST_WORDS = 400  # characters of a message
 MOST_ROWS = 1000
 MOST_EVENTS = 10_000  # that an answer may cause while it writes one file
 NOTHING_IN_IT = b""
-# What autograd kept at most in the other process, in the training that was asked for last.
+# The most bytes that autograd kept in the other process, in the training that was asked for last.
 KEPT_BYTES: list[int] = []
 RENAME = os.replace  # taken before a check puts a function that watches in its place
 KINDS = (
@@ -38,7 +38,7 @@ KINDS = (
     inspect.Parameter.KEYWORD_ONLY,
     inspect.Parameter.VAR_KEYWORD,
 )
-# How answers to these checks work, only the answer's own process can tell; a table says so.
+# Only the answer's own process can tell how answers to these checks work; the table says so.
 AS_ITS_PROCESS_SAYS = ("accumulated", "write_whole", "mended_")
 
 
@@ -54,7 +54,7 @@ class Words(str):
 
 
 def nonsense() -> NoReturn:
-    """Stop the judging of an answer whose process says what cannot be."""
+    """Stop judging an answer whose process says something impossible."""
     raise StoppedError("It says nonsense.")
 
 
@@ -127,8 +127,9 @@ class Answer:
     def _accumulate(self, model: nn.Module, _: object, batch: Tensor, parts: int) -> None:
         """Have the answer train a copy of the model, and bring the judge's own to the same state.
 
-        Batches of as many rows go through the judge's model, forward and backward, because the
-        check counts them. Then it gets the gradients that came.
+        The check counts the rows that go through the judge's model, so as many go through it,
+        forward and backward. Then the model gets the weights and gradients that the answer has
+        computed.
         """
         layers = []
         for module in model:
@@ -183,9 +184,9 @@ class Answer:
         return self.loop_told
 
     def _write(self, path: Path, pieces: Iterator[bytes]) -> object:
-        """Have the answer write its own file, and do to the judge's file what happens to that one.
+        """Have the answer write a file of its own, and do the same to the judge's file.
 
-        The judge has the pieces, and hands out one whenever the answer fetches one.
+        The answer tells what happens to its file, and gets a piece whenever it asks for one.
         """
         old = path.read_bytes() if path.exists() else None
         inode = path.stat().st_ino if path.exists() else None
@@ -215,7 +216,7 @@ class Answer:
 
 
 def value_of(told: object, talk: Talk) -> object:
-    """The answer that the other process describes: a value, or a function that lies there."""
+    """The answer that the other process describes: a value, or a function that stays there."""
     described = entries(told)
     if described.get("is") == "function":
         answer = Answer(talk, entry(described, "name", str), described.get("takes"))
@@ -318,13 +319,16 @@ def _ended(path: Path, told: dict[str, object], full: OSError | None, inode: int
 
 
 def _harmless(name: str) -> str:
-    """That name of a file without what could lead to another folder."""
+    """The name without characters that could lead to another folder."""
     allowed = [c for c in name[: wire.LONGEST_NAME] if c.isalnum() or c in "._- "]
     return "".join(allowed).strip(". ") or "a file"
 
 
 def judge_from_afar() -> None:
-    """Let the checks see what the answer's own process saw of loops, and of what autograd kept."""
+    """Let the checks see what the answer's own process saw of loops and of what autograd kept.
+
+    It replaces functions of the course that the checks call.
+    """
     seen = repair.seen
     is_untouched = repair.is_untouched
     saved_bytes_over_time = measure.saved_bytes_over_time

@@ -23,7 +23,8 @@ MEMORY_BYTES = 2 << 30
 FILE_BYTES = 100_000_000
 MORE_THAN_ANY_PROCESS_HAS = 30 << 30  # bytes of address space
 
-# Python raises an audit event before it does one of these. They are refused, by their beginnings.
+# Python raises an audit event before it does something like this. Events that begin with one of
+# these names are refused.
 REFUSED = (
     "os.system",
     "os.exec",
@@ -38,7 +39,8 @@ REFUSED = (
     "resource.",
     "sqlite3.",
 )
-# These are refused outside the answer's own folder: the event, and how many paths come first in it.
+# Events that are refused outside the answer's own folder, and how many of their first arguments may
+# be paths.
 CHANGING = {
     "os.remove": 2,
     "os.rename": 2,
@@ -79,7 +81,8 @@ def bound(folder: str) -> None:
     used_s = int(user_s + system_s)
     cpu_s = used_s + PROCESSOR_S
     memory = _size_bytes() + MEMORY_BYTES
-    # A second after the soft limit of time, whose signal a process may ignore, the hard one kills.
+    # At the soft limit of time comes a signal that a process may ignore; at the hard one it is
+    # killed.
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
     _limit(resource.RLIMIT_FSIZE, FILE_BYTES, FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0, 0)
@@ -102,7 +105,7 @@ def _size_bytes() -> int:
 
 
 def _refusing(folder: str) -> Callable[[str, tuple], None]:
-    """The function to call at each audit event.
+    """A function to call at each audit event, which raises PermissionError if it is refused.
 
     Its rules are in local names, because an answer can replace what a module holds.
     """

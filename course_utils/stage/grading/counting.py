@@ -26,9 +26,9 @@ class Counting:
 
     notebooks: Sequence[str] = ()  # all, if there are none
     turns: str = MAIN
-    # If single turns are chosen: the notebook of each, which may be ANY_NOTEBOOK, and its number.
+    # Single turns, if some are chosen: of each its notebook, or ANY_NOTEBOOK, and its number.
     chosen: Collection[tuple[str, int]] = ()
-    # A notebook, the number of a turn or EACH_TURN, and its points; the last that fits holds.
+    # A notebook, the number of a turn or EACH_TURN, and its points. The last one that fits counts.
     points: Sequence[tuple[str, int, float]] = ()
 
     def counts(self, notebook: str, number: int, *, is_beyond: bool) -> bool:

@@ -42,7 +42,7 @@ def done(make_judge: MakeJudge, works: Sequence[int]) -> Iterator[tuple[int, obj
             member.end()
 
 
-_NOTHING = object()  # it has not said anything; None is what a judge that failed has said
+_NOTHING = object()  # stands for an answer that has not come yet; None says that the judge failed
 
 
 class _Member:
@@ -89,7 +89,7 @@ class _Member:
 def _put_to_work(
     members: list[_Member], waiting: list[int], make_judge: MakeJudge, most: int
 ) -> None:
-    """Start judges while there are works for them, give each idle one a work, and end the rest."""
+    """Start as many judges as needed, give work to each idle one, and end those without any."""
     while waiting and len(members) < most:
         members.append(_Member(make_judge, [member.talk for member in members]))
     for member in members:
@@ -106,7 +106,7 @@ def _judge(
 ) -> None:
     """Judge until there is nothing more to judge, or the process that asks has ended."""
     for end in ends_of_the_first:
-        end.close()  # otherwise this process would keep them open, and hear of no end
+        end.close()  # while they are open here, no judge hears that the first process has ended
     with make_judge() as judge, suppress(EOFError, BrokenPipeError):
         while True:
             work = talk.recv_bytes()

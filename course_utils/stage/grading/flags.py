@@ -129,7 +129,7 @@ def _lent(slice_: Sequence[Statement]) -> set[str]:
 
 
 def _sentence(node: ast.AST, lent: Collection[str], allowed: Collection[str]) -> str:
-    """What to say of one node of the tree; an empty string if nothing speaks against it."""
+    """What to say of one node of the syntax tree; an empty string if it is allowed."""
     match node:
         case ast.Import(names=names):
             return _on_import([alias.name for alias in names])

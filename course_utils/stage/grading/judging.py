@@ -25,8 +25,8 @@ from course_utils.stage.grading.talking import (
     TooSlowError,
 )
 
-# A busy machine may make an answer wait for so many times bounds.LONGEST_S, as long as it computes
-# for so many milliseconds in each of them.
+# On a busy machine an answer may take longer than bounds.LONGEST_S: so many times as long, if in
+# each of these times it has computed for so many milliseconds.
 MOST_TIMES = 20
 LEAST_WORK_MS = 400
 LONGEST_END_S = 30.0  # to end an answer's process takes milliseconds
@@ -120,9 +120,9 @@ class Answers:
         self.control.settimeout(LONGEST_END_S)
 
     def _works(self) -> Callable[[], bool]:
-        """A function that tells whether the answer has computed since it was called the last time.
+        """A function that tells whether the answer has computed since the function's last call.
 
-        On a busy machine an answer that does may go on; one that only waits may not.
+        If so, the machine is busy, and the answer gets more time.
         """
         spent_ms = [0]  # of a processor's time, at each call
 
@@ -155,7 +155,7 @@ class Answers:
 
 
 def _conversation(talk: Talk, asked: Asked, check: Check) -> tuple[Told | None, SilentError | None]:
-    """What the check says and None; or None, and what the answer's process did instead."""
+    """What the check says and None; or None and the error by which the conversation ended."""
     try:
         talk.say(vars(asked))
         flags = [str(flag) for flag in _list_of(talk.hear())]

@@ -18,8 +18,8 @@ from course_utils.stage.grading.slicing import Statement
 NOTED: list[str] = []
 MOST = 3
 LONGEST_NAME = 60
-# The names of modules whose code is a student's: the notebook's own, and those of a module that
-# the code makes itself.
+# The names of modules whose code is a student's: that of the notebook, and what a module is called
+# that the student's code makes itself.
 STUDENTS = ("__main__", "builtins", None)
 OPTIONS_OF_IMPORT = ("globals", "locals", "fromlist", "level")  # behind the name, in this order
 Import = tuple[str, tuple[str, ...]]  # the module, and what is imported from it

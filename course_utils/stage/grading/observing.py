@@ -135,9 +135,9 @@ def loop(talk: Talk, answer: Callable[..., object], _: Told) -> None:
 
 
 def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
-    """Say what the file holds whenever a piece is fetched, and at each rename and each flush.
+    """Say what is in the file whenever a piece is fetched, and at each rename and each flush.
 
-    The judge has the pieces.
+    The pieces come from the judge.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "run.bin"
@@ -171,7 +171,10 @@ def write(talk: Talk, answer: Callable[..., object], asked: Told) -> None:
 def _call_write(
     answer: Callable[..., object], path: Path, pieces: Iterator[bytes], full: OSError
 ) -> Told:
-    """How the call ended: left open as in the stub, by the error of a full disk, or by another."""
+    """How the call ended.
+
+    It may return the stub's dots, raise the error of a full disk, raise another, or do none of it.
+    """
     try:
         with Clock():
             came = answer(path, pieces)

@@ -44,7 +44,7 @@ STUDENT_COLUMNS = (
     "guesses_made",
 )
 TO_LOOK_AT = ("flagged", "stopped", "not judged")
-# Unicode's characters that turn the direction of the text behind them.
+# Unicode's characters that change the direction of the text behind them.
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 UNKNOWN = "\ufffd"  # Unicode's character for one that cannot be shown
 BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -88,7 +88,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
 
 
 def write_students(path: Path, rows: Sequence[Row], most: float) -> None:
-    """A row for each student: the points, of `most` for everybody, and what stands behind them."""
+    """A row for each student: the points, of at most `most`, and how many answers are right."""
     summaries = []
     for student, students_rows in groupby(rows, key=_student):
         summaries.append(_summary(student, list(students_rows), most))

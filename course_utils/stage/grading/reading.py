@@ -131,7 +131,7 @@ def _recognised(
 
 
 def _student(file: str, path: Path, notebook: str) -> str:
-    """Whose it is: its first folder is named after the student, or else the file is."""
+    """The student's name, from that of the first folder, or else from that of the file."""
     folder, slash, _ = file.partition("/")
     if slash:
         name = folder
@@ -198,7 +198,7 @@ def _guesses_made(code: Mapping[str, str], course: Notebook) -> int:
 def _read_apart(paths: Sequence[Path]) -> Iterator[Mapping[str, str] | str]:
     """Of each file its cells, or why there are none.
 
-    They are read in a process of its own. Where it ends, another one goes on behind that file.
+    Another process reads them. If it ends at a file, the next process goes on behind that file.
     """
     at = 0
     while at < len(paths):
@@ -256,7 +256,7 @@ def _pages() -> int:
 
 
 def _parsed(path: Path) -> dict[str, str]:
-    """The code of the file's cells; ValueError with a sentence if there is none to be read."""
+    """The code of the file's cells; ValueError with a sentence if it cannot be read."""
     if path.suffix != ".ipynb" or path.is_symlink():
         raise ValueError("It is no notebook. Hand in the .ipynb file itself, not packed.")
     if path.stat().st_size > LARGEST_BYTES:

@@ -118,7 +118,7 @@ def _bubblewrap() -> list[str]:
 def _readable() -> list[str]:
     """Python, its packages, the system's libraries, and the course's package.
 
-    A path that lies in another one of them is left out.
+    A path inside another one of them is left out.
     """
     python = Path(sys.executable)
     paths = {
@@ -142,14 +142,14 @@ def _lies_in_another(path: str, paths: Sequence[str]) -> bool:
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """What each link on the way from that path to a file leads to."""
+    """The target of that path if it is a link, the target's target, and so on."""
     while path.is_symlink():
         path = path.parent / path.readlink()
         yield path
 
 
 def _hidden() -> list[Path]:
-    """The checks, which have the answers, also as Python has compiled them; and what is UNSEEN."""
+    """The checks, which have the answers; what Python has compiled of them; and what is UNSEEN."""
     paths = [*CHAPTERS.glob("*/*check.py"), *CHAPTERS.glob("*/__pycache__")]
     for name in UNSEEN:
         paths.append(COURSE / name)

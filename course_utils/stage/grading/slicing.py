@@ -17,7 +17,7 @@ IPYTHON_LINE = re.compile(
 )
 MADE = re.compile(r"^(?:def |class )?(\w+)", re.MULTILINE)
 CHANGED = re.compile(r"^ *(\w+)[.\[]", re.MULTILINE)  # as in d["a"] = 1 and d.update(a=1)
-# Statements that make their names whenever they run, so that no earlier one is needed for these.
+# Statements that always make their names. An `if` or a loop may not, so above it we look further.
 ALWAYS = (
     ast.Assign
     | ast.AnnAssign
@@ -89,11 +89,12 @@ def needed(
 
 
 def _slice(above: list[Statement], names: Names) -> list[Statement]:
-    """Those statements that make or change what is needed for these names.
+    """Those statements that make or change these names, and what is needed for that.
 
-    We go backwards, and take each statement that makes or changes a name that is still open. What a
-    module holds may change unseen: such statements are not followed. What a function uses when it
-    is called is open at the end of the cells, so it takes several rounds.
+    We go backwards, and take each statement that makes or changes a name that is still needed.
+    Statements that only change a module, such as torch.set_num_threads(1), are not taken. What a
+    function uses when it is called is needed from the last statement on, so each time that more of
+    these names are found, we go through the statements again.
     """
     modules = _modules_in(above)
     while True:
@@ -115,7 +116,7 @@ def _slice(above: list[Statement], names: Names) -> list[Statement]:
 
 
 def _modules_in(above: list[Statement]) -> set[str]:
-    """All names that imports make, since each may be a module's."""
+    """All names that imports make: any of them may be a module's."""
     names = set()
     for statement in above:
         if isinstance(statement.code, ast.Import | ast.ImportFrom):
@@ -161,7 +162,7 @@ def _statement(cell: str, node: ast.stmt) -> Statement:
 
 
 def _late(table: symtable.SymbolTable) -> set[str]:
-    """The notebook's names that functions and classes in that table use, those inside them, too."""
+    """The notebook's names that the functions and classes in that table use, however nested."""
     names = set()
     for child in table.get_children():
         for symbol in child.get_symbols():

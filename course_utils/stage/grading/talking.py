@@ -12,11 +12,11 @@ from types import MappingProxyType
 from course_utils.core.say import Number
 from course_utils.stage.grading import wire
 
-# What the judge tells the process of the answers about the one that runs, in a byte each.
-BEGIN = b"a"  # a socket comes with it, over which the answer is asked
-HOW_LONG = b"t"  # how much processor time has it taken?
-HEARD_ENOUGH = b"k"  # so that it can be killed at once
-FELL_SILENT = b"w"  # so it is likely to end in a moment, and how it ends is worth waiting for
+# What the judge says to the process of the answers, in a byte each.
+BEGIN = b"a"  # run an answer; the socket over which it is asked comes with this
+HOW_LONG = b"t"  # how much processor time has the answer taken?
+HEARD_ENOUGH = b"k"  # the answer's process can be killed
+FELL_SILENT = b"w"  # the answer's process is probably ending: wait a moment to see how it ends
 
 ENDED = "It has ended."
 BYTES_OF_A_LENGTH = 8

@@ -57,7 +57,7 @@ def judged(files: Sequence[HandedIn], course: Course, seed: str) -> Mapping[Plac
 
 
 def _told_of(said: Mapping[str, Mapping[str, str]] | None, exercise: Turn) -> Told:
-    """What a judge said of one exercise, where it came so far."""
+    """What a judge said of one exercise; FAILED if it did not get to it."""
     if said is None or str(exercise.number) not in said:
         return FAILED
     return Told(**said[str(exercise.number)])
@@ -116,7 +116,7 @@ def _judge(
 
 
 def _courses_own(notebook: Notebook) -> list[str]:
-    """The statements of the course's cells, as a slice has them."""
+    """The texts of the statements in the course's cells, as `slicing` writes them."""
     own = []
     for cell, text in code_of(notebook).items():
         for statement in statements(cell, text):
@@ -143,9 +143,9 @@ def _checks(handed: Sequence[Notebook], seed: str) -> dict[str, Check]:
 
 
 def _prepared(handed: Sequence[Notebook]) -> dict[str, object]:
-    """What the process of the answers is told before the first of them.
+    """What the process of the answers is told before the first answer.
 
-    There is nothing in it that is not in the notebooks as they are handed out.
+    All of it is in the notebooks as they are handed out.
     """
     cells = [code_of(notebook) for notebook in handed]
     modules = []

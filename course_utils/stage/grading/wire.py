@@ -69,7 +69,7 @@ class Other:
 
 
 def encoded(value: object) -> bytes:
-    """The length of a JSON text, the text, and behind it the tensors' numbers as in memory."""
+    """The length of a JSON text, the text, and behind it the bytes that the text refers to."""
     pieces: list[bytes] = []
     tree = _Writer(pieces).tree(value, DEEPEST)
     text = json.dumps(tree).encode()
@@ -120,7 +120,7 @@ class _Writer:
         self.alive: list[object] = []  # so that no address is used twice
 
     def tree(self, x: object, depth: int) -> object:
-        """The value as a tree of what JSON knows, in which other kinds are dicts."""
+        """The value as JSON can hold it: what JSON does not know is a dict with its kind."""
         if depth == 0:
             raise WireError("It is nested too deeply.")
         if isinstance(x, np.generic):
@@ -216,7 +216,7 @@ class _Writer:
 def _plain(x: torch.Tensor) -> torch.Tensor:
     """The tensor without autograd and subclasses, in main memory or on the meta device.
 
-    What has no strides, as a sparse tensor, is described by its shape alone.
+    A tensor without strides, such as a sparse one, is described by its shape alone.
     """
     x = x.detach().as_subclass(torch.Tensor)
     if not x.is_meta and x.numel() * x.itemsize > MOST_BYTES:
@@ -229,7 +229,7 @@ def _plain(x: torch.Tensor) -> torch.Tensor:
     x = x.cpu()
     needed_bytes = x.numel() * x.itemsize
     if x.untyped_storage().nbytes() > max(SMALL_BYTES, 2 * needed_bytes):
-        x = x.contiguous().clone()  # instead of much memory of which it is a small view
+        x = x.contiguous().clone()  # or much memory would be sent for a small view of it
     return x
 
 
@@ -324,7 +324,7 @@ class _Reader:
         return flat.as_strided(shape, stride, offset)  # which refuses what is outside
 
     def _storage(self, tree: dict, depth: int) -> torch.Tensor:
-        """The memory of a tensor that is the first one in it, as single bytes."""
+        """The bytes of a tensor's memory, which later tensors may share."""
         if "meta" in tree:
             return torch.empty(_whole(tree["meta"]), dtype=torch.uint8, device="meta")
         data = bytearray(self._bytes(tree, depth))
@@ -356,7 +356,7 @@ def stand_in(name: str) -> Other:
 
 
 def identifier(name: object) -> str:
-    """A name that may stand in a sentence; a neutral one if it is none."""
+    """The name if it is an identifier, which may stand in a sentence; otherwise a neutral one."""
     text = _text(name, LONGEST_NAME)
     return text if text.isidentifier() else "an_object"
 

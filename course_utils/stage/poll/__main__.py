@@ -92,7 +92,7 @@ def seen_through(tunnel: str) -> tuple[str, str]:
 
 
 def is_one_address(ip: str) -> bool:
-    """Whether it is an address, not a name, and not 0.0.0.0, which stands for all of a machine."""
+    """Whether it is an address, not a name, and not 0.0.0.0, which means all of a machine's."""
     with suppress(ValueError):
         return not IPv4Address(ip).is_unspecified
     return False

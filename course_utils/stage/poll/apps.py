@@ -55,7 +55,7 @@ Part = tuple[str, Door, Answers]  # what is below a path
 
 
 def application(*parts: Part, more: Sequence[tuple] = (), **settings: object) -> Application:
-    """Each part is below its path; a request that forgets the path's last slash is redirected."""
+    """An application with each part below its path; a path without its last slash is redirected."""
     routes = []
     redirects = []
     for path, door, answers in parts:
@@ -99,7 +99,7 @@ class Handler(RequestHandler):
         self.who = await self.door.who(self)
 
     def _refuse_other_pages(self) -> None:
-        """Refuse what another page in the same browser can send, or what is not said to be JSON."""
+        """Refuse what another page in the same browser sends, and what is not sent as JSON."""
         headers = self.request.headers
         host = self.request.host
         origin = headers.get("Origin", f"//{host}").partition("//")[2]
@@ -217,7 +217,7 @@ def _kept_page(pages: Path, states: list[Json]) -> str:
 
 
 def _page(pages: Path, name: str, **parts: str) -> str:
-    """The file of that name, with each part in the place of its name in braces: {{qr}}."""
+    """The text of that file, in which {{qr}} is replaced by the part named qr, and so on."""
 
     def filled(match: re.Match) -> str:
         return parts.get(match[1], match[0])

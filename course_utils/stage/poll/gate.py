@@ -44,7 +44,7 @@ class Gate(HTTPServer):
         self._used = {}  # of each address: how many of its requests at once, and when that was
 
     def handle_stream(self, stream: IOStream, address: tuple) -> None:
-        """A phone has connected."""
+        """Tornado calls this when a phone has connected."""
         ip = address[0]
         now_s = time.monotonic()
         used, then_s = self._used.get(ip, (0, now_s))
@@ -58,7 +58,7 @@ class Gate(HTTPServer):
         super().handle_stream(stream, address)
 
     def on_close(self, server_conn: object) -> None:
-        """It has gone."""
+        """Tornado calls this when the connection has ended."""
         ip = server_conn.context.address[0]
         self._open[ip] -= 1
         super().on_close(server_conn)

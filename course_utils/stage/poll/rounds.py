@@ -19,7 +19,7 @@ LONGEST_CHOICE = 80  # characters
 FEW = 5  # a round of fewer guesses is not kept: it could tell whose they were
 HERE_S = 60  # a phone asks every few seconds; one that is locked, or has left, does not
 MANY_ADDRESSES = 8  # from here on, phones plainly do not all share one address
-CROWD = 4  # an address is one if it has more than a quarter of the guesses
+CROWD = 4  # an address is a crowd if it has more than a quarter of the guesses
 LONGEST = {"key": 80, "words": 600, "unit": 80}  # characters
 ANSWER = ("measured", "shown", "how", "bands", "tempting")
 
@@ -43,7 +43,7 @@ class Question:
 
     @classmethod
     def of(cls, given: Json) -> "Question":
-        """From what the wall says, with each text cut to a bounded length."""
+        """The question that the wall asks, with each text cut to a bounded length."""
         said: Json = {}
         for name, longest in LONGEST.items():
             said[name] = str(given.get(name, ""))[:longest]
@@ -98,9 +98,9 @@ class Room:
     # What a phone does.
 
     def admit(self, phone: str, address: str = "") -> bool:
-        """Let it in, and return whether there was room for it.
+        """Let the phone in, and return whether there was room for it.
 
-        Without an address it is known that each person has one phone only.
+        It has no address where a log-in makes sure that each person has one phone only.
         """
         if phone in self.phones:
             self.phones[phone].seen_s = self._clock()
@@ -183,12 +183,12 @@ class Room:
         return self._state(question)
 
     def state(self, key: str) -> Json | None:
-        """None if it was never asked."""
+        """The state of the question of that key; None if it was never asked."""
         question = self._questions.get(key)
         return None if question is None else self._state(question)
 
     def states(self, at_least: int = 0) -> list[Json]:
-        """All of them, without the guesses of rounds that have fewer."""
+        """The state of each question, without the guesses of rounds that have fewer."""
         states = [self._state(question) for question in self._questions.values()]
         for state in states:
             state["rounds"] = [_unless_fewer(counts, at_least) for counts in state["rounds"]]
@@ -209,8 +209,8 @@ class Room:
     def _crowd(self, question: Question) -> tuple[str, int]:
         """The address that sent far more of this round's guesses than a phone can, and how many.
 
-        Where all come through one address, as behind one router, that is no sign of anything: then,
-        as where no address sent so many, it is "" and 0.
+        If no address did, it is "" and 0. So it is where few addresses are known: behind one router
+        all phones share an address, and that means nothing.
         """
         addresses = {phone.address for phone in self.phones.values()}
         addresses.discard("")

@@ -73,9 +73,9 @@ def read(text: str, unit: str = "") -> int | float:
 
 
 def _in_its_unit(text: str, unit: str) -> tuple[str, float]:
-    """The text without another unit than was asked for, and how many of the unit asked for that is.
+    """The text without the unit that was typed, and how many of the unit asked for that one is.
 
-    Asked for days, somebody says 10 years. The phone shows what was read in days.
+    Asked for days, somebody types 10 years. If no other unit was typed, it is the text and 1.
     """
     asked = unit.lower().partition(" ")[0]
     match = re.fullmatch(r"\s*(.*\d)\s*([a-z]+?)s?\s*", text.lower()[:LONGEST])
