@@ -1,4 +1,7 @@
-"""What a class hands in: right, blank, each listed mistake, attacks, and honest students' ways, graded in one run."""
+"""What a class hands in, graded in one run.
+
+It is right, or blank, or has a listed mistake; it attacks; or it is written as honest students do.
+"""
 
 import csv
 import json
@@ -8,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import psutil
@@ -22,7 +26,7 @@ from course_utils.stage.notebook.files import Notebook, read
 from course_utils.stage.notebook.outline import outline
 from tests import NOTEBOOKS, ROOT
 from tests.engine.test_checks import LISTING, first_case
-from tests.helpers.notebooks import exercises_of
+from tests.helpers.notebooks import Exercise, exercises_of
 from tests.helpers.thorough import SOME_NOTEBOOKS, thorough
 from tests.stage.handed_in import (
     ANYWHERE,
@@ -42,20 +46,27 @@ NO_POINTS = ("not yet", "stopped", "flagged", "not judged")
 NEEDS_SANDBOX = pytest.mark.skipif(
     bool(sandbox.why_not()), reason=f"bubblewrap: {sandbox.why_not()}"
 )
-PART = 9  # each so-manieth attack, where not all are tried
+EACH_NTH = 9  # attack is tried, where not all are
 
 
 @dataclass(frozen=True)
 class Class:
-    """Who hands in: for these notebooks the right, the mistaken and the cheating; for notebook 4 these, too."""
+    """Who hands in these notebooks: the right, the blank, the mistaken and the cheating.
+
+    For notebook 4 there are the hostile and the honest ones, by their names in the data files.
+    """
 
     notebooks: list[Path]
     hostile: list[str]
     honest: list[str]
 
 
-SOME = Class([FLOPS, SOME_NOTEBOOKS[0]], [*HOSTILE][4::PART], [*HONEST][::4])
-ALL = Class([*NOTEBOOKS], [*HOSTILE], [*HONEST])
+SOME = Class(
+    notebooks=[FLOPS, SOME_NOTEBOOKS[0]],
+    hostile=list(HOSTILE)[4::EACH_NTH],
+    honest=list(HONEST)[::4],
+)
+ALL = Class(notebooks=list(NOTEBOOKS), hostile=list(HOSTILE), honest=list(HONEST))
 
 
 @dataclass(frozen=True)
@@ -71,12 +82,17 @@ class Graded:
     left: list[str]  # processes that are still there
 
     def of(self, student: str, number: int = 1) -> dict[str, str]:
-        name = student.replace("_", " ")
-        found = [
-            r for r in self.rows if r["student"] == name and r["exercise"].startswith(f"{number} ")
-        ]
+        """The row of that student's exercise of that number."""
+        found = []
+        for row in self.of_student(student):
+            if row["exercise"].startswith(f"{number} "):
+                found.append(row)
         assert len(found) == 1, (student, number, found)
         return found[0]
+
+    def of_student(self, student: str) -> list[dict[str, str]]:
+        name = student.replace("_", " ")
+        return [row for row in self.rows if row["student"] == name]
 
 
 def graded(folder: Path, fill: object, *, path: str | None = None, **settings: str) -> Graded:
@@ -86,22 +102,44 @@ def graded(folder: Path, fill: object, *, path: str | None = None, **settings: s
     victim.write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
-        fill(folder / "in", victim, server.getsockname()[1])
-        here = {**os.environ, "OMP_NUM_THREADS": "1", "FOLDER": str(folder / "in"), **settings}
-        here |= {"OUT": str(folder / "out")} | ({"PATH": path} if path is not None else {})
-        command = [sys.executable, "-m", "course_utils.stage.grading"]
-        run = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True)
-        print(run.stdout, run.stderr)
-        assert run.returncode == 0
-        try:
-            server.accept()
-            was_called = True
-        except TimeoutError:
-            was_called = False
-    left = [words for words in map(_words, psutil.process_iter()) if str(folder) in words]
-    rows, students = (table(folder / "out" / name) for name in ("grades.csv", "students.csv"))
-    by_name = {one["student"]: one for one in students}
-    return Graded(rows, by_name, folder / "out", victim, run.stdout, was_called, left)
+        _, port = server.getsockname()
+        fill(folder / "in", victim, port)
+        settings = {**settings, "FOLDER": str(folder / "in"), "OUT": str(folder / "out")}
+        if path is not None:
+            settings["PATH"] = path
+        said = run_grading(settings)
+        was_called = is_called(server)
+    commands = [_words(process) for process in psutil.process_iter()]
+    left = [words for words in commands if str(folder) in words]
+    students = table(folder / "out" / "students.csv")
+    return Graded(
+        rows=table(folder / "out" / "grades.csv"),
+        students={student["student"]: student for student in students},
+        out=folder / "out",
+        victim=victim,
+        said=said,
+        was_called=was_called,
+        left=left,
+    )
+
+
+def run_grading(settings: dict[str, str]) -> str:
+    """Run the command with these settings, and return what it prints."""
+    command = [sys.executable, "-m", "course_utils.stage.grading"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **settings}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    print(run.stdout, run.stderr)
+    assert run.returncode == 0
+    return run.stdout
+
+
+def is_called(server: socket.socket) -> bool:
+    """Whether somebody has connected to it."""
+    try:
+        server.accept()
+    except TimeoutError:
+        return False
+    return True
 
 
 def _words(process: psutil.Process) -> str:
@@ -114,18 +152,14 @@ def _words(process: psutil.Process) -> str:
 
 def table(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return [*csv.DictReader(file)]
+        return list(csv.DictReader(file))
 
 
 def fill_all(of: Class, folder: Path, victim: Path, port: int) -> None:
     for course in of.notebooks:
         hand_in(folder / "blank" / course.name, course, {})
         hand_in(folder / "right" / course.name, course, solved(course))
-        listing = [e for e in exercises_of(course) if e in LISTING]
-        cells = {e.stub: mistaken(e, e.judge) for e in listing}
-        for number in range(max(map(len, cells.values()))):
-            answers = {stub: made[number] for stub, made in cells.items() if number < len(made)}
-            hand_in(folder / f"mistake_{number + 1}" / course.name, course, answers)
+        hand_in_mistakes(folder, course)
         for kind, text in ANYWHERE.items():
             answers = {e.stub: anywhere(e, text) for e in exercises_of(course)}
             hand_in(folder / f"anywhere_{kind}" / course.name, course, answers)
@@ -137,27 +171,44 @@ def fill_all(of: Class, folder: Path, victim: Path, port: int) -> None:
     hand_in(folder / "deep" / FLOPS.name, FLOPS, solved(FLOPS) | guesses_of(FLOPS, guess))
 
 
+def hand_in_mistakes(folder: Path, course: Path) -> None:
+    """One student hands in the first listed mistake of each exercise, one the second, and so on."""
+    cells = {}
+    for exercise in exercises_of(course):
+        if exercise in LISTING:
+            cells[exercise.stub] = mistaken(exercise, exercise.judge)
+    most = max(len(mistakes) for mistakes in cells.values())
+    for number in range(most):
+        answers = {}
+        for stub, mistakes in cells.items():
+            if number < len(mistakes):
+                answers[stub] = mistakes[number]
+        hand_in(folder / f"mistake_{number + 1}" / course.name, course, answers)
+
+
 def fill_hostile(folder: Path, victim: Path, port: int, attacks: list[str]) -> None:
     fills = {"{victim}": str(victim), "{folder}": str(victim.parent), "{port}": str(port)}
     for student in attacks:
-        hand_in(
-            folder / student / FLOPS.name, FLOPS, {FIRST.stub: cell_of(HOSTILE[student], fills)}
-        )
+        answer = cell_of(HOSTILE[student], fills)
+        hand_in(folder / student / FLOPS.name, FLOPS, {FIRST.stub: answer})
 
 
-def anywhere(exercise, text: str) -> str:
-    module, check = exercise.notebook.stem.partition("_")[2], exercise.judge.__name__
+def anywhere(exercise: Exercise, text: str) -> str:
+    """That attack as the answer to this exercise."""
+    _, _, module = exercise.notebook.stem.partition("_")
+    check = exercise.judge.__name__
     return text.format(name=name_in(exercise), module=module, check=check)
 
 
 def guesses_of(course: Path, text: str) -> dict[str, str]:
-    """In the place of each guess of that notebook this text."""
+    """This text in the place of each guess of that notebook."""
     return {guess.text: text for guess in outline(read(course)).guesses}
 
 
-def advice_on(exercise) -> list[str]:
+def advice_on(exercise: Exercise) -> list[str]:
+    """The advice on each listed mistake, in their order."""
     _, *listed = exercise.judge.__wrapped__(*first_case(exercise.judge))
-    return [said for _, said in listed]
+    return [advice for _, advice in listed]
 
 
 @pytest.fixture(
@@ -175,31 +226,37 @@ def came(of, tmp_path_factory) -> Graded:
 
 def test_folded_solutions_are_right_and_stubs_not_attempted(of, came):
     for course in of.notebooks:
-        of_notebook = [row for row in came.rows if row["notebook"] == course.stem]
-        by_student = {
-            name: [r for r in of_notebook if r["student"] == name] for name in ("right", "blank")
-        }
-        wanted = len(exercises_of(course))
-        assert [row["verdict"] for row in by_student["right"]] == ["right"] * wanted, by_student[
-            "right"
-        ]
-        assert [row["verdict"] for row in by_student["blank"]] == ["not attempted yet"] * wanted
-    right, blank = came.students["right"], came.students["blank"]
-    assert right["points"] == right["of"] == right["right"] == blank["of"]
-    assert (blank["points"], blank["not_attempted"]) == ("0", right["of"])
+        many = len(exercises_of(course))
+        assert verdicts(came, "right", course) == ["right"] * many
+        assert verdicts(came, "blank", course) == ["not attempted yet"] * many
+    right = came.students["right"]
+    blank = came.students["blank"]
+    assert right["points"] == right["of"]
+    assert right["right"] == right["of"]
     assert int(right["beyond_right"]) >= len(of.notebooks)
+    assert blank["of"] == right["of"]
+    assert blank["points"] == "0"
+    assert blank["not_attempted"] == right["of"]
+
+
+def verdicts(came: Graded, student: str, course: Path) -> list[str]:
+    """Those on a student's answers in that notebook."""
+    return [row["verdict"] for row in came.of_student(student) if row["notebook"] == course.stem]
 
 
 def test_each_listed_mistake_gets_its_advice(of, came):
-    rows = {
-        (row["student"], row["notebook"], row["exercise"].partition(" ")[0]): row
-        for row in came.rows
-    }
+    rows = {}
+    for row in came.rows:
+        number = row["exercise"].partition(" ")[0]
+        rows[row["student"], row["notebook"], number] = row
     looked_at = 0
-    for exercise in (one for one in LISTING if one.notebook in of.notebooks):
+    for exercise in LISTING:
+        if exercise.notebook not in of.notebooks:
+            continue
         for number, advice in enumerate(advice_on(exercise), 1):
             row = rows[f"mistake {number}", exercise.notebook.stem, exercise.number]
-            assert (row["verdict"], row["points"]) == ("not yet", "0"), row
+            assert row["verdict"] == "not yet", row
+            assert row["points"] == "0", row
             assert row["looks_like"] == advice, row
             looked_at += 1
     assert looked_at > 18 * len(of.notebooks)
@@ -207,7 +264,7 @@ def test_each_listed_mistake_gets_its_advice(of, came):
 
 @pytest.mark.parametrize("kind", ANYWHERE)
 def test_what_would_fool_a_judge_in_its_own_process_earns_nothing_in_any_turn(of, came, kind):
-    rows = [row for row in came.rows if row["student"] == f"anywhere {kind}"]
+    rows = came.of_student(f"anywhere_{kind}")
     assert len(rows) == sum(len(exercises_of(course)) for course in of.notebooks)
     for row in rows:
         assert row["verdict"] in NO_POINTS, row
@@ -219,7 +276,8 @@ def test_what_would_fool_a_judge_in_its_own_process_earns_nothing_in_any_turn(of
 @NEEDS_SANDBOX
 def test_an_attack_costs_its_line_and_nothing_else(of, came):
     for attack in of.hostile:
-        row, wanted = came.of(attack), HOSTILE[attack]
+        row = came.of(attack)
+        wanted = HOSTILE[attack]
         assert row["verdict"] == wanted["verdict"], row
         assert wanted["words"] in row["looks_like"], row
         assert row["looks_like"]
@@ -237,7 +295,8 @@ def test_what_is_outside_is_as_it_was(came):
 
 def test_an_honest_student_gets_what_the_answer_deserves(of, came):
     for student in of.honest:
-        row, wanted = came.of(f"honest_{student}"), HONEST[student]
+        row = came.of(f"honest_{student}")
+        wanted = HONEST[student]
         assert row["verdict"] == wanted["verdict"], row
         assert wanted.get("words", "") in row["looks_like"], row
 
@@ -248,20 +307,22 @@ def test_a_guess_that_no_parser_can_read_costs_nothing(came):
 
 
 def test_no_output_has_a_character_that_commands(of, came):
-    pages_ = [*came.out.rglob("*.html")]
-    assert len(pages_) > len(of.hostile) + len(of.honest)
-    for path in [*pages_, *came.out.glob("*.csv")]:
+    feedback = list(came.out.rglob("*.html"))
+    tables = list(came.out.glob("*.csv"))
+    assert len(feedback) > len(of.hostile) + len(of.honest)
+    for path in [*feedback, *tables]:
         text = path.read_text(encoding="utf-8-sig")
         assert not set(text) & {"\x00", "\x1b", "\x07", "\u202e"}, path
-    for path in came.out.glob("*.csv"):
+    for path in tables:
         assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-        for row in csv.reader(path.open(encoding="utf-8-sig", newline="")):
-            assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.reader(file):
+                assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
 
 @pytest.mark.parametrize(
     "attacks",
-    [SOME.hostile[::4], pytest.param([*HOSTILE][::PART], marks=thorough)],
+    [SOME.hostile[::4], pytest.param(list(HOSTILE)[::EACH_NTH], marks=thorough)],
     ids=["some", "more"],
 )
 def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(tmp_path, attacks):
@@ -273,16 +334,17 @@ def test_without_bubblewrap_a_sentence_says_so_and_no_feedback_has_a_drawn_case(
 
     came = graded(tmp_path, fill, path=str(tmp_path), SEED="8")
     assert "bubblewrap was not used: it is " in came.said
-    assert "bubblewrap was not used" in (came.out / "how_it_was_judged.txt").read_text(
-        encoding="utf-8"
-    )
+    how = (came.out / "how_it_was_judged.txt").read_text(encoding="utf-8")
+    assert "bubblewrap was not used" in how
     assert came.students["right"]["points"] == came.students["right"]["of"]
     for attack in attacks:
         assert came.of(attack)["verdict"] in NO_POINTS, came.of(attack)
     assert came.victim.read_text() == "kept"
     assert not came.was_called
-    told = [path.read_text(encoding="utf-8") for path in came.out.rglob("*.html")]
-    assert not [page for page in told if "; expected " in page or "my_days(" in page]
+    for path in came.out.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert "; expected " not in page
+        assert "my_days(" not in page
     assert "; expected " in (came.out / "grades.csv").read_text(encoding="utf-8-sig")
 
 
@@ -311,11 +373,10 @@ def test_a_file_is_known_by_its_cells_and_belongs_to_whom_its_course_system_says
     }
     for place in places:
         hand_in(tmp_path / place, FLOPS, {})
-    found = {
-        one.file: (one.student, one.number, one.notebook, one.problem)
-        for one in handed_in(tmp_path, read_course())
-    }
-    assert found == {place: (*whose, "04_flops", "") for place, whose in places.items()}
+    files = handed_in(tmp_path, read_course())
+    assert {file.file: (file.student, file.number) for file in files} == places
+    assert {file.notebook for file in files} == {"04_flops"}
+    assert {file.problem for file in files} == {""}
 
 
 def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
@@ -326,15 +387,13 @@ def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
     (tmp_path / "answers.zip").write_bytes(b"PK")
     (tmp_path / "broken.ipynb").write_text('{"cells": [')
     (tmp_path / "nested.ipynb").write_text("[" * 100_000)
-    (tmp_path / "nested_inside.ipynb").write_text(
-        '{"cells": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}"
-    )
+    nested = '{"a":' * 50_000 + "1" + "}" * 50_000
+    (tmp_path / "nested_inside.ipynb").write_text(f'{{"cells": {nested}}}')
     (tmp_path / "bytes.ipynb").write_bytes(b"\xff\xfe\x00{\x80\x81")
     (tmp_path / "nul.ipynb").write_bytes(b'{"cells": [\x00]}')
     (tmp_path / "digits.ipynb").write_text('{"cells": ' + "9" * 1_000_000 + "}")
-    (tmp_path / "odd.ipynb").write_text(
-        '{"cells": [{"cell_type": "code", "id": [1], "source": {"a": 1}}, 3]}'
-    )
+    odd = {"cell_type": "code", "id": [1], "source": {"a": 1}}
+    (tmp_path / "odd.ipynb").write_text(json.dumps({"cells": [odd, 3]}))
     (tmp_path / "list.ipynb").write_text("[1, 2]")
     (tmp_path / "other.ipynb").write_text('{"cells": []}')
     (tmp_path / "many.ipynb").write_text('{"cells": [' + "[]," * 6_000_000 + "[]]}")
@@ -344,9 +403,9 @@ def test_a_file_that_is_not_judged_has_a_line_that_says_why(tmp_path):
         file.truncate(30_000_000)
     unreadable = "It cannot be read as a notebook"
     none = "It is none of the course's notebooks: their cells are not in it"
-    assert {
-        one.file: one.problem.partition(".")[0] for one in handed_in(tmp_path, read_course())
-    } == {
+    files = handed_in(tmp_path, read_course())
+    problems = {file.file: file.problem.partition(".")[0] for file in files}
+    assert problems == {
         "ada/new.ipynb": "",
         "ada/old.ipynb": "ada/new",
         "answers.zip": "It is no notebook",
@@ -376,11 +435,20 @@ def test_what_counts_is_said_by_notebook_turn_and_points():
     assert counting("", "all", "", names).counts("04_flops", 5, is_beyond=True)
     of_two = counting("4 05", "1-2 05.4", "2 04.2:3", names)
     assert of_two.notebooks == ("04_flops", "05_gradients")
-    counted = [
-        (name, n) for name in names for n in range(1, 9) if of_two.counts(name, n, is_beyond=n > 4)
+    counted = []
+    for name in names:
+        for number in range(1, 9):
+            if of_two.counts(name, number, is_beyond=number > 4):
+                counted.append((name, number))
+    assert counted == [
+        ("04_flops", 1),
+        ("04_flops", 2),
+        ("05_gradients", 1),
+        ("05_gradients", 2),
+        ("05_gradients", 4),
     ]
-    assert counted == [("04_flops", 1), ("04_flops", 2), *(("05_gradients", n) for n in (1, 2, 4))]
-    assert [of_two.worth("04_flops", n) for n in (1, 2)] == [2, 3]
+    assert of_two.worth("04_flops", 1) == 2
+    assert of_two.worth("04_flops", 2) == 3
     assert of_two.worth("05_gradients", 2) == 2
 
 
@@ -398,104 +466,100 @@ def test_what_cannot_be_counted_is_told_what_can(wrong, words):
         counting(*wrong, [path.stem for path in NOTEBOOKS])
 
 
+def half_solved(course: Path) -> dict[str, str]:
+    """The solutions of the first two exercises."""
+    return dict(islice(solved(course).items(), 2))
+
+
 def test_points_and_turns_and_the_place_of_feedback(tmp_path):
     def fill(folder: Path, *_: object) -> None:
-        half = dict([*solved(FLOPS).items()][:2])
-        hand_in(folder / "Zoë Ö_7_assignsubmission_file_" / "a.ipynb", FLOPS, half)
+        floats = NOTEBOOKS[0]
+        zoes = folder / "Zoë Ö_7_assignsubmission_file_" / "a.ipynb"
+        hand_in(zoes, FLOPS, half_solved(FLOPS))
         hand_in(folder / "lovelaceada_1234_5678_04_flops.ipynb", FLOPS, {})
-        hand_in(
-            folder / "lovelaceada_1234_5679_01_floats.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])
-        )
+        hand_in(folder / "lovelaceada_1234_5679_01_floats.ipynb", floats, solved(floats))
 
     came = graded(tmp_path, fill, NB="04", TURNS="1-3 6", POINTS="2 1:5")
-    zoe, ada = came.students["Zoë Ö 7"], came.students["lovelaceada 1234"]
-    assert (zoe["id"], zoe["points"], zoe["of"], zoe["right"], zoe["not_attempted"]) == (
-        "7",
-        "7",
-        "11",
-        "2",
-        "2",
-    )
-    assert (ada["id"], ada["points"], ada["of"], ada["to_look_at"]) == ("1234", "0", "11", "1")
+    zoe = came.students["Zoë Ö 7"]
+    assert zoe["id"] == "7"
+    assert zoe["points"] == "7"
+    assert zoe["of"] == "11"
+    assert zoe["right"] == "2"
+    assert zoe["not_attempted"] == "2"
+    ada = came.students["lovelaceada 1234"]
+    assert ada["id"] == "1234"
+    assert ada["points"] == "0"
+    assert ada["of"] == "11"
+    assert ada["to_look_at"] == "1"
     assert "It is 01_floats, which does not count." in [row["looks_like"] for row in came.rows]
-    written = {
-        path.relative_to(came.out / "feedback").as_posix() for path in came.out.rglob("*.html")
-    }
-    assert written == {
+    feedback = came.out / "feedback"
+    assert {path.relative_to(feedback).as_posix() for path in came.out.rglob("*.html")} == {
         "Zoë Ö_7_assignsubmission_file_/feedback.html",
         "lovelaceada_1234_5678_04_flops.html",
         "lovelaceada_1234_5679_01_floats.html",
     }
 
 
-@pytest.fixture(scope="module")
-def gradescope(tmp_path_factory):
-    """What Gradescope gets of one student's files: three copies, another notebook, and an unknown file."""
-
-    def results(*names: str) -> dict[str, object]:
-        folder = tmp_path_factory.mktemp("submission")
-        half = dict([*solved(FLOPS).items()][:2])
-        writes = {
-            "copies": lambda: [hand_in(folder / "in" / f"{n}.ipynb", FLOPS, half) for n in "abc"],
-            "another": lambda: hand_in(
-                folder / "in" / "z.ipynb", NOTEBOOKS[0], solved(NOTEBOOKS[0])
-            ),
-            "unknown": lambda: (folder / "in" / "essay.docx").write_bytes(b"PK"),
-        }
-        (folder / "in").mkdir()
-        for name in names:
-            writes[name]()
-        told = dict.fromkeys(SETTINGS, "") | {
-            "FOLDER": str(folder / "in"),
-            "OUT": str(folder),
-            "NB": "04",
-        }
-        run = [sys.executable, "-m", "course_utils.stage.grading"]
-        here = {**os.environ, **told, "FORMAT": "gradescope", "OMP_NUM_THREADS": "1"}
-        subprocess.run(run, cwd=ROOT, env=here, check=True, capture_output=True)
-        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
-
-    return results
+@pytest.fixture
+def submission(tmp_path):
+    """The folder into which Gradescope puts one student's files."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return folder
 
 
-def test_gradescope_counts_each_notebook_once_and_beyond_not_at_all(gradescope):
-    results = gradescope("copies", "another", "unknown")
+def graded_for_gradescope(submission: Path) -> dict[str, object]:
+    """What Gradescope gets of these files, where notebook 4 counts."""
+    settings = dict.fromkeys(SETTINGS, "")
+    settings["FOLDER"] = str(submission)
+    settings["OUT"] = str(submission.parent)
+    settings["NB"] = "04"
+    settings["FORMAT"] = "gradescope"
+    run_grading(settings)
+    return json.loads((submission.parent / "results.json").read_text(encoding="utf-8"))
+
+
+def test_gradescope_counts_each_notebook_once_and_beyond_not_at_all(submission):
+    for name in ("a", "b", "c"):
+        hand_in(submission / f"{name}.ipynb", FLOPS, half_solved(FLOPS))
+    another = NOTEBOOKS[0]
+    hand_in(submission / "z.ipynb", another, solved(another))
+    (submission / "essay.docx").write_bytes(b"PK")
+    results = graded_for_gradescope(submission)
     of_main = list(exercises_of(FLOPS))[:4]
     assert results["score"] == 2
-    assert sum(one["max_score"] for one in results["tests"]) == len(of_main)
-    outputs = "\n".join(one["output"] for one in results["tests"])
+    assert sum(test["max_score"] for test in results["tests"]) == len(of_main)
+    outputs = "\n".join(test["output"] for test in results["tests"])
     assert outputs.count("c.ipynb is later, and is judged in its place.") == 2
     assert "which does not count" in outputs
-    right = [one for one in results["tests"] if one["status"] == "passed"]
-    assert {one["name"] for one in right} == {
-        f"04_flops · {e.number} · {e.title}" for e in of_main[:2]
-    }
-    assert {one["visibility"] for one in results["tests"]} == {"visible"}
+    passed = {test["name"] for test in results["tests"] if test["status"] == "passed"}
+    assert passed == {f"04_flops · {e.number} · {e.title}" for e in of_main[:2]}
+    assert {test["visibility"] for test in results["tests"]} == {"visible"}
 
 
-def test_gradescope_has_the_whole_maximum_where_the_notebook_is_missing(gradescope):
-    results = gradescope("unknown")
+def test_gradescope_has_the_whole_maximum_where_the_notebook_is_missing(submission):
+    (submission / "essay.docx").write_bytes(b"PK")
+    results = graded_for_gradescope(submission)
     assert results["score"] == 0
-    assert sum(one["max_score"] for one in results["tests"]) == 4
+    assert sum(test["max_score"] for test in results["tests"]) == 4
     assert "There is no notebook 04_flops among the files." in results["tests"][-1]["output"]
 
 
 def test_what_a_student_wrote_is_no_formula_and_no_markup(tmp_path):
     row = Row(
-        "=1+1",
-        "",
-        "04_flops",
-        "1 · Days",
-        "main",
-        "not yet",
-        "-1 is <b>not</b> it.",
-        "<script>",
-        "a/b.ipynb",
+        student="=1+1",
+        id="",
+        notebook="04_flops",
+        exercise="1 · Days",
+        part="main",
+        verdict="not yet",
+        looks_like="-1 is <b>not</b> it.",
+        words="<script>",
+        file="a/b.ipynb",
     )
     pages.write_table(tmp_path / "grades.csv", [row])
-    assert "'=1+1,,04_flops,1 · Days,main,not yet,0,0,'-1 is" in (
-        tmp_path / "grades.csv"
-    ).read_text("utf-8-sig")
+    grades = (tmp_path / "grades.csv").read_text("utf-8-sig")
+    assert "'=1+1,,04_flops,1 · Days,main,not yet,0,0,'-1 is" in grades
     pages.write_feedback(tmp_path / "feedback", [row])
     (page,) = (tmp_path / "feedback").rglob("*.html")
     assert "&lt;script&gt;" in page.read_text(encoding="utf-8")
