@@ -97,7 +97,7 @@ function sentence(state) {
 // the wall.
 function shortened(words) {
   const sentences = words.split(/(?<=[.?!][)"]?)\s+/);
-  const asks = sentences.findLastIndex((one) => /\?[)"]?$/.test(one));
+  const asks = sentences.findLastIndex((text) => /\?[)"]?$/.test(text));
   let from = asks;
   let said = sentences.at(asks);
   while (from > 0 && said.length < 90 && said.length + sentences[from - 1].length < 200) {
@@ -212,7 +212,7 @@ function scale(state) {
   low -= 0.2;
   high += 0.2;
   const steps = [0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20];
-  const step = steps.find((one) => (high - low) / one <= MOST_BINS) ?? 50;
+  const step = steps.find((width) => (high - low) / width <= MOST_BINS) ?? 50;
   // A bar stands over 1, 2, 4, 5, 8 and 10, not beside them; and once there is an answer, one
   // stands over that.
   const shift = answer === null ? 0 : answer - Math.floor(answer / step) * step;
@@ -248,8 +248,8 @@ function isLow(value) {
   return !(value > 0);
 }
 
-// Where things are in the picture of numbers.
-function plan(state, height) {
+// Where things are in the picture of numbers; x says where a number is.
+function planned(state, height) {
   const { low, step, bins } = scale(state);
   const isGuessedLow = state.rounds.some((round) => round.some(([value]) => isLow(value)));
   const hasLow = isGuessedLow || (hasAnswer(state) && state.measured <= 0);
@@ -288,85 +288,87 @@ function binned(state, { low, step, bins }) {
 }
 
 function drawNumbers(svg, state, height) {
-  const at = plan(state, height);
-  const { columns, alone, outside } = binned(state, at);
-  const unit = (at.base - at.top) / Math.max(1, ...columns.flat());  // the height of one guess
+  const picture = planned(state, height);
+  const { columns, alone, outside } = binned(state, picture);
+  const most = Math.max(1, ...columns.flat());
+  const unit = (picture.base - picture.top) / most;
+  const heightOf = (count) => count * unit;
   // All who said one number stand over that number, others in the middle of their bar.
   const middleOf = (bin) => {
     if (bin === 0) return LOW_X;
-    return alone[bin] ? at.x(alone[bin]) : at.left + (bin - 0.5) * at.width;
+    return alone[bin] ? picture.x(alone[bin]) : picture.left + (bin - 0.5) * picture.width;
   };
-  drawBands(svg, state, at);
+  drawBands(svg, state, picture);
   columns.forEach((column, n) => {
     const share = n > 0 ? 0.52 : 0.86;  // the second round's bars stand in those of the first
     column.forEach((count, bin) => {
       if (!count) return;
-      const whole = bin ? at.width : LOW_WIDTH;
+      const whole = bin ? picture.width : LOW_WIDTH;
       svg.append(node("rect", {
         class: roundClass(state, n),
         x: middleOf(bin) - (whole * share) / 2,
         width: whole * share,
-        y: at.base - count * unit,
-        height: count * unit,
+        y: picture.base - heightOf(count),
+        height: heightOf(count),
         rx: Math.min(4, whole / 6),
       }));
     });
   });
-  drawAxis(svg, at);
-  drawUnit(svg, state, at, outside);
-  if (hasAnswer(state)) drawAnswer(svg, state, at);
+  drawAxis(svg, picture);
+  drawUnit(svg, state, picture, outside);
+  if (hasAnswer(state)) drawAnswer(svg, state, picture);
   const last = columns.at(-1) ?? [];
   const tallest = Math.max(0, ...last);
   if (tallest) {
     svg.append(node("text", {
       class: "halo",
       x: middleOf(last.indexOf(tallest)),
-      y: at.base - tallest * unit - 5,
+      y: picture.base - heightOf(tallest) - 5,
       "font-size": 20,
       "text-anchor": "middle",
     }, tallest));
   }
 }
 
-function drawBands(svg, state, at) {
+function drawBands(svg, state, picture) {
   if (!hasAnswer(state) || isLow(state.measured)) return;
   for (const [from, to] of bandsOf(state)) {
-    const start = Math.max(from > 0 ? at.x(from) : at.left, at.left);
-    const end = Math.min(at.x(to), at.right);
+    const start = Math.max(from > 0 ? picture.x(from) : picture.left, picture.left);
+    const end = Math.min(picture.x(to), picture.right);
     svg.append(node("rect", {
       class: "band",
       x: start,
       width: Math.max(end - start, 0),
-      y: at.top,
-      height: at.base - at.top,
+      y: picture.top,
+      height: picture.base - picture.top,
     }));
   }
 }
 
-function drawAxis(svg, at) {
-  const horizontal = (from, to) =>
-    node("line", { class: "axis", x1: from, x2: to, y1: at.base, y2: at.base });
+function drawAxis(svg, picture) {
+  const { base } = picture;
+  const line = (x1, x2, y2) => node("line", { class: "axis", x1, x2, y1: base, y2 });
   const label = (x, words) =>
-    node("text", { x, y: at.base + 28, "font-size": 20, "text-anchor": "middle" }, words);
-  svg.append(horizontal(at.left, at.right));
+    node("text", { x, y: base + 28, "font-size": 20, "text-anchor": "middle" }, words);
+  svg.append(line(picture.left, picture.right, base));
   let end = -Infinity;  // of the label that was written last
-  for (const tick of ticks(at)) {
-    const x = at.x(tick);
+  for (const tick of ticks(picture)) {
+    const x = picture.x(tick);
     const words = number(tick);
     const half = words.length * 5.6;
-    svg.append(node("line", { class: "axis", x1: x, x2: x, y1: at.base, y2: at.base + 7 }));
-    const isTooFarLeft = x - half < Math.max(end + 12, at.left - 25);
+    svg.append(line(x, x, base + 7));
+    const isTooFarLeft = x - half < Math.max(end + 12, picture.left - 25);
     if (isTooFarLeft || x + half > 1000) continue;
     end = x + half;
     svg.append(label(x, words));
   }
-  if (at.hasLow) {
-    svg.append(horizontal(15, 105));
+  if (picture.hasLow) {
+    svg.append(line(15, 105, base));
     svg.append(label(LOW_X, "0 or less"));
   }
 }
 
-function drawUnit(svg, state, at, [toTheLeft, toTheRight]) {
+function drawUnit(svg, state, picture, [toTheLeft, toTheRight]) {
   const beyond = [];
   if (toTheLeft) beyond.push(`${toTheLeft} further left`);
   if (toTheRight) beyond.push(`${toTheRight} further right`);
@@ -375,19 +377,19 @@ function drawUnit(svg, state, at, [toTheLeft, toTheRight]) {
   if (beyond.length) words.push(`(at the edge: ${beyond.join(", ")})`);
   svg.append(node("text", {
     class: "quiet",
-    x: (at.left + at.right) / 2,
-    y: at.height - 8,
+    x: (picture.left + picture.right) / 2,
+    y: picture.height - 8,
     "font-size": 20,
     "text-anchor": "middle",
   }, words.join("  ")));
 }
 
-function drawAnswer(svg, state, at) {
-  const x = isLow(state.measured) ? LOW_X : at.x(state.measured);
+function drawAnswer(svg, state, picture) {
+  const x = isLow(state.measured) ? LOW_X : picture.x(state.measured);
   let anchor = "middle";
   if (x < 250) anchor = "start";
   if (x > 750) anchor = "end";
-  svg.append(node("line", { class: "measured", x1: x, x2: x, y1: 28, y2: at.base }));
+  svg.append(node("line", { class: "measured", x1: x, x2: x, y1: 28, y2: picture.base }));
   svg.append(node("text", {
     class: "measured halo",
     x,
