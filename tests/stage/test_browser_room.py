@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 from course_utils.stage import poll
 from course_utils.stage.present.bands import bands
 from tests.helpers.browser import HAS_KERNEL, launched, notebook_of, skip_without_browser
-from tests.helpers.phones import Phone, running_room, send, together
+from tests.helpers.phones import Phone, Running, running_room, send, together
 from tests.helpers.phones import all_guess as all_send
 from tests.helpers.thorough import few
 from tests.helpers.waiting import wait_until
@@ -21,24 +21,31 @@ from tests.stage.test_present import presented
 
 skip_without_browser()
 WORDS = "# A talk\n\nHow many **days** does it [take](GLOSSARY.md#x)?"
+IMPORTS = (
+    "from course_utils.chapters.flops import check\n"
+    "from course_utils.core.say import Choice, Comparison"
+)
+COMPARISON = "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)"
 CELLS = (
-    "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Choice, Comparison",
+    IMPORTS,
     "my_days = ...  # days",
-    "# a long cell\n" * 12
-    + "Comparison({'days': 40, 'more': 1}, {'days': 42.5, 'more': 1}, guess=my_days)",
+    "# a long cell\n" * 12 + COMPARISON,
     'my_format = ...  # "fp16" or "bf16"',
     "Choice('finer steps', among=('fp16', 'bf16'), measured='fp16', guess=my_format)",
     "really = ...",
     "check.name_of_f32(really)",
 )
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-
-
-PAGES = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in (Path(poll.__file__).parent / "wall").iterdir()
+WALL = Path(poll.__file__).parent / "wall"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in WALL.iterdir()}
+ASKS = {
+    "key": "04.my_days",
+    "words": "How many days does it take?",
+    "unit": "days",
+    "item": "",
 }
-ASKS = {"key": "04.my_days", "words": "How many days does it take?", "unit": "days", "item": ""}
+CHANGE_THEME = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+SCREEN = {"width": 1366, "height": 768}
 
 
 @pytest.fixture(scope="module")
@@ -58,23 +65,41 @@ def browser(screen: Browser) -> Iterator[Browser]:
 
 
 def phones(browser: Browser, address: str, count: int) -> list[Page]:
-    pages = [
-        browser.new_context(viewport={"width": 390, "height": 844}).new_page() for _ in range(count)
-    ]
-    for page in pages:
+    pages = []
+    for _ in range(count):
+        page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
         page.on("dialog", lambda dialog: pytest.fail(f"markup ran: {dialog.message}"))
         page.goto(f"http://{address}/")
+        pages.append(page)
     return pages
 
 
+def phones_of(browser: Browser, running: Running, count: int) -> list[Page]:
+    """Phones in a room without JupyterLab."""
+    return phones(browser, running.phones.removeprefix("http://").rstrip("/"), count)
+
+
 def all_guess(frame: FrameLocator, phones: list[Page], *texts: str) -> None:
-    """Each types it, or chooses it, and sends it; and the wall counts it."""
-    for count, (phone, text) in enumerate(zip(phones, texts, strict=True), start=1):
+    """Each phone types its text, or chooses it, and sends it; and the wall counts it."""
+    guesses = zip(phones, texts, strict=True)
+    for count, (phone, text) in enumerate(guesses, start=1):
         radio = phone.get_by_role("radio", name=text, exact=True)
         expect(radio.or_(phone.locator("#number:visible")).first).to_be_visible()
-        radio.check() if radio.count() else phone.locator("#number").fill(text)
+        if radio.count():
+            radio.check()
+        else:
+            phone.locator("#number").fill(text)
         phone.locator("#send").click()
         expect(frame.locator("#count")).to_have_text(str(count))
+
+
+def type_and_send(phone: Page, text: str) -> None:
+    phone.locator("#number").fill(text)
+    phone.locator("#send").click()
+
+
+def press(wall: Page | FrameLocator, button: str) -> None:
+    wall.get_by_role("button", name=button).click()
 
 
 def run_next(page: Page, number: int) -> FrameLocator:
@@ -90,22 +115,20 @@ def run_next(page: Page, number: int) -> FrameLocator:
 @pytest.mark.parametrize("theme", few(["Light", "Dark"], ["Light"]))
 def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path, browser, theme):
     (tmp_path / "notebooks").mkdir()
-    chosen, kept = (
-        notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", CELLS, WORDS),
-        tmp_path / "rooms",
-    )
+    chosen = notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", CELLS, WORDS)
+    kept = tmp_path / "rooms"
     before = chosen.read_bytes()
     with presented(chosen, ROOM="127.0.0.1", COURSE_ROOMS=str(kept)) as (address, token):
-        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page = browser.new_page(viewport=SCREEN)
         page.goto(f"{address}/?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function(HAS_KERNEL)
-        change = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
-        page.evaluate(change, f"JupyterLab {theme}")
+        page.evaluate(CHANGE_THEME, f"JupyterLab {theme}")
 
         # A number: the count follows what phones send, and nothing else is seen before Show.
         page.locator(".jp-Cell").first.click()
-        (_, _, frame) = [run_next(page, number) for number in range(3)]
+        for number in range(3):
+            frame = run_next(page, number)
         ground = "rgb(255, 255, 255)" if theme == "Light" else "rgb(17, 17, 17)"
         expect(frame.locator("body")).to_have_css("background-color", ground)
         phones_at = frame.locator("footer b").text_content()
@@ -116,20 +139,18 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(opened.value.locator("#phones")).to_have_text("3 phones here")
         page.bring_to_front()
         expect(three[0].locator("#words")).to_have_text("How many days does it take?")
-        three[0].locator("#number").fill(HOSTILE)
-        three[0].locator("#send").click()
+        type_and_send(three[0], HOSTILE)
         expect(three[0].locator("#said")).to_contain_text("<img src=x oner")
         all_guess(frame, three, "10", "30", "1e9")
-        three[2].locator("#number").fill("50")
-        three[2].locator("#send").click()
+        type_and_send(three[2], "50")
         expect(three[2].locator("#said")).to_contain_text("50 days")
         expect(frame.locator("#picture svg")).to_have_count(0)
-        frame.get_by_role("button", name="Show").click()
+        press(frame, "Show")
         expect(frame.locator("#picture svg rect.second")).to_have_count(3)
         expect(frame.locator("#item")).to_have_text("How many days does it take?")
         expect(page.locator(".jp-Cell").nth(3)).to_be_focused()
         expect(page.locator(".jp-Cell").nth(3)).not_to_be_in_viewport()
-        frame.get_by_role("button", name="Guess again").click()
+        press(frame, "Guess again")
         for phone in three:
             expect(phone.locator("#round")).to_have_text("Guess again")
         all_guess(frame, three, "40", "-1", "45")
@@ -138,7 +159,8 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(frame.locator("#picture svg rect.first")).to_have_count(3)
         expect(frame.locator("#picture svg").get_by_text("0 or less")).to_be_visible()
 
-        # The measurement stands in the same picture. Escape, or a click, gives the keys back to the presentation.
+        # The measurement stands in the same picture. Escape, or a click, gives the keys back to the
+        # presentation.
         page.keyboard.press("Escape")
         frame = run_next(page, 3)
         expect(frame.locator("#said")).to_have_text(
@@ -149,15 +171,16 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(three[0].locator("#said")).to_contain_text("The answer is on the wall")
         frame = run_next(page, 4)
         all_guess(frame, three, "fp16", "bf16", "fp16")
-        frame.get_by_role("button", name="Show").click()
+        press(frame, "Show")
         expect(frame.locator("#picture svg rect")).to_have_count(2)
         expect(run_next(page, 5).locator("#said")).to_have_text("Right: 67 % of the room")
 
-        # A value that is checked: afterwards one sees how many were tempted, if at least five guessed.
+        # A value that is checked: afterwards one sees how many were tempted, if at least five
+        # guessed.
         five = [*three, *phones(browser, phones_at, 2)]
         frame = run_next(page, 6)
         all_guess(frame, five, *["fp32"] * 4, "tf32")
-        frame.get_by_role("button", name="Show").click()
+        press(frame, "Show")
         expect(frame.locator("#picture svg")).to_be_visible()
         expect(run_next(page, 7).locator("#said")).to_have_text("Right: 20 % of the room")
         after = browser.new_page()
@@ -165,13 +188,9 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(after.locator("section")).to_contain_text(
             ["fewer than five", "fewer than five", "tempting"]
         )
-        expect(
-            after.locator("section")
-            .last.locator("tr", has_text="six times as fast")
-            .locator("td")
-            .nth(1)
-        ).to_have_text("4")
-        after.get_by_role("button", name="Keep").click()
+        tempting = after.locator("section").last.locator("tr", has_text="six times as fast")
+        expect(tempting.locator("td").nth(1)).to_have_text("4")
+        press(after, "Keep")
         expect(after.get_by_role("status")).to_contain_text("Saved: rooms/")
         after.emulate_media(media="print")
         expect(after.get_by_role("button", name="Keep")).to_be_hidden()
@@ -182,43 +201,50 @@ def test_a_room_guesses_talks_guesses_again_and_sees_how_far_off_it_was(tmp_path
         expect(after.locator("section")).to_have_count(3)
         expect(after.get_by_role("button", name="Keep")).to_be_hidden()
         data = json.loads(after.locator("#data").text_content())
-        assert [one["rounds"] for one in data[:2]] == [[[], []], [[]]], (
-            "of three phones, nothing is kept"
-        )
+        days, formats = data[:2]
+        assert days["rounds"] == [[], []], "of three phones, nothing is kept"
+        assert formats["rounds"] == [[]]
     assert [path.name for path in chosen.parent.iterdir()] == [chosen.name], "no record"
     assert chosen.read_bytes() == before
 
 
-def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_jokers_guess_leaves_the_axis(
+def item_of(number: int, item: str) -> dict[str, str]:
+    """The question on one item of several."""
+    return {
+        "key": f"04.my_days.{number}",
+        "words": f"How many days?\n\n{item}",
+        "unit": "days",
+        "item": item,
+    }
+
+
+def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_joker_leaves_the_axis(
     tmp_path, browser
 ):
     asks = [
-        {
-            "key": f"04.my_days.{n}",
-            "words": f"How many days?\n\n{item}",
-            "unit": "days",
-            "item": item,
-        }
-        for n, item in enumerate(("sending", "pauses", "the rest"), 1)
+        item_of(1, "sending"),
+        item_of(2, "pauses"),
+        item_of(3, "the rest"),
     ]
     with running_room(tmp_path, PAGES) as running:
         page = browser.new_page(viewport={"width": 1366, "height": 450})
 
-        def wall(asks: list[dict]) -> None:
+        def wall(more: dict[str, object]) -> None:
+            shown = [ask | more for ask in asks]
             page.goto("about:blank")
-            page.goto(f"{running.wall}wall.html#{quote(json.dumps(asks))}")
+            page.goto(f"{running.wall}wall.html#{quote(json.dumps(shown))}")
 
-        wall([one | {"run": 1} for one in asks])
-        three = phones(browser, running.phones.removeprefix("http://").rstrip("/"), 3)
+        wall({"run": 1})
+        three = phones_of(browser, running, 3)
         expect(three[0].locator("#words strong")).to_have_text("sending")
         expect(three[0].locator(".sizes")).to_be_hidden()
         all_guess(page, three, "2", "3", "1e300")
-        page.get_by_role("button", name="Show").click()
+        press(page, "Show")
         expect(page.locator("#picture svg")).to_contain_text("days  (at the edge: 1 further right)")
         expect(page.locator("#picture svg")).not_to_contain_text("10³")
-        page.get_by_role("button", name="Next question").click()
+        press(page, "Next question")
         expect(three[0].locator("#words strong")).to_have_text("pauses")
-        page.get_by_role("button", name="Show").click()
+        press(page, "Show")
         expect(page.locator("#said")).to_have_text("Nobody guessed.")
         expect(page.locator("#picture svg")).to_have_count(0)
 
@@ -228,11 +254,12 @@ def test_items_are_named_on_phones_all_their_answers_told_at_once_and_a_jokers_g
             "shown": "2.5 days",
             "bands": [[1.25, 5, "Within a factor of two"]],
         }
-        wall([one | {"run": 2} | answer for one in asks])
+        wall({"run": 2} | answer)
         expect(page.locator("#item")).to_have_text("1 of 2: sending")
         expect(page.locator("#said")).to_have_text("Within a factor of two: 67 % of the room")
-        assert [one["measured"] for one in send(f"{running.wall}all").said] == [2.5, 2.5]
-        page.get_by_role("button", name="Next question").click()
+        states = send(f"{running.wall}all").said
+        assert [state["measured"] for state in states] == [2.5, 2.5]
+        press(page, "Next question")
         expect(page.locator("#item")).to_have_text("2 of 2: pauses")
         expect(page.get_by_role("button", name="Next question")).to_be_hidden()
 
@@ -253,7 +280,7 @@ def test_a_room_that_is_wrong_is_called_wrong_on_the_wall_and_on_the_page_that_i
         expect(page.locator("#count")).to_have_text("0")
         six = [Phone(running.phones) for _ in range(6)]
         together(all_send(six, ["1"] * 5 + ["1.2"]))
-        page.get_by_role("button", name="Show").click()
+        press(page, "Show")
         expect(page.locator("#picture svg")).to_be_visible()
         answer = {"measured": 2, "shown": "2 times", "how": "counted", "bands": right}
         reveal = wall_of(browser, running.wall, asks | {"run": 2} | answer)
@@ -275,17 +302,27 @@ def test_the_bar_of_those_who_are_right_stands_over_the_line(tmp_path, browser):
         expect(page.locator("#count")).to_have_text("0")
         six = [Phone(running.phones) for _ in range(6)]
         together(all_send(six, ["144"] * 4 + ["50", "900"]))
-        page.get_by_role("button", name="Show").click()
+        press(page, "Show")
         reveal = wall_of(browser, running.wall, asks | {"run": 2} | answer)
-        line = reveal.locator("#picture svg line.measured").bounding_box()
-        bars = [bar.bounding_box() for bar in reveal.locator("#picture svg rect.second").all()]
-        tallest = max(bars, key=lambda bar: bar["height"])
-        assert abs(tallest["x"] + tallest["width"] / 2 - line["x"] - line["width"] / 2) < 2
+        picture = reveal.locator("#picture svg")
+        line = picture.locator("line.measured")
+        bars = picture.locator("rect.second").all()
+        tallest = max(bars, key=height_of)
+        assert abs(middle_of(tallest) - middle_of(line)) < 2
 
         # And all who said one number stand over that number.
-        fifty = reveal.locator("#picture svg text", has_text=re.compile("^50$")).bounding_box()
-        middles = [bar["x"] + bar["width"] / 2 for bar in bars]
-        assert min(abs(fifty["x"] + fifty["width"] / 2 - one) for one in middles) < 3
+        fifty = middle_of(picture.locator("text", has_text=re.compile("^50$")))
+        assert min(abs(middle_of(bar) - fifty) for bar in bars) < 3
+
+
+def height_of(shape: Locator) -> float:
+    return shape.bounding_box()["height"]
+
+
+def middle_of(shape: Locator) -> float:
+    """From the window's left edge, in pixels."""
+    box = shape.bounding_box()
+    return box["x"] + box["width"] / 2
 
 
 def test_one_address_that_brings_a_crowd_is_named_and_left_out_and_a_question_begins_anew(
@@ -298,17 +335,17 @@ def test_one_address_that_brings_a_crowd_is_named_and_left_out_and_a_question_be
         joker = [Phone(running.phones, home="127.0.0.99") for _ in range(6)]
         together(all_send([*apart, *joker], ["3"] * 10 + ["999"] * 6))
         expect(page.locator("#crowd")).to_contain_text("6 of 16 guesses came from one address.")
-        page.get_by_role("button", name="Leave them out").click()
+        press(page, "Leave them out")
         expect(page.locator("#count")).to_have_text("10")
-        page.get_by_role("button", name="Show").click()
+        press(page, "Show")
         expect(page.locator("#picture svg rect.second")).to_have_count(1)
-        page.get_by_role("button", name="Count them again").click()
+        press(page, "Count them again")
         expect(page.locator("#picture svg rect.second")).to_have_count(2)
 
         # It asks once more before it drops what all have guessed.
-        page.get_by_role("button", name="Begin anew").click()
+        press(page, "Begin anew")
         expect(page.locator("#count")).to_have_text("16")
-        page.get_by_role("button", name="Drop all guesses?").click()
+        press(page, "Drop all guesses?")
         expect(page.locator("#count")).to_have_text("0")
         expect(page.locator("#picture svg rect.second")).to_have_count(0)
 
@@ -317,17 +354,21 @@ def test_a_phone_says_after_a_refusal_that_its_former_guess_counts(tmp_path, bro
     with running_room(tmp_path, PAGES) as running:
         page = wall_of(browser, running.wall, ASKS | {"run": 1})
         expect(page.locator("#count")).to_have_text("0")
-        (phone,) = phones(browser, running.phones.removeprefix("http://").rstrip("/"), 1)
-        for typed, said in (
-            ("2 weeks", "Sent: 14 days."),
-            ("many", "Your former guess, 14 days, still counts."),
-        ):
-            phone.locator("#number").fill(typed)
-            phone.locator("#send").click()
-            expect(phone.locator("#said")).to_contain_text(said)
+        (phone,) = phones_of(browser, running, 1)
+        said = phone.locator("#said")
+        type_and_send(phone, "2 weeks")
+        expect(said).to_contain_text("Sent: 14 days.")
+        type_and_send(phone, "many")
+        expect(said).to_contain_text("Your former guess, 14 days, still counts.")
         assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
 
 
+FILLS_WINDOW = """(height) => {
+  const frame = document.querySelector('iframe.course-wall');
+  const { top, bottom } = frame.getBoundingClientRect();
+  return top < 120 && bottom > height - 40 && bottom <= height;
+}"""
+FONT_SIZE = "(element) => parseFloat(getComputedStyle(element).fontSize)"
 JUMP = (
     "from course_utils.core.say import Comparison",
     "my_days = ...  # days",
@@ -342,13 +383,13 @@ def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks
     (tmp_path / "notebooks").mkdir()
     chosen = notebook_of(tmp_path / "notebooks" / "04_talk.ipynb", JUMP, WORDS)
     stored = nbformat.read(chosen, as_version=4)
-    stored.cells += [
-        nbformat.v4.new_markdown_cell("# Where one jumps to\n\nHow many days?"),
-        *map(nbformat.v4.new_code_cell, JUMP),
-    ]
+    heading = nbformat.v4.new_markdown_cell("# Where one jumps to\n\nHow many days?")
+    stored.cells.append(heading)
+    for code in JUMP:
+        stored.cells.append(nbformat.v4.new_code_cell(code))
     nbformat.write(stored, chosen)
     with presented(chosen, ROOM="127.0.0.1") as (address, token):
-        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page = browser.new_page(viewport=SCREEN)
         page.on("dialog", lambda dialog: dialog.accept())
 
         def opened() -> None:
@@ -357,23 +398,18 @@ def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks
 
         page.goto(f"{address}/?token={token}")
         opened()
-        page.evaluate(
-            "() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
-        )
+        page.evaluate(CHANGE_THEME, "JupyterLab Dark")
         page.locator(".jp-Cell").first.click()
-        (_, _, frame) = [run_next(page, number) for number in range(3)]
+        for number in range(3):
+            frame = run_next(page, number)
         expect(frame.locator("body")).to_have_css("background-color", "rgb(17, 17, 17)")
         expect(frame.locator("#count")).to_have_text("0")
         for width, height in ((1366, 768), (1920, 1080)):
             page.set_viewport_size({"width": width, "height": height})
             wall = page.locator("iframe.course-wall")
-            filled = "([width, height]) => { const { top, bottom } = document.querySelector('iframe.course-wall')"
-            filled += ".getBoundingClientRect(); return top < 120 && bottom > height - 40 && bottom <= height; }"
-            page.wait_for_function(filled, arg=[width, height])
+            page.wait_for_function(FILLS_WINDOW, arg=height)
             assert wall.bounding_box()["width"] > 0.9 * width
-            letters = frame.locator("#join .address").evaluate(
-                "(one) => parseFloat(getComputedStyle(one).fontSize)"
-            )
+            letters = frame.locator("#join .address").evaluate(FONT_SIZE)
             assert letters >= 0.028 * width, "the last row reads the address"
             assert frame.locator("#join svg").bounding_box()["height"] > 0.4 * height
             expect(page.locator(".jp-Cell").nth(3)).not_to_be_in_viewport()
@@ -394,9 +430,8 @@ def test_the_wall_takes_the_window_a_reload_keeps_it_and_a_jump_arrives_and_asks
         asked_before = together(Phone(phones_at).question())["key"]
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.locator("[data-command='notebook:run-all-above']").click()
-        expect(
-            page.get_by_text("Skipped by the jump. Run this cell again to ask it.")
-        ).to_have_count(1)
+        skipped = page.get_by_text("Skipped by the jump. Run this cell again to ask it.")
+        expect(skipped).to_have_count(1)
         expect(page.locator("iframe.course-wall")).to_have_count(0)
         expect(all_cells.nth(4).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\d"))
         wait_until(lambda: 0 <= heading.bounding_box()["y"] < 60, "the heading is at the top")
