@@ -1,4 +1,4 @@
-"""An optimizer whose step is a function of the reader's, as notebook 6 writes them, and a small run to try it on."""
+"""An optimizer whose step is a function of the reader's, and a small run to try it on."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,46 +12,50 @@ from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
 SEQUENCE = 32
-TINY = {
-    "layers": 1,
-    "batch": 8,
-}  # enough to see which optimizer is ahead; nine of these runs take two seconds
+# Large enough to see which optimizer is ahead, and nine such runs take two seconds.
+TINY = {"layers": 1, "batch": 8}
 
 
 class ByHand(torch.optim.Optimizer):
-    """The optimizer of that name, with this function as its step: (p, g, *what is kept, lr, option)."""
+    """The optimizer of that name, whose step is the function `step`, as notebook 6 writes it."""
 
     def __init__(self, parameters: Iterable[Tensor], name: str, step: Callable, lr: Number) -> None:
         if name not in RULES:
             raise ValueError(f"There is no optimizer {name!r} here. There are: {', '.join(RULES)}.")
         super().__init__(parameters, {"lr": lr})
-        self.rule, self.steps = replace(RULES[name], step=step), 0
+        self.rule = replace(RULES[name], step=step)
+        self.steps = 0
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step of all parameters: as one vector, since the rule is the same for each number."""
+        """Step all parameters as one vector, because the rule is the same for each number."""
         self.steps += 1
         for group in self.param_groups:
-            parameters = group["params"]
-            p = torch.cat([one.detach().flatten() for one in parameters])
-            g = torch.cat([one.grad.flatten() for one in parameters])
-            kept = group.get("kept", [torch.zeros_like(p)] * self.rule.kept)
-            new, *group["kept"] = self.rule.after(self.steps, p, g, kept, group["lr"])
-            parts = new.split([one.numel() for one in parameters])
-            for one, part in zip(parameters, parts, strict=True):
-                one.copy_(part.view_as(one))
+            self._step_group(group)
+
+    def _step_group(self, group: dict) -> None:
+        parameters = group["params"]
+        p = torch.cat([parameter.detach().flatten() for parameter in parameters])
+        g = torch.cat([parameter.grad.flatten() for parameter in parameters])
+        zeros = [torch.zeros_like(p)] * self.rule.kept
+        kept = group.get("kept", zeros)
+        new_p, *group["kept"] = self.rule.after(self.steps, p, g, kept, group["lr"])
+        parts = new_p.split([parameter.numel() for parameter in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.copy_(part.view_as(parameter))
 
 
 def way(ground: Ravine, name: str, step: Callable, lr: Number, steps: int) -> Sequence[Point]:
-    """The places that the optimizer comes to on that ground. autograd gives the gradients."""
+    """The points that the optimizer comes to on that ground. Autograd computes the gradients."""
     p = torch.tensor(ground.start, dtype=torch.float64, requires_grad=True)
-    optimizer, places = ByHand([p], name, step, lr), [tuple(p.tolist())]
+    optimizer = ByHand([p], name, step, lr)
+    points = [tuple(p.tolist())]
     for _ in range(steps):
         optimizer.zero_grad()
         ground.loss(*p).backward()
         optimizer.step()
-        places.append(tuple(p.tolist()))
-    return places
+        points.append(tuple(p.tolist()))
+    return points
 
 
 def small_run(
@@ -62,18 +66,29 @@ def small_run(
     batch: int = 16,
     **options: object,
 ) -> training.Run:
-    """A transformer, 64 wide, that learns sums of digits with the optimizer that is made for it."""
+    """A transformer, 64 wide, that learns sums of digits with the optimizer that `make` returns."""
+    shape = predict.Transformer(
+        layers=layers,
+        width=64,
+        heads=4,
+        vocabulary=training.VOCABULARY,
+        context=SEQUENCE,
+    )
     weights = training.generator_for("weights", seed)
-    shape = predict.Transformer(layers, 64, 4, training.VOCABULARY, SEQUENCE)
     model = models.Transformer(shape, fused=True, generator=weights)
-    tokens = training.encoded(training.example_text(2_000))
-    batches = training.generator_for("batches", seed)
     return training.Run(
-        model, make(model.parameters()), tokens, batches, batch=batch, sequence=SEQUENCE, **options
+        model,
+        make(model.parameters()),
+        training.encoded(training.example_text(2_000)),
+        training.generator_for("batches", seed),
+        batch=batch,
+        sequence=SEQUENCE,
+        **options,
     )
 
 
 def loss_after(steps: int, name: str, step: Callable, lr: Number, *, seed: int = 1) -> Number:
     """The mean loss of the last ten of these steps."""
     run = small_run(lambda parameters: ByHand(parameters, name, step, lr), seed, **TINY)
-    return sum(list(run.losses(steps))[-10:]) / 10
+    losses = list(run.losses(steps))
+    return sum(losses[-10:]) / 10

@@ -1,9 +1,12 @@
 """Four optimizers as notebook 6 writes them, and a ravine for them to descend.
 
-A rule takes a parameter p, its gradient g and what it keeps of former steps, and returns the next p and what is kept.
-The place of epsilon, sum or average, what is corrected: all is torch's. torch does a multiplication and an addition in
-one rounding, so each step differs in its last bits. Where steps enlarge an error again and again, that adds up: losses
-of 1.8e-141 here and of 8.9e-138 there are the same way down, but not the same number.
+A rule takes a parameter p, its gradient g, and the numbers that it kept of earlier steps. It
+returns the next p, and the numbers to keep from then on. All details are torch's: where epsilon
+stands, whether gradients are summed or averaged, and which averages are corrected.
+
+But torch rounds once for a multiplication and an addition together, so each of its steps differs
+from ours in the last bits. Where steps enlarge an error again and again, that adds up: the same
+path may end at a loss of 1.8e-141 here and of 8.9e-138 there.
 """
 
 import math
@@ -17,14 +20,15 @@ from course_utils.core.say import Number
 
 T = TypeVar("T")  # numbers go in and numbers come out, tensors go in and tensors come out
 Point = tuple[Number, Number]
-LOST = 1e4  # whoever is so far away does not come back
+LOST = 1e4  # an optimizer that is so far from the minimum does not come back
 
 
 @dataclass(frozen=True)
 class Ravine:
-    """The loss ½(u² + s·v²): u along the ravine, where the curvature is 1, v across it, where it is s.
+    """A ravine with the loss ½(u² + s·v²), where s is its steepness.
 
-    By so many degrees the ravine and its start are turned against the parameters x and y.
+    u runs along the ravine, where the curvature is 1, and v across it, where the curvature is s.
+    The ravine and its start are turned by `degrees` against the parameters x and y.
     """
 
     steepness: Number
@@ -32,92 +36,115 @@ class Ravine:
 
     @cached_property
     def direction(self) -> Point:
-        """Cosine and sine of the turn. Rounded, they are the same on every machine."""
+        """The cosine and sine of the turn, rounded so that they are the same on every machine."""
         turn = math.radians(self.degrees)
-        return round(math.cos(turn), 12), round(math.sin(turn), 12)
+        cos = round(math.cos(turn), 12)
+        sin = round(math.sin(turn), 12)
+        return cos, sin
 
     @property
     def start(self) -> Point:
-        """The place 1.5 before the minimum along the ravine, and 1 beside it across."""
+        """The point that lies 1.5 before the minimum along the ravine, and 1 beside it."""
         return self.turned(-1.5, 1.0)
 
     def turned(self, u: T, v: T) -> tuple[T, T]:
-        """(x, y) of a place that is given by (u, v)."""
+        """The parameters (x, y) of a point that is given by (u, v)."""
         cos, sin = self.direction
-        return cos * u - sin * v, sin * u + cos * v
+        x = cos * u - sin * v
+        y = sin * u + cos * v
+        return x, y
 
     def along(self, x: T, y: T) -> tuple[T, T]:
-        """(u, v) of a place that is given by (x, y)."""
+        """The coordinates (u, v) of a point that is given by its parameters (x, y)."""
         cos, sin = self.direction
-        return cos * x + sin * y, cos * y - sin * x
+        u = cos * x + sin * y
+        v = cos * y - sin * x
+        return u, v
 
     def loss(self, x: T, y: T) -> T:
-        """½(u² + s·v²)."""
+        """The loss ½(u² + s·v²) at the parameters (x, y)."""
         u, v = self.along(x, y)
         return 0.5 * (u * u + self.steepness * (v * v))
 
     def gradient(self, x: Number, y: Number) -> Point:
-        """(u, s·v), turned."""
+        """The gradient by x and y: along u and v it is (u, s·v), and that is turned."""
         u, v = self.along(x, y)
         return self.turned(u, self.steepness * v)
 
     @property
     def curvatures(self) -> tuple[Number, Number, Number]:
-        """The second derivatives of the loss: by x twice, by x and y, by y twice."""
+        """The second derivatives of the loss: twice by x, by x and y, and twice by y."""
         cos, sin = self.direction
         across = self.steepness
-        return (
-            cos * cos + across * sin * sin,
-            (1 - across) * cos * sin,
-            sin * sin + across * cos * cos,
-        )
+        by_x = cos * cos + across * sin * sin
+        mixed = (1 - across) * cos * sin
+        by_y = sin * sin + across * cos * cos
+        return by_x, mixed, by_y
 
     def contour(self, level: Number) -> list[Point]:
-        """The ellipse on which the loss has that value."""
-        wide, high = math.sqrt(2 * level), math.sqrt(2 * level / self.steepness)
-        turns = (math.pi * n / 60 for n in range(-60, 61))
-        return [self.turned(wide * math.sin(turn), high * math.cos(turn)) for turn in turns]
+        """Points on the ellipse where the loss has that value; the last one is the first again."""
+        half_length = math.sqrt(2 * level)
+        half_width = math.sqrt(2 * level / self.steepness)
+        points = []
+        for n in range(-60, 61):
+            turn = math.pi * n / 60
+            u = half_length * math.sin(turn)
+            v = half_width * math.cos(turn)
+            points.append(self.turned(u, v))
+        return points
 
 
 # Rules.
 
 
 def sgd(p: T, g: T, lr: Number, _: Number) -> tuple[T]:
-    """p - lr·g."""
+    """Return p - lr·g."""
     return (p - lr * g,)
 
 
 def momentum(p: T, g: T, buffer: T, lr: Number, mu: Number) -> tuple[T, T]:
-    """p - lr·b with b = μ·b + g: a sum of gradients, no average."""
+    """Return p - lr·b and b = μ·b + g, which is a sum of gradients and not an average."""
     buffer = mu * buffer + g
     return p - lr * buffer, buffer
 
 
 def rmsprop(p: T, g: T, v: T, lr: Number, alpha: Number) -> tuple[T, T]:
-    """p - lr·g/(√v + ε) with v = α·v + (1-α)·g²: an average that starts at 0, so the first steps are long."""
+    """Return p - lr·g/(√v + ε) and v = α·v + (1-α)·g².
+
+    The average v starts at 0 and is not corrected for that, so the first steps are long.
+    """
     v = alpha * v + (1 - alpha) * g * g
     return p - lr * g / (v**0.5 + 1e-8), v
 
 
 def adamw(p: T, g: T, m: T, v: T, t: int, lr: Number, decay: Number) -> tuple[T, T, T]:
-    """(1 - lr·decay)·p - lr·m̂/(√v̂ + ε): both averages, each divided by 1 - β^t, for they start at 0."""
-    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    """Return (1 - lr·decay)·p - lr·m̂/(√v̂ + ε) and both averages, m and v.
+
+    The averages start at 0. To correct that, m̂ and v̂ are m and v, each divided by its 1 - β^t.
+    """
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
     size = (v / (1 - 0.999**t)) ** 0.5 + 1e-8
     return p * (1 - lr * decay) - lr * m / (1 - 0.9**t) / size, m, v
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A function step(p, g, *kept, lr, option) -> (p, *kept). With `counts`, it takes t, from 1 on, before lr."""
+    """A function step(p, g, *kept, lr, option) that returns (p, *kept) after one step.
+
+    If the rule counts its steps, the function takes their number t, from 1 on, before lr.
+    """
 
     step: Callable[..., Sequence]
-    kept: int  # numbers for each parameter, which are 0 at first
-    option: Number = 0.0
+    kept: int  # how many numbers it keeps for each parameter; all are 0 at first
+    option: Number = 0.0  # μ, α or the decay
     counts: bool = False
 
     def after(self, t: int, p: T, g: T, kept: Sequence[T], lr: Number) -> Sequence[T]:
-        """What step number t makes of p, and what is kept from then on."""
-        return self.step(p, g, *kept, *[t] * self.counts, lr, self.option)
+        """Return p after step number t, followed by the numbers to keep from then on."""
+        if self.counts:
+            return self.step(p, g, *kept, t, lr, self.option)
+        return self.step(p, g, *kept, lr, self.option)
 
 
 RULES = {
@@ -128,41 +155,48 @@ RULES = {
 }
 
 
-# Ways down.
+# Paths down the ravine.
 
 LATE = 10  # a run is judged by its last tenth
 
 
 def walk(rule: Rule, ground: Ravine, lr: Number) -> Iterator[Point]:
-    """One place after the other, from the start. It ends where the rule is lost."""
+    """Yield the start, and then the point after each step, until the rule is lost."""
     x, y = ground.start
-    along_x = along_y = (0.0,) * rule.kept
+    kept_x = (0.0,) * rule.kept
+    kept_y = (0.0,) * rule.kept
     for t in count(1):
         yield x, y
-        to_x, to_y = ground.gradient(x, y)
-        x, *along_x = rule.after(t, x, to_x, along_x, lr)
-        y, *along_y = rule.after(t, y, to_y, along_y, lr)
+        gradient_x, gradient_y = ground.gradient(x, y)
+        x, *kept_x = rule.after(t, x, gradient_x, kept_x, lr)
+        y, *kept_y = rule.after(t, y, gradient_y, kept_y, lr)
         if not math.hypot(x, y) < LOST:
             return
 
 
 @lru_cache(maxsize=4096)
 def descent(rule: Rule, ground: Ravine, lr: Number, steps: int) -> Sequence[Point]:
-    """The start and the places after each step; fewer than asked for if the rule was lost."""
-    return [place for place, _ in zip(walk(rule, ground, lr), range(steps + 1), strict=False)]
+    """The start and the points after each step; fewer than asked for if the rule was lost."""
+    points = walk(rule, ground, lr)
+    return list(islice(points, steps + 1))
 
 
-def _pulled(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """The way of SGD or of momentum, to where it is lost."""
+# The same paths as `walk` has. They are written out for two numbers, because runs of thousands of
+# steps then take a tenth of the time.
+
+
+def _walk_momentum(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
+    """Yield the points after each step of SGD or of momentum, until the rule is lost."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
-    kept = rule.option
-    sum_x = sum_y = 0.0
+    mu = rule.option
+    sum_x = 0.0
+    sum_y = 0.0
     for lr in rates:
-        g = by_x * x + mixed * y
-        h = mixed * x + by_y * y
-        sum_x = kept * sum_x + g
-        sum_y = kept * sum_y + h
+        gradient_x = by_x * x + mixed * y
+        gradient_y = mixed * x + by_y * y
+        sum_x = mu * sum_x + gradient_x
+        sum_y = mu * sum_y + gradient_y
         x -= lr * sum_x
         y -= lr * sum_y
         if not math.hypot(x, y) < LOST:
@@ -170,56 +204,74 @@ def _pulled(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Poi
         yield x, y
 
 
-def _divided(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """The way of RMSProp."""
+def _walk_rmsprop(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
+    """Yield the points after each step of RMSProp."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
-    old, new = rule.option, 1 - rule.option
-    square_x = square_y = 0.0
+    alpha = rule.option
+    weight = 1 - alpha
+    square_x = 0.0
+    square_y = 0.0
     for lr in rates:
-        g = by_x * x + mixed * y
-        h = mixed * x + by_y * y
-        square_x = old * square_x + new * g * g
-        square_y = old * square_y + new * h * h
-        x -= lr * g / (math.sqrt(square_x) + 1e-8)
-        y -= lr * h / (math.sqrt(square_y) + 1e-8)
+        gradient_x = by_x * x + mixed * y
+        gradient_y = mixed * x + by_y * y
+        square_x = alpha * square_x + weight * gradient_x * gradient_x
+        square_y = alpha * square_y + weight * gradient_y * gradient_y
+        x -= lr * gradient_x / (math.sqrt(square_x) + 1e-8)
+        y -= lr * gradient_y / (math.sqrt(square_y) + 1e-8)
         yield x, y
 
 
-def _corrected(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
-    """The way of AdamW."""
+def _walk_adamw(rule: Rule, ground: Ravine, rates: Iterable[Number]) -> Iterator[Point]:
+    """Yield the points after each step of AdamW."""
     x, y = ground.start
     by_x, mixed, by_y = ground.curvatures
-    mean_x = mean_y = square_x = square_y = 0.0
-    left = left_of_squares = 1.0
+    mean_x = 0.0
+    mean_y = 0.0
+    square_x = 0.0
+    square_y = 0.0
+    power_of_beta1 = 1.0  # 0.9^t
+    power_of_beta2 = 1.0  # 0.999^t
     for lr in rates:
-        g = by_x * x + mixed * y
-        h = mixed * x + by_y * y
-        left *= 0.9
-        left_of_squares *= 0.999
-        mean_x = 0.9 * mean_x + 0.1 * g
-        mean_y = 0.9 * mean_y + 0.1 * h
-        square_x = 0.999 * square_x + 0.001 * g * g
-        square_y = 0.999 * square_y + 0.001 * h * h
-        size_x = math.sqrt(square_x / (1 - left_of_squares)) + 1e-8
-        size_y = math.sqrt(square_y / (1 - left_of_squares)) + 1e-8
-        kept = 1 - lr * rule.option
-        x = kept * x - lr * mean_x / (1 - left) / size_x
-        y = kept * y - lr * mean_y / (1 - left) / size_y
+        gradient_x = by_x * x + mixed * y
+        gradient_y = mixed * x + by_y * y
+        power_of_beta1 *= 0.9
+        power_of_beta2 *= 0.999
+        mean_x = 0.9 * mean_x + 0.1 * gradient_x
+        mean_y = 0.9 * mean_y + 0.1 * gradient_y
+        square_x = 0.999 * square_x + 0.001 * gradient_x * gradient_x
+        square_y = 0.999 * square_y + 0.001 * gradient_y * gradient_y
+        size_x = math.sqrt(square_x / (1 - power_of_beta2)) + 1e-8
+        size_y = math.sqrt(square_y / (1 - power_of_beta2)) + 1e-8
+        shrinking = 1 - lr * rule.option
+        x = shrinking * x - lr * mean_x / (1 - power_of_beta1) / size_x
+        y = shrinking * y - lr * mean_y / (1 - power_of_beta1) / size_y
         yield x, y
 
 
-# The same ways as `walk`'s, for thousands of steps: written for two numbers, they take a tenth of the time.
-_QUICKLY = {sgd: _pulled, momentum: _pulled, rmsprop: _divided, adamw: _corrected}
+_FAST_WALKS = {
+    sgd: _walk_momentum,
+    momentum: _walk_momentum,
+    rmsprop: _walk_rmsprop,
+    adamw: _walk_adamw,
+}
 
 
 def late_places(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> list[Point]:
-    """The places after each step of the last tenth; none if the rule was lost. A falling lr ends at 0, on a straight line."""
-    rates = (lr * (1 - n / steps) for n in range(steps)) if falling else repeat(lr, steps)
-    late = list(islice(_QUICKLY[rule.step](rule, ground, rates), steps - steps // LATE, None))
-    return late if len(late) == steps // LATE else []
+    """The points after each step of the last tenth; an empty list if the rule was lost.
+
+    A falling lr comes down to 0 on a straight line.
+    """
+    rates: Iterable[Number] = repeat(lr, steps)
+    if falling:
+        rates = (lr * (1 - n / steps) for n in range(steps))
+    points = _FAST_WALKS[rule.step](rule, ground, rates)
+    late_steps = steps // LATE
+    late = list(islice(points, steps - late_steps, None))
+    was_lost = len(late) < late_steps
+    return [] if was_lost else late
 
 
 @lru_cache(maxsize=4096)
@@ -227,18 +279,21 @@ def end_loss(
     rule: Rule, ground: Ravine, lr: Number, steps: int, *, falling: bool = False
 ) -> Number:
     """The largest loss of the last tenth of so many steps; infinite if the rule was lost."""
-    places = late_places(rule, ground, lr, steps, falling=falling)
+    points = late_places(rule, ground, lr, steps, falling=falling)
     by_x, mixed, by_y = ground.curvatures
-    twice = (
-        by_x * x * x + 2 * mixed * x * y + by_y * y * y for x, y in places
-    )  # of a thousand places, in haste
-    return 0.5 * max(twice, default=math.inf)
+    # `ground.loss` would take several times as long, and these can be a thousand points.
+    doubled = [by_x * x * x + 2 * mixed * x * y + by_y * y * y for x, y in points]
+    return 0.5 * max(doubled, default=math.inf)
 
 
 def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -> Number:
-    """The learning rate beyond which the loss ends above where it began; found by walking, and bisection."""
+    """The learning rate beyond which the loss ends above where it began, found by bisection.
+
+    `ends_with` walks with a learning rate, and returns the loss at the end.
+    """
     began_with = ground.loss(*ground.start)
-    least, most = 0.0, 16.0
+    least = 0.0
+    most = 16.0
     while most - least > least / 10_000:
         middle = (least + most) / 2
         if ends_with(middle) < began_with:
@@ -252,11 +307,18 @@ def measured_largest_lr(ground: Ravine, ends_with: Callable[[Number], Number]) -
 def steps_to_come_near(
     rule: Rule, ground: Ravine, lr: Number, *, share: Number, steps: int
 ) -> Number:
-    """After how many steps the loss is below that share of the first one, and stays there; infinite if never."""
-    enough = share * ground.loss(*ground.start)
-    above = 0
+    """The number of steps after which the loss stays below that share of the first loss.
+
+    It is infinite if the loss is above at the last of `steps`, or if the rule was lost before.
+    """
+    near = share * ground.loss(*ground.start)
+    points = _FAST_WALKS[rule.step](rule, ground, repeat(lr, steps))
     walked = 0
-    for walked, place in enumerate(_QUICKLY[rule.step](rule, ground, repeat(lr, steps)), 1):
-        if not ground.loss(*place) < enough:
-            above = walked
-    return above + 1 if above < walked == steps else math.inf
+    last_above = 0
+    for walked, point in enumerate(points, 1):
+        if not ground.loss(*point) < near:
+            last_above = walked
+    was_lost = walked < steps
+    if was_lost or last_above == walked:
+        return math.inf
+    return last_above + 1

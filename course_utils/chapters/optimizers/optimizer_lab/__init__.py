@@ -1,8 +1,9 @@
-"""The steepest direction sets the learning rate of SGD and of momentum; to RMSProp, lr is a length.
+"""The steepest direction limits the lr of SGD and of momentum; RMSProp's lr is a length.
 
-After two minutes the reader has seen SGD diverge beyond 2/λ, as predicted; momentum move that limit and come lower; and
-RMSProp come down at every rate in 100 steps, whatever the steepness, but stay in the long run as high as its last step
-is long, unless lr falls. What it wins, it loses where the ravine is turned against the parameters.
+After two minutes the reader has seen SGD diverge beyond 2/λ, as predicted, and momentum move that
+limit and come lower. RMSProp comes down at every rate in 100 steps, whatever the steepness. But in
+the long run its loss stays as high as its last steps are long, unless lr falls. What it wins, it
+loses where the ravine is turned against the parameters.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,13 @@ class OptimizerLab(Lab):
     """A race down a ravine, and how low each optimizer comes by its learning rate."""
 
     name = "Optimizer lab"
-    asks, presets = Race, PRESETS
-    rows = (("racing", "lr", "momentum"), ("steepness", "degrees", "step"), ("run",))
+    asks = Race
+    presets = PRESETS
+    rows = (
+        ("racing", "lr", "momentum"),
+        ("steepness", "degrees", "step"),
+        ("run",),
+    )
     view = staticmethod(view)
 
     def guesses(self, asked: Race, found: object) -> Sequence[Guess]:

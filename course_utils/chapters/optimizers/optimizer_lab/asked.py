@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from course_utils.chapters.optimizers.descents import (
     LATE,
@@ -21,18 +21,37 @@ from course_utils.core import predict
 from course_utils.core.say import Guess, Number
 from course_utils.engine.labs.fields import Said, among, choice, drawn, reveal, several, whole
 
-LINEAR = ("SGD", "momentum")  # in the gradient: how far lr may go is known beforehand
+LINEAR = (
+    "SGD",
+    "momentum",
+)  # their steps are linear in the gradient, so a formula gives their limit
 STEPS = 100
-NOBODY = "nobody"
-# As even as a logarithmic slider's, but numbers that one can reckon with; a curvature of 100 has its limit at 0.02.
-_LEADING = "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
-RATES = [float(f"{digits}e{power}") for power in range(-3, 1) for digits in _LEADING.split()] + [
-    10.0
-]
-DRAWN_RATES = RATES[::4]  # those at which the curves are computed
-FEWER_RATES = RATES[::14]  # where each takes thousands of steps; both end with the largest
-SHORT, LONG, FALLING = "100 steps", "10,000 steps", "10,000 steps, lr falling to 0"
 LONG_STEPS = 10_000
+NOBODY = "nobody"
+# Nearly even on a logarithmic scale, but numbers that one can reckon with. Around 2 they are close
+# to each other, because SGD's limit is 0.02 where the curvature is 100.
+_LEADING_DIGITS = (
+    "1 1.1 1.2 1.3 1.5 1.6 1.8 1.9 1.95 2 2.05 2.2 2.4 2.7 "
+    "3 3.3 3.6 3.8 3.9 4.3 4.7 5 5.6 6.2 6.8 7.5 8.2 9.1"
+)
+
+
+def _offered_rates() -> list[float]:
+    """The learning rates from 0.001 to 10."""
+    rates = []
+    for power in range(-3, 1):
+        for digits in _LEADING_DIGITS.split():
+            rates.append(float(f"{digits}e{power}"))
+    rates.append(10.0)
+    return rates
+
+
+RATES = _offered_rates()
+DRAWN_RATES = RATES[::4]  # the rates at which curves of short runs are computed
+FEWER_RATES = RATES[::14]  # and of long runs, which take thousands of steps each
+SHORT = "100 steps"
+LONG = "10,000 steps"
+FALLING = "10,000 steps, lr falling to 0"
 _ALL = {"racing": tuple(RULES), "steepness": 100, "degrees": 0, "run": SHORT}
 PRESETS: dict[str, Said] = {
     "who diverges?": _ALL | {"lr": 0.0205},
@@ -44,15 +63,16 @@ PRESETS: dict[str, Said] = {
 
 
 def _is_free(said: Said) -> bool:
-    """Whether all but the step may be moved: before a guess is shown, trying would be knowing."""
+    """Whether the reader may try other settings: not between a guess and its answer."""
     return said["guessed"] == NOBODY or bool(said["shown"])
 
 
 @dataclass(frozen=True)
 class Race:
-    """The ravine, who takes part, and the step to look at; and whose learning rate is guessed in the picture.
+    """The ravine, the optimizers that race, and the step to look at.
 
-    Where one is guessed, its curve is drawn when it is shown; the others' curves are known by then.
+    The reader may guess the largest learning rate of one of them. Its curve, which would give that
+    away, is drawn only when the answer is shown.
     """
 
     racing: tuple[str, ...] = several("racing", tuple(RULES), tuple(RULES))
@@ -86,52 +106,79 @@ class Race:
     @property
     def hidden(self) -> str:
         """The optimizer whose curve is not drawn yet, or an empty string."""
-        return "" if self.shown or self.guessed == NOBODY else self.guessed
+        if self.shown or self.guessed == NOBODY:
+            return ""
+        return self.guessed
 
     def rule(self, name: str) -> Rule:
-        """That optimizer's rule, with this momentum."""
-        return replace(RULES[name], option=self.momentum) if name == "momentum" else RULES[name]
+        """The rule of that optimizer, with the momentum that is asked for."""
+        if name == "momentum":
+            return replace(RULES[name], option=self.momentum)
+        return RULES[name]
+
+    @property
+    def is_falling(self) -> bool:
+        """Whether the learning rate falls to 0 during the run."""
+        return self.run == FALLING
 
     @property
     def steps(self) -> int:
         """How many steps the run has."""
-        return STEPS if self.run == SHORT else LONG_STEPS
+        return _steps_of(self.run)
 
     @property
     def last_steps(self) -> int:
-        """How many steps at the run's end it is judged by."""
+        """How many steps there are at the run's end by which it is judged."""
         return self.steps // LATE
 
     @property
     def drawn_rates(self) -> Sequence[Number]:
         """The learning rates at which the curves are computed."""
-        return DRAWN_RATES if self.run == SHORT else FEWER_RATES
+        if self.run == SHORT:
+            return DRAWN_RATES
+        return FEWER_RATES
 
     def descent(self, name: str) -> Sequence[Point]:
-        """The places that it comes to in a run of 100 steps, or in the last 100 of a longer one; fewer if it was lost."""
+        """The points of a run of 100 steps, or of the last 100 steps of a longer run.
+
+        There are fewer if the optimizer was lost.
+        """
         if self.run == SHORT:
             return descent(self.rule(name), self.ground, self.lr, STEPS)
-        return _last_places(self.rule(name), self.ground, self.lr, self.run == FALLING)
+        return _last_points(self.rule(name), self.ground, self.lr, self.is_falling)
 
     def end_loss(self, name: str, lr: Number) -> Number:
-        """The loss that it ends with: the largest of the last tenth of its steps."""
-        return end_loss(self.rule(name), self.ground, lr, self.steps, falling=self.run == FALLING)
+        """The largest loss of the last tenth of the run."""
+        return end_loss(self.rule(name), self.ground, lr, self.steps, falling=self.is_falling)
 
     def lowest(self, name: str) -> tuple[Number, Number]:
-        """Its lowest loss over all learning rates that are drawn, and that learning rate."""
+        """The lowest `end_loss` over all learning rates that are drawn, and that learning rate."""
         return min((self.end_loss(name, lr), lr) for lr in self.drawn_rates)
 
     def steps_to_come_near(self, name: str) -> tuple[Number, Number]:
-        """After how many steps at its best rate the loss stays below a thousandth, to step 1,000; and that rate."""
-        near = partial(steps_to_come_near, self.rule(name), self.ground, share=0.001, steps=1000)
-        return min((near(lr), lr) for lr in DRAWN_RATES)
+        """The fewest steps to come near over all learning rates, and that learning rate.
+
+        After them the loss stays below a thousandth of the first one, up to step 1,000.
+        """
+        rule = self.rule(name)
+        found = []
+        for lr in DRAWN_RATES:
+            steps = steps_to_come_near(rule, self.ground, lr, share=0.001, steps=1000)
+            found.append((steps, lr))
+        return min(found)
 
     def limit(self, name: str) -> Number:
-        """The learning rate beyond which it ends higher than it began, by the formula; infinite where there is none."""
+        """The learning rate beyond which the optimizer ends higher than it began, by the formula.
+
+        It is infinite where there is no formula.
+        """
         if name == "RMSProp" and self.run == LONG:
             return predict.largest_settled_lr(self.first_loss, self.steepness, self.degrees)
-        mu = self.momentum if name == "momentum" else 0.0
-        return predict.largest_lr(self.steepness, mu) if name in LINEAR else math.inf
+        if name == "momentum":
+            return predict.largest_lr(self.steepness, self.momentum)
+        if name == "SGD":
+            return predict.largest_lr(self.steepness, 0.0)
+        return math.inf
 
     @property
     def first_loss(self) -> Number:
@@ -149,21 +196,28 @@ class Race:
     @property
     def guesses(self) -> Sequence[Guess]:
         """The mark, if there is one, beside the limit that was found by walking."""
-        (level,), name = self.guess, self.guessed
-        if level is None or name == NOBODY:
+        (level,) = self.guess
+        if level is None or self.guessed == NOBODY:
             return ()
-        asked = f"largest lr with which {name} comes down, after {self.run}"
-        return [Guess(asked, RATES[level], self.measured_limit(name), digits=2)]
+        asked = f"largest lr with which {self.guessed} comes down, after {self.run}"
+        return [Guess(asked, RATES[level], self.measured_limit(self.guessed), digits=2)]
+
+
+def _steps_of(run: str) -> int:
+    return STEPS if run == SHORT else LONG_STEPS
 
 
 @lru_cache(maxsize=64)
-def _last_places(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Sequence[Point]:
-    return late_places(rule, ground, lr, LONG_STEPS, falling=falling)[-STEPS - 1 :]
+def _last_points(rule: Rule, ground: Ravine, lr: Number, falling: bool) -> Sequence[Point]:
+    late = late_places(rule, ground, lr, LONG_STEPS, falling=falling)
+    return late[-STEPS - 1 :]
 
 
 @lru_cache(maxsize=256)
 def _measured_limit(rule: Rule, ground: Ravine, run: str) -> Number:
-    steps = STEPS if run == SHORT else LONG_STEPS
-    return measured_largest_lr(
-        ground, lambda lr: end_loss(rule, ground, lr, steps, falling=run == FALLING)
-    )
+    steps = _steps_of(run)
+
+    def ends_with(lr: Number) -> Number:
+        return end_loss(rule, ground, lr, steps, falling=run == FALLING)
+
+    return measured_largest_lr(ground, ends_with)
