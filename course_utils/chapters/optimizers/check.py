@@ -27,9 +27,6 @@ def initial_std(inputs: int, kept_share: Number) -> Answers:
     yield for_relu, "That is for a share of one half, as with ReLU."
 
 
-State = tuple[torch.Tensor, ...]
-
-
 def _momentum_states() -> list[tuple]:
     """A middle step, a first one, and one without a gradient."""
 
@@ -49,30 +46,12 @@ def momentum(
     p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
 ) -> Answers:
     """(parameter, buffer) after one step of SGD with momentum."""
-
-    def step_by(new_buffer: torch.Tensor) -> State:
-        return p - lr * new_buffer, new_buffer
-
     b = mu * buffer + g
     yield (
-        step_by(b),
+        (p - lr * b, b),
         "p - lr·b with b = μ·b + g: a middle step, a first one, and one without a gradient.",
     )
-    average = step_by(mu * buffer + (1 - mu) * g)
-    yield (
-        average,
-        "That averages: the factor (1 - μ) belongs to Adam. "
-        "With μ = 0.9 your steps get 10 times shorter.",
-    )
-    without_fading = step_by(buffer + g)
-    yield without_fading, "Old gradients have to fade: multiply the old buffer by μ."
-    both_fade = step_by(mu * (buffer + g))
-    yield both_fade, "μ multiplies the old buffer alone: the new gradient counts in full."
-    exchanged = step_by(buffer + mu * g)
-    yield (
-        exchanged,
-        "The other way round: μ multiplies the old buffer, and the gradient counts in full.",
-    )
+    yield from _wrong_buffers(p, g, buffer, lr, mu)
     by_gradient = p - lr * g
     yield (by_gradient, b), "That steps by the gradient alone: step by the new buffer."
     by_old_buffer = p - lr * buffer
@@ -90,6 +69,32 @@ def momentum(
     uphill = p + lr * b
     yield (uphill, b), "That goes up the slope: subtract the step."
     yield (b, p - lr * b), "The order is (p, buffer)."
+
+
+def _wrong_buffers(
+    p: torch.Tensor, g: torch.Tensor, buffer: torch.Tensor, lr: Number, mu: Number
+) -> Answers:
+    average = mu * buffer + (1 - mu) * g
+    yield (
+        (p - lr * average, average),
+        "That averages: the factor (1 - μ) belongs to Adam. "
+        "With μ = 0.9 your steps get 10 times shorter.",
+    )
+    unfaded = buffer + g
+    yield (
+        (p - lr * unfaded, unfaded),
+        "Old gradients have to fade: multiply the old buffer by μ.",
+    )
+    both_faded = mu * (buffer + g)
+    yield (
+        (p - lr * both_faded, both_faded),
+        "μ multiplies the old buffer alone: the new gradient counts in full.",
+    )
+    exchanged = buffer + mu * g
+    yield (
+        (p - lr * exchanged, exchanged),
+        "The other way round: μ multiplies the old buffer, and the gradient counts in full.",
+    )
 
 
 Divisor = Callable[[torch.Tensor], torch.Tensor]
@@ -151,6 +156,12 @@ def adamw_step(
         (new_p, new_m, new_v),
         "Five steps: a first and a later one, a tiny gradient, with decay, and with decay alone.",
     )
+    yield from _wrong_formulas(state)
+    yield from _wrong_results(state)
+
+
+def _wrong_formulas(state: tuple) -> Answers:
+    p, g, m, v, t, lr, decay = state
     uncorrected = _adamw((p, g, m, v, math.inf, lr, decay))  # dividing by 1 - beta^∞ = 1
     yield uncorrected, "Averages that begin at 0 are too small at first: divide by 1 - beta^t."
     inside = _adamw(state, divisor=lambda second: (second + 1e-8).sqrt())
@@ -165,6 +176,11 @@ def adamw_step(
     yield exchanged, "0.9 is for the average, 0.999 for the average of squares."
     rootless = _adamw(state, divisor=lambda second: second + 1e-8)
     yield rootless, "Divide by the root of the average of squares, not by the average itself."
+
+
+def _wrong_results(state: tuple) -> Answers:
+    p, g, m, v, t, lr, decay = state
+    new_p, new_m, new_v = _adamw(state)
     shrunk_p = p * (1 - lr * decay)
     uphill_p = 2 * p * (1 - lr * decay) - new_p
     yield (uphill_p, new_m, new_v), "That goes up the slope: subtract the step."
@@ -189,6 +205,7 @@ def adamw_step(
 
 # The accountant's term.
 
+Recipe = Mapping[str, tuple[str, ...]]
 STATES = [
     (1003, recipe_of("bf16+master adamw"), 8, 3),
     (1003, recipe_of("bf16+master adamw"), 8, 2),
@@ -208,35 +225,43 @@ STATES = [
 ]
 
 
+def _held(
+    numbers: int, recipe: Recipe, share: Number, sharded: Collection[str]
+) -> dict[str, Number]:
+    """The bytes of each part, if a GPU holds `share` of the numbers of each sharded part."""
+    held = {}
+    for part, dtypes in recipe.items():
+        bytes_each = sum(measure.DTYPES[dtype].itemsize for dtype in dtypes)
+        held[part] = bytes_each * (share if part in sharded else numbers)
+    return held
+
+
 @function(STATES)
-def state_bytes(
-    numbers: int, recipe: Mapping[str, tuple[str, ...]], gpus: int, stage: int
-) -> Answers:
+def state_bytes(numbers: int, recipe: Recipe, gpus: int, stage: int) -> Answers:
     """A reader's state_bytes(numbers, recipe, gpus, stage): each part's bytes on each GPU."""
     share = numbers // gpus
     while share * gpus < numbers:
         share += 1
     sharded = predict.training.split_in(stage)
 
-    def held(share: Number, sharded: Collection[str]) -> dict[str, Number]:
-        parts = {}
-        for part, dtypes in recipe.items():
-            bytes_each = sum(measure.DTYPES[dtype].itemsize for dtype in dtypes)
-            parts[part] = bytes_each * (share if part in sharded else numbers)
-        return parts
-
-    right = held(share, sharded)
+    right = _held(numbers, recipe, share, sharded)
     yield (
         right,
         "Four stages, five recipes, two of which lack a part, "
         "and a number that the GPUs do not divide.",
     )
-    yield held(share, ()), "What the stage shards is split over the GPUs."
-    yield held(share, recipe), "SHARDED_FROM says from which stage on a part is sharded."
-    one_stage_late = held(share, predict.training.split_in(max(stage - 1, 0)))
+    yield _held(numbers, recipe, share, ()), "What the stage shards is split over the GPUs."
+    yield (
+        _held(numbers, recipe, share, recipe),
+        "SHARDED_FROM says from which stage on a part is sharded.",
+    )
+    one_stage_late = _held(numbers, recipe, share, predict.training.split_in(max(stage - 1, 0)))
     yield one_stage_late, "A part is sharded from its stage on, that stage included."
-    yield held(numbers // gpus, sharded), "Round up: the largest share has to fit."
-    unrounded = held(numbers / gpus, sharded)
+    yield (
+        _held(numbers, recipe, numbers // gpus, sharded),
+        "Round up: the largest share has to fit.",
+    )
+    unrounded = _held(numbers, recipe, numbers / gpus, sharded)
     yield unrounded, "Nobody holds a part of a number: round the share up."
     rounded_bytes = {part: math.ceil(nbytes) for part, nbytes in unrounded.items()}
     yield rounded_bytes, "Round up the numbers, not the bytes."
