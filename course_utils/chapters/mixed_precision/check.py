@@ -1,6 +1,7 @@
 """The exercises of notebook 07."""
 
 import math
+from collections.abc import Iterator
 from functools import cache
 
 import torch
@@ -12,28 +13,37 @@ from course_utils.engine.judging import Answers, NotYetError, call, function, ob
 from course_utils.engine.judging.exercises import Check, NotAttemptedError
 from course_utils.engine.judging.sentences import name_of, stopped
 
-MASTERS_AND_UPDATES = [  # of the first both copies move, one of them thanks to the master
+MASTERS_AND_UPDATES = [
+    # Both copies move here, the first one only because its master has moved.
     (torch.tensor([1.003, 1.0]), torch.tensor([0.002, 0.0125])),
     (torch.tensor([1.00390625, 0.5, -3.0]), torch.tensor([0.001, -3e-4, 0.002])),
     (torch.ones(()), torch.tensor(0.004)),
 ]
 
 
+def _stored_as(
+    numbers: list[Number], fmt: str, dtype: torch.dtype, shape: torch.Size
+) -> torch.Tensor:
+    """The numbers as that format stores them, by our own rounding and not by torch's cast."""
+    stored = [floats.stored(number, fmt) for number in numbers]
+    return torch.tensor(stored, dtype=dtype).reshape(shape)
+
+
 @function(MASTERS_AND_UPDATES)
 def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
     """(the fp32 master after the update, its bf16 copy), number by number."""
     pairs = zip(master.flatten().tolist(), update.flatten().tolist(), strict=True)
-    sums = [floats.stored(weight + change, "fp32") for weight, change in pairs]
-    new = torch.tensor(sums, dtype=torch.float32).reshape(master.shape)
-    copies = [floats.stored(weight, "bf16") for weight in sums]
-    copy = torch.tensor(copies, dtype=torch.bfloat16).reshape(master.shape)
+    sums = [weight + change for weight, change in pairs]
+    new = _stored_as(sums, "fp32", torch.float32, master.shape)
+    copy = _stored_as(new.flatten().tolist(), "bf16", torch.bfloat16, master.shape)
     yield (new, copy), "Three steps: updates go to the fp32 master, products read its rounded copy."
     in_bf16 = master.bfloat16() + update.bfloat16()
-    both_in_bf16 = (in_bf16.float(), in_bf16)
-    yield both_in_bf16, "Add in fp32 first. In bf16 the update is lost, and no cast brings it back."
-    two_sums = (new, in_bf16)
     yield (
-        two_sums,
+        (in_bf16.float(), in_bf16),
+        "Add in fp32 first. In bf16 the update is lost, and no cast brings it back.",
+    )
+    yield (
+        (new, in_bf16),
         "Make the copy from the new master. A copy that adds up in bf16 loses its updates.",
     )
     yield (
@@ -41,41 +51,50 @@ def master_step(master: torch.Tensor, update: torch.Tensor) -> Answers:
         "The master has to keep the update, or every step begins where the first one began.",
     )
     upper_half = new.view(torch.int32) & ~0xFFFF
-    cut = (new, upper_half.view(torch.float32).bfloat16())
-    yield cut, "That copy is cut off, always towards 0. Round it to the nearest: bfloat16() does."
-    rounded = (copy.float(), copy)
+    cut = upper_half.view(torch.float32).bfloat16()
     yield (
-        rounded,
+        (new, cut),
+        "That copy is cut off, always towards 0. Round it to the nearest: bfloat16() does.",
+    )
+    yield (
+        (copy.float(), copy),
         "Your master is rounded to bf16, too. Keep the sum in fp32, and round the copy alone.",
     )
     yield (new, master.bfloat16()), "That copies the master before the update. Round the new one."
     yield (new, new), "The second one is what the products read: the new master, rounded to bf16."
     yield (copy, new), "The master comes first, and its copy in bf16 second."
+    subtracted = master - update
     yield (
-        (master - update, (master - update).bfloat16()),
+        (subtracted, subtracted.bfloat16()),
         "The update is added here, whatever its sign.",
     )
     yield (new, new.half()), "half() is fp16. The copy is to be in bf16."
 
 
-SCALED = ((65_536.0, 3, 5), (1024.0, 4, 5), (1.0, 0, 1))
+SCALES_AND_STEPS = [
+    (65_536.0, 3, True, 5),
+    (65_536.0, 3, False, 5),
+    (1024.0, 4, True, 5),
+    (1024.0, 4, False, 5),
+    (1.0, 0, True, 1),
+    (1.0, 0, False, 1),
+]
 
 
-@function(
-    [(scale, good, finite, steps) for scale, good, steps in SCALED for finite in (True, False)]
-)
+@function(SCALES_AND_STEPS)
 def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -> Answers:
     """(scale, good steps) after a step, as torch's GradScaler has them."""
 
     def after(*, doubles: bool) -> tuple[Number, int]:
         if not finite:
             return scale / 2, 0
-        return (2 * scale, 0) if doubles else (scale, good_steps + 1)
+        if doubles:
+            return 2 * scale, 0
+        return scale, good_steps + 1
 
-    doubles = good_steps + 1 == interval
-    right = new, good = after(doubles=doubles)
+    new, good = after(doubles=good_steps + 1 == interval)
     yield (
-        right,
+        (new, good),
         "Six steps: finite ones, infinite ones, and a doubling after five good ones or after one.",
     )
     one_too_late = after(doubles=good_steps == interval)
@@ -83,12 +102,14 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
         one_too_late,
         "The present step counts: after the fifth good step of five the scale doubles.",
     )
-    yield (new, good_steps + 1 if finite else 0), "After a doubling the count begins again at 0."
-    yield (new, 1 if new > scale else good), "After a doubling the count begins again at 0."
+    never_reset = good_steps + 1 if finite else 0
+    yield (new, never_reset), "After a doubling the count begins again at 0."
+    reset_to_1 = 1 if new > scale else good
+    yield (new, reset_to_1), "After a doubling the count begins again at 0."
     yield (good, new), "The scale comes first."
-    keeps = new, good if finite else good_steps
+    kept_at_infinity = good if finite else good_steps
     yield (
-        keeps,
+        (new, kept_at_infinity),
         "After an infinity the count begins again at 0: the good steps have to follow each other.",
     )
     each_time = after(doubles=True)
@@ -96,24 +117,32 @@ def updated_scale(scale: Number, good_steps: int, finite: bool, interval: int) -
         each_time,
         "One good step is not enough: it takes `interval` of them, one after the other.",
     )
-    yield right if finite else (scale, 0), "An infinity halves the scale."
+    unhalved = new if finite else scale
+    yield (unhalved, good), "An infinity halves the scale."
 
 
-TRAINS = "Products in 16 bits, no gradient lost, the right norm, updates that arrive, and a loss that falls as in fp32."
+TRAINS = (
+    "Products in 16 bits, no gradient lost, the right norm, updates that arrive, "
+    "and a loss that falls as in fp32."
+)
 
 
 def _mended(letter: str) -> Check:
-    """The check of one of the repair shop's loops; the record knows each by its own name."""
+    """The check of one of the repair shop's loops; the record of answers knows it by its name."""
 
     def mended(loop: repair.Loop) -> None:
-        """A broken loop of the repair shop, mended: it trains as in fp32, with products in 16 bits."""
+        """A mended loop of the repair shop: it trains as in fp32, with products in 16 bits."""
         _judge(loop)
 
     mended.__name__ = f"mended_{letter}"
     return objection(TRAINS, ours=repair.loop())(mended)
 
 
-mended_a, mended_b, mended_c, mended_d, mended_e = map(_mended, "abcde")
+mended_a = _mended("a")
+mended_b = _mended("b")
+mended_c = _mended("c")
+mended_d = _mended("d")
+mended_e = _mended("e")
 
 
 @cache
@@ -125,48 +154,81 @@ def _judge(loop: repair.Loop) -> None:
     if repair.is_untouched(loop):
         raise NotAttemptedError("Change the loop above, and run both cells again.")
     seen, error = call(lambda: repair.seen(loop))
-    if error := error or seen.error:
+    if error is None:
+        error = seen.error
+    if error:
         raise NotYetError(f"{name_of(loop)} {stopped(loop, error)}")
     if len(seen.losses) < repair.STEPS:
         raise NotYetError(
-            f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: keep the last line, yield."
+            f"It gave {len(seen.losses)} losses, and {repair.STEPS} are wanted: "
+            "keep the last line, yield."
         )
-    if objected := _objection(seen, _right()):
+    objected = next(_objections(seen, _right()), "")
+    if objected:
         raise NotYetError(objected)
 
 
-def _objection(seen: repair.Seen, right: repair.Seen) -> str:
-    """What is still wrong with a loop that ran to its end; the margins are far from what any processor's rounding does."""
+def _objections(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
+    """What is wrong with a loop that ran to its end; only the first of them is said.
+
+    The margins are far wider than what one processor rounds otherwise than another.
+    """
     if not seen.norms:
-        return "The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?"
+        yield ("The optimizer made no step. Where are scaler.step(optimizer) and scaler.update()?")
     if torch.float32 in seen.products:
-        return "The products are in fp32 now, and their speed is lost. Leave autocast as it was: another line is wrong."
-    first, largest = seen.norms[0], max(seen.norms)
+        yield (
+            "The products are in fp32 now, and their speed is lost. "
+            "Leave autocast as it was: another line is wrong."
+        )
+    yield from _objections_to_gradients(seen, right)
+    if seen.lost[-1] > 0.5:
+        yield (
+            f"{repair.percent(seen.lost[-1])} of the last updates are lost. "
+            "In which format are the weights that get them?"
+        )
+    if len(seen.scalers) > 1:
+        yield (
+            "A new scaler in each step begins with the first scale again, "
+            "and learns from no infinity. Make one, before the loop."
+        )
+    if not seen.losses[-1] < 0.03:
+        yield (f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}.")
+
+
+def _objections_to_gradients(seen: repair.Seen, right: repair.Seen) -> Iterator[str]:
+    first = seen.norms[0]
+    largest = max(seen.norms)
     if seen.zeros[0] > 0:
-        return f"{repair.percent(seen.zeros[0])} of the first gradients are 0. What brings them into fp16's reach before backward?"
-    if far_too_small := _why_far_too_small(first, right.norms[0]):
-        return f"The optimizer gets gradients of norm {first:.1e}: {far_too_small}"
+        yield (
+            f"{repair.percent(seen.zeros[0])} of the first gradients are 0. "
+            "What brings them into fp16's reach before backward?"
+        )
+    why = _why_far_too_small(first, right.norms[0])
+    if why:
+        yield f"The optimizer gets gradients of norm {first:.1e}: {why}"
     for norm, wanted in zip(seen.norms[:3], right.norms, strict=False):
         if not wanted / 2 < norm < 2 * wanted:
-            return f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. Which line makes it other than that?"
+            yield (
+                f"A gradient's norm is {norm:.2g}, and should be {wanted:.2g}. "
+                "Which line makes it other than that?"
+            )
     if largest > 1.1 * repair.MAX_NORM:
-        return f"A norm of {largest:.2g} reaches the optimizer: the loop no longer clips to {repair.MAX_NORM}."
-    if seen.lost[-1] > 0.5:
-        return f"{repair.percent(seen.lost[-1])} of the last updates are lost. In which format are the weights that get them?"
-    if len(seen.scalers) > 1:
-        return "A new scaler in each step begins with the first scale again, and learns from no infinity. Make one, before the loop."
-    if not seen.losses[-1] < 0.03:
-        return f"The loss ends at {seen.losses[-1]:.2g}, and should end at {right.losses[-1]:.1g}."
-    return ""
+        yield (
+            f"A norm of {largest:.2g} reaches the optimizer: "
+            f"the loop no longer clips to {repair.MAX_NORM}."
+        )
 
 
 def _why_far_too_small(norm: Number, wanted: Number) -> str:
-    """Why gradients are thousands of times too small, if their norm tells; an empty string if it doesn't."""
+    """Why a gradient's norm is thousands of times too small, if the norm tells; else nothing."""
     if norm > wanted / 1000:
         return ""
     if abs(norm * repair.MICRO_BATCHES / wanted - 1) < 0.1:
-        return f"those of one micro-batch. Where are the gradients of all {repair.MICRO_BATCHES:,} added up?"
-    powers = math.log2(repair.MAX_NORM / norm)  # a scale is a power of two
+        return (
+            "those of one micro-batch. "
+            f"Where are the gradients of all {repair.MICRO_BATCHES:,} added up?"
+        )
+    powers = math.log2(repair.MAX_NORM / norm)  # a whole number, because a scale is a power of two
     if abs(powers - round(powers)) < 0.1:
         return "clipping still sees them with the scale on."
     return ""
@@ -192,7 +254,8 @@ RECIPES = {
 def recipe(name: str) -> Answers:
     """A reader's recipe(name): the dtypes of each part."""
     dtype, gradients, numbers, master = RECIPES[name]
-    wide, kept = (master or (dtype,))[0], len(numbers)
+    wide = "fp32" if master else dtype
+    kept = len(numbers)
     right = {
         "parameters": (dtype,),
         "gradients": (gradients,),
@@ -200,12 +263,8 @@ def recipe(name: str) -> Answers:
         "master": master,
     }
     yield right, "Nine recipes, in four formats and with three optimizers."
-    two_formats = "bf16" if dtype == "bf16" else "fp32"
-    with_two = {
-        part: tuple(two_formats if one == dtype else one for one in right[part]) for part in right
-    }
     yield (
-        with_two,
+        _with_two_formats(right),
         "Other formats than bf16 and fp32 can stand in a name: take the one that stands there.",
     )
     yield (
@@ -228,3 +287,13 @@ def recipe(name: str) -> Answers:
         right | {"optimizer": (wide, wide)},
         "SGD keeps nothing, momentum one number: OPTIMIZER_NUMBERS.",
     )
+
+
+def _with_two_formats(right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The recipe of a reader who takes every format but bf16 for fp32."""
+    (dtype,) = right["parameters"]
+    taken_for = "bf16" if dtype == "bf16" else "fp32"
+    recipe = {}
+    for part, dtypes in right.items():
+        recipe[part] = tuple(taken_for if other == dtype else other for other in dtypes)
+    return recipe

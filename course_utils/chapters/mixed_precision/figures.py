@@ -11,7 +11,7 @@ from course_utils.engine.figures.style import COLOURS, axes_with, key, label, me
 def weights_by_step(
     alone: Sequence[Number], copies: Sequence[Number], masters: Sequence[Number]
 ) -> Figure:
-    """A weight in bf16 alone, and a master copy in fp32 with its own copy in bf16: the same updates, step by step."""
+    """A weight in bf16 alone, and an fp32 master with its bf16 copy, after the same updates."""
     title = "bf16 alone stands still; the copy of an fp32 master climbs in steps"
     orange = COLOURS["measured"]
     with axes_with(title, "step", "weight") as axes:
@@ -19,9 +19,9 @@ def weights_by_step(
         axes.plot(copies, color=orange, drawstyle="steps-post")
         axes.plot(alone, color=orange, linestyle="--")
         last = len(masters) - 1
-        label(axes, "fp32 master", last, masters[-1], orange, (8, 4))
-        label(axes, "its bf16 copy", last, copies[-1], orange, (8, -14))
-        label(axes, "bf16 alone", last, alone[-1], orange, (8, -4))
+        label(axes, "fp32 master", last, masters[-1], orange, offset=(8, 4))
+        label(axes, "its bf16 copy", last, copies[-1], orange, offset=(8, -14))
+        label(axes, "bf16 alone", last, alone[-1], orange, offset=(8, -4))
         axes.set_xlim(0, last * 1.25)
         axes.set_xticks(range(0, last + 1, max(1, last // 4)))
         axes.spines["bottom"].set_bounds(0, last)
@@ -32,12 +32,14 @@ def weights_by_step(
 def scales_by_step(
     scales: Sequence[Number], by_torch: Sequence[Number], limits: Sequence[Number]
 ) -> Figure:
-    """The loss scale by a rule, torch's own beside it, and the scale from which each step's gradient is infinite."""
+    """The loss scale by a rule and by torch's own, and the limits from which gradients overflow."""
     title = "Halved at once, doubled after patience: the scale finds its limit"
     with axes_with(title, "step", "loss scale", height=5.2, log_y=2) as axes:
         axes.plot(limits, color=COLOURS["limit"], linestyle=":")
         axes.plot(scales, color=COLOURS["predicted"], drawstyle="steps-mid")
         measured_dots(axes, enumerate(by_torch), 5)
-        label(axes, "dotted: infinite from here on", 0, max(limits), COLOURS["limit"], (0, -6))
+        highest = max(limits)
+        grey = COLOURS["limit"]
+        label(axes, "dotted: infinite from here on", 0, highest, grey, offset=(0, -6))
         key(axes, "by the rule", "by torch")
     return axes.figure

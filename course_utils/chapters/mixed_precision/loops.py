@@ -1,7 +1,7 @@
-"""The loops of the repair shop, as notebook 7 shows them: the right one, and five with a fault each.
+"""The loops of the repair shop as notebook 7 shows them: the right one, and five with a fault.
 
-Each trains on a batch of 16,384 micro-batches, all of the same 100 pairs of digits: one is computed, and
-`repair.add_up` adds its gradient that many times.
+Each trains on a batch of 16,384 micro-batches, which are all the same 100 pairs of digits. So one
+micro-batch is computed, and `repair.add_up` adds its gradient that many times.
 """
 
 import torch

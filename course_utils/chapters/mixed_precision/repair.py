@@ -1,12 +1,13 @@
-"""The repair shop of notebook 7: what its loops call, and what can be seen of a loop from outside."""
+"""The repair shop of notebook 7: what its loops call, and what can be seen of them from outside."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from types import CodeType
+from unittest import mock
 
 import torch
 from torch import nn
@@ -23,7 +24,7 @@ from course_utils.subjects.training import generator_for, precision
 
 Loop = Callable[..., Iterator[Number]]
 STEPS = 200
-MICRO_BATCHES = 16_384  # of which the loops add the gradients up
+MICRO_BATCHES = 16_384  # in a batch; the loops add up their gradients
 MAX_NORM = 0.2
 FAULTS = {
     "A": "no scale",
@@ -32,14 +33,13 @@ FAULTS = {
     "D": "sums in bf16",
     "E": "no update",
 }
-NAMES = [*FAULTS.values()]
+NAMES = list(FAULTS.values())
 
 
 def loop(letter: str = "") -> Loop:
     """The loop with that fault, or without a letter the right one."""
-    from course_utils.chapters.mixed_precision import (
-        loops,
-    )  # here, since the loops call this module
+    # Imported late, because the loops call this module.
+    from course_utils.chapters.mixed_precision import loops
 
     return loops.BY_LETTER[letter]
 
@@ -52,28 +52,32 @@ def is_untouched(answer: Loop) -> bool:
 
 @cache
 def _broken_ones() -> list[tuple]:
-    # Each is compiled alone, as a cell is: beside its imports Python makes other code of the same text.
-    modules = [compile(inspect.getsource(loop(letter)), "a cell", "exec") for letter in FAULTS]
-    return [
-        _essence(one) for module in modules for one in module.co_consts if isinstance(one, CodeType)
-    ]
+    essences = []
+    for letter in FAULTS:
+        # Each loop is compiled alone, as a cell is. Python compiles the same text to other code
+        # where it stands below imports.
+        module = compile(inspect.getsource(loop(letter)), "a cell", "exec")
+        functions = [constant for constant in module.co_consts if isinstance(constant, CodeType)]
+        essences += map(_essence, functions)
+    return essences
 
 
 def _essence(code: CodeType) -> tuple:
-    """What it does, without its name and its lines."""
+    """What the code does, without its name and its line numbers."""
     return code.co_code, code.co_consts, code.co_names
 
 
 def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
-    """Each gradient becomes the sum of `parts` of its kind, added one by one in that format.
+    """Turn each gradient into the sum of `parts` equal ones, added one by one in that format.
 
-    In fp32 and fp64 it is multiplied, since there so many additions lose next to nothing.
+    In fp32 and fp64 it is multiplied, because so many additions lose next to nothing there.
     """
     for parameter in model.parameters():
         gradient = parameter.grad
         if dtype in (torch.float32, torch.float64):
             gradient *= parts
         elif dtype in (torch.float16, torch.bfloat16):
+            # As an index, the bits of a negative number count from the end: see _sums.
             bits = gradient.to(dtype).view(torch.int16).int()
             gradient.copy_(_sums(parts, dtype)[bits])
         else:
@@ -84,15 +88,17 @@ def add_up(model: nn.Module, parts: int, *, dtype: torch.dtype) -> None:
 
 @cache
 def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
-    """What each of the format's 65,536 numbers becomes, by its bits as an int16, which may be negative.
+    """The sum of `parts` equal numbers, for each of the 65,536 numbers of a 16-bit format.
 
-    All of them are added up once, because thousands of additions in each step would take minutes.
+    A number's bits, as an int16, are its index; a negative index counts from the end. All sums are
+    computed once, because thousands of additions in each step would take minutes.
     """
-    one = torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
-    total = torch.zeros_like(one)
+    numbers = torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
+    total = torch.zeros_like(numbers)
     for n in range(1, parts + 1):
         before = total
-        total = total + one
+        total = total + numbers
+        # Equal bits, because NaN is not equal to itself.
         if n % 64 == 0 and total.view(torch.int16).equal(before.view(torch.int16)):
             break  # from here on, no addition changes anything
     return total
@@ -100,98 +106,126 @@ def _sums(parts: int, dtype: torch.dtype) -> torch.Tensor:
 
 @dataclass
 class Seen:
-    """What was seen of a loop: its losses, what each step of its optimizer got and lost, and the scalers that made one."""
+    """What was seen of a loop: its losses, and what each step of its optimizer got and lost."""
 
     losses: list[Number] = field(default_factory=list)
-    zeros: list[Number] = field(default_factory=list)  # shares
-    norms: list[Number] = field(default_factory=list)
-    lost: list[Number] = field(
-        default_factory=list
-    )  # shares of the weights whose gradient is not 0
+    zeros: list[Number] = field(default_factory=list)  # shares of the gradients that are 0
+    norms: list[Number] = field(default_factory=list)  # of the gradients
+    # Shares of the weights that did not move, though their gradient is not 0.
+    lost: list[Number] = field(default_factory=list)
     products: set[torch.dtype] = field(default_factory=set)
-    scalers: list[torch.amp.GradScaler] = field(
-        default_factory=list
-    )  # those that were at work, each once
+    # Each scaler that made a step, once.
+    scalers: list[torch.amp.GradScaler] = field(default_factory=list)
     error: RuntimeError | None = None
 
     @property
     def symptoms(self) -> dict[str, str]:
         """Four lines for a table."""
-        stopped = f"stopped in step {len(self.losses) + 1}" if self.error else ""
         return {
-            f"loss after {STEPS} steps": stopped
-            or f"{self.losses[-1]:.{1 + (self.losses[-1] > 1)}g}",
+            f"loss after {STEPS} steps": self._ended,
             "gradients that are 0, first step": percent(self.zeros[0]),
             "norm of the gradients, first step": f"{self.norms[0]:.2g}",
             "updates lost, last step": percent(self.lost[-1]),
         }
 
+    @property
+    def _ended(self) -> str:
+        if self.error:
+            return f"stopped in step {len(self.losses) + 1}"
+        last_loss = self.losses[-1]
+        if last_loss > 1:
+            return f"{last_loss:.2g}"
+        return f"{last_loss:.1g}"
+
 
 def percent(share: Number) -> str:
-    """A share in whole percent; one below 1 % with the digits that tell it from none.
+    """A share in whole percent. A share below 1 % has two digits, so that it differs from none.
 
     >>> percent(0.34), percent(0.0015), percent(0)
     ('34 %', '0.15 %', '0 %')
     """
-    return f"{100 * share:.2g} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+    if 0 < share < 0.01:
+        return f"{100 * share:.2g} %"
+    return f"{100 * share:.0f} %"
 
 
 def seen(run: Loop) -> Seen:
     """Run the loop on a new model, and watch every optimizer and every product from outside."""
-    found, weights = Seen(), generator_for("weights", seed=0)
+    found = Seen()
+    weights = generator_for("weights", seed=0)
     model = models.MLP(precision.WIDTHS, nonlinearity="gelu", generator=weights)
     with cpu_threads(1), _watched(found):
-        steps = run(model, *precision.digit_pairs())
-        if not isinstance(steps, Iterator):
+        losses = run(model, *precision.digit_pairs())
+        if not isinstance(losses, Iterator):
             raise ValueError("It is no loop that yields its losses. Keep its last line.")
         try:
-            for loss in islice(steps, STEPS):
+            for loss in islice(losses, STEPS):
                 found.losses.append(float(loss))
         except RuntimeError as error:
             found.error = error
     return found
 
 
+class _Watch:
+    """Hooks that note what every optimizer gets and loses, and in which format products are."""
+
+    def __init__(self, found: Seen) -> None:
+        self.found = found
+        self.gradients = torch.empty(0)
+        self.weights = torch.empty(0)
+
+    def before_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self.gradients = _flat(parameter.grad for parameter in _parameters(optimizer))
+        self.weights = _flat(_parameters(optimizer))
+        self.found.zeros.append(_share(self.gradients == 0))
+        self.found.norms.append(self.gradients.double().norm().item())
+
+    def after_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        stayed = _flat(_parameters(optimizer)) == self.weights
+        self.found.lost.append(_share(stayed & (self.gradients != 0)))
+
+    def after_forward(self, module: nn.Module, given: object, out: object) -> None:
+        if isinstance(module, models.MLP):
+            self.found.products.add(out.dtype)
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    return optimizer.param_groups[0]["params"]
+
+
+def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    """A copy of all their numbers in one vector."""
+    return torch.cat([tensor.detach().flatten().clone() for tensor in tensors])
+
+
+def _share(chosen: torch.Tensor) -> Number:
+    return chosen.double().mean().item()
+
+
 @contextmanager
 def _watched(found: Seen) -> Iterator[None]:
-    before: list[torch.Tensor] = []
+    watch = _Watch(found)
+    with ExitStack() as hooks:
+        for hook in (
+            register_optimizer_step_pre_hook(watch.before_step),
+            register_optimizer_step_post_hook(watch.after_step),
+            register_module_forward_hook(watch.after_forward),
+        ):
+            hooks.callback(hook.remove)
+        hooks.enter_context(_scalers_noted(found))
+        yield
 
-    def flat(
-        optimizer: torch.optim.Optimizer, part: Callable[[nn.Parameter], torch.Tensor]
-    ) -> torch.Tensor:
-        return torch.cat(
-            [part(p).detach().flatten().clone() for p in optimizer.param_groups[0]["params"]]
-        )
 
-    def starts(optimizer: torch.optim.Optimizer, *_: object) -> None:
-        gradients = flat(optimizer, lambda p: p.grad)
-        before[:] = gradients, flat(optimizer, lambda p: p)
-        found.zeros.append((gradients == 0).double().mean().item())
-        found.norms.append(gradients.double().norm().item())
-
-    def ends(optimizer: torch.optim.Optimizer, *_: object) -> None:
-        gradients, weights = before
-        still = (flat(optimizer, lambda p: p) == weights) & (gradients != 0)
-        found.lost.append(still.double().mean().item())
-
-    def goes_forward(module: nn.Module, given: object, out: object) -> None:
-        if isinstance(module, models.MLP):
-            found.products.add(out.dtype)
-
+@contextmanager
+def _scalers_noted(found: Seen) -> Iterator[None]:
+    """Note every enabled scaler that makes a step. The method is patched, since it has no hooks."""
     scaler_step = torch.amp.GradScaler.step
 
-    def scales(scaler: torch.amp.GradScaler, *given: object, **more: object) -> object:
-        if scaler.is_enabled() and not any(scaler is one for one in found.scalers):
+    def noting_step(scaler: torch.amp.GradScaler, *given: object, **options: object) -> object:
+        is_known = any(scaler is known for known in found.scalers)
+        if scaler.is_enabled() and not is_known:
             found.scalers.append(scaler)
-        return scaler_step(scaler, *given, **more)
+        return scaler_step(scaler, *given, **options)
 
-    torch.amp.GradScaler.step = scales  # it has no hooks
-    with ExitStack() as hooks:
-        hooks.callback(setattr, torch.amp.GradScaler, "step", scaler_step)
-        for watch in (
-            register_optimizer_step_pre_hook(starts),
-            register_optimizer_step_post_hook(ends),
-            register_module_forward_hook(goes_forward),
-        ):
-            hooks.callback(watch.remove)
+    with mock.patch.object(torch.amp.GradScaler, "step", noting_step):
         yield

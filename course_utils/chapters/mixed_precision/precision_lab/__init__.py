@@ -1,7 +1,8 @@
-"""A loss scale lives between two cliffs: below it gradients become zero, and above it they become infinite.
+"""A loss scale lives between two cliffs: below, gradients become zero; above, they become infinite.
 
-After two minutes the reader has set both cliffs in the picture of real gradients, has seen the share that is lost at
-each scale, as torch's cast counts it, and has moved the gradients through a format's reach.
+After two minutes the reader has set both cliffs in the picture of real gradients, has seen the
+share that is lost at each scale, as torch's cast counts it, and has moved the gradients through
+a format's dynamic range.
 """
 
 from collections.abc import Sequence
@@ -19,14 +20,16 @@ from course_utils.engine.labs.lab import Lab, View
 
 
 class PrecisionLab(Lab):
-    """Gradients under a format's reach, and the scales that bring them into it."""
+    """Gradients, a format's dynamic range, and the scales that bring the gradients into it."""
 
     name = "Precision lab"
-    asks, presets, found = Scaling, PRESETS, Found()
+    asks = Scaling
+    presets = PRESETS
+    found = Found()
     rows = (("shown", "power"), ("fmt", "after", "mean_over"))
 
     def view(self, asked: Scaling, found: Found) -> View:
-        """The gradients, the marks, and when it is asked for, the share that is lost at each scale."""
+        """The gradients, the marks, and after Show the share that is lost at each scale."""
         return picture.view(asked, found, self.guesses(asked, found))
 
     def known(self, asked: Scaling, found: Found) -> Found:
@@ -36,9 +39,10 @@ class PrecisionLab(Lab):
         return replace(found, gradients=jobs.gradients(asked.after))
 
     def guesses(self, asked: Scaling, found: Found) -> Sequence[Guess]:
-        """Each cliff that the reader has set, beside the one that torch's cast was found to have."""
+        """Each cliff that the reader has set, beside the cliff that torch's cast has."""
         cliffs = found.gradients.over(asked.mean_over).cliffs(asked.fmt)
-        pairs = zip(CLIFFS, asked.guess, cliffs, strict=True)
-        return [
-            Guess(name, 2.0**said, 2.0**cliff) for name, said, cliff in pairs if said is not None
-        ]
+        guesses = []
+        for name, guessed_power, power in zip(CLIFFS, asked.guess, cliffs, strict=True):
+            if guessed_power is not None:
+                guesses.append(Guess(name, 2.0**guessed_power, 2.0**power))
+        return guesses

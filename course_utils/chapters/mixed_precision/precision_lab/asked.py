@@ -1,4 +1,4 @@
-"""What the precision lab is asked for: a format, a loss scale, gradients of a batch; and where the cliffs are."""
+"""A format, a loss scale and the gradients of a batch, as they are asked for; and the cliffs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,12 @@ from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whol
 
 FORMATS = ("fp32", "bf16", "fp16", "e5m2", "e4m3")
 AFTER = (0, 50, 100, 200)
-BATCHES = (
-    100,
-    102_400,
-    1_638_400,
-    6_553_600,
-)  # pairs of digits, which come in micro-batches of 100
-MOST = 56  # the largest power of two that a gradient is multiplied by
-LEAST = -16  # and the smallest: a micro-batch's share of the largest batch
-BIN = 1 / 4  # of a histogram of gradients, in powers of two
+MICRO_BATCH = 100  # pairs of digits
+BATCHES = (MICRO_BATCH, 102_400, 1_638_400, 6_553_600)  # pairs of digits
+MOST = 56  # the loss scales of the lab are 2^0 to 2^56
+# The largest batch is 2^16 micro-batches, and a gradient of a mean over them is smaller by that.
+LEAST = -16
+BIN = 1 / 4  # the width of a histogram's bin, in powers of two
 CLIFFS = ("lowest scale with no zero", "highest scale with none too large")
 _LARGE = {"fmt": "fp16", "power": 0, "after": 0, "mean_over": 1_638_400, "shown": True}
 PRESETS: Mapping[str, Mapping[str, object]] = {
@@ -34,10 +31,13 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True)
 class Scaling:
-    """The format in focus, a loss scale 2^power, and which gradients: after how many steps, of which batch."""
+    """A format, a loss scale 2^power, and which gradients: after how many steps, of which batch."""
 
     guess: Sequence[int | None] = drawn(
-        "cliffs", marks=CLIFFS, levels=MOST + 1, says=lambda mark, level: f"2^{level}"
+        "cliffs",
+        marks=CLIFFS,
+        levels=MOST + 1,
+        says=lambda mark, level: f"2^{level}",
     )
     power: int = whole("loss scale 2^", 0, 0, MOST, play=True, when=said_is("shown", True))
     shown: bool = reveal()
@@ -45,40 +45,61 @@ class Scaling:
     after: int = choice("gradients after steps", {f"{n}": n for n in AFTER}, 0)
     mean_over: int = choice("loss is a mean over", {f"{n:,}": n for n in BATCHES}, 1_638_400)
 
+    @property
+    def drawn_power(self) -> int:
+        """The power of two by which gradients are multiplied in the picture: none before Show."""
+        return self.power if self.shown else 0
+
 
 @dataclass(frozen=True)
 class Gradients:
-    """The unscaled gradients of a batch of 100 as a histogram, and how many of the scaled ones a cast loses."""
+    """The unscaled gradients of a micro-batch, and how many of them a cast loses at each scale.
 
-    bins: Sequence[
-        tuple[Number, int]
-    ]  # the power of two at which one begins, and how many are in it
-    ends: tuple[Number, Number]  # log2 of the smallest and of the largest; zeros are left out
-    lost: Mapping[
-        str, Sequence[tuple[int, int]]
-    ]  # by format, from scale 2^LEAST on: to zero, to infinity
+    A gradient of 0 is left out.
+    """
+
+    bins: Sequence[tuple[Number, int]]  # the power of two at which a bin begins, and its gradients
+    ends: tuple[Number, Number]  # log2 of the smallest and of the largest
+    # By format, one pair for each scale from 2^LEAST on: how many become zero, and infinite.
+    lost: Mapping[str, Sequence[tuple[int, int]]]
 
     def over(self, mean_over: int) -> "Gradients":
-        """The same gradients for a loss that is a mean over `mean_over` pairs. Each is smaller by that factor."""
-        halved = round(math.log2(mean_over / BATCHES[0]))
-        first, last = -halved - LEAST, MOST + 1 - halved - LEAST
+        """The same gradients for a loss that is a mean over so many pairs of digits.
+
+        Each gradient is smaller by the number of micro-batches, which is a power of two. Of the
+        scales those from 2^0 to 2^MOST are left.
+        """
+        halvings = round(math.log2(mean_over / MICRO_BATCH))
+        first = -halvings - LEAST
+        end = first + MOST + 1
+        smallest, largest = self.ends
         return replace(
             self,
-            bins=tuple((begin - halved, count) for begin, count in self.bins),
-            ends=tuple(end - halved for end in self.ends),
-            lost={fmt: counts[first:last] for fmt, counts in self.lost.items()},
+            bins=tuple((begin - halvings, count) for begin, count in self.bins),
+            ends=(smallest - halvings, largest - halvings),
+            lost={fmt: counts[first:end] for fmt, counts in self.lost.items()},
         )
 
     def shares(self, fmt: str) -> list[tuple[Number, Number]]:
-        """The shares that become zero and infinite, at each scale from 2^0 on; for gradients that `over` returned."""
+        """The shares that become zero and infinite, at each scale; for gradients of `over`."""
         total = sum(count for _, count in self.bins)
         return [(zero / total, beyond / total) for zero, beyond in self.lost[fmt]]
 
     def cliffs(self, fmt: str) -> tuple[int, int]:
-        """The smallest power of two without a zero, and the largest without an infinity, from 0 to MOST."""
-        counts = self.lost[fmt]
-        zeros, beyond = (sum(one[fate] > 0 for one in counts) for fate in (0, 1))
-        return min(zeros, MOST), max(MOST - beyond, 0)
+        """The smallest power of two without a zero, and the largest without an infinity.
+
+        Both are from 0 to MOST; for gradients of `over`.
+        """
+        scales_with_zeros = 0
+        scales_with_infinities = 0
+        for zero, beyond in self.lost[fmt]:
+            if zero > 0:
+                scales_with_zeros += 1
+            if beyond > 0:
+                scales_with_infinities += 1
+        lowest = min(scales_with_zeros, MOST)
+        highest = max(MOST - scales_with_infinities, 0)
+        return lowest, highest
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from functools import lru_cache
 
+from torch import Tensor
+
 from course_utils.chapters.mixed_precision.precision_lab.asked import (
     BIN,
     FORMATS,
@@ -15,18 +17,19 @@ from course_utils.subjects.training import precision
 
 @lru_cache(maxsize=8)
 def gradients(after: int) -> Gradients:
-    """The gradients of a micro-batch after so many steps, and what each format makes of them."""
-    with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
+    """The gradients of a micro-batch after so many steps, and how many each format loses."""
+    with cpu_threads(1):  # these counts are so small that a second thread would slow them down
         numbers = precision.gradients(after)
         powers = numbers[numbers != 0].abs().double().log2()
-        places, counts = (powers / BIN).floor().unique(return_counts=True)
+        bins, counts = (powers / BIN).floor().unique(return_counts=True)
+        begins = (bins * BIN).tolist()
         return Gradients(
-            bins=tuple(zip((places * BIN).tolist(), counts.tolist(), strict=True)),
+            bins=tuple(zip(begins, counts.tolist(), strict=True)),
             ends=(powers.min().item(), powers.max().item()),
-            lost={
-                fmt: tuple(
-                    precision.lost(numbers, fmt, 2.0**power) for power in range(LEAST, MOST + 1)
-                )
-                for fmt in FORMATS
-            },
+            lost={fmt: _lost_by_scale(numbers, fmt) for fmt in FORMATS},
         )
+
+
+def _lost_by_scale(numbers: Tensor, fmt: str) -> tuple[tuple[int, int], ...]:
+    powers = range(LEAST, MOST + 1)
+    return tuple(precision.lost(numbers, fmt, 2.0**power) for power in powers)

@@ -1,4 +1,4 @@
-"""What the precision lab draws: gradients under a format's reach, and below them the share lost at each scale."""
+"""Gradients under the zones of a format, and below them the share that is lost at each scale."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,27 +17,34 @@ from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
-WIDTH, HEIGHT = 1000, 368
-LOWEST, HIGHEST = -52, 28  # powers of two, from edge to edge of the histogram
+WIDTH = 1000
+HEIGHT = 368
+LOWEST = -52  # the powers of two at the edges of the histogram
+HIGHEST = 28
 HISTOGRAM = (64, 44, 920, 116)  # left, top, width, height
-SHARES = (
-    64,
-    228,
-    920 * MOST / (HIGHEST - LOWEST),
-    96,
-)  # a power of two is as wide as in the histogram
-MANY = 1000  # more gradients than any bin has: a scale of its own for each state would move without a word
-CLASSES = ("fate-lost", "fate-subnormal", "fate-normal", "fate-lost")  # of `words.zones`
+# A power of two is as wide as in the histogram.
+SHARES = (64, 228, 920 * MOST / (HIGHEST - LOWEST), 96)
+# The end of the axis is above every bin of every state. An axis of its own for each state would
+# move without a word.
+MANY = 1000
+NO_GRADIENTS = 0.5  # the lower end of a logarithmic axis
+CLASSES = ("fate-lost", "fate-subnormal", "fate-normal", "fate-lost")  # of the zones in `words`
+Bins = Sequence[tuple[Number, int]]
 
 
 def view(asked: Scaling, found: Found, guesses: Sequence[Guess]) -> View:
-    """Before Show the unscaled gradients and the marks; then the scaled ones, and what each scale loses."""
+    """The unscaled gradients and the marks; after Show the scaled ones, and what scales lose."""
     gradients = found.gradients.over(asked.mean_over)
     drawn = [*_gradients(asked, gradients), *_shares(asked, gradients, guesses)]
-    said = words.meaning(asked, gradients) if asked.shown else words.question(asked, gradients)
-    if asked.shown and guesses:
-        said = f"{marks.farthest(guesses)} {said}"
-    return View(svg.picture(WIDTH, HEIGHT, *drawn), said)
+    return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, gradients, guesses))
+
+
+def _meaning(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> str:
+    if not asked.shown:
+        return words.question(asked, gradients)
+    if not guesses:
+        return words.meaning(asked, gradients)
+    return f"{marks.farthest(guesses)} {words.meaning(asked, gradients)}"
 
 
 def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
@@ -50,67 +57,84 @@ def _gradients(asked: Scaling, gradients: Gradients) -> Iterator[str]:
         linear=True,
         marks=range(-48, HIGHEST + 1, 8),
     )
-    plot = Plot(*HISTOGRAM, powers, Axis(0.5, MANY, most_marks=4))
-    scale = f" × 2^{asked.power}" if asked.shown and asked.power else ""
-    title = f"How many gradients of each size{scale}"
+    plot = Plot(*HISTOGRAM, powers, Axis(NO_GRADIENTS, MANY, most_marks=4))
+    scale = f" × 2^{asked.power}" if asked.drawn_power else ""
+    which = f"after {asked.after} steps, mean over {asked.mean_over:,}"
     yield plot.frame()
-    yield svg.text(0, 14, title, class_="strong")
-    yield svg.text(
-        plot.right,
-        14,
-        f"after {asked.after} steps, mean over {asked.mean_over:,}",
-        class_="small faint end",
-    )
+    yield svg.text(0, 14, f"How many gradients of each size{scale}", class_="strong")
+    yield svg.text(plot.right, 14, which, class_="small faint end")
     zones = words.zones(asked.fmt)
     for (name, begin, end), class_ in zip(zones, CLASSES, strict=True):
-        left, right = (plot.x(min(max(edge, LOWEST), HIGHEST)) for edge in (begin, end))
-        if right > left:
-            yield svg.rect(left, plot.top - 20, right - left, 18, class_=class_)
-            ink = "on-dark" if class_ == "fate-lost" else "on-light"
-            if width_of(name, "small") < right - left - 8:
-                yield svg.element(
-                    "g", fitted(left + 4, plot.top - 7, name, right, "small"), class_=ink
-                )
-        if LOWEST < end < HIGHEST:
-            yield plot.line([(end, MANY), (end, 0.5)], "fate-edge")
-    scaled = [(begin + asked.power * asked.shown, count) for begin, count in gradients.bins]
+        yield from _zone(plot, name, begin, end, class_)
+    scaled = [(begin + asked.drawn_power, count) for begin, count in gradients.bins]
     for (_, begin, end), class_ in zip(zones, CLASSES, strict=True):
-        if alike := [bin_ for bin_ in scaled if begin <= bin_[0] + BIN / 2 < end]:
-            yield plot.line(_outline(alike), class_)
+        in_zone = [(left, count) for left, count in scaled if begin <= left + BIN / 2 < end]
+        if in_zone:
+            yield plot.line(_outline(in_zone), class_)
     if scale:
         yield plot.line(_outline(gradients.bins), "leader")
 
 
-def _outline(bins: Sequence[tuple[Number, int]]) -> list[Point]:
-    """Up and down again over each bin, since between two of them there may be a gap."""
-    return [
-        place
-        for begin, count in bins
-        if LOWEST <= begin <= HIGHEST - BIN
-        for place in ((begin, 0.5), (begin, count), (begin + BIN, count), (begin + BIN, 0.5))
-    ]
+def _zone(plot: Plot, name: str, begin: Number, end: Number, class_: str) -> Iterator[str]:
+    """A bar above the plot, with its name if there is space for it, and a line where it ends."""
+    left = plot.x(max(begin, LOWEST))
+    right = plot.x(min(end, HIGHEST))
+    if right > left:
+        yield svg.rect(left, plot.top - 20, right - left, 18, class_=class_)
+        if width_of(name, "small") < right - left - 8:
+            lettering = fitted(left + 4, plot.top - 7, name, right, "small")
+            ink = "on-dark" if class_ == "fate-lost" else "on-light"
+            yield svg.element("g", lettering, class_=ink)
+    if LOWEST < end < HIGHEST:
+        yield plot.line([(end, MANY), (end, NO_GRADIENTS)], "fate-edge")
+
+
+def _outline(bins: Bins) -> list[Point]:
+    """A line that goes up and down again at each bin, because there may be gaps between bins."""
+    points = []
+    for begin, count in bins:
+        end = begin + BIN
+        if begin >= LOWEST and end <= HIGHEST:
+            points.append((begin, NO_GRADIENTS))
+            points.append((begin, count))
+            points.append((end, count))
+            points.append((end, NO_GRADIENTS))
+    return points
 
 
 def _shares(asked: Scaling, gradients: Gradients, guesses: Sequence[Guess]) -> Iterator[str]:
-    """The share that is lost at each scale, once it is asked for, and the marks for the two cliffs."""
+    """The marks for the two cliffs, and after Show the share that is lost at each scale."""
     scales = Axis(0, MOST, "loss scale", "2^{:g}".format, linear=True, marks=range(0, MOST + 1, 8))
-    plot = Plot(*SHARES, scales, Axis(0, 100, "", "{:g} %".format, linear=True, most_marks=2))
+    percent = Axis(0, 100, words="{:g} %".format, linear=True, most_marks=2)
+    plot = Plot(*SHARES, scales, percent)
     yield plot.frame("Share of the gradients that is lost, by loss scale")
-    tracks = [
-        marks.Track((plot.left, plot.bottom - rise), (plot.right, plot.bottom - rise))
-        for rise in (66, 22)
-    ]
+    lower_cliff = _track(plot, plot.bottom - 66)
+    upper_cliff = _track(plot, plot.bottom - 22)
+    tracks = [lower_cliff, upper_cliff]
     if asked.shown:
-        shares = gradients.shares(asked.fmt)
-        yield plot.line(
-            [(n, 100 * (zero + beyond)) for n, (zero, beyond) in enumerate(shares)], "line measured"
-        )
-        for power in gradients.cliffs(asked.fmt):
-            yield plot.line([(power, 0), (power, 100)], "fate-edge")
-        yield svg.dot(*plot.at(asked.power, 100 * sum(shares[asked.power])), 7, class_="measured")
+        yield from _lost(plot, asked, gradients)
         yield from marks.offs(guesses, asked, "guess", tracks)
     yield marks.drawn("guess", asked, tracks)
-    for track, name in zip(
-        tracks, ("no zero from here on", "none too large up to here"), strict=True
-    ):
-        yield fitted(plot.right + 98, track.start[1] + 4, name, WIDTH, "strong")
+    yield _beside(plot, lower_cliff, "no zero from here on")
+    yield _beside(plot, upper_cliff, "none too large up to here")
+
+
+def _track(plot: Plot, y: Number) -> marks.Track:
+    return marks.Track((plot.left, y), (plot.right, y))
+
+
+def _beside(plot: Plot, track: marks.Track, name: str) -> str:
+    _, y = track.start
+    return fitted(plot.right + 98, y + 4, name, WIDTH, "strong")
+
+
+def _lost(plot: Plot, asked: Scaling, gradients: Gradients) -> Iterator[str]:
+    """The curve of the share that is lost, both cliffs, and a dot at the present scale."""
+    curve = []
+    for power, (zero, beyond) in enumerate(gradients.shares(asked.fmt)):
+        curve.append((power, 100 * (zero + beyond)))
+    yield plot.line(curve, "line measured")
+    for power in gradients.cliffs(asked.fmt):
+        yield plot.line([(power, 0), (power, 100)], "fate-edge")
+    x, y = plot.at(*curve[asked.power])
+    yield svg.dot(x, y, 7, class_="measured")

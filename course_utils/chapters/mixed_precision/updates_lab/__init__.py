@@ -1,7 +1,7 @@
-"""An update below half a step of its weight is lost: in bf16 more and more of them are, as training goes on.
+"""An update below half a gap of its weight is lost; in bf16 that happens to more and more of them.
 
-After two minutes the reader has drawn how many are lost over a training, has seen how many were, and has moved the step
-of the training to see the updates shrink below half a step.
+After two minutes the reader has drawn how many are lost over a training, has seen how many were,
+and has stepped through the training to see the updates shrink below half a gap.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,12 @@ from course_utils.engine.labs.lab import Lab, View
 
 
 class UpdatesLab(Lab):
-    """Updates in half steps of their weights, over a training in bf16 alone."""
+    """Updates in halves of their weights' gaps, over a training in bf16 alone."""
 
     name = "Updates lab"
-    asks, presets, found = Asked, PRESETS, Found()
+    asks = Asked
+    presets = PRESETS
+    found = Found()
     rows = (("shown", "step", "rate"),)
 
     def view(self, asked: Asked, found: Found) -> View:
@@ -30,13 +32,11 @@ class UpdatesLab(Lab):
         return Found(jobs.steps(asked.rate))
 
     def guesses(self, asked: Asked, found: Found) -> Sequence[Guess]:
-        """The share that the reader has drawn at each of some steps, beside the share of weights that did not move."""
-        return [
-            Guess(
-                f"the share in % that is lost in step {step}",
-                said,
-                100 * found.steps[step - 1].still,
-            )
-            for step, said in zip(ASKED_AT, asked.guess, strict=True)
-            if said is not None
-        ]
+        """The share that the reader has drawn at some steps, beside that of unmoved weights."""
+        guesses = []
+        for step, guessed_percent in zip(ASKED_AT, asked.guess, strict=True):
+            if guessed_percent is not None:
+                question = f"the share in % that is lost in step {step}"
+                measured_percent = 100 * found.steps[step - 1].still
+                guesses.append(Guess(question, guessed_percent, measured_percent))
+        return guesses

@@ -1,4 +1,4 @@
-"""What the updates lab is asked for: a step of the training, its learning rate, and the share that the reader expects."""
+"""What the updates lab is asked: a step of the training, its learning rate, and a guess."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from course_utils.core.say import Number
 from course_utils.engine.labs.fields import choice, drawn, reveal, said_is, whole
 
 STEPS = 200
-ASKED_AT = (25, 75, 125, 200)
+ASKED_AT = (25, 75, 125, 200)  # the steps whose share of lost updates the reader guesses
 RATES = ("constant", "falling")
+_NO_GUESS = (None,) * len(ASKED_AT)
 PRESETS: Mapping[str, Mapping[str, object]] = {
-    "how many are lost?": {"shown": False, "guess": (None,) * len(ASKED_AT), "rate": "constant"},
+    "how many are lost?": {"shown": False, "guess": _NO_GUESS, "rate": "constant"},
     "at first?": {"shown": True, "step": 5, "rate": "constant"},
     "and at the end?": {"shown": True, "step": STEPS, "rate": "constant"},
     "if the learning rate falls?": {"shown": True, "step": 150, "rate": "falling"},
@@ -19,7 +20,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """A step of the training, and how its learning rate goes."""
+    """A step of the training, and how its learning rate changes."""
 
     guess: Sequence[int | None] = drawn(
         "share of the updates that are lost",
@@ -34,11 +35,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class UpdateHistogram:
-    """The updates of one step, in half steps of their weights: a histogram, and how many moved nothing."""
+    """The sizes of one step's updates, in halves of their weights' gaps, and how many are lost."""
 
-    bins: Sequence[tuple[int, int]]  # the power of two at which one begins, and how many are in it
-    below: Number  # the share that is smaller than half a step
-    still: Number  # the share whose weight stayed as it was
+    bins: Sequence[tuple[int, int]]  # the power of two at which a bin begins, and its updates
+    below: Number  # the share of the updates that are smaller than half a gap
+    still: Number  # the share of the updates whose weight stayed as it was
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from functools import lru_cache
 
+from torch import Tensor
+
 from course_utils.chapters.mixed_precision.updates_lab.asked import STEPS, UpdateHistogram
 from course_utils.core.measure import cpu_threads
 from course_utils.subjects.training import precision
@@ -10,13 +12,16 @@ from course_utils.subjects.training import precision
 @lru_cache(maxsize=2)
 def steps(rate: str) -> tuple[UpdateHistogram, ...]:
     """Each step of the training with that learning rate."""
-    found = []
-    with cpu_threads(1):  # a second thread, kept waiting, would only slow such small counts
-        for half_steps, moved in precision.updates(STEPS, falling=rate == "falling"):
-            powers, counts = half_steps.log2().floor().unique(return_counts=True)
-            bins = tuple(zip(powers.int().tolist(), counts.tolist(), strict=True))
-            below, still = half_steps < 1, ~moved
-            found.append(
-                UpdateHistogram(bins, below.double().mean().item(), still.double().mean().item())
-            )
-    return tuple(found)
+    is_falling = rate == "falling"
+    with cpu_threads(1):  # these counts are so small that a second thread would slow them down
+        updates = precision.updates(STEPS, falling=is_falling)
+        return tuple(_histogram(half_gaps, moved) for half_gaps, moved in updates)
+
+
+def _histogram(half_gaps: Tensor, moved: Tensor) -> UpdateHistogram:
+    powers, counts = half_gaps.log2().floor().unique(return_counts=True)
+    return UpdateHistogram(
+        bins=tuple(zip(powers.int().tolist(), counts.tolist(), strict=True)),
+        below=(half_gaps < 1).double().mean().item(),
+        still=(~moved).double().mean().item(),
+    )
