@@ -16,13 +16,14 @@ def wasted_shares(
 ) -> Figure:
     """The share of a run's time that saving and lost work take, by the time between two saves."""
     title = "Save too often or too rarely, and the run pays; in between there is room"
-    with axes_with(
-        title, "time between two saves", "share of the time that is lost", log_x=10
-    ) as axes:
+    x_name = "time between two saves"
+    y_name = "share of the time that is lost"
+    grey = COLOURS["limit"]
+    with axes_with(title, x_name, y_name, log_x=10) as axes:
         axes.plot(intervals_s, predicted, color=COLOURS["predicted"])
         measured_dots(axes, simulated.items())
-        axes.axvline(best_s, color=COLOURS["limit"], linestyle=":")
-        label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, COLOURS["limit"], (6, 8))
+        axes.axvline(best_s, color=grey, linestyle=":")
+        label(axes, f"√(2CM): {seconds_text(best_s)}", best_s, 0, grey, offset=(6, 8))
         axes.set_ylim(0, 1)
         axes.set_xticks(list(simulated), [seconds_text(s) for s in simulated])
         axes.minorticks_off()

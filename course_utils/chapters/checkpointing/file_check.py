@@ -1,9 +1,10 @@
-"""Atomic writing of a file: judged by what the folder shows while the reader's function writes."""
+"""The exercise on atomic writing: judged by what the folder shows while a file is written."""
 
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from os import fsync, replace
 from pathlib import Path
 from unittest import mock
@@ -11,22 +12,35 @@ from unittest import mock
 from course_utils.engine.judging import NotYetError, call, objection
 from course_utils.engine.judging.sentences import name_of, stopped
 
-OLD, PIECES = b"the old contents", [b"the ", b"new ", b"contents"]
+OLD = b"the old contents"
+PIECES = [b"the ", b"new ", b"contents"]
 NEW = b"".join(PIECES)
+CASES = [  # the old contents, if there are any, and the piece at which the disk is full
+    (OLD, None),
+    (None, None),
+    (OLD, 2),
+    (OLD, 0),
+    (OLD, len(PIECES)),
+    (None, 1),
+]
 TORN = "for a while, the file holds neither all of the old nor all of the new contents."
 ELSEWHERE = "write in the same folder: from one disk to another, a rename is a copy."
-HIDDEN = "raise the error again: the caller must not believe that all is saved. Let no second error hide it: use unlink(missing_ok=True)."
+HIDDEN = (
+    "raise the error again: the caller must not believe that all is saved. "
+    "Let no second error hide it: use unlink(missing_ok=True)."
+)
 IN_PLACE = (
     "it writes into the file itself, and a crash leaves a part. Write another file, and rename it."
 )
 NOT_FLUSHED = (
-    "the new file takes the old one's place before all of it is on the disk. After the last piece, call "
-    "file.flush() and then os.fsync(file.fileno()), with `os.` in front."
+    "the new file takes the old one's place before all of it is on the disk. "
+    "After the last piece, call file.flush() and then os.fsync(file.fileno()), with `os.` in front."
 )
+Answer = Callable[[Path, Iterator[bytes]], object]
 
 
 def ours(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write another file, flush it, rename it; after an error remove it."""
+    """Write another file, flush it, and rename it; after an error, remove it."""
     beside = path.with_name(path.name + ".tmp")
     try:
         with open(beside, "wb") as file:
@@ -44,89 +58,116 @@ def ours(path: Path, pieces: Iterable[bytes]) -> None:
     "With and without old contents, with errors at the beginning, in the middle and at the end.",
     ours=ours,
 )
-def write_whole(answer: Callable[[Path, Iterator[bytes]], object]) -> None:
-    """Write the pieces by way of another file; after an error the old contents stay, and no other file."""
-    for old, fails_at in (
-        (OLD, None),
-        (None, None),
-        (OLD, 2),
-        (OLD, 0),
-        (OLD, len(PIECES)),
-        (None, 1),
-    ):
+def write_whole(answer: Answer) -> None:
+    """Write the pieces to another file and rename it; after an error only the old contents stay."""
+    for old, fails_at in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            if words := next(_complaints(answer, Path(folder) / "run.bin", old, fails_at), ""):
-                raise NotYetError(f"{name_of(answer)}: {words}")
+            path = Path(folder) / "run.bin"
+            complaint = next(_complaints(answer, path, old, fails_at), "")
+        if complaint:
+            raise NotYetError(f"{name_of(answer)}: {complaint}")
+
+
+@dataclass
+class _Save:
+    """A save by the reader's function, and what its folder shows meanwhile."""
+
+    path: Path
+    old: bytes | None
+    fails_at: int | None
+    full: OSError | None = None
+    seen: list[str] = field(default_factory=list)  # complaints
+    flushed_bytes: list[int] = field(default_factory=list)  # while the old contents stood
+
+    def __post_init__(self) -> None:
+        if self.fails_at is not None:
+            self.full = OSError(28, "No space left on device")
+
+    @property
+    def contents(self) -> bytes | None:
+        return self.path.read_bytes() if self.path.exists() else None
+
+    def pieces(self) -> Iterator[bytes]:
+        """Hand over the pieces, and look at the file each time; fail where the disk is full."""
+        for number, piece in enumerate([*PIECES, b""]):
+            self.look()
+            if number == self.fails_at:
+                raise self.full
+            yield piece
+
+    def look(self) -> None:
+        if self.contents != self.old:
+            self.seen.append(TORN)
+
+    def rename(self, source: Path, *arguments: object, **options: object) -> None:
+        self.look()
+        if Path(source).resolve().parent != self.path.parent.resolve():
+            self.seen.append(ELSEWHERE)
+        replace(source, *arguments, **options)
+
+    def flush(self, handle: object) -> None:
+        if self.contents == self.old:
+            descriptor = handle if isinstance(handle, int) else handle.fileno()
+            self.flushed_bytes.append(os.stat(descriptor).st_size)
+        fsync(handle)
 
 
 def _complaints(
-    answer: Callable[[Path, Iterator[bytes]], object],
-    path: Path,
-    old: bytes | None,
-    fails_at: int | None,
+    answer: Answer, path: Path, old: bytes | None, fails_at: int | None
 ) -> Iterator[str]:
-    """What is wrong, by what the folder shows before, while and after the reader's function writes."""
+    """What is wrong, by what the folder shows before, while and after the function writes."""
+    inode = None
     if old is not None:
         path.write_bytes(old)
-    place = old and path.stat().st_ino
-    full = None if fails_at is None else OSError(28, "No space left on device")
-    seen: list[str] = []
-    flushed_bytes: list[int] = []  # while the old contents stood
-
-    def pieces() -> Iterator[bytes]:
-        for number, piece in enumerate([*PIECES, b""]):
-            seen.extend([TORN] * (_contents(path) != old))
-            if number == fails_at:
-                raise full
-            yield piece
-
-    with _watched(path, old, seen, flushed_bytes):
-        _, error = call(lambda: answer(path, pieces()))
-    if error and not full:
+        inode = path.stat().st_ino
+    save = _Save(path, old, fails_at)
+    with _watched(save):
+        _, error = call(lambda: answer(path, save.pieces()))
+    if error and not save.full:
         yield f"it {stopped(answer, error)}"
-    yield from seen
-    when, wanted = ("after an error ", old) if full else ("", NEW)
-    if _contents(path) != wanted:
-        yield f"{when}the file holds {_contents(path)!r}, and should hold {wanted!r}."
-    if error is not full:
+    yield from save.seen
+    if save.full:
+        yield from _after_an_error(save, error)
+        yield from _left_beside(path, "after an error ")
+    else:
+        yield from _after_a_save(save, inode)
+        yield from _left_beside(path, "")
+
+
+def _after_an_error(save: _Save, error: BaseException | None) -> Iterator[str]:
+    if save.contents != save.old:
+        yield f"after an error the file holds {save.contents!r}, and should hold {save.old!r}."
+    if error is not save.full:
         yield HIDDEN
-    if not full and path.stat().st_ino == place:
+
+
+def _after_a_save(save: _Save, inode: int | None) -> Iterator[str]:
+    if save.contents != NEW:
+        yield f"the file holds {save.contents!r}, and should hold {NEW!r}."
+    if save.path.stat().st_ino == inode:
         yield IN_PLACE
-    if not full and len(NEW) not in flushed_bytes:
+    if len(NEW) not in save.flushed_bytes:
         yield NOT_FLUSHED
-    yield from (
-        f"{when}{other.name} is left beside the file."
-        for other in path.parent.iterdir()
-        if other != path
-    )
+
+
+def _left_beside(path: Path, when: str) -> Iterator[str]:
+    for other in path.parent.iterdir():
+        if other != path:
+            yield f"{when}{other.name} is left beside the file."
 
 
 @contextmanager
-def _watched(
-    path: Path, old: bytes | None, seen: list[str], flushed_bytes: list[int]
-) -> Iterator[None]:
+def _watched(save: _Save) -> Iterator[None]:
     """Note how each rename and each flush goes.
 
-    `os` is patched for that. An audit hook would be plainer, but Python has no event for os.fsync, and a hook
-    cannot be taken off again.
+    `os` is patched for that. An audit hook would be plainer, but Python has no event for os.fsync,
+    and a hook cannot be taken off again.
     """
-
-    def renamed(source: Path, *arguments: object, **options: object) -> None:
-        seen.extend([TORN] * (_contents(path) != old))
-        seen.extend([ELSEWHERE] * (Path(source).resolve().parent != path.parent.resolve()))
-        replace(source, *arguments, **options)
-
-    def flushed(handle: object) -> None:
-        if _contents(path) == old:
-            flushed_bytes.append(
-                os.stat(handle if isinstance(handle, int) else handle.fileno()).st_size
-            )
-        fsync(handle)
-
-    watched = {"fsync": flushed, "fdatasync": flushed, "replace": renamed, "rename": renamed}
+    watched = {
+        "fsync": save.flush,
+        "fdatasync": save.flush,
+        "replace": save.rename,
+        "rename": save.rename,
+    }
     with mock.patch.multiple(os, create=True, **watched):  # macOS has no fdatasync
         yield
-
-
-def _contents(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None

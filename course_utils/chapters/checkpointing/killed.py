@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_SAVES, _LOOK_S = 100, 0.0005
-# It has the state, and the reader's functions too, and begins at once; before it is killed it does nothing but save.
+_SAVES = 100
+_LOOK_S = 0.0005  # between two looks at the folder
+# A forked process begins at once, with the state and the reader's functions in its memory. Until it
+# is killed it does nothing but save.
 _FORKING = multiprocessing.get_context("fork")
 
 
@@ -19,10 +21,11 @@ def left_by_a_kill(
     *,
     attempts: int = 9,
 ) -> object | None:
-    """What load(path) gives after a process was killed while it overwrote a good file by save(state, path).
+    """What `load` returns after a process was killed while `save` overwrote a good file.
 
-    None if it gives nothing. The process saves again and again; as soon as its folder no longer holds that file
-    alone and at its full length, it is killed with SIGKILL. What was too late is tried once more.
+    It is None if `load` fails. The process saves again and again, and it is killed with SIGKILL as
+    soon as its folder no longer holds that file alone and at its full length. If the kill came too
+    late, so that the file is whole again, all of it is tried once more.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.pt"
@@ -33,7 +36,7 @@ def left_by_a_kill(
             return left_by_a_kill(save, load, state, attempts=attempts - 1)
         try:
             return load(path)
-        except Exception:  # what is torn can stop a reader in many ways
+        except Exception:  # a torn file can make `load` fail in many ways
             return None
 
 

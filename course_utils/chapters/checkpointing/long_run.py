@@ -8,35 +8,47 @@ from course_utils.core import predict
 from course_utils.core.say import Number
 from course_utils.subjects import models, training
 
-# Rates, dropout and batches of a kind that a forgotten part of the state shows in the losses.
-STEPS = 300  # of the whole run: its learning rate ends there
-WARMUP, PEAK_RATE, FLOOR_RATE = 20, 0.02, 0.005
+# With these numbers, every part of the state that is forgotten shows in the losses.
+STEPS = 300  # of the whole run, at whose end the learning rate is lowest
+WARMUP = 20
+PEAK_RATE = 0.02
+FLOOR_RATE = 0.005
 DROPOUT = 0.1
-BATCH, SEQUENCE, WIDTH = 4, 16, 64
+BATCH = 4
+SEQUENCE = 16
+WIDTH = 64
 
 
 class PositionDropout(nn.Module):
-    """A block that drops a share of the positions, drawn by torch's shared generator."""
+    """A block that drops a share of the positions, which torch's shared generator draws."""
 
     def __init__(self, share: Number) -> None:
         super().__init__()
         self.share = share
 
     def forward(self, x: Float[Tensor, "b s h"], _turn: Tensor | None) -> Float[Tensor, "b s h"]:
-        """Drop positions, and scale up the rest so that the mean stays."""
-        return x * nn.functional.dropout(torch.ones_like(x[..., :1]), self.share, self.training)
+        """Drop positions, and scale up the rest, so that the mean stays the same."""
+        one_each = torch.ones_like(x[..., :1])
+        kept = nn.functional.dropout(one_each, self.share, self.training)
+        return x * kept
 
 
 def learning_rate(step: int) -> Number:
-    """A line up, then half a cosine down. It depends on the step, so a run that lost its step warms up again."""
+    """A line up, then half a cosine down; a run that has forgotten its step warms up again."""
     return training.warmup_cosine(step, PEAK_RATE, WARMUP, STEPS, floor=FLOOR_RATE)
 
 
 def new_run(seed: int = 0, dropout: Number = DROPOUT) -> training.Run:
-    """A GPT of one layer with dropout, before its first step; the shared generators are seeded too."""
+    """A GPT of one layer with dropout, before its first step. Seeds the shared generators, too."""
     training.seed_all(seed)
     generator = training.generator_for("model", seed)
-    shape = predict.Transformer(1, WIDTH, 2, training.VOCABULARY, SEQUENCE)
+    shape = predict.Transformer(
+        layers=1,
+        width=WIDTH,
+        heads=2,
+        vocabulary=training.VOCABULARY,
+        context=SEQUENCE,
+    )
     model = models.Transformer(shape, generator=generator)
     model.blocks.append(PositionDropout(dropout))
     return training.Run(

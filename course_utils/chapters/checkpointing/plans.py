@@ -1,7 +1,8 @@
-"""What a plan of training takes on many GPUs, by the accountant's terms: whether it fits, its days, and the best plan.
+"""What a plan of training takes on many GPUs, by the accountant's terms, and the best plan.
 
-A bound and no forecast: of each pass, the longer of its products and of what it sends counts, or at most both. Left out
-are tensor and pipeline parallelism, fp8, stragglers, saves that go on beside the run, and the allocator's gaps.
+It is a bound and no forecast. Of each pass, only the longer counts: its products, or what it sends
+meanwhile. Nothing is said of tensor and pipeline parallelism, fp8, stragglers, saves that go on
+beside the run, and the allocator's gaps.
 """
 
 from collections.abc import Iterator
@@ -14,35 +15,30 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.say import Number
 
 NODE = 8  # GPUs that NVLink connects
-NVLINK_BYTES_PER_SEC = {
-    "A100 SXM": 300e9,
-    "H100 SXM": 450e9,
-}  # each way: half of what the data sheets print
+# Each way, which is half of what the data sheets print.
+NVLINK_BYTES_PER_SEC = {"A100 SXM": 300e9, "H100 SXM": 450e9}
 SHARE = 0.5  # of the peak, while a GPU multiplies: assumed
 RECIPES = ("fp32 adamw", "bf16+master adamw", "bf16+master adamw, fp32 gradients")
 BATCHES = (1, 2, 4, 8, 16, 32)
-BEFORE_GRADIENTS = (
-    "the loss",
-    "the output's gradient",
-)  # no other gradient is made before these moments
+BEFORE_GRADIENTS = (ours.AT_LOSS, ours.AT_OUTPUT)  # moments before which a step makes no gradient
 MINUTES = (5, 10, 20, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model, the tokens to train it on in steps of so many sequences for each GPU, and the GPUs, in nodes of eight."""
+    """A model to train, the tokens to train it on, and the GPUs, in nodes of eight."""
 
     name: str
     model: ours.Model
     sequence: int
     tokens: Number
-    sequences: int
+    sequences: int  # of a step, on each GPU
     gpus: int
     machine: str
-    gbit_per_sec: Number  # that a node sends and receives
+    gbit_per_sec: Number  # that a node sends, and as many that it receives
 
     def micro_batches(self, batch: int) -> int:
-        """How many a step has on each GPU."""
+        """How many micro-batches of that size a step has on each GPU."""
         return self.sequences // batch
 
     @property
@@ -57,43 +53,53 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train it. What the stage shards is split over all GPUs, or over a node, each of which then has all of it."""
+    """How to train the model."""
 
     recipe: str
-    stage: int
-    over_node: bool
+    stage: int  # of ZeRO
+    over_node: bool  # each node has everything, split over its GPUs; else it is split over all
     batch: int  # sequences on a GPU at a time
-    recomputed: int
+    recomputed: int  # layers
     minutes: int  # between two saves
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Passes that are alike: how often a step has them, and of each the seconds of its products and of what it sends."""
+    """Passes of a step that are alike: their number, and the seconds that each of them takes."""
 
     name: str
     count: int
     compute_s: Number
     sent_s: Number
 
+    @property
+    def overlapping_s(self) -> Number:
+        """The seconds of all of them, if they send while they multiply."""
+        return self.count * max(self.compute_s, self.sent_s)
+
+    @property
+    def in_turn_s(self) -> Number:
+        """The seconds of all of them, if they do one after the other."""
+        return self.count * (self.compute_s + self.sent_s)
+
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes on each GPU by part, at the fullest moment; a step's passes and its seconds if all sending overlaps; days then, and if none does."""
+    """What a plan takes."""
 
-    held: dict[str, int]
+    held: dict[str, int]  # bytes of each part on each GPU, at the fullest moment
     fits: bool
-    loses_gradients: bool  # a sum in bf16 stops
+    loses_gradients: bool  # they are added up in bf16, where a long sum stops
     passes: tuple[Pass, ...]
-    step_s: Number
-    lost: Number  # to saves and failures
-    days: Number
-    most_days: Number
+    step_s: Number  # if all sending overlaps with products
+    lost: Number  # the share of the time that saves and failures take
+    days: Number  # if all sending overlaps with products
+    most_days: Number  # if none does
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan takes; the best one, and what that takes."""
+    """What a plan takes; the best plan, and what that takes."""
 
     cost: Cost
     best: Plan
@@ -116,27 +122,33 @@ class Planner:
 
     def check(self, plan: Plan) -> None:
         """Raise a sentence if the task has no such plan."""
-        if plan.recomputed > self.task.model.layers:
-            raise ValueError(
-                f"{self.task.name} has {self.task.model.layers} layers: recompute at most that many."
-            )
+        layers = self.task.model.layers
+        if plan.recomputed > layers:
+            raise ValueError(f"{self.task.name} has {layers} layers: recompute at most that many.")
         if plan.batch > self.task.sequences:
             raise ValueError(
-                f"A step has {self.task.sequences} sequences for each GPU: take a micro-batch of at most that many."
+                f"A step has {self.task.sequences} sequences for each GPU: "
+                "take a micro-batch of at most that many."
             )
 
     def cost(self, plan: Plan) -> Cost:
         """What the plan takes; raises a sentence if the task has no such plan."""
         self.check(plan)
-        held, passes, lost = self._held(plan), self._passes(plan), self._lost(plan.minutes)
-        steps = self.task.tokens / self.task.step_tokens
-        overlapping = sum(one.count * max(one.compute_s, one.sent_s) for one in passes)
-        in_turn = sum(one.count * (one.compute_s + one.sent_s) for one in passes)
-        days, most = (
-            steps * step_s / ours.SECONDS_PER_DAY / (1 - lost) for step_s in (overlapping, in_turn)
+        held = self._held(plan)
+        passes = self._passes(plan)
+        lost = self._lost(plan.minutes)
+        step_s = sum(alike.overlapping_s for alike in passes)
+        most_step_s = sum(alike.in_turn_s for alike in passes)
+        return Cost(
+            held=held,
+            fits=sum(held.values()) <= self.task.memory,
+            loses_gradients=self._loses_gradients(plan),
+            passes=passes,
+            step_s=step_s,
+            lost=lost,
+            days=self._days(step_s, lost),
+            most_days=self._days(most_step_s, lost),
         )
-        fits = sum(held.values()) <= self.task.memory
-        return Cost(held, fits, self._lossy(plan), passes, overlapping, lost, days, most)
 
     def outcome(self, plan: Plan) -> Outcome:
         """The plan beside the best one."""
@@ -151,105 +163,136 @@ class Planner:
     def best(self) -> Plan:
         """The plan that fits with the fewest days.
 
-        Each layer that is recomputed takes time and gives back space, so the fewest layers with which a plan fits are
-        best. And how often to save depends on nothing else.
+        A layer that is recomputed takes time and gives back memory. So the fewest layers with
+        which a plan fits are best. How often to save depends on nothing else.
         """
         minutes = min(MINUTES, key=self._lost)
-        fewest = (
-            self._fewest_recomputed(replace(plan, minutes=minutes)) for plan in self.choices()
-        )
-        return min(filter(None, fewest), key=lambda plan: self.cost(plan).days)
+        fitting = []
+        for choice in self.choices():
+            plan = self._fewest_recomputed(replace(choice, minutes=minutes))
+            if plan is not None:
+                fitting.append(plan)
+        return min(fitting, key=lambda plan: self.cost(plan).days)
 
     def choices(self) -> Iterator[Plan]:
-        """Every plan that is allowed, with all activations kept and a save every few minutes."""
+        """Every plan of the task that loses no gradients; none recomputes anything."""
         for recipe, stage, over_node, batch in product(RECIPES, range(4), (False, True), BATCHES):
-            plan = Plan(recipe, stage, over_node, batch, 0, MINUTES[0])
-            if (
-                batch <= self.task.sequences
-                and not (over_node and stage == 0)
-                and not self._lossy(plan)
-            ):
+            plan = Plan(recipe, stage, over_node, batch, recomputed=0, minutes=MINUTES[0])
+            has_sequences = batch <= self.task.sequences
+            splits_something = stage > 0 or not over_node
+            if has_sequences and splits_something and not self._loses_gradients(plan):
                 yield plan
 
     def _fewest_recomputed(self, plan: Plan) -> Plan | None:
-        layers, low = self.task.model.layers, 0
-        if not self._fits(replace(plan, recomputed=layers)):
+        """The plan with the fewest recomputed layers that fits, by bisection; None if none fits."""
+        fewest = 0
+        enough = self.task.model.layers
+        if not self._fits(replace(plan, recomputed=enough)):
             return None
-        while low < layers:
-            middle = (low + layers) // 2
+        while fewest < enough:
+            middle = (fewest + enough) // 2
             if self._fits(replace(plan, recomputed=middle)):
-                layers = middle
+                enough = middle
             else:
-                low = middle + 1
-        return replace(plan, recomputed=low)
+                fewest = middle + 1
+        return replace(plan, recomputed=fewest)
 
     def _fits(self, plan: Plan) -> bool:
         return sum(self._held(plan).values()) <= self.task.memory
 
-    def _lossy(self, plan: Plan) -> bool:
-        several = self.task.micro_batches(plan.batch) > 1
-        return several and "bf16" in self.terms.recipe(plan.recipe)["gradients"]
+    def _accumulates(self, plan: Plan) -> bool:
+        return self.task.micro_batches(plan.batch) > 1
+
+    def _loses_gradients(self, plan: Plan) -> bool:
+        return self._accumulates(plan) and self._dtype(plan, "gradients") == "bf16"
+
+    def _dtype(self, plan: Plan, part: str) -> str:
+        """The dtype of the parameters, or of the gradients."""
+        (dtype,) = self.terms.recipe(plan.recipe)[part]
+        return dtype
 
     def _held(self, plan: Plan) -> dict[str, int]:
         """Bytes of each part at the fullest moment of a step."""
-        m, terms, sequence = self.task.model, self.terms, self.task.sequence
-        parts = terms.recipe(plan.recipe)
-        (dtype,) = parts["parameters"]
-        (gradient_dtype,) = parts["gradients"]
+        m = self.task.model
+        terms = self.terms
+        sequence = self.task.sequence
         sharers = self._sharers(plan)
-        state = terms.state_bytes(terms.parameters(m), parts, sharers, plan.stage)
+        dtype = self._dtype(plan, "parameters")
+        gradient_dtype = self._dtype(plan, "gradients")
+        recipe = terms.recipe(plan.recipe)
+        state = terms.state_bytes(terms.parameters(m), recipe, sharers, plan.stage)
         added = terms.moments(m, plan.batch, sequence, dtype, gradient_dtype, plan.recomputed)
         rest = terms.rest_bytes(m, plan.batch, sequence, dtype)
-        several = self.task.micro_batches(plan.batch) > 1
 
-        def held(moment: str) -> dict[str, int]:
-            first = not several and moment in BEFORE_GRADIENTS
-            return state | {
-                "gradients": 0 if first else state["gradients"],
-                "activations": added[moment] + rest,
-                "gathered": terms.gathered_bytes(m, dtype, sharers, plan.stage, moment),
-            }
-
-        return max(map(held, added), key=lambda parts: sum(parts.values()))
+        fullest: dict[str, int] = {}
+        for moment, added_bytes in added.items():
+            held = dict(state)
+            if moment in BEFORE_GRADIENTS and not self._accumulates(plan):
+                held["gradients"] = 0
+            held["activations"] = added_bytes + rest
+            held["gathered"] = terms.gathered_bytes(m, dtype, sharers, plan.stage, moment)
+            if sum(held.values()) > sum(fullest.values()):
+                fullest = held
+        return fullest
 
     def _passes(self, plan: Plan) -> tuple[Pass, ...]:
-        m, terms, several = self.task.model, self.terms, self.task.micro_batches(plan.batch)
-        parts, numbers = terms.recipe(plan.recipe), (terms.parameters(m),)
-        peak = MACHINES[self.task.machine].peak("tf32" if "fp32" in parts["parameters"] else "bf16")
-        sizes, flop_s = (
-            (m, plan.batch, self.task.sequence),
-            terms.days(1, 1, peak, SHARE) * ours.SECONDS_PER_DAY,
-        )
-        forward = terms.forward_flops(*sizes)
-        forward_s, backward_s = (
-            forward * flop_s,
-            (terms.step_flops(*sizes, plan.recomputed) - forward) * flop_s,
-        )
-        gather, reduce = (
-            self._collective_s(terms.tensor_bytes(numbers, *parts[part]), plan)
-            for part in ("parameters", "gradients")
-        )
-        each, last = gather * (plan.stage == 3), reduce * (2 if plan.stage == 0 else 1)
+        """A step's passes. ZeRO's stage decides which of them send what."""
+        forward_s, backward_s = self._compute_s(plan)
+        gather_s = self._collective_s(self._part_bytes(plan, "parameters"), plan)
+        reduce_s = self._collective_s(self._part_bytes(plan, "gradients"), plan)
+
+        first_sent_s = gather_s if plan.stage >= 1 else 0.0
+        forward_sent_s = gather_s if plan.stage == 3 else 0.0
+        backward_sent_s = forward_sent_s
+        if plan.stage >= 2:
+            backward_sent_s += reduce_s
+        last_reduce_s = reduce_s
+        if plan.stage == 0:
+            last_reduce_s = 2 * reduce_s  # reduced, and gathered again
         if plan.over_node:
-            last += self._between_nodes_s(terms.tensor_bytes(numbers, *parts["gradients"]))
+            last_reduce_s += self._between_nodes_s(self._part_bytes(plan, "gradients"))
+        last_sent_s = forward_sent_s + last_reduce_s
+
+        others = self.task.micro_batches(plan.batch) - 1
         return (
-            Pass("first forward", 1, forward_s, gather * (plan.stage > 0)),
-            Pass("forward", several - 1, forward_s, each),
-            Pass("backward", several - 1, backward_s, each + reduce * (plan.stage >= 2)),
-            Pass("last backward", 1, backward_s, each + last),
+            Pass("first forward", 1, forward_s, first_sent_s),
+            Pass("forward", others, forward_s, forward_sent_s),
+            Pass("backward", others, backward_s, backward_sent_s),
+            Pass("last backward", 1, backward_s, last_sent_s),
         )
 
+    def _compute_s(self, plan: Plan) -> tuple[Number, Number]:
+        """Seconds of the products of one forward, and of one backward pass."""
+        m = self.task.model
+        sequence = self.task.sequence
+        fmt = "tf32" if self._dtype(plan, "parameters") == "fp32" else "bf16"
+        peak = MACHINES[self.task.machine].peak(fmt)
+        flop_s = self.terms.days(1, 1, peak, SHARE) * ours.SECONDS_PER_DAY
+        forward = self.terms.forward_flops(m, plan.batch, sequence)
+        step = self.terms.step_flops(m, plan.batch, sequence, plan.recomputed)
+        return forward * flop_s, (step - forward) * flop_s
+
+    def _part_bytes(self, plan: Plan, part: str) -> int:
+        numbers = self.terms.parameters(self.task.model)
+        return self.terms.tensor_bytes((numbers,), self._dtype(plan, part))
+
     def _sharers(self, plan: Plan) -> int:
+        """The GPUs over which the stage splits its parts."""
         return NODE if plan.over_node else self.task.gpus
 
     def _collective_s(self, nbytes: int, plan: Plan) -> Number:
-        """Seconds to gather so many bytes, or to reduce and scatter them. In a ring, all but one share pass each link."""
-        n, nvlink = self._sharers(plan), NVLINK_BYTES_PER_SEC[self.task.machine]
-        speed = nvlink if n <= NODE else min(nvlink, self._node_bytes_per_sec)
-        return nbytes * (n - 1) / n / speed
+        """Seconds to gather so many bytes, or to reduce and scatter them.
+
+        The GPUs form a ring, and everything but a GPU's own share passes each link.
+        """
+        sharers = self._sharers(plan)
+        speed = NVLINK_BYTES_PER_SEC[self.task.machine]
+        if sharers > NODE:
+            speed = min(speed, self._node_bytes_per_sec)
+        return nbytes * (sharers - 1) / sharers / speed
 
     def _between_nodes_s(self, nbytes: int) -> Number:
-        """Seconds to add up the gradients of all nodes. Each node sends them once, and gets their sum."""
+        """Seconds to add up the gradients of all nodes: each sends its own, and gets their sum."""
         nodes = self.task.gpus // NODE
         return 2 * nbytes * (nodes - 1) / nodes / self._node_bytes_per_sec
 
@@ -260,3 +303,7 @@ class Planner:
     def _lost(self, minutes: int) -> Number:
         failure_s = ours.GPU_DAYS_PER_FAILURE * ours.SECONDS_PER_DAY / self.task.gpus
         return self.terms.lost_share(60 * minutes, ours.SAVE_S, failure_s, ours.RESTART_S)
+
+    def _days(self, step_s: Number, lost: Number) -> Number:
+        steps = self.task.tokens / self.task.step_tokens
+        return steps * step_s / ours.SECONDS_PER_DAY / (1 - lost)

@@ -1,4 +1,4 @@
-"""The plan lab: its costs against a step that is walked through pass by pass, and its best plan against all plans."""
+"""The plan lab against a step that is walked pass by pass, and its best plan against all plans."""
 
 import math
 import re
@@ -41,101 +41,140 @@ BEST = {  # stage, over a node, micro-batch, layers recomputed, minutes between 
 }
 
 
-def cost_or_none(planner, plan):
+def days_if_it_counts(planner, plan):
+    """The days of a plan; infinite if it does not exist, does not fit or loses gradients."""
     try:
         cost = planner.cost(plan)
     except ValueError:
-        return None
-    return cost if cost.fits and not cost.loses_gradients else None
+        return math.inf
+    if not cost.fits or cost.loses_gradients:
+        return math.inf
+    return cost.days
+
+
+def sharers_of(task, plan):
+    return 8 if plan.over_node else task.gpus
+
+
+def sent_seconds(task, plan):
+    """Seconds to gather all parameters, to reduce all gradients, and to add them up over nodes."""
+    numbers = predict.shape_of(task.model).parameters
+    bytes_each = predict.RECIPES[plan.recipe].bytes_by_part
+    network = task.gbit_per_sec / 8 * 1e9
+    speed = NVLINK_BYTES_PER_SEC[task.machine]
+    if not plan.over_node:
+        speed = min(network, speed)
+    sharers = sharers_of(task, plan)
+    ring_s = numbers * (sharers - 1) / sharers / speed  # for one byte of each parameter
+    nodes = task.gpus // 8
+    between_nodes_s = 2 * numbers * bytes_each["gradients"] * (nodes - 1) / nodes / network
+    return ring_s * bytes_each["parameters"], ring_s * bytes_each["gradients"], between_nodes_s
+
+
+def flops_of_passes(task, plan):
+    """FLOPs of a forward and of a backward pass, by `predict`."""
+    shape = predict.shape_of(task.model)
+    forward = shape.forward_flops(plan.batch, task.sequence)
+    layer = (forward["matrices"] + forward["attention"]) / shape.layers
+    last_product = 2 * plan.batch * task.sequence * shape.inner * shape.width
+    again = plan.recomputed * (layer - last_product)
+    return forward.total, 2 * forward.total + again
 
 
 def walked(task, plan):
-    """Days, by going through all passes of a step; FLOPs and bytes are those of `predict`."""
-    shape, parts = predict.shape_of(task.model), predict.RECIPES[plan.recipe]
-    peak = MACHINES[task.machine].peak("tf32" if parts.parameters == "fp32" else "bf16") * SHARE
-    forward = shape.forward_flops(plan.batch, task.sequence).total
-    parts_of_it = shape.forward_flops(plan.batch, task.sequence)
-    layer = (parts_of_it["matrices"] + parts_of_it["attention"]) / shape.layers
-    again = plan.recomputed * (layer - 2 * plan.batch * task.sequence * shape.inner * shape.width)
-    network, nvlink = task.gbit_per_sec / 8 * 1e9, NVLINK_BYTES_PER_SEC[task.machine]
-    sharers, speed = (8, nvlink) if plan.over_node else (task.gpus, min(network, nvlink))
-    once = shape.parameters * (sharers - 1) / sharers / speed
-    gather, reduce = (
-        once * parts.bytes_by_part["parameters"],
-        once * parts.bytes_by_part["gradients"],
-    )
-    nodes, total, most = task.gpus // 8, 0, 0
-    several = task.sequences // plan.batch
-    for number in range(several):
-        first, last = number == 0, number == several - 1
-        there = gather if plan.stage == 3 or (first and plan.stage) else 0
-        back = gather if plan.stage == 3 else 0
-        if plan.stage >= 2 or last:
-            back += reduce * (1 if plan.stage else 2)
-        if plan.over_node and last:
-            back += (
-                2
-                * shape.parameters
-                * parts.bytes_by_part["gradients"]
-                * (nodes - 1)
-                / nodes
-                / network
-            )
-        for flops, sent in ((forward, there), (2 * forward + again, back)):
-            total += max(flops / peak, sent)
-            most += flops / peak + sent
+    """The fewest and the most days, by going through all passes of a step."""
+    dtype = predict.RECIPES[plan.recipe].parameters
+    peak = MACHINES[task.machine].peak("tf32" if dtype == "fp32" else "bf16") * SHARE
+    forward, backward = flops_of_passes(task, plan)
+    gather_s, reduce_s, between_nodes_s = sent_seconds(task, plan)
+    longer_s = 0
+    both_s = 0
+    micro_batches = task.sequences // plan.batch
+    for number in range(micro_batches):
+        is_first = number == 0
+        is_last = number == micro_batches - 1
+        forward_sent_s = 0
+        backward_sent_s = 0
+        if plan.stage == 3 or (is_first and plan.stage > 0):
+            forward_sent_s += gather_s
+        if plan.stage == 3:
+            backward_sent_s += gather_s
+        if plan.stage >= 2 or is_last:
+            backward_sent_s += reduce_s
+        if plan.stage == 0 and is_last:
+            backward_sent_s += reduce_s  # gathered after it was reduced
+        if plan.over_node and is_last:
+            backward_sent_s += between_nodes_s
+        for flops, sent_s in ((forward, forward_sent_s), (backward, backward_sent_s)):
+            longer_s += max(flops / peak, sent_s)
+            both_s += flops / peak + sent_s
     failure_s = 54 * 16_384 * 86_400 / 419 / task.gpus
-    lost = 60 / (60 * plan.minutes) + 60 * plan.minutes / (2 * failure_s) + 300 / failure_s
+    save_every_s = 60 * plan.minutes
+    lost = 60 / save_every_s + save_every_s / (2 * failure_s) + 300 / failure_s
     steps = task.tokens / (task.gpus * task.sequences * task.sequence)
-    return [steps * seconds / 86_400 / (1 - lost) for seconds in (total, most)]
+    return [steps * step_s / 86_400 / (1 - lost) for step_s in (longer_s, both_s)]
 
 
 @given(st.sampled_from(list(LEVELS)), st.data())
 def test_a_plans_days_are_those_of_a_step_that_is_walked_through(level, data):
-    task, planner = LEVELS[level], Planner(LEVELS[level])
-    plan = data.draw(st.sampled_from(list(planner.choices())))
+    task = LEVELS[level]
+    planner = Planner(task)
+    choice = data.draw(st.sampled_from(list(planner.choices())))
     recomputed = data.draw(st.integers(0, task.model.layers))
-    plan = replace(plan, recomputed=recomputed, minutes=data.draw(st.sampled_from(MINUTES)))
+    minutes = data.draw(st.sampled_from(MINUTES))
+    plan = replace(choice, recomputed=recomputed, minutes=minutes)
     cost = planner.cost(plan)
     assert [cost.days, cost.most_days] == pytest.approx(walked(task, plan), rel=1e-9)
-    sharers = 8 if plan.over_node else task.gpus
     state = predict.training_bytes(
-        ours.parameters(task.model), plan.recipe, machines=sharers, stage=plan.stage
+        ours.parameters(task.model),
+        plan.recipe,
+        machines=sharers_of(task, plan),
+        stage=plan.stage,
     )
-    made = {"gradients": cost.held["gradients"]}  # none at the loss of a first micro-batch
-    assert {part: cost.held.get(part, 0) for part in state} == dict(state) | made
-    assert made["gradients"] in (
-        {state["gradients"]} if plan.batch < task.sequences else {0, state["gradients"]}
-    )
+    gradients = cost.held["gradients"]
+    if gradients == 0:
+        # At the loss of a step's only micro-batch there are none yet.
+        assert plan.batch == task.sequences
+    else:
+        assert gradients == state["gradients"]
+    for part, nbytes in state.items():
+        if part != "gradients":
+            assert cost.held.get(part, 0) == nbytes
 
 
 @given(st.sampled_from(list(LEVELS)), st.data(), st.booleans())
 def test_no_plan_fits_that_does_not_fit_by_the_timeline(level, data, again):
-    """With all gradients in memory, or with one micro-batch and none before it."""
-    task, planner = LEVELS[level], Planner(LEVELS[level])
+    """With all gradients in memory, or with one micro-batch and no gradients before it."""
+    task = LEVELS[level]
+    planner = Planner(task)
     plan = data.draw(st.sampled_from(list(planner.choices())))
-    cost = planner.cost(replace(plan, recomputed=task.model.layers * again))
-    several = task.micro_batches(plan.batch) > 1
+    recomputed = task.model.layers if again else 0
+    cost = planner.cost(replace(plan, recomputed=recomputed))
+    accumulates = task.micro_batches(plan.batch) > 1
     step = predict.timeline(
-        *(task.model, plan.batch, task.sequence),
+        task.model,
+        plan.batch,
+        task.sequence,
         recipe=plan.recipe,
         recompute=again,
-        accumulate=several,
-        machines=8 if plan.over_node else task.gpus,
+        accumulate=accumulates,
+        machines=sharers_of(task, plan),
         stage=plan.stage,
         gathered=True,
     )
     held = sum(cost.held.values())
     assert step.peak <= held
-    assert step.peak <= task.memory or not cost.fits
-    if several:
+    if cost.fits:
+        assert step.peak <= task.memory
+    if accumulates:
         assert held == pytest.approx(step.peak, rel=1e-3)
 
 
 @pytest.mark.parametrize("level", BEST)
 def test_the_best_plan_of_each_level_is_what_is_said_and_in_no_corner(level):
-    planner, (*expected, days) = Planner(LEVELS[level]), BEST[level]
+    planner = Planner(LEVELS[level])
     best = planner.best
+    *expected, days = BEST[level]
     assert [best.stage, best.over_node, best.batch, best.recomputed, best.minutes] == expected
     assert planner.least.days == pytest.approx(days, abs=0.05)
     assert 1 < best.batch < LEVELS[level].sequences
@@ -146,66 +185,94 @@ def test_the_best_plan_of_each_level_is_what_is_said_and_in_no_corner(level):
 @pytest.mark.parametrize("level", BEST)
 def test_the_quick_search_finds_what_trying_all_plans_finds(level):
     task = LEVELS[level]
-    task = replace(task, model=replace(task.model, layers=5), gbit_per_sec=task.gbit_per_sec / 8)
-    planner = Planner(task)
-    all_plans = product(RECIPES, range(4), (False, True), BATCHES, range(6), MINUTES)
-    costs = [cost_or_none(planner, Plan(*one)) for one in all_plans if one[1] or not one[2]]
-    assert planner.least.days == min(cost.days for cost in costs if cost)
+    small = replace(task.model, layers=5)
+    planner = Planner(replace(task, model=small, gbit_per_sec=task.gbit_per_sec / 8))
+    fewest = math.inf
+    for values in product(RECIPES, range(4), (False, True), BATCHES, range(6), MINUTES):
+        plan = Plan(*values)
+        if plan.stage > 0 or not plan.over_node:
+            fewest = min(fewest, days_if_it_counts(planner, plan))
+    assert planner.least.days == fewest
+
+
+@pytest.mark.parametrize("level", BEST)
+def test_the_search_asks_for_few_plans(level):
     asked = []
-    counting = SimpleNamespace(
-        **vars(ours) | {"moments": lambda *sizes: asked.append(1) or ours.moments(*sizes)}
-    )
-    assert Planner(LEVELS[level], counting).best == Planner(LEVELS[level]).best
+
+    def counted_moments(*sizes):
+        asked.append(sizes)
+        return ours.moments(*sizes)
+
+    terms = SimpleNamespace(**vars(ours) | {"moments": counted_moments})
+    assert Planner(LEVELS[level], terms).best == Planner(LEVELS[level]).best
     assert len(asked) < 1000
 
 
 @pytest.mark.parametrize("level", ["8B · 32 A100s", "13B · 64 A100s"])
 def test_where_a_level_is_decided_a_step_holds_what_torch_counts(level):
-    task, best = LEVELS[level], Planner(LEVELS[level]).best
+    task = LEVELS[level]
+    batch = Planner(task).best.batch
     small = replace(task.model, layers=3)
-    sizes = best.batch, task.sequence, "bf16", 2
-    assert ours.step_bytes(small, *sizes) == pytest.approx(
-        by_torch.step_bytes(small, *sizes), rel=1e-3
-    )
+    predicted = ours.step_bytes(small, batch, task.sequence, "bf16", 2)
+    counted = by_torch.step_bytes(small, batch, task.sequence, "bf16", 2)
+    assert predicted == pytest.approx(counted, rel=1e-3)
 
 
 def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     level = "13B · 64 A100s"
-    planner, plan = Planner(LEVELS[level]), Plan(RECIPES[2], 3, False, 1, 0, 60)
-    (linked,) = (cell.source for cell in read(NOTEBOOKS[-1]).cells if cell.id == "c8b0a1d082")
-    said = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", linked)
+    planner = Planner(LEVELS[level])
+    said = answers_of_notebook_8()
 
-    def cost(**changes):
-        return planner.cost(replace(plan, **changes))
+    def cost(batch=1, recomputed=0, over_node=False):
+        plan = Plan(
+            recipe="bf16+master adamw, fp32 gradients",
+            stage=3,
+            over_node=over_node,
+            batch=batch,
+            recomputed=recomputed,
+            minutes=60,
+        )
+        return planner.cost(plan)
 
-    (backward,) = (one for one in cost().passes if one.name == "backward")
+    (backward,) = (alike for alike in cost().passes if alike.name == "backward")
     assert f"At *{level}*" in said
     assert f"each of {LEVELS[level].sequences} micro-batches" in said
     assert f"{backward.sent_s:.2f} s of sending stand against {backward.compute_s:.2f} s" in said
-    days = [cost(batch=batch).days for batch in (1, 2, 4)]
-    assert f"{days[0]:.0f}, {days[1]:.0f}, {days[2]:.0f} days" in said
-    longer = [
-        all(one.compute_s > one.sent_s for one in cost(batch=b, recomputed=40).passes)
-        for b in BATCHES
-    ]
-    assert longer == [batch >= 8 for batch in BATCHES]
+    days = [f"{cost(batch).days:.0f}" for batch in (1, 2, 4)]
+    assert f"{', '.join(days)} days" in said
+
     assert "From 8 sequences on, which fit only if layers are recomputed," in said
-    assert [cost(batch=batch).fits for batch in BATCHES] == [batch < 8 for batch in BATCHES]
-    fewest = next(r for r in range(41) if cost(batch=8, recomputed=r).fits)
-    times = [cost(batch=8, recomputed=r).days for r in (fewest, 40)]
-    assert (
-        f"{fewest} of the 40 layers are enough: {times[0]:.0f} days in place of {times[1]:.0f}"
-        in said
-    )
-    node = cost(batch=2, recomputed=40, over_node=True)
-    slow = [one.name for one in node.passes if one.sent_s > one.compute_s]
-    assert slow == ["last backward"]
+    for batch in BATCHES:
+        passes = cost(batch, recomputed=40).passes
+        products_are_longer = all(alike.compute_s > alike.sent_s for alike in passes)
+        assert products_are_longer == (batch >= 8)
+        assert cost(batch).fits == (batch < 8)
+    fewest = next(layers for layers in range(41) if cost(8, layers).fits)
+    quickest = f"{cost(8, fewest).days:.0f}"
+    all_again = f"{cost(8, 40).days:.0f}"
+    assert f"{fewest} of the 40 layers are enough: {quickest} days in place of {all_again}" in said
+
+    passes = cost(2, recomputed=40, over_node=True).passes
+    slowed_by_sending = [alike.name for alike in passes if alike.sent_s > alike.compute_s]
+    assert slowed_by_sending == ["last backward"]
 
 
-def test_as_the_network_gets_faster_smaller_micro_batches_and_fewer_recomputed_layers_are_best():
-    task = LEVELS["13B · 64 A100s"]
-    best = [Planner(replace(task, gbit_per_sec=gbit)).best for gbit in (50, 100, 200)]
-    assert [(plan.batch, plan.recomputed) for plan in best] == [(16, 32), (8, 20), (4, 0)]
+def answers_of_notebook_8():
+    """The folded answers below the lab, without their links."""
+    (linked,) = (cell.source for cell in read(NOTEBOOKS[-1]).cells if cell.id == "c8b0a1d082")
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", linked)
+
+
+@pytest.mark.parametrize(
+    ("gbit_per_sec", "batch", "recomputed"), [(50, 16, 32), (100, 8, 20), (200, 4, 0)]
+)
+def test_with_a_faster_network_smaller_micro_batches_and_less_recomputing_are_best(
+    gbit_per_sec, batch, recomputed
+):
+    task = replace(LEVELS["13B · 64 A100s"], gbit_per_sec=gbit_per_sec)
+    best = Planner(task).best
+    assert best.batch == batch
+    assert best.recomputed == recomputed
 
 
 LOSSY = {"level": "8B · 32 A100s", "recipe": "bf16+master adamw", "batch": 4}
@@ -242,8 +309,9 @@ def test_a_change_of_level_never_ends_in_an_error_and_takes_the_plan_with_it(lab
         assert lab.screen.mistake == ""
         capped = f"A step has {task.sequences} sequences for each GPU" in lab.screen.meaning
         assert capped == (task.sequences < 32)
-        asked = LAB.read(lab.values)
-        assert (asked.plan.batch, asked.plan.recomputed) == (task.sequences, task.model.layers)
+        plan = LAB.read(lab.values).plan
+        assert plan.batch == task.sequences
+        assert plan.recomputed == task.model.layers
 
 
 def test_no_preset_changes_the_level_and_all_layers_are_all_of_that_level(lab):
@@ -274,7 +342,8 @@ def test_after_the_best_plan_one_goes_back_to_ones_own_which_each_level_has(lab)
             assert lab.screen.svg != before
         lab.act("Back to mine")
         assert lab.screen.svg == before
-        assert {name: lab.values[name] for name in OWN} == OWN
+        for name, value in OWN.items():
+            assert lab.values[name] == value
     lab.set(level="13B · 16 H100s")
     lab.act("Back to mine")
     assert "the best one was not shown yet" in lab.screen.mistake
@@ -293,24 +362,33 @@ def test_a_level_that_the_reader_solves_leaves_a_sign_and_one_that_was_shown_doe
     assert lab.screen.meaning.endswith("You have solved this level.")
 
 
-def test_bars_of_two_plans_of_a_level_can_be_compared_as_the_scale_is_the_best_plans_step():
-    for level in LEVELS:
-        for batch, recomputed in ((1, 0), (2, 20), (4, 32)):
-            first = {name: field.default for name, field in LAB.fields.items()}
-            asked = LAB.read(first | {"level": level, "batch": batch, "recomputed": recomputed})
-            outcome = Planner(LEVELS[level]).outcome(asked.plan)
-            picture = LAB.view(asked, LAB.found).picture
-            (together,) = (
-                one
-                for one in nodes(picture, "rect", "part passing")
-                if float(one.get("y")) > PASSES
-            )
-            (line,) = (one for one in lines(picture, "line") if one[0][1] > PASSES)
-            best = line[0][0] - LEFT
-            said = float(together.get("width")) / best
-            assert said == pytest.approx(outcome.cost.step_s / outcome.least.step_s, rel=5e-3)
-            doublings = math.log2(LENGTH / best)
-            assert doublings == pytest.approx(round(doublings), abs=1e-2)
+def first_state():
+    """What the controls say as the lab opens."""
+    return {name: field.default for name, field in LAB.fields.items()}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("batch", "recomputed"), [(1, 0), (2, 20), (4, 32)])
+def test_bars_of_two_plans_of_a_level_can_be_compared_as_the_scale_is_the_best_plans_step(
+    level, batch, recomputed
+):
+    moved = {"level": level, "batch": batch, "recomputed": recomputed}
+    asked = LAB.read(first_state() | moved)
+    outcome = Planner(LEVELS[level]).outcome(asked.plan)
+    picture = LAB.view(asked, LAB.found).picture
+    (this_step,) = widths_of_passes(picture, "part passing")
+    (line_x,) = (x for (x, y), _ in lines(picture, "line") if y > PASSES)
+    best_step = line_x - LEFT
+    expected = outcome.cost.step_s / outcome.least.step_s
+    assert this_step / best_step == pytest.approx(expected, rel=5e-3)
+    doublings = math.log2(LENGTH / best_step)
+    assert doublings == pytest.approx(round(doublings), abs=1e-2)
+
+
+def widths_of_passes(picture, class_):
+    """The widths of the bars of that class, of those that stand for passes."""
+    bars = nodes(picture, "rect", class_)
+    return [float(bar.get("width")) for bar in bars if float(bar.get("y")) > PASSES]
 
 
 def test_the_best_plan_is_shown_and_nothing_beats_it(lab):
@@ -328,26 +406,25 @@ def test_bars_are_as_long_as_their_seconds_and_only_a_plan_that_fits_has_a_score
         view = LAB.view(asked, LAB.found)
         outcome = Planner(LEVELS[asked.level]).outcome(asked.plan)
         cost = outcome.cost
-        passes = [one for one in cost.passes if one.count]
-        for kind, seconds in (("predicted", "compute_s"), ("limit", "sent_s")):
-            bars = [
-                float(node.get("width"))
-                for node in nodes(view.picture, "rect", kind)
-                if float(node.get("y")) > PASSES
-            ]
-            in_a_step = [one.count * getattr(one, seconds) for one in passes]
-            expected = [LENGTH * min(1, all_s / full_scale(outcome)) for all_s in in_a_step]
-            assert bars == pytest.approx(expected, rel=1e-4, abs=0.01)
+        full_s = full_scale(outcome)
+        passes = [alike for alike in cost.passes if alike.count]
+        products = [LENGTH * min(1, alike.count * alike.compute_s / full_s) for alike in passes]
+        sending = [LENGTH * min(1, alike.count * alike.sent_s / full_s) for alike in passes]
+        near = {"rel": 1e-4, "abs": 0.01}
+        assert widths_of_passes(view.picture, "predicted") == pytest.approx(products, **near)
+        assert widths_of_passes(view.picture, "limit") == pytest.approx(sending, **near)
         assert ("none: it does not fit" in view.picture) == (not cost.fits)
-        together = sum(int(row[1].replace(",", "")) for row in view.table[1:7])
-        assert sum(cost.held.values()) == together
+        rows_of_bytes = view.table[1:7]
+        together = sum(int(nbytes.replace(",", "")) for _, nbytes, _ in rows_of_bytes)
+        assert together == sum(cost.held.values())
 
 
 def test_with_a_kernel_the_readers_own_terms_decide(monkeypatch):
     names = (*TERMS, "moments", "gathered_bytes", "rest_bytes")
-    own = {name: getattr(ours, name) for name in names} | {"lost_share": lambda *seconds: 0.5}
+    own = {name: getattr(ours, name) for name in names}
+    own["lost_share"] = lambda *seconds: 0.5
     monkeypatch.setattr(accountant, "offered", own.__getitem__)
-    asked = LAB.read({name: field.default for name, field in LAB.fields.items()})
+    asked = LAB.read(first_state())
     lab = labs.lab_named("plan")
     found = lab.known(asked, lab.found)
     assert found.outcomes[asked].cost.lost == 0.5

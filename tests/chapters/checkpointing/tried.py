@@ -25,7 +25,7 @@ def write(
     clear=True,
     swallow=False,
 ):
-    """Right, or with one thing done wrongly."""
+    """Right, or wrong in one way, by one of the options."""
     beside = path.parent.joinpath(beside).resolve()
     try:
         with open(beside, "wb") as file:
@@ -48,7 +48,7 @@ def gone_before_it_is_there(new, old):
 
 
 def joined_first(path, pieces):
-    """Where an error comes before there is anything to remove."""
+    """An error can come before there is a file to remove, and then `unlink` hides it."""
     beside = path.with_name("beside")
     try:
         joined = b"".join(pieces)
@@ -63,7 +63,7 @@ def joined_first(path, pieces):
 
 
 def in_memory_first(path, pieces):
-    """Nothing is written before all is there, and then in place."""
+    """Nothing is written before all pieces are there, but then the old file is overwritten."""
     overwrite(path, [b"".join(pieces)])
 
 
@@ -82,8 +82,20 @@ def with_path_methods(path, pieces):
         raise
 
 
+def in_reverse(path, pieces):
+    write(path, list(pieces)[::-1])
+
+
+def all_at_once(path, pieces):
+    path.write_bytes(pieces)
+
+
+def interval_by_a_power(save_s, failure_s):
+    return (2 * failure_s * save_s) ** 0.5
+
+
 TRIED: dict[Check, Tried] = {
-    check.interval: Tried(right=(lambda save_s, failure_s: (2 * failure_s * save_s) ** 0.5,)),
+    check.interval: Tried(right=(interval_by_a_power,)),
     check.write_whole: Tried(
         right=(with_path_methods, partial(write, sync="fdatasync"), file_check.ours),
         wrong=(
@@ -96,8 +108,8 @@ TRIED: dict[Check, Tried] = {
             (partial(write, clear=False), "is left beside"),
             (partial(write, swallow=True), "raise the error again"),
             (joined_first, "use unlink(missing_ok=True)"),
-            (lambda p, b: write(p, list(b)[::-1]), "b'contentsnew the ', and should hold"),
-            (lambda path, pieces: path.write_bytes(pieces), "TypeError"),
+            (in_reverse, "b'contentsnew the ', and should hold"),
+            (all_at_once, "TypeError"),
         ),
     ),
 }

@@ -1,7 +1,7 @@
-"""Which plan trains a model in the fewest days is decided where memory, products and the network meet.
+"""Which plan trains a model in the fewest days depends on memory, products and the network.
 
-After two minutes the reader has seen that a plan may fit and be slow, that larger micro-batches send less and that
-recomputing makes space for them, and how far their own plan is from the best one.
+After two minutes the reader has seen that a plan may fit and be slow, that larger micro-batches
+send less and that recomputing makes space for them, and how far their own plan is from the best.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,21 @@ class PlanLab(Lab):
     """A plan against its GPUs' memory, their products, their network, and the best plan."""
 
     name = "Plan lab"
-    asks, presets, found = Asked, PRESETS, Found()
-    rows = (("level",), ("recipe", "stage", "over_node"), ("batch", "recomputed", "minutes"))
+    asks = Asked
+    presets = PRESETS
+    found = Found()
+    rows = (
+        ("level",),
+        ("recipe", "stage", "over_node"),
+        ("batch", "recomputed", "minutes"),
+    )
     view = staticmethod(view)
 
     @cached_property
     def planners(self) -> dict[str, Planner]:
-        """Each level, seen by the reader's terms where they are kept and right, and by ours where not."""
-        from course_utils.chapters import accountant  # now, since a page has no such file
+        """A planner for each level. A term is the reader's where it is right, and else ours."""
+        # Imported late, because a page without a kernel has no file of the reader's.
+        from course_utils.chapters import accountant
 
         names = (*TERMS, "moments", "gathered_bytes", "rest_bytes")
         terms = SimpleNamespace(**{name: getattr(accountant, name) for name in names})
@@ -42,7 +49,8 @@ class PlanLab(Lab):
 
     def known(self, asked: Asked, found: Found) -> Found:
         """What the reader's accountant says of the plan."""
-        return replace(found, outcomes={asked: self.planners[asked.level].outcome(asked.plan)})
+        outcome = self.planners[asked.level].outcome(asked.plan)
+        return replace(found, outcomes={asked: outcome})
 
     def noted(self, asked: Asked, found: Found) -> Callable[[Found], Found] | None:
         """That a level is solved, if the reader has found its best plan and was not shown it."""
@@ -50,18 +58,25 @@ class PlanLab(Lab):
             return None
         if not is_best(outcome_of(asked, found)):
             return None
-        return lambda known: replace(known, solved=known.solved | {asked.level})
+
+        def solved(known: Found) -> Found:
+            return replace(known, solved=known.solved | {asked.level})
+
+        return solved
 
     def show_the_best(self, asked: Asked, found: Found) -> Change:
         """Move the controls to the plan that takes the fewest days."""
         outcome = outcome_of(asked, found)
-        own = {one.name: getattr(asked, one.name) for one in fields(Plan)}
+        own_plan = {field.name: getattr(asked, field.name) for field in fields(Plan)}
 
         def shown(known: Found) -> Found:
             if is_best(outcome):
                 return known
-            there_are = {**known.own, asked.level: own}
-            return replace(known, shown=known.shown | {asked.level}, own=there_are)
+            return replace(
+                known,
+                shown=known.shown | {asked.level},
+                own={**known.own, asked.level: own_plan},
+            )
 
         return Change(vars(outcome.best), shown)
 

@@ -17,21 +17,51 @@ from course_utils.core.predict import known
 from course_utils.engine.labs.fields import Said, among, choice, whole
 
 LEVELS = {
-    "8B · 32 A100s": Task("Llama 3 8B", known("llama-3-8b"), 8192, 1e12, 8, 32, "A100 SXM", 50),
+    "8B · 32 A100s": Task(
+        name="Llama 3 8B",
+        model=known("llama-3-8b"),
+        sequence=8192,
+        tokens=1e12,
+        sequences=8,
+        gpus=32,
+        machine="A100 SXM",
+        gbit_per_sec=50,
+    ),
     "13B · 16 H100s": Task(
-        "Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 16, 16, "H100 SXM", 200
+        name="Llama 2 13B",
+        model=known("llama-2-13b"),
+        sequence=2048,
+        tokens=1e12,
+        sequences=16,
+        gpus=16,
+        machine="H100 SXM",
+        gbit_per_sec=200,
     ),
     "13B · 64 A100s": Task(
-        "Llama 2 13B", known("llama-2-13b"), 2048, 1e12, 32, 64, "A100 SXM", 100
+        name="Llama 2 13B",
+        model=known("llama-2-13b"),
+        sequence=2048,
+        tokens=1e12,
+        sequences=32,
+        gpus=64,
+        machine="A100 SXM",
+        gbit_per_sec=100,
     ),
     "70B · 512 H100s": Task(
-        "Llama 3 70B", known("llama-3-70b"), 8192, 1e12, 8, 512, "H100 SXM", 400
+        name="Llama 3 70B",
+        model=known("llama-3-70b"),
+        sequence=8192,
+        tokens=1e12,
+        sequences=8,
+        gpus=512,
+        machine="H100 SXM",
+        gbit_per_sec=400,
     ),
 }
-FIRST, FP32_GRADIENTS = "13B · 64 A100s", "bf16+master adamw, fp32 gradients"
+FIRST = "13B · 64 A100s"
+FP32_GRADIENTS = "bf16+master adamw, fp32 gradients"
 OVER = {"all GPUs": False, "a node of 8": True}
 
-_MOST_LAYERS = max(task.model.layers for task in LEVELS.values())
 _PLAN = {
     "recipe": FP32_GRADIENTS,
     "stage": 3,
@@ -40,13 +70,14 @@ _PLAN = {
     "recomputed": 0,
     "minutes": 60,
 }
-_ALL_AGAIN = {"recomputed": _MOST_LAYERS}  # of a level with fewer, all
-PRESETS = {  # of a plan alone: the level stays
+_MOST_LAYERS = max(task.model.layers for task in LEVELS.values())
+_ALL_AGAIN = {"recomputed": _MOST_LAYERS}  # a level with fewer layers takes all of them
+PRESETS = {  # they say nothing of the level, so it stays
     "one at a time?": _PLAN,
-    "all layers again?": _PLAN | {"batch": 8} | _ALL_AGAIN,
-    "a node has it all?": _PLAN | {"over_node": True, "batch": 2} | _ALL_AGAIN,
+    "all layers again?": _PLAN | _ALL_AGAIN | {"batch": 8},
+    "a node has it all?": _PLAN | _ALL_AGAIN | {"over_node": True, "batch": 2},
     "no sharding?": _PLAN | {"stage": 0},
-    "one micro-batch?": _PLAN | {"recipe": "bf16+master adamw", "batch": BATCHES[-1]} | _ALL_AGAIN,
+    "one micro-batch?": _PLAN | _ALL_AGAIN | {"recipe": "bf16+master adamw", "batch": BATCHES[-1]},
 }
 
 
@@ -68,33 +99,36 @@ class Asked:
 
     @cached_property
     def plan(self) -> Plan:
-        """What is asked, without the level: a micro-batch has at most all sequences of a step."""
-        said = {one.name: getattr(self, one.name) for one in fields(Plan)}
+        """The plan that is asked for, with no larger a micro-batch than all sequences of a step."""
         task = LEVELS[self.level]
-        said["batch"] = min(self.batch, task.sequences)
-        said["recomputed"] = min(self.recomputed, task.model.layers)
-        return Plan(**said)
+        values = {field.name: getattr(self, field.name) for field in fields(Plan)}
+        values["batch"] = min(self.batch, task.sequences)
+        values["recomputed"] = min(self.recomputed, task.model.layers)
+        return Plan(**values)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the reader's accountant says of a plan; the levels that they have solved, those whose best plan they were shown, and their plans before that."""
+    """What the reader's accountant says of a plan, and what the reader has done in each level."""
 
     outcomes: Mapping[Asked, Outcome] = field(default_factory=dict)
-    solved: frozenset[str] = frozenset()
-    shown: frozenset[str] = frozenset()
+    solved: frozenset[str] = frozenset()  # levels
+    shown: frozenset[str] = frozenset()  # levels whose best plan was shown
+    # The reader's plan in each of these levels, as it was before the best one was shown.
     own: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 @cache
 def planner(level: str) -> Planner:
-    """The level, seen by the course's accountant."""
+    """The level's planner, by the course's accountant."""
     return Planner(LEVELS[level])
 
 
 def outcome_of(asked: Asked, found: Found) -> Outcome:
-    """By the reader's accountant where it was asked, else by the course's."""
-    return found.outcomes.get(asked) or planner(asked.level).outcome(asked.plan)
+    """What the plan takes by the reader's accountant where it was asked, else by the course's."""
+    if asked in found.outcomes:
+        return found.outcomes[asked]
+    return planner(asked.level).outcome(asked.plan)
 
 
 def is_best(outcome: Outcome) -> bool:

@@ -1,16 +1,16 @@
-"""What the plan lab says: the task, a step's seconds, the days, and how far from the best they are."""
+"""What the plan lab says of the task, a step's seconds, the days, and the best plan."""
 
 from collections.abc import Iterator
 
 from course_utils.chapters.checkpointing.plan_lab.asked import LEVELS, Asked, Found, is_best
 from course_utils.chapters.checkpointing.plans import NODE, SHARE, Cost, Outcome, Pass, Task
-from course_utils.core.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S
+from course_utils.core.accountant import GPU_DAYS_PER_FAILURE, RESTART_S, SAVE_S, SECONDS_PER_DAY
 from course_utils.core.say import count_text, three_digits
 from course_utils.core.say import decimal_bytes_text as short
 
 LEFT_OUT = (
-    "A bound, and no forecast. Left out: tensor and pipeline parallelism, fp8, GPUs that are slower than others, saves "
-    "beside the run, the allocator's gaps."
+    "A bound, and no forecast. Left out: tensor and pipeline parallelism, fp8, "
+    "GPUs that are slower than others, saves beside the run, the allocator's gaps."
 )
 ASSUMED = (
     ("products reach", f"{SHARE:g} of the data sheet's peak", "assumed"),
@@ -37,12 +37,15 @@ def headline(task: Task) -> str:
     """The model and the GPUs."""
     nodes = count_text(task.gpus // NODE, "node")
     network = f"{task.gbit_per_sec:g} Gb/s in and out of each"
-    return f"{task.name} on {task.gpus} {task.machine.removesuffix(' SXM')}s: {nodes} of {NODE}, {network}"
+    machine = task.machine.removesuffix(" SXM")
+    return f"{task.name} on {task.gpus} {machine}s: {nodes} of {NODE}, {network}"
 
 
 def solved(found: Found) -> str:
-    """How many levels the reader has solved, once there is one."""
-    return f"{len(found.solved)} of {len(LEVELS)} levels solved" if found.solved else ""
+    """How many levels the reader has solved; an empty string if there is none."""
+    if not found.solved:
+        return ""
+    return f"{len(found.solved)} of {len(LEVELS)} levels solved"
 
 
 def a_step(task: Task) -> str:
@@ -53,76 +56,109 @@ def a_step(task: Task) -> str:
     return f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}."
 
 
-def a_pass(one: Pass) -> str:
-    """How often a pass comes, and its seconds."""
-    if not one.count:
+def a_pass(alike: Pass) -> str:
+    """How many such passes there are, and the seconds of one."""
+    if not alike.count:
         return "none"
-    return f"{one.count} × max({one.compute_s:.3g} s, {one.sent_s:.3g} s)"
+    return f"{alike.count} × max({alike.compute_s:.3g} s, {alike.sent_s:.3g} s)"
 
 
 def together(outcome: Outcome) -> str:
-    """A step's seconds, beside those of the best plan's."""
+    """The seconds of a step, beside those of the best plan's step."""
     return f"{outcome.cost.step_s:.3g} s; line: {outcome.least.step_s:.3g} s, the best plan"
 
 
 def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
-    """A step, what is lost, the days, and the score."""
-    cost, failure_s = outcome.cost, GPU_DAYS_PER_FAILURE * 86_400 / task.gpus
-    terms = " + ".join(
-        f"{one.count} × {max(one.compute_s, one.sent_s):.3g}" for one in cost.passes if one.count
-    )
-    yield "a step", f"{terms} = {cost.step_s:.3g} s", ""
-    save = f"{SAVE_S} / {60 * asked.minutes:,} + {60 * asked.minutes:,} / (2 × {failure_s:,.0f})"
-    yield (
-        "lost",
-        f"{save} + {RESTART_S} / {failure_s:,.0f} = {100 * cost.lost:.2f} % to saves and failures",
-        "",
-    )
-    steps = f"{task.tokens / task.step_tokens:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
-    yield (
-        "days",
-        f"{steps} = {_days(cost)} if all sending overlaps; {three_digits(cost.most_days)} if none does",
-        "formula",
-    )
+    """Lines with numbers filled in: a step, what is lost, the days, and the score.
+
+    Each has a name, the formula, and the class that it is drawn with.
+    """
+    cost = outcome.cost
+    yield "a step", _step_formula(cost), ""
+    yield "lost", _lost_formula(asked, task, cost), ""
+    yield "days", _days_formula(task, cost), "formula"
     if outcome.score:
-        score = f"{three_digits(outcome.least.days)} / {three_digits(cost.days)} = {100 * outcome.score:.3g} %"
+        days = f"{three_digits(outcome.least.days)} / {three_digits(cost.days)}"
+        score = f"{days} = {100 * outcome.score:.3g} %"
         yield "score", f"the best plan's days over yours: {score}", "strong"
     else:
-        why = [] if cost.fits else ["it does not fit"]
-        if cost.loses_gradients:
-            why.append("it loses gradients")
-        yield "score", f"none: {', and '.join(why)}", "alarm"
+        yield "score", f"none: {_why_no_score(cost)}", "alarm"
+
+
+def _step_formula(cost: Cost) -> str:
+    terms = []
+    for alike in cost.passes:
+        if alike.count:
+            longer_s = max(alike.compute_s, alike.sent_s)
+            terms.append(f"{alike.count} × {longer_s:.3g}")
+    return f"{' + '.join(terms)} = {cost.step_s:.3g} s"
+
+
+def _lost_formula(asked: Asked, task: Task, cost: Cost) -> str:
+    save_every_s = 60 * asked.minutes
+    failure_s = GPU_DAYS_PER_FAILURE * SECONDS_PER_DAY / task.gpus
+    saves = f"{SAVE_S} / {save_every_s:,}"
+    lost_work = f"{save_every_s:,} / (2 × {failure_s:,.0f})"
+    restarts = f"{RESTART_S} / {failure_s:,.0f}"
+    percent = f"{100 * cost.lost:.2f} %"
+    return f"{saves} + {lost_work} + {restarts} = {percent} to saves and failures"
+
+
+def _days_formula(task: Task, cost: Cost) -> str:
+    steps = task.tokens / task.step_tokens
+    product = f"{steps:,.0f} × {cost.step_s:.3g} s / 86,400 / (1 - {cost.lost:.3g})"
+    most = f"{three_digits(cost.most_days)} if none does"
+    return f"{product} = {_days(cost)} if all sending overlaps; {most}"
+
+
+def _why_no_score(cost: Cost) -> str:
+    reasons = []
+    if not cost.fits:
+        reasons.append("it does not fit")
+    if cost.loses_gradients:
+        reasons.append("it loses gradients")
+    return ", and ".join(reasons)
 
 
 def meaning(asked: Asked, task: Task, outcome: Outcome, found: Found) -> str:
     """Whether it fits, how long it takes, and how far that is from the best."""
-    cost, said = outcome.cost, ""
-    if asked.batch > task.sequences:
-        said = f"A step has {task.sequences} sequences for each GPU, so a micro-batch has at most as many. "
+    cost = outcome.cost
     if cost.loses_gradients:
         return (
-            f"This plan loses gradients: a step adds up those of {task.micro_batches(asked.plan.batch)} micro-batches "
-            f"in bf16, where each sum is rounded and a long one stops (notebooks 1 and 7). Take fp32 gradients, or all "
-            f"{task.sequences} sequences at a time."
+            "This plan loses gradients: a step adds up those of "
+            f"{task.micro_batches(asked.plan.batch)} micro-batches in bf16, "
+            "where each sum is rounded and a long one stops (notebooks 1 and 7). "
+            f"Take fp32 gradients, or all {task.sequences} sequences at a time."
         )
-    held, memory = short(sum(cost.held.values())), short(task.memory)
+    capped = ""
+    if asked.batch > task.sequences:
+        capped = (
+            f"A step has {task.sequences} sequences for each GPU, "
+            "so a micro-batch has at most as many. "
+        )
     if not cost.fits:
-        return f"{said}Does not fit: each GPU would hold {held}, and has {memory}."
-    said += f"Fits, and takes {_days(cost)} days with products at half of the peak."
-    if is_best(outcome):
-        solved = " You have solved this level." if asked.level in found.solved else ""
-        return f"{said} No plan takes fewer.{solved}"
-    return f"{said} The best plan takes {three_digits(outcome.least.days)}: your score is {100 * outcome.score:.3g} %."
+        held = short(sum(cost.held.values()))
+        return f"{capped}Does not fit: each GPU would hold {held}, and has {short(task.memory)}."
+    fits = f"{capped}Fits, and takes {_days(cost)} days with products at half of the peak."
+    if not is_best(outcome):
+        least = three_digits(outcome.least.days)
+        score = f"{100 * outcome.score:.3g} %"
+        return f"{fits} The best plan takes {least}: your score is {score}."
+    if asked.level in found.solved:
+        return f"{fits} No plan takes fewer. You have solved this level."
+    return f"{fits} No plan takes fewer."
 
 
 def table(outcome: Outcome) -> list[list[str]]:
     """The bytes, what each stage sends, and what is assumed."""
-    held = [
-        (f"bytes of {part}", f"{nbytes:,}", "on each GPU")
-        for part, nbytes in outcome.cost.held.items()
-    ]
-    sent = [(stage, said, "") for stage, said in SENT]
-    return [["", "", ""], *map(list, (*held, *sent, *ASSUMED))]
+    rows = [["", "", ""]]  # no head
+    for part, nbytes in outcome.cost.held.items():
+        rows.append([f"bytes of {part}", f"{nbytes:,}", "on each GPU"])
+    for stage, sent in SENT:
+        rows.append([stage, sent, ""])
+    for assumption in ASSUMED:
+        rows.append(list(assumption))
+    return rows
 
 
 def _days(cost: Cost) -> str:
