@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pass:
-    """Passes of a step that are alike: their number, and the seconds that each of them takes."""
+    """A kind of pass: how many of them a step has, and the seconds that each of them takes."""
 
     name: str
     count: int
@@ -137,8 +137,8 @@ class Planner:
         held = self._held(plan)
         passes = self._passes(plan)
         lost = self._lost(plan.minutes)
-        step_s = sum(alike.overlapping_s for alike in passes)
-        most_step_s = sum(alike.in_turn_s for alike in passes)
+        step_s = sum(kind.overlapping_s for kind in passes)
+        most_step_s = sum(kind.in_turn_s for kind in passes)
         return Cost(
             held=held,
             fits=sum(held.values()) <= self.task.memory,

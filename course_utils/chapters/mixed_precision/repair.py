@@ -58,7 +58,7 @@ def _broken_ones() -> list[tuple]:
         # where it stands below imports.
         module = compile(inspect.getsource(loop(letter)), "a cell", "exec")
         functions = [constant for constant in module.co_consts if isinstance(constant, CodeType)]
-        essences += map(_essence, functions)
+        essences += [_essence(function) for function in functions]
     return essences
 
 

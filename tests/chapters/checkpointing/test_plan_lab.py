@@ -234,7 +234,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
         )
         return planner.cost(plan)
 
-    (backward,) = (alike for alike in cost().passes if alike.name == "backward")
+    (backward,) = (kind for kind in cost().passes if kind.name == "backward")
     assert f"At *{level}*" in said
     assert f"each of {LEVELS[level].sequences} micro-batches" in said
     assert f"{backward.sent_s:.2f} s of sending stand against {backward.compute_s:.2f} s" in said
@@ -244,7 +244,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     assert "From 8 sequences on, which fit only if layers are recomputed," in said
     for batch in BATCHES:
         passes = cost(batch, recomputed=40).passes
-        products_are_longer = all(alike.compute_s > alike.sent_s for alike in passes)
+        products_are_longer = all(kind.compute_s > kind.sent_s for kind in passes)
         assert products_are_longer == (batch >= 8)
         assert cost(batch).fits == (batch < 8)
     fewest = next(layers for layers in range(41) if cost(8, layers).fits)
@@ -253,7 +253,7 @@ def test_the_answers_below_the_lab_in_notebook_8_are_the_planners():
     assert f"{fewest} of the 40 layers are enough: {quickest} days in place of {all_again}" in said
 
     passes = cost(2, recomputed=40, over_node=True).passes
-    slowed_by_sending = [alike.name for alike in passes if alike.sent_s > alike.compute_s]
+    slowed_by_sending = [kind.name for kind in passes if kind.sent_s > kind.compute_s]
     assert slowed_by_sending == ["last backward"]
 
 
@@ -407,9 +407,9 @@ def test_bars_are_as_long_as_their_seconds_and_only_a_plan_that_fits_has_a_score
         outcome = Planner(LEVELS[asked.level]).outcome(asked.plan)
         cost = outcome.cost
         full_s = full_scale(outcome)
-        passes = [alike for alike in cost.passes if alike.count]
-        products = [LENGTH * min(1, alike.count * alike.compute_s / full_s) for alike in passes]
-        sending = [LENGTH * min(1, alike.count * alike.sent_s / full_s) for alike in passes]
+        passes = [kind for kind in cost.passes if kind.count]
+        products = [LENGTH * min(1, kind.count * kind.compute_s / full_s) for kind in passes]
+        sending = [LENGTH * min(1, kind.count * kind.sent_s / full_s) for kind in passes]
         near = {"rel": 1e-4, "abs": 0.01}
         assert widths_of_passes(view.picture, "predicted") == pytest.approx(products, **near)
         assert widths_of_passes(view.picture, "limit") == pytest.approx(sending, **near)

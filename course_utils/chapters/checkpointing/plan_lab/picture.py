@@ -60,10 +60,11 @@ def _memory(task: Task, cost: Cost) -> Iterator[str]:
     limit = LEFT + LENGTH * task.memory / full
     yield rect(LEFT, BAR, limit - LEFT, BAR_HEIGHT, class_="capacity")
     yield polyline([(limit, BAR - 5), (limit, BAR + BAR_HEIGHT + 5)], class_="line")
-    verdict, class_ = ("fits", "formula") if cost.fits else ("too much", "alarm")
-    yield fitted(
-        RIGHT, BAR + 18, f"{short(held)} of {short(task.memory)}: {verdict}", WIDTH, class_
-    )
+    sizes = f"{short(held)} of {short(task.memory)}"
+    if cost.fits:
+        yield fitted(RIGHT, BAR + 18, f"{sizes}: fits", WIDTH, "formula")
+    else:
+        yield fitted(RIGHT, BAR + 18, f"{sizes}: too much", WIDTH, "alarm")
     names = [(f"part {part}", f"{part} {short(nbytes)}") for part, nbytes in cost.held.items()]
     yield key(names, 0, NAMES)
 
@@ -93,21 +94,21 @@ def _passes(outcome: Outcome) -> Iterator[str]:
     for x in (LEFT, LEFT + LENGTH):
         yield polyline([(x, PASSES + 6), (x, bottom)], class_="grid")
     top = PASSES + 12
-    for alike in passes:
-        yield from _pass(alike, top, full_s)
+    for kind in passes:
+        yield from _pass(kind, top, full_s)
         top += STEP
     yield from _together(outcome, top, full_s)
 
 
-def _pass(alike: Pass, top: Number, full_s: Number) -> Iterator[str]:
-    class_ = "" if alike.count else "faint"
-    yield text(0, top + 14, alike.name, class_=class_)
-    if alike.count:
-        compute_share = min(1, alike.count * alike.compute_s / full_s)
-        sent_share = min(1, alike.count * alike.sent_s / full_s)
+def _pass(kind: Pass, top: Number, full_s: Number) -> Iterator[str]:
+    class_ = "" if kind.count else "faint"
+    yield text(0, top + 14, kind.name, class_=class_)
+    if kind.count:
+        compute_share = min(1, kind.count * kind.compute_s / full_s)
+        sent_share = min(1, kind.count * kind.sent_s / full_s)
         yield rect(LEFT, top, LENGTH * compute_share, HALF, class_="predicted")
         yield rect(LEFT, top + HALF + 2, LENGTH * sent_share, HALF, class_="limit")
-    yield fitted(RIGHT, top + 14, words.a_pass(alike), WIDTH, class_)
+    yield fitted(RIGHT, top + 14, words.a_pass(kind), WIDTH, class_)
 
 
 def _together(outcome: Outcome, top: Number, full_s: Number) -> Iterator[str]:

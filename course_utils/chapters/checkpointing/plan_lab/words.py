@@ -56,11 +56,11 @@ def a_step(task: Task) -> str:
     return f"A step takes {each}, {task.step_tokens / 1e6:.1f} million in all. {whole}."
 
 
-def a_pass(alike: Pass) -> str:
+def a_pass(kind: Pass) -> str:
     """How many such passes there are, and the seconds of one."""
-    if not alike.count:
+    if not kind.count:
         return "none"
-    return f"{alike.count} × max({alike.compute_s:.3g} s, {alike.sent_s:.3g} s)"
+    return f"{kind.count} × max({kind.compute_s:.3g} s, {kind.sent_s:.3g} s)"
 
 
 def together(outcome: Outcome) -> str:
@@ -87,10 +87,10 @@ def formulas(asked: Asked, task: Task, outcome: Outcome) -> Iterator[tuple[str, 
 
 def _step_formula(cost: Cost) -> str:
     terms = []
-    for alike in cost.passes:
-        if alike.count:
-            longer_s = max(alike.compute_s, alike.sent_s)
-            terms.append(f"{alike.count} × {longer_s:.3g}")
+    for kind in cost.passes:
+        if kind.count:
+            longer_s = max(kind.compute_s, kind.sent_s)
+            terms.append(f"{kind.count} × {longer_s:.3g}")
     return f"{' + '.join(terms)} = {cost.step_s:.3g} s"
 
 
