@@ -23,10 +23,7 @@ STEPS = [
 # The tolerance is for the angles of rotary positions, which the term leaves out.
 @function(STEPS, tolerance=0.01)
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds at the loss.
-
-    The state, which is there before the step, is not counted.
-    """
+    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
     inputs = batch * sequence * m.width * BYTES[dtype]
@@ -77,10 +74,8 @@ def step_flops(m: Model, batch: int, sequence: int, recomputed: int) -> Answers:
 
 @function([(60.0, 11_128.0), (10.0, 86_400.0), (300.0, 3_600.0)], tolerance=1e-3)
 def interval(save_s: Number, failure_s: Number) -> Answers:
-    """A reader's interval(save_s, failure_s): the time between saves that loses the least share.
-
-    It is found by trying intervals from 10 seconds on, each 0.02 % longer than the one before.
-    """
+    """A reader's interval(save_s, failure_s): the time between two saves that loses least time."""
+    # Intervals from 10 seconds on, each 0.02 % longer than the one before.
     tried = (10 * 1.0002**n for n in range(60_000))
     right = min(tried, key=lambda every_s: save_s / every_s + every_s / (2 * failure_s))
     yield right, "There C / τ and τ / 2M are equal: τ = √(2CM)."
