@@ -23,7 +23,7 @@ STEPS = [
 # The tolerance is for the angles of rotary positions, which the term leaves out.
 @function(STEPS, tolerance=0.01)
 def step_bytes(m: Model, batch: int, sequence: int, dtype: str, recomputed: int) -> Answers:
-    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what a step adds at the loss."""
+    """A reader's step_bytes(m, batch, sequence, dtype, recomputed): what it adds at the loss."""
     right = by_torch.step_bytes(m, batch, sequence, dtype, recomputed)
     logits = batch * sequence * m.vocabulary
     inputs = batch * sequence * m.width * BYTES[dtype]
