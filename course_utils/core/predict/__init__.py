@@ -1,12 +1,13 @@
-"""Closed forms: bytes, FLOPs, seconds and days, from shapes alone. Nothing here runs what it predicts.
+"""Closed forms: bytes, FLOPs, seconds and days, from shapes alone.
 
-What the accountant can say of a model or a run, it is asked; here is what it cannot say. Wherever a model is
-predicted, its `Model` will do.
+Nothing here runs what it predicts. What the accountant knows of a model or a run is asked of the
+accountant, and this package adds what it does not know. Every function on a model takes the
+accountant's `Model`.
 
-The convention, everywhere: a multiply-add is 2 FLOPs; element-wise operations, reductions and optimizers
-count 0 unless a docstring says otherwise; attention is counted unmasked. Symbols: B batch, D input width,
-K output width, L layers, S sequence length, H width of the model, A heads, V vocabulary, P parameters,
-N tokens trained on.
+The convention, everywhere: a multiply-add is 2 FLOPs; element-wise operations, reductions and
+optimizers count 0 unless a docstring says otherwise; attention is counted unmasked. Symbols: B
+batch, D input width, K output width, L layers, S sequence length, H width of the model, A heads, V
+vocabulary, P parameters, N tokens trained on.
 """
 
 from course_utils.core.predict.forecast import (

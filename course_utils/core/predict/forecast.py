@@ -1,4 +1,7 @@
-"""From a bound to a forecast: a product takes c + roof / e. Both numbers are fitted to products that were timed."""
+"""From a bound to a forecast: a product takes c + roof / e.
+
+Both numbers, c and e, are fitted to products that were timed.
+"""
 
 import math
 import random
@@ -16,13 +19,14 @@ FEWEST = 8  # products, of which half are fitted
 def product_seconds(
     b: int, d: int, k: int, machine: Machine, dtype: str, c: Number, e: Number
 ) -> Number:
-    """c + roof / e, where the roof is `matmul_seconds`. With c = 0 and e = 1, the forecast is the roof.
+    """c + roof / e, where the roof is `matmul_seconds`. With c = 0 and e = 1 it is the roof itself.
 
-    c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of the roof's speed
-    that large products get.
+    c is a kernel's own price in seconds, which the smallest product pays, too. e is the share of
+    the roof's speed that large products get.
 
     >>> from course_utils.core.datasheets import MACHINES
-    >>> round(1e6 * product_seconds(1024, 1024, 1024, MACHINES["H100 SXM"], "bf16", c=5.5e-6, e=0.78), 2)
+    >>> h100 = MACHINES["H100 SXM"]
+    >>> round(1e6 * product_seconds(1024, 1024, 1024, h100, "bf16", c=5.5e-6, e=0.78), 2)
     8.28
     """
     if not 0 <= c < math.inf:
@@ -31,7 +35,8 @@ def product_seconds(
         )
     if not 0 < e <= 1:
         raise ValueError(f"e is a share, above 0 and at most 1, such as 0.8; got {e!r}.")
-    return c + matmul_seconds(b, d, k, machine, dtype) / e
+    roof_s = matmul_seconds(b, d, k, machine, dtype)
+    return c + roof_s / e
 
 
 def forecast_errors(
@@ -39,26 +44,33 @@ def forecast_errors(
 ) -> tuple[Number, Number]:
     """The median of |measured / forecast - 1|, and the worst factor in either direction."""
     _check_number(timed, 1)
-    ratios = [
-        seconds / product_seconds(*size, machine, dtype, c, e) for size, seconds in timed.items()
-    ]
-    return statistics.median(abs(r - 1) for r in ratios), max(max(r, 1 / r) for r in ratios)
+    ratios = []
+    for (b, d, k), seconds in timed.items():
+        ratios.append(seconds / product_seconds(b, d, k, machine, dtype, c, e))
+    median = statistics.median(abs(ratio - 1) for ratio in ratios)
+    worst = max(max(ratio, 1 / ratio) for ratio in ratios)
+    return median, worst
 
 
 def fitted_forecast(timed: Timed, machine: Machine, dtype: str) -> tuple[Number, Number]:
-    """Fit (c, e): for each e in whole percent, c is the median of measured - roof / e, and at least 0.
+    """Fit c and e to products that were timed.
 
-    Return the pair with the smallest mean of |ln(measured / forecast)|, in which twice as long counts as much as half
-    as long.
+    Every e in whole percent is tried. Its c is the median of measured - roof / e, and at least 0.
+    The pair with the smallest mean of |ln(measured / forecast)| is returned: by this measure, twice
+    as long is as far off as half as long.
     """
     _check_number(timed, 2)
-    times = [(matmul_seconds(*size, machine, dtype), seconds) for size, seconds in timed.items()]
+    roofs = [matmul_seconds(b, d, k, machine, dtype) for b, d, k in timed]
+    times = [*zip(roofs, timed.values(), strict=True)]
     tried = []
-    for e in (percent / 100 for percent in range(1, 101)):
-        c = max(0.0, statistics.median(seconds - roof / e for roof, seconds in times))
+    for percent in range(1, 101):
+        e = percent / 100
+        rest = statistics.median(seconds - roof / e for roof, seconds in times)
+        c = max(0.0, rest)
         error = statistics.fmean(abs(math.log(seconds / (c + roof / e))) for roof, seconds in times)
         tried.append((error, c, e))
-    return min(tried)[1:]
+    _, c, e = min(tried)
+    return c, e
 
 
 def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
@@ -67,12 +79,14 @@ def random_halves(timed: Timed, seed: int = 0) -> tuple[Timed, Timed]:
     sizes = sorted(timed)
     random.Random(seed).shuffle(sizes)
     half = len(sizes) // 2
-    fitted, tried = ({size: timed[size] for size in some} for some in (sizes[:half], sizes[half:]))
+    fitted = {size: timed[size] for size in sizes[:half]}
+    tried = {size: timed[size] for size in sizes[half:]}
     return fitted, tried
 
 
 def _check_number(timed: Timed, fewest: int) -> None:
     if len(timed) < fewest:
         raise ValueError(
-            f"It takes at least {fewest} products that were timed; there are {len(timed)}. Time more."
+            f"It takes at least {fewest} products that were timed; there are {len(timed)}. "
+            "Time more."
         )

@@ -1,4 +1,4 @@
-"""Models that were published: what their config.json says of the shape, by the accountant."""
+"""Published models: the shapes that the accountant reads in their config.json."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 from course_utils.core.accountant import Model, model_from
 from course_utils.core.predict.transformer import Shape, shape_of
 
-# What a config.json says of the shape, and where it is published.
+# Each file has what a config.json says of the shape, and where it was published.
 CONFIGS = Path(__file__).parents[1] / "configs"
 
 
@@ -24,8 +24,8 @@ def known(name: str) -> Model:
     return model_from(json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")))
 
 
-# Two have no config.json to read. Of GPT-3 none was published; its sizes are in arXiv 2005.14165, table 2.1. That of
-# Llama 3.1 405B says 131,072 positions, and it was trained on 8,192 at a time but for its last tokens: arXiv
+# GPT-3's config.json was not published; its sizes are in arXiv 2005.14165, table 2.1. The one of
+# Llama 3.1 405B says 131,072 positions, but most of the training took sequences of 8,192: arXiv
 # 2407.21783, tables 3 and 4.
 GPT_3 = {
     "layers": 96,

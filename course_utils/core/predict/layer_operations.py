@@ -1,4 +1,8 @@
-"""Products, normalisations and attention of a transformer's layer on a tape: what each makes, keeps and hands back."""
+"""The operations of a transformer's layer on a tape: products, normalisations and attention.
+
+Each method writes down what an operation makes, what autograd saves of it, and what the backward
+pass makes of its gradient.
+"""
 
 from course_utils.core import accountant
 from course_utils.core.predict.step_config import StepConfig
@@ -8,42 +12,46 @@ from course_utils.core.predict.transformer import FP32_BYTES
 
 
 class LayerOperations:
-    """The operations of a layer, for a model with these sizes and bytes a number."""
+    """The operations of a layer, for a model with these sizes and bytes of a number."""
 
     def __init__(self, config: StepConfig) -> None:
-        self.config, self.shape, self.n, self.sequence = (
-            config,
-            config.model,
-            config.n,
-            config.sequence,
-        )
-        self.tape = Tape(
-            dtype_bytes=config.n, gradient_bytes=config.gradient_bytes, accumulate=config.accumulate
-        )
+        self.config = config
+        self.shape = config.model
+        self.dtype_bytes = config.n
+        self.sequence = config.sequence
         self.tokens = config.batch * config.sequence
-        self.heads, self.kv_heads, self.head = (
-            self.shape.heads,
-            self.shape.kv_heads,
-            self.shape.head_width,
+        self.matrices = accountant.matrices(config.model)
+        self.tape = Tape(
+            dtype_bytes=config.n,
+            gradient_bytes=config.gradient_bytes,
+            accumulate=config.accumulate,
         )
-        self.matrices = accountant.matrices(self.shape)
 
     def weight(self, numbers: int) -> Parameter:
-        return Parameter(self.n * numbers)
+        return Parameter(self.dtype_bytes * numbers)
 
-    # Products, and what stands between them.
+    # Products, and what comes between them.
 
-    def product(self, x: Tensor, d: int, k: int, weight: Parameter | None = None) -> Tensor:
+    def product(
+        self, x: Tensor, inputs: int, outputs: int, weight: Parameter | None = None
+    ) -> Tensor:
         """x W. On the way back, first the weight's gradient is made, then that of x."""
-        edges, made = (weight or self.weight(d * k), x), x.nbytes // d * k
+        if weight is None:
+            weight = self.weight(inputs * outputs)
         return self.tape.op(
-            "mm", edges, made, back=("mm", "mm"), saves=edges, flops=2 * x.nbytes // self.n * k
+            "mm",
+            (weight, x),
+            x.nbytes // inputs * outputs,
+            back=("mm", "mm"),
+            saves=(weight, x),
+            flops=2 * x.nbytes // self.dtype_bytes * outputs,
         )
 
     def linear(self, x: Tensor, name: str, *, splits: bool = False, folds: bool = False) -> Tensor:
-        """x W + b, by the matrix's name, with b only if the model has it.
+        """x W, by the matrix's name, plus its bias if the model has one.
 
-        Its gradient is copied if it lies in another order: where heads `split`, or where rows `fold`.
+        The gradient of the result arrives in another memory order, and has to be copied, if heads
+        are split after the bias (`splits`) or rows are folded before it (`folds`).
         """
         self.tape.where = name
         inputs, outputs = self.matrices[name]
@@ -51,14 +59,16 @@ class LayerOperations:
         if folds:
             made = self.copied_back(made)
         if name in self.shape.biases:
-            made = self.tape.op(
-                "add", (self.weight(outputs), made), made.nbytes, back=("sum", PASS)
-            )
-        return self.copied_back(made) if splits else made
+            edges = (self.weight(outputs), made)
+            made = self.tape.op("add", edges, made.nbytes, back=("sum", PASS))
+        if splits:
+            made = self.copied_back(made)
+        return made
 
     def copied_back(self, x: Tensor) -> Tensor:
         """A view of x. Its gradient has to be copied before it can be viewed."""
-        return self.tape.views(x, "clone", x.nbytes)[0]
+        (view,) = self.tape.views(x, "clone", x.nbytes)
+        return view
 
     def copied(self, x: Tensor) -> Tensor:
         """A copy of x, with its numbers in another order."""
@@ -76,102 +86,157 @@ class LayerOperations:
         return self.tape.op("mul", (a, b), a.nbytes, back=("mul", "mul"), saves=(a, b))
 
     def norm(self, x: Tensor, where: str) -> Tensor:
-        """RMSNorm or LayerNorm of a row as wide as the model."""
+        """RMSNorm or LayerNorm of each row, which is as wide as the model."""
         return self._norm(x, self.shape.width, where, self.shape.norm_vectors)
 
     def head_norm(self, x: Tensor, where: str) -> Tensor:
-        """The same of each head's numbers. It has a weight alone."""
-        return self._norm(x, self.head, where, 1)
+        """RMSNorm or LayerNorm of each head's numbers. Either has a weight and no bias."""
+        return self._norm(x, self.shape.head_width, where, 1)
 
     def _norm(self, x: Tensor, width: int, where: str, vectors: int) -> Tensor:
-        """One kernel, which keeps its input, and LayerNorm's two numbers of each row as well."""
-        self.tape.where, a_row = where, x.nbytes // width
-        edges = (x, *(self.weight(width) for _ in range(vectors)))
+        """One kernel that saves its input. LayerNorm saves two numbers of each row as well."""
+        self.tape.where = where
+        weights = [self.weight(width) for _ in range(vectors)]
+        edges = (x, *weights)
         if self.shape.rms_norm:
             return self.tape.op("rms_norm", edges, x.nbytes, back="rms_norm_backward", saves=(x,))
-        name, options = "native_layer_norm", {"saves": (x,), "keeps": slice(1, 3)}
-        return self.tape.op(name, edges, x.nbytes, a_row, a_row, back=f"{name}_backward", **options)
+        number_a_row = x.nbytes // width
+        return self.tape.op(
+            "native_layer_norm",
+            edges,
+            x.nbytes,
+            number_a_row,  # the mean
+            number_a_row,  # 1 over the standard deviation
+            back="native_layer_norm_backward",
+            saves=(x,),
+            keeps=slice(1, 3),
+        )
 
     # Attention.
 
     def attention(self, x: Tensor, turn: Tensor | None) -> Tensor:
-        tape, anew = self.tape, self.shape.head_norms
-        # In gradients, heads stand one behind the other.
-        by_head = not self.config.fused and self.sequence > 1
-        splits = by_head and self.heads > 1
-        q = self.linear(x, "query", splits=splits and not (turn or anew))
-        k = self.linear(x, "key", folds=by_head and self.config.batch > 1 and not anew)
-        v = self.linear(x, "value", splits=by_head and self.kv_heads > 1)
-        if anew:
-            q, k = self.head_norm(q, "query norm"), self.head_norm(k, "key norm")
+        """Attention of all heads, from x to the matrix "out". `turn` has the rotary angles."""
+        # Attention in single operations hands gradients back head by head, and the matrices have
+        # them token by token. The two orders differ if there are several tokens and heads.
+        reorders = not self.config.fused and self.sequence > 1
+        splits = reorders and self.shape.heads > 1
+        keys_fold = reorders and self.config.batch > 1
+        values_split = reorders and self.shape.kv_heads > 1
+        if self.shape.head_norms:
+            q = self.linear(x, "query")
+            k = self.linear(x, "key")
+        else:
+            q = self.linear(x, "query", splits=splits and not turn)
+            k = self.linear(x, "key", folds=keys_fold)
+        v = self.linear(x, "value", splits=values_split)
+        former = (q, k)  # as in the model, both are held until both have a new value
+        if self.shape.head_norms:
+            q = self.head_norm(q, "query norm")
+            k = self.head_norm(k, "key norm")
+        former = (q, k)
         if turn:
-            q, k = self.rotated(q, turn, "query"), self.rotated(k, turn, "key")
-        tape.where = "attention"
-        mixed = (self._fused_attention if self.config.fused else self._attention)(q, k, v)
+            q = self.rotated(q, turn, "query")
+            k = self.rotated(k, turn, "key")
+        del former
+        self.tape.where = "attention"
+        if self.config.fused:
+            mixed = self._fused_attention(q, k, v)
+        else:
+            mixed = self._attention(q, k, v)
         if splits:
             mixed = self.copied(mixed)
         return self.linear(mixed, "out")
 
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
-        """x with rotary positions: each result is made of both halves."""
-        tape, half = self.tape, x.nbytes // 2
+        """x with rotary positions: each half of the result is made of both halves of x."""
+        tape = self.tape
         tape.where = f"{where}, rotated"
+        half = x.nbytes // 2
         first, second = tape.views(x, "cat", half, half)
-        a, b = self._turned(first, turn), self._turned(second, turn)
-        turned = tape.op("sub", (a, b), half, back=(PASS, "neg"))
+        a = self._turned(first, turn)
+        b = self._turned(second, turn)
+        turned_first = tape.op("sub", (a, b), half, back=(PASS, "neg"))
         del a, b
-        a, b = self._turned(second, turn), self._turned(first, turn)
-        other = self.plus(a, b)
+        a = self._turned(second, turn)
+        b = self._turned(first, turn)
+        turned_second = self.plus(a, b)
         del a, b
-        return tape.op("cat", (turned, other), x.nbytes, back=(PASS, PASS))
+        return tape.op("cat", (turned_first, turned_second), x.nbytes, back=(PASS, PASS))
 
     def _turned(self, x: Tensor, turn: Tensor) -> Tensor:
+        """x times the cosines or the sines, which have no gradient."""
         reads = x.nbytes + turn.nbytes
         return self.tape.op("mul", (x,), x.nbytes, back="mul", saves=(turn,), reads=reads)
 
     @property
-    def _flops(self) -> int:
+    def _product_flops(self) -> int:
         """The FLOPs of one of attention's two products."""
         return 2 * self.tokens * self.sequence * self.shape.query_width
 
     def _fused_attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Two products in one kernel, and five on the way back. Of each row of scores one number is kept."""
-        name, sums = (
-            "scaled_dot_product_attention",
-            max(self.n, FP32_BYTES) * self.tokens * self.heads,
-        )
-        options = {"keeps": slice(2), "flops": 2 * self._flops, "flops_back": 5 * self._flops}
+        """Two products in one kernel, and five on the way back.
+
+        In place of the scores, it saves one number for each row of them.
+        """
+        number_bytes = max(self.dtype_bytes, FP32_BYTES)
+        row_sums = number_bytes * self.tokens * self.shape.heads
         return self.tape.op(
-            name, (q, k, v), q.nbytes, sums, back=f"{name}_backward", saves=(q, k, v), **options
+            "scaled_dot_product_attention",
+            (q, k, v),
+            q.nbytes,
+            row_sums,
+            back="scaled_dot_product_attention_backward",
+            saves=(q, k, v),
+            keeps=slice(2),
+            flops=2 * self._product_flops,
+            flops_back=5 * self._product_flops,
         )
 
     def _attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """softmax(q kᵀ / √d) v, in single operations."""
-        tape, s = self.tape, self.sequence
-        in_groups, by_head = (
-            self.kv_heads < self.heads and s > 1,
-            min(self.config.batch, s, self.kv_heads) > 1,
-        )
-        square, n = self.n * s * s, self.n * self.tokens * self.heads * s
-        rows = self.copied(q) if in_groups else q
-        rows_by_head = self.copied(rows) if by_head and not in_groups else rows
-        scores = self._batched(rows_by_head, self.copied(k) if by_head else k, n)
-        del rows_by_head
-        scores = tape.op("mul", (scores,), n, back="mul")
-        full = tape.one("full", square)
-        later = tape.one("triu", square, reads=square)
+        """softmax(q kᵀ / √d) v, in single operations.
+
+        A batched product takes the heads of all sequences in one dimension. If there are several
+        sequences, tokens and heads, an operand has to be copied for that. Queries that share a key
+        are copied when they are put into one group.
+        """
+        tape = self.tape
+        in_groups = self.shape.kv_heads < self.shape.heads and self.sequence > 1
+        by_head = min(self.config.batch, self.sequence, self.shape.kv_heads) > 1
+        mask_bytes = self.dtype_bytes * self.sequence * self.sequence
+        scores_bytes = self.dtype_bytes * self.tokens * self.shape.heads * self.sequence
+
+        queries = self.copied(q) if in_groups else q
+        queries_by_head = self.copied(queries) if by_head and not in_groups else queries
+        keys = self.copied(k) if by_head else k
+        scores = self._batched(queries_by_head, keys, scores_bytes)
+        del queries_by_head, keys
+        scores = tape.op("mul", (scores,), scores_bytes, back="mul")
+        full = tape.one("full", mask_bytes)
+        later = tape.one("triu", mask_bytes, reads=mask_bytes)
         del full
-        masked = scores._replace(
-            storage=tape.one("add", n, reads=n + square)
-        )  # a mask has no gradient
-        weights = tape.op("_softmax", (masked,), n, back="_softmax_backward_data", keeps=slice(1))
+        sums = tape.one("add", scores_bytes, reads=scores_bytes + mask_bytes)
+        masked = scores._replace(storage=sums)  # a mask has no gradient
+        del sums
+        weights = tape.op(
+            "_softmax",
+            (masked,),
+            scores_bytes,
+            back="_softmax_backward_data",
+            keeps=slice(1),
+        )
         del masked
-        mixed = self._batched(weights, self.copied(v) if by_head else v, q.nbytes)
-        del later
+        values = self.copied(v) if by_head else v
+        mixed = self._batched(weights, values, q.nbytes)
+        del values, later
         return self.copied_back(mixed) if in_groups or by_head else mixed
 
     def _batched(self, a: Tensor, b: Tensor, nbytes: int) -> Tensor:
         """A product for each head."""
         return self.tape.op(
-            "bmm", (b, a), nbytes, back=("bmm", "bmm"), saves=(a, b), flops=self._flops
+            "bmm",
+            (b, a),
+            nbytes,
+            back=("bmm", "bmm"),
+            saves=(a, b),
+            flops=self._product_flops,
         )

@@ -10,7 +10,8 @@ from course_utils.core.say import Ledger
 def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) -> Ledger:
     """Forward 2B for each weight; backward 2B for its gradient, and 2B for the input's.
 
-    Plain data needs no gradient, so the first layer has no product for it, unless `input_grad` asks for one.
+    Plain data needs no gradient. So the first layer has no product for its input's, unless
+    `input_grad` asks for one.
 
     >>> mlp_flops(1024, [256, 256, 64])
                     FLOPs
@@ -20,11 +21,14 @@ def mlp_flops(batch: int, widths: Sequence[int], *, input_grad: bool = False) ->
     """
     if len(widths) < 2:
         raise ValueError(
-            f"A network needs at least two widths, its input's and its output's; got {list(widths)}."
+            "A network needs at least two widths, its input's and its output's; "
+            f"got {list(widths)}."
         )
-    check_sizes(**{f"width {place}": width for place, width in enumerate(widths)})
-    first, *more = [matmul_flops(batch, d, k) for d, k in pairwise(widths)]
-    forward = first + sum(more)
-    return Ledger(
-        {"forward": forward, "backward": 2 * forward - first * (not input_grad)}, unit="FLOPs"
-    )
+    sizes = {f"width {place}": width for place, width in enumerate(widths)}
+    check_sizes(**sizes)
+    layers = [matmul_flops(batch, d, k) for d, k in pairwise(widths)]
+    forward = sum(layers)
+    backward = 2 * forward
+    if not input_grad:
+        backward -= layers[0]
+    return Ledger({"forward": forward, "backward": backward}, unit="FLOPs")

@@ -1,4 +1,7 @@
-"""One tensor, one product, products of several: their bytes, their FLOPs, and the least time they can take."""
+"""One tensor, one product, products of several.
+
+They have bytes, FLOPs, and a time that they take at least.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +10,7 @@ from course_utils.core import accountant, einsums
 from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
 
-# What the accountant has no name for: a format that is stored as another one is, or one of fp8's two.
+# Formats that the accountant has no name for: they are as large as these.
 STORED_AS = {"tf32": "fp32", "xf32": "fp32", "e4m3": "fp8", "e5m2": "fp8"}
 DTYPE_BYTES: Mapping[str, Number] = accountant.BYTES | {
     name: accountant.BYTES[other] for name, other in STORED_AS.items()
@@ -22,7 +25,7 @@ def dtype_bytes(dtype: str) -> Number:
 
 
 def check_sizes(**sizes: object) -> None:
-    """Whole numbers from 0 up, or a sentence on the one that is not."""
+    """Raise a sentence on a size that is not a whole number from 0 up."""
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise ValueError(f"{name} is a size, a whole number from 0 up; got {size!r}.")
@@ -34,16 +37,18 @@ def tensor_bytes(shape: Sequence[int], dtype: str) -> int:
     >>> tensor_bytes((4, 8), "bf16")
     64
     """
-    check_sizes(**{f"size {place}": size for place, size in enumerate(shape)})
-    dtype_bytes(dtype)  # or a sentence
-    return accountant.tensor_bytes(shape, STORED_AS.get(dtype, dtype))
+    sizes = {f"size {place}": size for place, size in enumerate(shape)}
+    check_sizes(**sizes)
+    dtype_bytes(dtype)  # raises a sentence if there is no such dtype
+    stored_as = STORED_AS.get(dtype, dtype)
+    return accountant.tensor_bytes(shape, stored_as)
 
 
 # One matrix product: (B, D) @ (D, K).
 
 
 def matmul_flops(b: int, d: int, k: int) -> int:
-    """2BDK: each of BDK products is followed by an addition.
+    """2BDK: each of the BDK multiplications is followed by an addition.
 
     >>> matmul_flops(1024, 256, 64)
     33554432
@@ -60,35 +65,45 @@ def matmul_bytes(b: int, d: int, k: int, dtype: str) -> int:
     >>> matmul_bytes(1024, 256, 64, "bf16")
     688128
     """
-    operands = tensor_bytes((b, d), dtype) + tensor_bytes((d, k), dtype)
-    return operands + tensor_bytes((b, k), "bf16" if dtype == "fp8" else dtype)
+    first = tensor_bytes((b, d), dtype)
+    second = tensor_bytes((d, k), dtype)
+    result_dtype = "bf16" if dtype == "fp8" else dtype
+    result = tensor_bytes((b, k), result_dtype)
+    return first + second + result
 
 
 def intensity(flops: Number, nbytes: Number) -> Number:
     """FLOPs per byte moved: what decides which of the two limits a machine meets first."""
-    return flops / nbytes if nbytes else math.nan
+    if nbytes == 0:
+        return math.nan
+    return flops / nbytes
 
 
 def ridge(machine: Machine, dtype: str) -> Number:
-    """Peak FLOP/s over bytes/s: the intensity from which on the arithmetic is the limit, and not the memory."""
+    """Peak FLOP/s over bytes/s.
+
+    From this intensity on, arithmetic is the limit and not memory.
+    """
     return machine.peak(dtype) / machine.bytes_per_sec
 
 
 def matmul_seconds(b: int, d: int, k: int, machine: Machine, dtype: str) -> Number:
-    """The roofline's time, max(FLOPs / peak, bytes / bandwidth): no faster than either lets it be."""
+    """The roofline's time, max(FLOPs / peak, bytes / bandwidth): no product takes less."""
     compute_s = matmul_flops(b, d, k) / machine.peak(dtype)
-    return max(compute_s, matmul_bytes(b, d, k, dtype) / machine.bytes_per_sec)
+    memory_s = matmul_bytes(b, d, k, dtype) / machine.bytes_per_sec
+    return max(compute_s, memory_s)
 
 
 # Products of several tensors.
 
 
 def einsum_flops(pattern: str, /, **sizes: int) -> int:
-    """Count 2 for each multiply-add of a pairwise product, and 1 for each lone multiplication where nothing is summed.
+    """Count the FLOPs of an einsum, whose pattern is written as in einops.
 
-    Three operands or more are multiplied in the cheapest order, two at a time. A dimension that only one operand
-    has is summed before that operand is multiplied, as torch does it, and that sum counts 0. The pattern is
-    written as in einops.
+    A multiply-add of a product of two operands counts 2; where nothing is summed, a multiplication
+    counts 1. Three operands or more are multiplied in the cheapest order, two at a time. A
+    dimension that only one operand has is summed before that operand is multiplied, as torch does
+    it, and that sum counts 0.
 
     >>> einsum_flops("b h i d, b h j d -> b h i j", b=2, h=4, i=8, j=8, d=16)
     16384
@@ -97,7 +112,9 @@ def einsum_flops(pattern: str, /, **sizes: int) -> int:
     """
     einsum = einsums.parsed(pattern)
     if set(einsum.names) != set(sizes):
-        needed, given = ", ".join(sorted(einsum.names)), ", ".join(sorted(sizes)) or "none"
+        needed = ", ".join(sorted(einsum.names))
+        given = ", ".join(sorted(sizes)) if sizes else "none"
         raise ValueError(f"{pattern!r} needs the sizes of {needed}; got {given}.")
     check_sizes(**sizes)
-    return einsums.orders(einsum, sizes, only_cheapest=True)[0].flops
+    (cheapest,) = einsums.orders(einsum, sizes, only_cheapest=True)
+    return cheapest.flops

@@ -1,4 +1,4 @@
-"""What a parabola lets us predict of SGD and of momentum, and of RMSProp in the long run."""
+"""What a parabola lets us predict of SGD, of momentum, and of RMSProp in the long run."""
 
 import math
 
@@ -6,19 +6,22 @@ from course_utils.core.say import Number
 
 
 def largest_lr(curvature: Number, momentum: Number = 0.0) -> Number:
-    """2(1 + μ) / curvature: with a larger learning rate the error grows.
+    """2(1 + μ) / curvature: with a larger learning rate, the error grows.
 
     >>> largest_lr(100), largest_lr(100, momentum=0.9)
     (0.02, 0.038)
     """
-    return 2 * (1 + momentum) / curvature if curvature > 0 else math.inf
+    if not curvature > 0:
+        return math.inf
+    return 2 * (1 + momentum) / curvature
 
 
 def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
-    """RMSProp's loss in a ravine, once it no longer comes down: (1 + steepness)·lr²/8, if the ravine is not turned.
+    """RMSProp's loss in a ravine, once it no longer comes down.
 
-    A gradient over its own size is 1 or -1, so each parameter goes to and fro over the minimum, by lr/2 on either side.
-    If the ravine is turned, the steep direction gives both parameters their signs, and they move together.
+    It is (1 + steepness)·lr²/8, if the ravine is not turned: a gradient over its own size is 1 or
+    -1, so each parameter goes to and fro over the minimum, by lr/2 on either side. If the ravine is
+    turned, the steep direction gives both parameters their signs, and they move together.
 
     >>> [round(settled_loss(0.1, 100, degrees), 5) for degrees in (0, 45)]
     [0.12625, 0.25]
@@ -26,13 +29,17 @@ def settled_loss(lr: Number, steepness: Number, degrees: Number = 0) -> Number:
     turn = math.radians(degrees)
     along = math.cos(turn) - math.sin(turn)
     across = math.cos(turn) + math.sin(turn)
-    return (along**2 + steepness * across**2) * lr**2 / 8
+    curvatures = along**2 + steepness * across**2
+    return curvatures * lr**2 / 8
 
 
 def largest_settled_lr(loss: Number, steepness: Number, degrees: Number = 0) -> Number:
-    """The learning rate at which RMSProp's loss in the long run is that one; if it began there, it has won nothing.
+    """The learning rate at which RMSProp's loss in the long run is `loss`.
+
+    A run that began with this loss has won nothing.
 
     >>> round(largest_settled_lr(51.125, 100), 3)
     2.012
     """
-    return math.sqrt(loss / settled_loss(1.0, steepness, degrees))
+    loss_of_1 = settled_loss(1.0, steepness, degrees)  # the loss grows with lr²
+    return math.sqrt(loss / loss_of_1)

@@ -1,7 +1,7 @@
 """The course's transformer, written for sizes: `models.Transformer` line by line, on a tape.
 
-Where a name stands for a tensor there, it does here, so that what is held is the same: tests/core/test_timeline.py
-compares both, operation by operation.
+Where a name stands for a tensor there, it does here, so that what is held is the same:
+tests/core/test_timeline.py compares both, operation by operation.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ def operations(config: StepConfig, layers: int) -> list[Operation]:
     step = ForwardPass(config, layers)
     loss = step.loss()
     step.tape.phase = "backward"
-    one = step.tape.one("ones_like", FP32_BYTES, reads=loss.nbytes, part=LOGITS)
-    step.tape.backward(one)
-    del loss, one  # both are held to the end
+    gradient = step.tape.one("ones_like", FP32_BYTES, reads=loss.nbytes, part=LOGITS)
+    step.tape.backward(gradient)
+    del loss, gradient  # both are held to the end
     return step.tape.written()
 
 
@@ -30,7 +30,8 @@ class ForwardPass(LayerOperations):
 
     def __init__(self, config: StepConfig, layers: int) -> None:
         super().__init__(config)
-        self.layers, numbers = layers, self.shape.vocabulary * self.shape.width
+        self.layers = layers
+        numbers = self.shape.vocabulary * self.shape.width
         self.embedding = self.weight(numbers)
         self.output = self.embedding if self.shape.tied else self.weight(numbers)
 
@@ -69,35 +70,48 @@ class ForwardPass(LayerOperations):
             x = self.block(x, turn, number)
         return x
 
-    # What stands around the layers.
+    # Before and behind the layers.
 
     def embedded(self) -> Tensor:
         """The tokens' vectors. If positions are learned, their vectors are added."""
-        tape, shape, row = self.tape, self.shape, self.n * self.shape.width
-        tape.where, numbers = "token embedding", row * self.tokens
-        options = {"back": "embedding_dense_backward", "reads": numbers + INT64_BYTES * self.tokens}
-        x = tape.op("embedding", (self.embedding,), numbers, **options)
+        tape = self.tape
+        shape = self.shape
+        tape.where = "token embedding"
+        row = self.dtype_bytes * shape.width
+        nbytes = row * self.tokens
+        x = tape.op(
+            "embedding",
+            (self.embedding,),
+            nbytes,
+            back="embedding_dense_backward",
+            reads=nbytes + INT64_BYTES * self.tokens,
+        )
         if not shape.learned_positions:
             return x
-        tape.where, positions = "positions", self.weight(shape.context * shape.width)
+        tape.where = "positions"
+        positions = self.weight(shape.context * shape.width)
         (used,) = tape.views(positions, "slice_backward", row * self.sequence)
-        return tape.op("add", (x, used), numbers, back=(PASS, "sum"))
+        return tape.op("add", (x, used), nbytes, back=(PASS, "sum"))
 
     def rotation(self) -> Tensor:
         """Cosine and sine of each position and pair, in fp32, and then in the model's dtype."""
-        tape, pairs, four = self.tape, self.head // 2, FP32_BYTES
-        tape.where, numbers = "rotary angles", four * pairs * self.sequence
+        tape = self.tape
+        tape.where = "rotary angles"
+        pairs = self.shape.head_width // 2
+        angles_bytes = FP32_BYTES * pairs * self.sequence
         turns = tape.one("arange", INT64_BYTES * pairs)
         for name in ("div", "neg", "pow"):
-            turns = tape.one(name, four * pairs, reads=turns.nbytes)
+            turns = tape.one(name, FP32_BYTES * pairs, reads=turns.nbytes)
         places = tape.one("arange", INT64_BYTES * self.sequence)
-        angles = tape.one("mul", numbers, reads=places.nbytes + turns.nbytes)
+        angles = tape.one("mul", angles_bytes, reads=places.nbytes + turns.nbytes)
         del places
-        cos, sin = (tape.one(name, numbers, reads=angles.nbytes) for name in ("cos", "sin"))
-        both = tape.one("stack", 2 * numbers, reads=2 * numbers)
+        cos = tape.one("cos", angles_bytes, reads=angles.nbytes)
+        sin = tape.one("sin", angles_bytes, reads=angles.nbytes)
+        both = tape.one("stack", 2 * angles_bytes, reads=2 * angles_bytes)
         del cos, sin
-        if self.n < four:
-            both = tape.one("_to_copy", 2 * numbers // four * self.n, reads=2 * numbers)
+        if self.dtype_bytes < FP32_BYTES:
+            narrow = 2 * angles_bytes // FP32_BYTES * self.dtype_bytes
+            both = tape.one("_to_copy", narrow, reads=2 * angles_bytes)
         both.keep_as(ACTIVATIONS)
         return Tensor(both, both.nbytes)
 
@@ -105,42 +119,51 @@ class ForwardPass(LayerOperations):
         """The hidden state that the output matrix reads."""
         x = self.embedded()
         turn = self.rotation() if self.shape.rotary else None
-        for numbers, again in self.segments():
-            x = (self._recomputed if again else self.blocks)(x, turn, numbers)
+        for numbers, recomputes in self.segments():
+            if recomputes:
+                x = self._recomputed(x, turn, numbers)
+            else:
+                x = self.blocks(x, turn, numbers)
         self.tape.layer = None
         return self.norm(x, "last norm")
 
     def segments(self) -> Iterator[tuple[range, bool]]:
-        """All layers, in segments. A segment that is recomputed runs a second time on the way back."""
+        """Yield the layers of each segment, and whether they run a second time on the way back."""
         recompute = self.config.recompute
         segment = self.config.segment if recompute is True else 1
         for begin in range(0, self.layers, segment):
-            again = begin % 2 == 1 if recompute == "every other layer" else bool(recompute)
-            yield range(begin, min(begin + segment, self.layers)), again
+            recomputes = bool(recompute)
+            if recompute == "every other layer":
+                recomputes = begin % 2 == 1
+            end = min(begin + segment, self.layers)
+            yield range(begin, end), recomputes
 
     def _recomputed(self, x: Tensor, turn: Tensor | None, numbers: range) -> Tensor:
         """Layers that keep only their input, and run a second time on the way back."""
         x.storage.keep_as(ACTIVATIONS)
         run = partial(self.blocks, x, turn, numbers)
-        return Frame(
-            self.tape, run, products=self.config.recompute == "every other product"
-        ).forward()
+        keeps_products = self.config.recompute == "every other product"
+        frame = Frame(self.tape, run, keeps_products=keeps_products)
+        return frame.forward()
 
     # The loss.
 
     def loss(self) -> Tensor:
-        """The loss of all tokens at once, or in pieces; in single operations, in a kernel of its own, or in one kernel with the output."""
-        x, self.tape.phase = self.hidden(), "loss"
+        """The loss of all tokens at once, or in pieces.
+
+        It is computed in single operations, in a kernel of its own, or in one kernel with the
+        output.
+        """
+        x = self.hidden()
+        self.tape.phase = "loss"
         if self.config.fused_loss == "with output":
             return self._loss_with_output(x)
         if self.config.pieces > 1:
             return self._loss_in_pieces(x)
         logits = self.logits(x)
-        return (
-            self._loss_in_place(logits)
-            if self.config.fused_loss
-            else self.cross_entropy(self.in_fp32(logits))
-        )
+        if self.config.fused_loss:
+            return self._loss_in_place(logits)
+        return self.cross_entropy(self.in_fp32(logits))
 
     def logits(self, x: Tensor) -> Tensor:
         """x times the output matrix."""
@@ -151,54 +174,93 @@ class ForwardPass(LayerOperations):
         return made
 
     def in_fp32(self, logits: Tensor) -> Tensor:
-        wide = logits.nbytes // self.n * FP32_BYTES
+        wide = logits.nbytes // self.dtype_bytes * FP32_BYTES
         if wide == logits.nbytes:
             return logits
         return self.tape.op("_to_copy", (logits,), wide, back="_to_copy", part=LOGITS)
 
     def cross_entropy(self, logits: Tensor) -> Tensor:
-        """The cross-entropy of the logits. It keeps the logarithm of every probability."""
-        tape, four, n = self.tape, FP32_BYTES, logits.nbytes
-        options = {"keeps": slice(1), "part": LOGITS}
-        logs = tape.op("_log_softmax", (logits,), n, back="_log_softmax_backward_data", **options)
-        options = {"saves": (logs,), "keeps": slice(1, 2), "part": LOGITS}
-        return tape.op("nll_loss_forward", (logs,), four, four, back="nll_loss_backward", **options)
+        """The cross-entropy of the logits. It saves the logarithm of every probability."""
+        logs = self.tape.op(
+            "_log_softmax",
+            (logits,),
+            logits.nbytes,
+            back="_log_softmax_backward_data",
+            keeps=slice(1),
+            part=LOGITS,
+        )
+        return self.tape.op(
+            "nll_loss_forward",
+            (logs,),
+            FP32_BYTES,  # the loss
+            FP32_BYTES,  # the number of tokens, by which it was divided
+            back="nll_loss_backward",
+            saves=(logs,),
+            keeps=slice(1, 2),
+            part=LOGITS,
+        )
 
     def _loss_in_pieces(self, x: Tensor) -> Tensor:
-        """The loss, piece by piece. The logits of a piece exist for its loss, and are computed again on the way back."""
-        tape, four, size = self.tape, FP32_BYTES, -(-self.tokens // self.config.pieces)
-        sizes = (min(size, self.tokens - begin) for begin in range(0, self.tokens, size))
-        parts = tape.views(x, "cat", *(x.nbytes // self.tokens * tokens for tokens in sizes))
+        """The loss, piece by piece.
+
+        The logits of a piece exist for its loss, and are computed again on the way back.
+        """
+        tape = self.tape
+        row = x.nbytes // self.tokens
+        most = -(-self.tokens // self.config.pieces)  # tokens of a piece, rounded up
+        sizes = []
+        for begin in range(0, self.tokens, most):
+            tokens = min(most, self.tokens - begin)
+            sizes.append(row * tokens)
+        parts = tape.views(x, "cat", *sizes)
         x.storage.keep_as(ACTIVATIONS)
-        losses = [Frame(tape, partial(self._loss_of_piece, part)).forward() for part in parts]
-        back, options = [PASS] * len(losses), {"part": LOGITS}
-        stacked = tape.op("stack", losses, four * len(losses), back=back, **options)
-        total = Tensor(tape.one("sum", four, reads=stacked.nbytes, **options), four, stacked.node)
+
+        losses = []
+        for part in parts:
+            frame = Frame(tape, partial(self._loss_of_piece, part))
+            losses.append(frame.forward())
+        back = [PASS] * len(losses)
+        stacked = tape.op("stack", losses, FP32_BYTES * len(losses), back=back, part=LOGITS)
+        loss_sum = tape.one("sum", FP32_BYTES, reads=stacked.nbytes, part=LOGITS)
+        total = Tensor(loss_sum, FP32_BYTES, stacked.node)
         del stacked
-        return tape.op("div", (total,), four, back="div", **options)
+        return tape.op("div", (total,), FP32_BYTES, back="div", part=LOGITS)
 
     def _loss_of_piece(self, x: Tensor) -> Tensor:
         return self.cross_entropy(self.in_fp32(self.logits(x)))
 
     def _loss_in_place(self, logits: Tensor) -> Tensor:
-        """One kernel keeps the logits and a number for each row; on the way back the gradient is written over them."""
-        four = FP32_BYTES
-        options = {
-            "back": "cross_entropy_backward",
-            "saves": (logits,),
-            "keeps": slice(1, 2),
-            "part": LOGITS,
-        }
+        """One kernel saves the logits and a number for each row.
+
+        On the way back, the gradient is written over the logits.
+        """
         return self.tape.op(
-            "cross_entropy", (logits,), four, four * self.tokens, over=True, **options
+            "cross_entropy",
+            (logits,),
+            FP32_BYTES,
+            FP32_BYTES * self.tokens,
+            back="cross_entropy_backward",
+            saves=(logits,),
+            keeps=slice(1, 2),
+            over=True,
+            part=LOGITS,
         )
 
     def _loss_with_output(self, x: Tensor) -> Tensor:
-        """One kernel never has all logits: it makes the gradients of the output and of its input at once."""
-        self.tape.where, edges = "output and cross-entropy", (self.output, x)
-        flops = 6 * self.tokens * self.output.nbytes // self.n
-        options = {"back": "linear_cross_entropy_backward", "keeps": slice(1, 3), "flops": flops}
-        sizes = FP32_BYTES, self.output.nbytes, x.nbytes
+        """One kernel that never has all logits.
+
+        It makes the gradients of the output matrix and of its input at once, in the forward pass.
+        """
+        self.tape.where = "output and cross-entropy"
         return self.tape.op(
-            "linear_cross_entropy", edges, *sizes, over=True, flops_back=0, **options
+            "linear_cross_entropy",
+            (self.output, x),
+            FP32_BYTES,
+            self.output.nbytes,
+            x.nbytes,
+            back="linear_cross_entropy_backward",
+            keeps=slice(1, 3),
+            over=True,
+            flops=6 * self.tokens * self.output.nbytes // self.dtype_bytes,
+            flops_back=0,
         )

@@ -1,4 +1,7 @@
-"""What a format makes of a number by its size alone: zero, a subnormal, a normal number, or too large."""
+"""What a format makes of a number, by its size alone.
+
+It becomes zero, a subnormal or a normal number, or it is too large.
+"""
 
 import math
 from functools import cache
@@ -9,7 +12,7 @@ from course_utils.core.say import Number
 
 
 class Edges(NamedTuple):
-    """Where one fate ends and the next begins, in sizes before rounding."""
+    """The sizes, before rounding, at which one kind of result ends and the next begins."""
 
     zero_to: float  # the largest size that becomes zero
     normal_from: float
@@ -18,7 +21,10 @@ class Edges(NamedTuple):
 
 @cache
 def rounding_edges(fmt: str) -> Edges:
-    """Zero: up to half the smallest subnormal. Beyond the largest number: half a step further, and its tie if odd.
+    """The edges between zero, subnormals, normals, and what is too large for the format.
+
+    Zero goes up to half the smallest subnormal. A number is too large from half a gap above the
+    largest number on. Exactly there, the tie goes to the even one of the two neighbours.
 
     >>> edges = rounding_edges("fp16")
     >>> edges.zero_to == 2**-25, edges.beyond_from
@@ -30,22 +36,22 @@ def rounding_edges(fmt: str) -> Edges:
             "The edges of fp64 are no fp64 numbers. Ask for a smaller format, fp32 for example."
         )
     beyond = f.max + floats.spacing(f.max, fmt) / 2
-    if not floats.overflows(
-        beyond, fmt
-    ):  # the tie goes to the even neighbour, which in E4M3 is the largest
+    if not floats.overflows(beyond, fmt):  # in E4M3 the largest number is the even neighbour
         beyond = math.nextafter(beyond, math.inf)
-    return Edges(f.smallest_subnormal / 2, f.smallest_normal - f.smallest_subnormal / 2, beyond)
+    half_gap = f.smallest_subnormal / 2
+    return Edges(half_gap, f.smallest_normal - half_gap, beyond)
 
 
 def lossless_powers(smallest: Number, largest: Number, fmt: str) -> range:
-    """The powers of two that scale sizes from 2^smallest to 2^largest so that none becomes zero or too large.
+    """The powers of two with which no size from 2^smallest to 2^largest becomes zero or too large.
 
     >>> lossless_powers(-40.5, -21.6, "fp16")
     range(16, 38)
     """
     edges = rounding_edges(fmt)
     least = math.floor(math.log2(edges.zero_to) - smallest) + 1
-    return range(least, math.ceil(math.log2(edges.beyond_from) - largest))
+    end = math.ceil(math.log2(edges.beyond_from) - largest)
+    return range(least, end)
 
 
 def checked_scale(scale: Number) -> Number:

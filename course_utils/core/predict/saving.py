@@ -7,9 +7,10 @@ from course_utils.core.say import Number
 
 
 def young_seconds(save_s: Number, failure_s: Number) -> Number:
-    """√(2CM): the time between two saves at which saving costs as much as lost work, by Young's first-order rule.
+    """√(2CM): Young's rule for the time between two saves, a first-order estimate.
 
-    C is the time of one save, M the mean time between failures.
+    At this time, saving costs as much as lost work. C is the time of one save, and M the mean time
+    between failures.
 
     >>> round(young_seconds(60, 3 * 3600) / 60, 1)
     19.0
@@ -19,7 +20,9 @@ def young_seconds(save_s: Number, failure_s: Number) -> Number:
 
 
 def daly_seconds(save_s: Number, failure_s: Number) -> Number:
-    """√(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C, and M where C is 2M or more: Daly's estimate, which is of higher order.
+    """√(2CM) (1 + ⅓ √(C / 2M) + ⅑ C / 2M) - C: Daly's estimate, which is of higher order.
+
+    Where C is 2M or more, it is M.
 
     >>> round(daly_seconds(60, 3 * 3600) / 60, 1)
     18.3
@@ -28,15 +31,18 @@ def daly_seconds(save_s: Number, failure_s: Number) -> Number:
     if save_s >= 2 * failure_s:
         return failure_s
     x = math.sqrt(save_s / (2 * failure_s))
-    return young_seconds(save_s, failure_s) * (1 + x / 3 + x * x / 9) - save_s
+    correction = 1 + x / 3 + x * x / 9
+    return young_seconds(save_s, failure_s) * correction - save_s
 
 
 def wasted_share(
     interval_s: Number, save_s: Number, failure_s: Number, restart_s: Number = 0
 ) -> Number:
-    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): what saving, restarting and lost work take of a long run.
+    """1 - τ / (M e^(R/M) (e^((τ + C)/M) - 1)): what a long run loses.
 
-    τ is the work between two saves. Exact if failures come at a constant rate, also during saves and restarts.
+    It loses the time of saves and restarts, and the work that failures undo. τ is the work between
+    two saves. The formula is exact if failures come at a constant rate, also during saves and
+    restarts.
 
     >>> round(wasted_share(1200, 60, 3 * 3600), 3)
     0.102
@@ -47,11 +53,13 @@ def wasted_share(
             f"A time is 0 s or more; got save_s {save_s!r} and restart_s {restart_s!r}."
         )
     work_s = interval_s + save_s
-    restarts, failures = restart_s / failure_s, work_s / failure_s
-    if restarts + failures > 700:  # beyond what a float holds: nothing is ever finished
+    failures = work_s / failure_s  # expected while one interval is worked and saved
+    restarts = restart_s / failure_s  # expected failures during one restart
+    if restarts + failures > 700:  # e to that is beyond a float: nothing is ever finished
         return 1.0
     slowdown = math.expm1(failures) / failures if failures else 1
-    return 1 - interval_s / (math.exp(restarts) * work_s * slowdown)
+    taken_s = math.exp(restarts) * work_s * slowdown
+    return 1 - interval_s / taken_s
 
 
 def _check_times(**seconds: Number) -> None:

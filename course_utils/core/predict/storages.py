@@ -1,32 +1,40 @@
-"""What a tape holds: storages and their parts, tensors, parameters, and the operations that it writes down."""
+"""What a tape holds: storages, tensors and parameters.
+
+And what it writes down: operations, each with the bytes that are held.
+"""
 
 from typing import NamedTuple
 
 
 class Held(NamedTuple):
-    """Bytes of each part."""
+    """The bytes that are held, by what they are for."""
 
     parameters: int = 0
     gradients: int = 0
     optimizer: int = 0
     master: int = 0
     activations: int = 0  # what autograd keeps
-    logits: int = 0  # and what the loss makes of them
-    passing: int = 0  # held for a few operations
-    gathered: int = 0  # whole, of what machines hold in parts
+    logits: int = 0  # with what the loss makes of them
+    passing: int = 0  # what is held for a few operations
+    gathered: int = 0  # what is whole for a while, of what machines hold in parts
 
     @property
     def total(self) -> int:
         return sum(self)
 
 
-GRADIENTS, ACTIVATIONS, LOGITS, PASSING = map(
-    Held._fields.index, ("gradients", "activations", "logits", "passing")
-)
+# Where these parts are in a `Held`.
+GRADIENTS = Held._fields.index("gradients")
+ACTIVATIONS = Held._fields.index("activations")
+LOGITS = Held._fields.index("logits")
+PASSING = Held._fields.index("passing")
 
 
 class Operation(NamedTuple):
-    """One operation of a step, what is held while it runs, and what is held once all that can go is gone."""
+    """One operation of a step.
+
+    It says what is held while it runs, and what is held once all that can go is gone.
+    """
 
     name: str  # as torch calls it
     where: str  # such as "query", "norm1", "cross-entropy"
@@ -39,12 +47,14 @@ class Operation(NamedTuple):
 
 
 class Storage:
-    """So many bytes, held until nothing points here any more."""
+    """So many bytes, which are held as long as something refers to this object."""
 
     __slots__ = ("held", "nbytes", "part")
 
     def __init__(self, held: list[int], nbytes: int, part: int) -> None:
-        self.held, self.nbytes, self.part = held, nbytes, part
+        self.held = held  # bytes by part, of the whole tape
+        self.nbytes = nbytes
+        self.part = part
         held[part] += nbytes
 
     def __del__(self) -> None:
@@ -63,18 +73,22 @@ class Storage:
 
 
 class Parameter:
-    """A matrix or a vector: how often a pass uses it, and the gradient that waits for all of them."""
+    """A matrix or a vector.
+
+    Its gradient is complete when all uses of the parameter have added theirs.
+    """
 
     __slots__ = ("gradients", "nbytes", "uses")
-    storage = None  # it is there before the step
+    storage = None  # a parameter is held before the step, and not counted on the tape
 
     def __init__(self, nbytes: int) -> None:
-        self.nbytes, self.uses = nbytes, 0
+        self.nbytes = nbytes
+        self.uses = 0  # that have not added a gradient yet
         self.gradients: list[Storage | None] = [None]
 
 
 class Tensor(NamedTuple):
-    """So many bytes of a storage, and which result of which node they are."""
+    """So many bytes of a storage. They are the result number `place` of a node."""
 
     storage: Storage | None
     nbytes: int
@@ -83,13 +97,13 @@ class Tensor(NamedTuple):
 
 
 class Back(NamedTuple):
-    """An operation of the backward pass: gradients for an edge of its node, or for all of them."""
+    """An operation of the backward pass. It makes the gradient of one edge, or of all edges."""
 
     name: str
-    makes: tuple[int, ...]  # bytes of each; if none, they are written over what was saved
+    makes: tuple[int, ...]  # bytes of each gradient; none if they go where something was saved
     reads: int
     flops: int = 0
     part: int = PASSING
 
 
-PASS = None  # the gradient itself
+PASS = None  # in place of a `Back`: the edge gets the result's gradient itself

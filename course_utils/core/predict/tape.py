@@ -1,7 +1,8 @@
 """A step of autograd on sizes alone: every operation's bytes, and when each storage goes.
 
-What a tensor's storage is for torch, a `Storage` is here: it is held until the last name for it is gone. So code that
-is written as a model's is, with names for the same things (`course_utils.core.predict.passes`), holds what the model holds.
+A `Storage` is here what a tensor's storage is for torch: it is held until the last name for it is
+gone. So code that is written as the model's code is, with names for the same things, holds what the
+model holds. `course_utils.core.predict.passes` is written in this way.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from contextlib import suppress
 from course_utils.core.predict.storages import (
     ACTIVATIONS,
     GRADIENTS,
+    PASS,
     PASSING,
     Back,
     Held,
@@ -19,18 +21,33 @@ from course_utils.core.predict.storages import (
     Tensor,
 )
 
+NO_RESULT = slice(0)
+
 
 class Node:
-    """What the backward pass makes of the gradients of an operation's results, and to whom it hands that."""
+    """What autograd remembers of an operation.
 
-    __slots__ = ("back", "edges", "frame", "gradients", "layer", "place", "saved", "where")
+    In the backward pass, the operations `back` make new gradients from those of its results, and
+    `edges` are the nodes and parameters that get them.
+    """
+
+    __slots__ = ("back", "edges", "frame", "gradients", "layer", "number", "saved", "where")
 
     def __init__(
-        self, tape: "Tape", edges: tuple, back: Sequence[Back | None], saved: tuple, results: int
+        self,
+        tape: "Tape",
+        edges: Sequence[tuple],
+        back: Sequence[Back | None],
+        results: int,
     ) -> None:
-        self.edges, self.back, self.saved, self.frame = edges, back, saved, None
+        self.edges = edges
+        self.back = back
         self.gradients: list[Storage | None] = [None] * results
-        self.layer, self.where = tape.layer, tape.where
+        self.layer = tape.layer
+        self.where = tape.where
+        self.saved: tuple[Storage, ...] = ()
+        self.frame: Frame | None = None  # that computes anew what is not saved here
+        self.number: int | None = None  # among the nodes of that frame
 
 
 class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
@@ -38,48 +55,70 @@ class _StoppedEarly(Exception):  # noqa: N818  as in torch: no error
 
 
 class Frame:
-    """A part of the model that keeps its inputs alone, and runs once more when one of its nodes is asked."""
+    """A part of the model that is recomputed: it keeps its inputs alone.
 
-    def __init__(self, tape: "Tape", run: Callable[[], Tensor], *, products: bool = False) -> None:
-        self.tape, self.run, self.count, self.seen = tape, run, 0, 0
-        self.saved: list[tuple] | None = None
-        self.products = products  # of every other one, the result is kept
-        self.kept: list[list[Storage]] = []
+    It runs a second time when the backward pass needs what one of its nodes would have saved.
+    """
+
+    def __init__(
+        self, tape: "Tape", run: Callable[[], Tensor], *, keeps_products: bool = False
+    ) -> None:
+        self.tape = tape
+        self.run = run
+        self.keeps_products = keeps_products
+        self.products_seen = 0  # in this run
+        self.kept: list[list[Storage]] = []  # in the first run, for the second
+        self.nodes = 0  # that save something
+        self.saved: list[tuple] | None = None  # by each of these nodes, in the second run
 
     def keeps(self, name: str) -> bool:
-        """Whether what that operation makes is kept: every other product, and fused attention."""
-        self.seen += name == "mm"
-        return self.products and (
-            self.seen % 2 == 1 if name == "mm" else name.startswith("scaled_dot")
-        )
+        """Return whether the results of that operation are kept for the second run.
+
+        They are kept of every other product, and of fused attention.
+        """
+        if name == "mm":
+            self.products_seen += 1
+        if not self.keeps_products:
+            return False
+        if name == "mm":
+            return self.products_seen % 2 == 1
+        return name.startswith("scaled_dot")
 
     def forward(self) -> Tensor:
-        """The first run: its nodes keep nothing."""
+        """Run for the first time: the nodes save nothing."""
         self.tape.frame = self
         result = self.run()
-        self.tape.frame, self.seen = None, 0
+        self.tape.frame = None
+        self.products_seen = 0
         return result
 
-    def saved_by(self, place: int) -> tuple:
-        """What the node of that number would have saved."""
+    def saved_by(self, number: int) -> tuple:
+        """What the node of that number would have saved. From then on, only the caller holds it."""
         if self.saved is None:
             self._run_again()
-        saved, self.saved[place] = self.saved[place], ()
+        saved = self.saved[number]
+        self.saved[number] = ()
         return saved
 
     def _run_again(self) -> None:
         tape = self.tape
-        here = tape.phase, tape.layer, tape.where
-        self.saved, tape.again, tape.phase = [], self, "recompute"
+        phase = tape.phase
+        layer = tape.layer
+        where = tape.where
+        self.saved = []
+        tape.again = self
+        tape.phase = "recompute"
         with suppress(_StoppedEarly):
             self.run()
         tape.again = None
-        tape.phase, tape.layer, tape.where = here
+        tape.phase = phase
+        tape.layer = layer
+        tape.where = where
 
     def save(self, saved: tuple[Storage, ...]) -> None:
-        """Keep what a node saves in the second run; stop when the last node has saved."""
+        """Keep what a node saves in the second run, which stops when the last node has saved."""
         self.saved.append(saved)
-        if len(self.saved) == self.count:
+        if len(self.saved) == self.nodes:
             raise _StoppedEarly
 
 
@@ -87,15 +126,19 @@ class Tape:
     """The operations of a step, one after the other, and what is held."""
 
     def __init__(self, *, dtype_bytes: int, gradient_bytes: int, accumulate: bool) -> None:
+        self.dtype_bytes = dtype_bytes
+        self.gradient_bytes = gradient_bytes
+        self.accumulate = accumulate
         self.held = [0] * len(Held._fields)
         self.rows: list[tuple] = []
         self.afters: list[Held] = []
         self.nodes: list[Node] = []
         self.gradients: list[Storage] = []  # that parameters have
-        self.phase, self.layer, self.where = "forward", None, ""
-        self.frame: Frame | None = None  # that is recorded
-        self.again: Frame | None = None  # that runs once more
-        self.accumulate, self.sizes = accumulate, (dtype_bytes, gradient_bytes)
+        self.phase = "forward"
+        self.layer: int | None = None
+        self.where = ""
+        self.frame: Frame | None = None  # that runs for the first time
+        self.again: Frame | None = None  # that runs for the second time
 
     def run(
         self, name: str, *makes: int, reads: int = 0, flops: int = 0, part: int = PASSING
@@ -105,14 +148,14 @@ class Tape:
             self.afters.append(Held._make(self.held))
         made = [Storage(self.held, nbytes, part) for nbytes in makes]
         moved = reads + sum(makes)
-        self.rows.append(
-            (name, self.where, self.phase, self.layer, flops, moved, Held._make(self.held))
-        )
+        during = Held._make(self.held)
+        self.rows.append((name, self.where, self.phase, self.layer, flops, moved, during))
         return made
 
     def one(self, name: str, nbytes: int, **options: int) -> Storage:
         """Write an operation with one result down."""
-        return self.run(name, nbytes, **options)[0]
+        (made,) = self.run(name, nbytes, **options)
+        return made
 
     def op(
         self,
@@ -121,41 +164,46 @@ class Tape:
         *makes: int,
         back: str | Sequence[str | None],
         saves: Sequence[Tensor | Parameter] = (),
-        keeps: slice = slice(0),
+        keeps: slice = NO_RESULT,
         over: bool = False,
         flops_back: int | None = None,
         **options: int,
     ) -> Tensor:
-        """An operation and its node, which keeps the inputs `saves` and the results `keeps`. The first result.
+        """Write an operation and its node down, and return the first result.
 
-        `back` names the operation that makes the gradients of all edges, as large as they are, or writes them `over` what
-        was saved. It reads the result's gradient and all that was saved. Or it names one for each edge, which does not
-        read that edge, or PASS. Each has as many FLOPs as the operation itself if `flops_back` says nothing else.
+        The node saves the inputs `saves` and the results `keeps`. `back` names the operation that
+        makes the gradients of all edges, each as large as its edge, or writes them `over` what was
+        saved. Or it has, for each edge, PASS or the name of an operation that does not read that
+        edge. An operation of the backward pass reads the result's gradient and all that was saved;
+        it has as many FLOPs as the forward one, if `flops_back` says nothing else.
         """
-        sizes = tuple([one.nbytes for one in edges])
-        options = {"reads": sum(sizes)} | options
-        reads = sum([makes[0], *makes[keeps], *[one.nbytes for one in saves]])
-        also = (
-            options.get("flops", 0) if flops_back is None else flops_back,
-            options.get("part", PASSING),
-        )
-        if isinstance(back, str):
-            ways = [Back(back, () if over else sizes, reads + over * sum(sizes), *also)]
+        if "reads" not in options:
+            options["reads"] = sum([edge.nbytes for edge in edges])
+        if flops_back is None:
+            flops_back = options.get("flops", 0)
+        saved_bytes = sum(makes[keeps]) + sum([tensor.nbytes for tensor in saves])
+        way_back = {
+            "reads": makes[0] + saved_bytes,
+            "flops": flops_back,
+            "part": options.get("part", PASSING),
+        }
+        backs = _backs(back, edges, saves, over, **way_back)
+        saved = tuple([tensor.storage for tensor in saves if tensor.storage])
+        if makes[keeps]:
+            made = self._made(name, makes, options)
+            node = self.node(edges, backs, (*saved, *made[keeps]))
         else:
-            ways = [
-                way and Back(way, (one.nbytes,), reads - one.nbytes * (one in saves), *also)
-                for way, one in zip(back, edges, strict=True)
-            ]
-        saved = tuple(one.storage for one in saves if one.storage)
-        if not keeps.stop:  # torch keeps inputs before it computes
-            node = self.node(edges, ways, saved)
-            return Tensor(self._made(name, makes, options)[0], makes[0], node)
-        made = self._made(name, makes, options)
-        return Tensor(made[0], makes[0], self.node(edges, ways, (*saved, *made[keeps])))
+            node = self.node(edges, backs, saved)  # torch saves inputs before it computes
+            made = self._made(name, makes, options)
+        return Tensor(made[0], makes[0], node)
 
     def views(self, x: Tensor | Parameter, back: str, *sizes: int) -> list[Tensor]:
-        """Parts of a tensor's numbers, or all in another order. On the way back one gradient is made of theirs."""
-        node = self.node((x,), [Back(back, (x.nbytes,), sum(sizes))], results=len(sizes))
+        """Parts of a tensor's numbers, or all of them in another order.
+
+        On the way back, the operation `back` makes one gradient of theirs.
+        """
+        merged = Back(back, (x.nbytes,), reads=sum(sizes))
+        node = self.node((x,), [merged], results=len(sizes))
         return [Tensor(x.storage, nbytes, node, place) for place, nbytes in enumerate(sizes)]
 
     def node(
@@ -165,33 +213,42 @@ class Tape:
         saved: tuple[Storage, ...] = (),
         results: int = 1,
     ) -> Node | None:
-        """Remember what the backward pass does. `edges` are the tensors and parameters that get its gradients."""
+        """Remember what the backward pass does. `edges` are what gets its gradients."""
         for storage in saved:
             storage.keep_as(ACTIVATIONS)
         if self.again:
-            return self.again.save(saved) if saved else None
+            if saved:
+                self.again.save(saved)
+            return None
+
+        targets = []
         for edge in edges:
             if isinstance(edge, Parameter):
                 edge.uses += 1
-        targets = tuple((e, 0) if isinstance(e, Parameter) else (e.node, e.place) for e in edges)
-        node = Node(self, targets, back, () if self.frame else saved, results)
-        if self.frame and saved:
-            node.frame, node.place = self.frame, self.frame.count
-            self.frame.count += 1
+                targets.append((edge, 0))
+            else:
+                targets.append((edge.node, edge.place))
+        node = Node(self, targets, back, results)
+        if not self.frame:
+            node.saved = saved
+        elif saved:
+            node.frame = self.frame
+            node.number = self.frame.nodes
+            self.frame.nodes += 1
         self.nodes.append(node)
         return node
 
     def _made(self, name: str, makes: tuple[int, ...], options: dict[str, int]) -> list[Storage]:
-        """As `run`. If this operation's result is kept although the rest is recomputed, the second run takes the kept result."""
-        frame = self.again or self.frame
-        kept = frame and frame.keeps(name)
-        if kept and self.again:
+        """Run the operation, or take its results if a recomputed part has kept them."""
+        frame = self.frame if self.again is None else self.again
+        if frame is None or not frame.keeps(name):
+            return self.run(name, *makes, **options)
+        if self.again:
             return frame.kept.pop(0)
         made = self.run(name, *makes, **options)
-        for storage in made if kept else ():
+        for storage in made:
             storage.keep_as(ACTIVATIONS)
-        if kept:
-            frame.kept.append(made)
+        frame.kept.append(made)
         return made
 
     def backward(self, gradient: Storage) -> None:
@@ -200,55 +257,68 @@ class Tape:
         del gradient
         while self.nodes:
             node = self.nodes.pop()
-            self.layer, self.where = node.layer, node.where
-            made, edges = self._gradients(node), node.edges
+            self.layer = node.layer
+            self.where = node.where
+            gradients = self._gradients(node)
+            edges = node.edges
             del node
-            made.reverse()
+            gradients.reverse()
             for to, place in edges:
-                self._hand_on(made, to, place)
+                self._hand_on(gradients, to, place)
 
     def _gradients(self, node: Node) -> list[Storage]:
-        """What the node makes for each of its edges, a parameter's in the gradients' dtype. After that, what it saved is gone."""
-        given, node.gradients = node.gradients, None
-        edges, again = [given[0]] * len(node.edges), node.frame and node.frame.saved_by(node.place)
-        for place, made in enumerate(node.back):
-            if made:
-                name, makes, reads, flops, part = made
-                results = self.run(name, *makes, reads=reads, flops=flops, part=part)
-                for edge, storage in enumerate(results or node.saved[: len(edges)], place):
-                    edges[edge] = storage
-                results = storage = None
-        del again  # what was computed once more goes before a cast, what was kept goes after it
+        """Make a gradient for each edge of the node, after which what the node saved is gone.
+
+        A parameter's gradient is cast to the gradients' dtype.
+        """
+        given = node.gradients
+        node.gradients = None
+        gradients = [given[0]] * len(node.edges)
+        recomputed = node.frame.saved_by(node.number) if node.frame else ()
+        for place, back in enumerate(node.back):
+            if back is PASS:
+                continue
+            name, makes, reads, flops, part = back
+            results = self.run(name, *makes, reads=reads, flops=flops, part=part)
+            if not makes:
+                results = node.saved[: len(node.edges)]  # which were written over
+            for edge, storage in enumerate(results, place):
+                gradients[edge] = storage
+            del results, storage  # so that no name here holds them while the next one runs
+        del recomputed  # what was recomputed goes before a cast, what was saved goes after it
         for place, (to, _) in enumerate(node.edges):
             # The output's gradient is transposed, so it is cast later.
             if isinstance(to, Parameter) and node.where != "output":
-                edges[place] = self._cast(edges[place], to)
-        node.saved = node.frame = None
-        return edges
+                gradients[place] = self._cast(gradients[place], to)
+        node.saved = ()
+        node.frame = None
+        return gradients
 
-    def _hand_on(self, made: list[Storage], to: Node | Parameter, place: int) -> None:
-        """Give a gradient to the node or parameter that waits for it. If it has one already, the two are added."""
-        there, gradient = to.gradients[place], made.pop()
+    def _hand_on(self, gradients: list[Storage], to: Node | Parameter, place: int) -> None:
+        """Give the last of the gradients to the node or parameter that it is for.
+
+        If one is there already, the two are added.
+        """
+        earlier = to.gradients[place]
+        gradient = gradients.pop()
         if isinstance(to, Parameter):
             gradient = self._cast(gradient, to)
-        if there is not None:
+        if earlier is not None:
             gradient = self.one("add", gradient.nbytes, reads=2 * gradient.nbytes)
         to.gradients[place] = gradient
-        del there, gradient
+        del earlier, gradient
         if isinstance(to, Parameter):
             to.uses -= 1
-            if not to.uses:
+            if to.uses == 0:
                 self._accumulate(to)
 
     def _cast(self, gradient: Storage, parameter: Parameter) -> Storage:
         """A parameter's gradient in the gradients' dtype."""
-        made, kept = self.sizes
-        nbytes = parameter.nbytes // made * kept
-        return (
-            gradient
-            if gradient.nbytes == nbytes
-            else self.one("_to_copy", nbytes, reads=gradient.nbytes)
-        )
+        numbers = parameter.nbytes // self.dtype_bytes
+        nbytes = numbers * self.gradient_bytes
+        if gradient.nbytes == nbytes:
+            return gradient
+        return self.one("_to_copy", nbytes, reads=gradient.nbytes)
 
     def _accumulate(self, parameter: Parameter) -> None:
         """Make a gradient the parameter's, or add it to that of an earlier batch."""
@@ -260,6 +330,32 @@ class Tape:
         self.gradients.append(gradient)
 
     def written(self) -> list[Operation]:
-        """All operations, with what is held while they run and after what goes."""
+        """All operations, with what is held while each runs, and once all that can go is gone."""
         self.afters.append(Held._make(self.held))
         return [Operation(*row, after) for row, after in zip(self.rows, self.afters, strict=True)]
+
+
+def _backs(
+    names: str | Sequence[str | None],
+    edges: Sequence[Tensor | Parameter],
+    saves: Sequence[Tensor | Parameter],
+    over: bool,
+    *,
+    reads: int,
+    flops: int,
+    part: int,
+) -> list[Back | None]:
+    """The operations of the backward pass: one for all edges, or for each edge one or PASS."""
+    if isinstance(names, str):
+        sizes = tuple([edge.nbytes for edge in edges])
+        if over:
+            return [Back(names, (), reads + sum(sizes), flops, part)]
+        return [Back(names, sizes, reads, flops, part)]
+    backs = []
+    for name, edge in zip(names, edges, strict=True):
+        if name is PASS:
+            backs.append(PASS)
+            continue
+        others = reads - edge.nbytes if edge in saves else reads
+        backs.append(Back(name, (edge.nbytes,), others, flops, part))
+    return backs

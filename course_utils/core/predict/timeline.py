@@ -1,5 +1,9 @@
-"""The memory of a training step, moment by moment: each operation, what it makes, and what goes after it."""
+"""The memory of a training step, moment by moment.
 
+Each operation of the step says what is held while it runs, and what is left after it.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import add
@@ -13,11 +17,8 @@ from course_utils.core.predict.training import optimizer_of, recipe_named, split
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger
 
-LOSS = (
-    "output",
-    "cross-entropy",
-    "output and cross-entropy",
-)  # where the output's gradient is still to come
+# Where the output's gradient is still to come.
+LOSS = ("output", "cross-entropy", "output and cross-entropy")
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,25 @@ class Timeline:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """In the order in which they run."""
-        turns = ((each, turn) for each in self.stretches for turn in range(each.times))
-        return tuple(self._here(one) for each, turn in turns for one in each.at(turn))
+        found = []
+        for stretch in self.stretches:
+            for turn in range(stretch.times):
+                found += map(self._on_one_machine, stretch.at(turn))
+        return tuple(found)
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """The operations in stretches, where layers that repeat stand once. What is held before the step is added to each; the update comes last."""
-        begun = (
-            one._replace(start=Held(*map(add, one.start, self._begin)))
-            for one in stretches(self.config)
-        )
-        return *begun, Stretch([*self._update], 1, Held(), Held(), 0, 0)
+        """The operations in stretches, each with what is held before the step; the update is last.
+
+        Operations that layers repeat are there once.
+        """
+        found = []
+        before = self._before_step
+        for stretch in stretches(self.config):
+            start = Held._make(map(add, stretch.start, before))
+            found.append(stretch._replace(start=start))
+        update = Stretch([*self._update], times=1, start=Held(), grows=Held(), layer=0, layers=0)
+        return (*found, update)
 
     @property
     def peak(self) -> int:
@@ -54,87 +63,122 @@ class Timeline:
     def fullest(self) -> Operation:
         """The operation during which most is held; the first, if several are alike.
 
-        What is held grows evenly from layer to layer, so of layers that are alike the first or the last has the most;
-        and these two stand alone.
+        What is held grows evenly from layer to layer. So of layers that are alike the first or the
+        last has the most, and these two are in stretches that do not repeat.
         """
-        some = (self._here(one) for each in self.stretches for one in each.at(0))
-        return max(some, key=lambda one: sum(one.during))
+        return max(self._first_turns(), key=lambda operation: sum(operation.during))
+
+    def _first_turns(self) -> Iterator[Operation]:
+        """The operations of each stretch's first repetition."""
+        for stretch in self.stretches:
+            yield from map(self._on_one_machine, stretch.at(0))
 
     @property
     def kept(self) -> int:
-        """What autograd keeps between the forward and the backward pass, the loss's numbers among it; not the tokens."""
-        *_, last = (
-            one for each in stretches(self.config) for one in each.at(0) if one.phase == "loss"
-        )
+        """What autograd keeps between the forward and the backward pass.
+
+        The loss's numbers are among it, and the tokens are not.
+        """
+        for stretch in stretches(self.config):
+            for operation in stretch.at(0):
+                if operation.phase == "loss":
+                    last = operation
         return last.after.total
 
     @cached_property
     def state(self) -> Ledger:
         """What a machine holds when the optimizer takes its step."""
         model = self.config.model
-        options = {"tensors": model.tensors, "machines": self.machines, "stage": self.stage}
-        return training_bytes(model.parameters, self.recipe, **options)
+        return training_bytes(
+            model.parameters,
+            self.recipe,
+            tensors=model.tensors,
+            machines=self.machines,
+            stage=self.stage,
+        )
 
     @property
-    def _begin(self) -> Held:
+    def _before_step(self) -> Held:
         """What is held before the step. Its gradients are those of all machines together."""
-        gradients = (
-            self.config.accumulate * self.config.model.parameters * self.config.gradient_bytes
-        )
+        gradients = 0
+        if self.config.accumulate:
+            gradients = self.config.model.parameters * self.config.gradient_bytes
         return Held(**{**self.state, "gradients": gradients})
 
     @property
     def _update(self) -> tuple[Operation, Operation]:
-        """The optimizer's step, in one kernel that needs no space of its own; then no gradient is left."""
-        state, name = Held(**self.state), optimizer_of(self.recipe)
-        where = "optimizer", None, 0
-        return (
-            Operation(name, "update", *where, 2 * state.total - state.gradients, state, state),
-            Operation("zero_grad", "gradients", *where, 0, state, state._replace(gradients=0)),
+        """The optimizer's step, and then the end of the gradients.
+
+        The step is one kernel that needs no memory of its own.
+        """
+        state = Held(**self.state)
+        step = Operation(
+            name=optimizer_of(self.recipe),
+            where="update",
+            phase="optimizer",
+            layer=None,
+            flops=0,
+            moved=2 * state.total - state.gradients,  # gradients are read and not written
+            during=state,
+            after=state,
         )
+        end = step._replace(
+            name="zero_grad",
+            where="gradients",
+            moved=0,
+            after=state._replace(gradients=0),
+        )
+        return step, end
 
     # On several machines.
 
-    def _here(self, one: Operation) -> Operation:
-        """The same operations, with the bytes that one machine holds."""
+    def _on_one_machine(self, operation: Operation) -> Operation:
+        """The same operation, with the bytes that one machine holds."""
         if self.machines == 1:
-            return one
-        *said, during, after = one
-        return Operation(*said, self.held_by(one, during), self.held_by(one, after))
+            return operation
+        during = self.held_by(operation, operation.during)
+        after = self.held_by(operation, operation.after)
+        return operation._replace(during=during, after=after)
 
-    def held_by(self, one: Operation, held: Held) -> Held:
-        """The bytes that one machine holds at an operation, of those that a stretch gives for all machines."""
-        if self.machines == 1 or one.phase == "optimizer":
+    def held_by(self, operation: Operation, held: Held) -> Held:
+        """What one machine holds of `held`, which a stretch gives for all machines together."""
+        if self.machines == 1 or operation.phase == "optimizer":
             return held
         *parts, _ = held
-        parts[GRADIENTS] = self._split(held.gradients)
-        return Held(*parts, gathered=self._gathered(one))
+        parts[GRADIENTS] = self._share_of_gradients(held.gradients)
+        return Held(*parts, gathered=self._gathered_bytes(operation))
 
-    def _split(self, gradients: int) -> int:
-        """A machine's share of the gradients, rounded up to a whole number."""
+    def _share_of_gradients(self, gradients: int) -> int:
+        """A machine's share of the gradients' bytes, rounded up to a whole number of gradients."""
         if self.machines == 1 or "gradients" not in split_in(self.stage):
             return gradients
-        each = self.config.gradient_bytes
-        return -(-(gradients // each) // self.machines) * each
+        numbers = gradients // self.config.gradient_bytes
+        share = -(-numbers // self.machines)  # rounded up
+        return share * self.config.gradient_bytes
 
-    def _gathered(self, one: Operation) -> int:
-        """Bytes of weights and gradients that are gathered for a while, as with `fully_shard` on each layer and on the model.
+    def _gathered_bytes(self, operation: Operation) -> int:
+        """Bytes of weights and gradients that are gathered for a while.
 
-        What stands around the layers has whole weights during the whole step. A layer has them while it computes, and
-        so has the next one, which is fetched meanwhile. On the way back a layer's gradients are whole until all are
-        made. The output's is whole from when it is made to the step's end; at the operations that make it, it is
-        among what is held in passing.
+        They are gathered as by `fully_shard` on each layer and on the model. Around the layers,
+        weights are whole during the whole step. A layer has them while it computes, and so has the
+        next one, which is fetched meanwhile. On the way back a layer's gradients are whole until
+        all are made. The output's is whole from when it is made to the step's end; during the
+        operations that make it, it counts as held in passing.
         """
-        if not (self.gathered and self.machines > 1 and "parameters" in split_in(self.stage)):
+        splits_weights = self.machines > 1 and "parameters" in split_in(self.stage)
+        if not (self.gathered and splits_weights):
             return 0
-        back = one.phase in ("backward", "recompute")
-        around = one.where if one.layer is None else None
-        return self.config.n * _whole(self.config.model, back, around)
+        back = operation.phase in ("backward", "recompute")
+        around = operation.where if operation.layer is None else None
+        return self.config.n * _gathered_numbers(self.config.model, back, around)
 
 
 @lru_cache
-def _whole(model: Shape, back: bool, around: str | None) -> int:
-    """How many numbers of weights and gradients a machine has gathered at once: around the layers, or inside of them."""
+def _gathered_numbers(model: Shape, back: bool, around: str | None) -> int:
+    """How many weights and gradients a machine has gathered at once.
+
+    `around` says where around the layers the step is; inside of them it is None.
+    """
     of_a_layer = model.parameters_of_a_layer
     numbers = model.parameters - model.layers * of_a_layer
     if around is None:
@@ -165,37 +209,46 @@ def timeline(
     stage: int = 0,
     gathered: bool = False,
 ) -> Timeline:
-    """Every operation of forward, cross-entropy, backward and the optimizer's step, in the order in which they run.
+    """Every operation of forward, cross-entropy, backward and the optimizer's step, in order.
 
-    - fused: attention in one kernel. Each normalisation is one.
-    - recompute: each layer keeps its input alone, or segments of so many layers do; or "every other layer"; or in each
-      layer all runs once more but "every other product", which torchtitan calls selective.
-    - fused_loss: in one kernel, which writes the gradient over the logits; or in one "with output", which never has all
-      logits.
-    - pieces: the output and its loss are computed for so many parts of the tokens, one at a time, and once more on the
-      way back.
-    - accumulate: gradients of an earlier micro-batch are there from the start. Otherwise there are none before the
-      backward pass, as after `zero_grad()`.
-    - machines, stage: batch and sequence are those of one machine; what ZeRO's stage splits is held in equal parts,
-      rounded up. `gathered` is what they put together, as `fully_shard` does.
+    - fused: attention in one kernel. Each normalisation is one in any case.
+    - recompute: each layer keeps its input alone, or segments of so many layers do; or "every other
+      layer" does; or in each layer everything runs a second time but "every other product", which
+      torchtitan calls selective.
+    - fused_loss: in one kernel, which writes the gradient over the logits; or in one "with output",
+      which never has all logits.
+    - pieces: the output and its loss are computed for so many parts of the tokens, one at a time,
+      and once more on the way back.
+    - accumulate: gradients of an earlier micro-batch are there from the start. Otherwise there are
+      none before the backward pass, as after `zero_grad()`.
+    - machines, stage: batch and sequence are those of one machine; what ZeRO's stage splits is held
+      in equal parts, rounded up. `gathered` adds the weights and gradients that machines put
+      together for a while, as `fully_shard` does.
 
-    Exact to the byte for `models.Transformer` with `fused_norm` on one CPU, operation by operation, with heads of four
-    numbers or more. Several machines are arithmetic on that. Not in it: scratch inside a kernel, gaps between
-    allocations, what machines send each other, tokens, and copies that an optimizer makes. A sequence may be longer
-    than the context, although a GPT has no positions there.
+    It is exact to the byte for `models.Transformer` with `fused_norm` on one CPU, operation by
+    operation, with heads of four numbers or more. Several machines are arithmetic on that. It does
+    not count scratch memory inside a kernel, gaps between allocations, what machines send each
+    other, tokens, and copies that an optimizer makes. A sequence may be longer than the context,
+    although a GPT has no positions there.
 
     >>> from course_utils.core.predict import MODELS
     >>> step = timeline(MODELS["GPT-2 small"], 1, 1024)
     >>> step.fullest.where, step.peak
     ('cross-entropy', 2721902360)
     """
-    kind, _ = recipe_named(recipe), split_in(stage)
-    sizes = dtype_bytes(kind.parameters), dtype_bytes(kind.gradients[0])
-    ways = (accumulate, fused, recompute, segment, fused_loss, pieces)
-    return Timeline(
-        StepConfig(shape_of(model), batch, sequence, *sizes, *ways),
-        recipe,
-        machines,
-        stage,
-        gathered,
+    dtypes = recipe_named(recipe)
+    split_in(stage)  # raises a sentence if there is no such stage
+    config = StepConfig(
+        model=shape_of(model),
+        batch=batch,
+        sequence=sequence,
+        n=dtype_bytes(dtypes.parameters),
+        gradient_bytes=dtype_bytes(dtypes.gradients[0]),
+        accumulate=accumulate,
+        fused=fused,
+        recompute=recompute,
+        segment=segment,
+        fused_loss=fused_loss,
+        pieces=pieces,
     )
+    return Timeline(config, recipe, machines, stage, gathered)

@@ -1,4 +1,7 @@
-"""Training runs: FLOPs, days and utilisation; what is kept for each parameter, and how many parameters that allows."""
+"""Training runs: FLOPs, days and utilisation.
+
+And memory: what is kept for each parameter, and how many parameters that allows.
+"""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +14,8 @@ from course_utils.core.predict.operations import check_sizes, dtype_bytes
 from course_utils.core.predict.transformer import Shape, shape_of
 from course_utils.core.say import Ledger, Number
 
-SPLIT, LINK_BYTES_PER_SEC = 8, 450e9  # GPUs that share each product, over NVLink 4, each way
+GPUS_A_PRODUCT = 8  # that share each product, over NVLink
+LINK_BYTES_PER_SEC = 450e9  # of NVLink 4, in each direction
 STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
 
@@ -19,7 +23,7 @@ STEP_COUNTER_BYTES = 4  # one fp32 number for each parameter tensor
 
 
 def training_flops(parameters: Number, tokens: Number) -> Number:
-    """6PN: forward 2 and backward 4 for each parameter and token.
+    """6PN: forward 2, and backward 4, for each parameter and token.
 
     >>> training_flops(70e9, 15e12)
     6.3e+24
@@ -44,7 +48,8 @@ def training_days(
     """
     _check_shares("MFU", mfu)
     check_count(count)
-    return accountant.days(training_flops(parameters, tokens), count, machine.peak(dtype), mfu)
+    flops = training_flops(parameters, tokens)
+    return accountant.days(flops, count, machine.peak(dtype), mfu)
 
 
 def mfu(
@@ -52,12 +57,13 @@ def mfu(
 ) -> Number:
     """(FLOPs that the model needs / seconds) / (count × dense peak): model FLOPs utilisation.
 
-    Only what the mathematics asks for counts; work that is done twice, as in checkpointing, does not.
+    Only what the mathematics asks for counts. A second computation, as in checkpointing, does not.
     """
     check_count(count)
     if not seconds > 0:
         raise ValueError(f"A rate needs a time above 0; got {seconds!r} seconds.")
-    return flops / seconds / (count * machine.peak(dtype))
+    flop_per_sec = flops / seconds
+    return flop_per_sec / (count * machine.peak(dtype))
 
 
 def days_by_part(
@@ -71,65 +77,99 @@ def days_by_part(
     step_mfu: Number,
     running: Number,
 ) -> tuple[Ledger, Ledger]:
-    """Days of a run in bf16 at its whole context, by the shortest and by the longest estimate of each part.
+    """Days of a run in bf16 at its whole context: of each part, the shortest and longest estimate.
 
-    The first part is all FLOPs at the peak; each further one says what it adds. Estimates are no bounds:
+    The first part is all FLOPs at the peak; each further one says what it adds. Estimates are no
+    bounds:
 
-    - products, attention: the shares of the peak that they reach, least and most. An attention kernel skips the pairs
-      that look ahead, and computes the scores again on the way back.
-    - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be, once forward and
-      twice backward. Both estimates take the memory's whole bandwidth, so these passes can't take less.
-    - sending: two sums a layer each way, over eight GPUs that share each product, at the whole bandwidth of NVLink in
-      one direction. By the shortest, all of it runs beside the products; by the longest, none does.
-    - the rest of a step whose MFU is known; and pauses, from none to all but the known share in which a run goes on.
+    - products, attention: the shares of the peak that they reach, least and most. An attention
+      kernel skips the pairs that look ahead, and computes the scores again on the way back.
+    - passes: a layer's additions, normalisations, rotation and gate, fused as far as they can be,
+      once forward and twice backward. Both estimates take the memory's whole bandwidth, so these
+      passes can't take less.
+    - sending: two sums a layer each way, over eight GPUs that share each product, at the whole
+      bandwidth of NVLink in one direction. By the shortest estimate, all of it runs beside the
+      products; by the longest, none does.
+    - the rest of a step: what the parts before leave of it, by its known MFU.
+    - pauses: by the shortest estimate none; by the longest, all of the time in which the run does
+      not go on, where `running` is the share in which it does.
     """
     check_count(count)
     _check_shares("What is reached", *products, *attention, step_mfu, running)
-    model = shape_of(model)
-    step, peak = model.training_flops(1, model.context, fused=True), machine.peak("bf16")
-    pairs, again = 3 * model.forward_flops(1, model.context)["attention"], step["scores again"]
-    passed = _passed_numbers(model)
-    sent = 4 * 2 * (SPLIT - 1) * model.width  # numbers, by all that share a product
-    numbers_bytes = model.context * model.layers * dtype_bytes("bf16")
-    scale = tokens / model.context / count / accountant.SECONDS_PER_DAY
+    shape = shape_of(model)
+    sequences = tokens / shape.context / count  # for each machine
+    days_a_second = sequences / accountant.SECONDS_PER_DAY
 
-    def ledger(of_products: Number, of_attention: Number, hidden: bool) -> dict[str, Number]:
-        seconds = {  # of one machine, for a sequence
-            "FLOPs at the peak": (step.total - again) / peak,
-            "products below the peak": (step.total - again - pairs) * (1 / of_products - 1) / peak,
-            "attention's kernel": ((pairs + again) / 2 / of_attention - pairs) / peak,
-            "passes over memory": 3 * passed * numbers_bytes / machine.bytes_per_sec,
-            "sending": 0 if hidden else sent * numbers_bytes / LINK_BYTES_PER_SEC,
-        }
-        return {part: scale * s for part, s in seconds.items()}
+    least_s = _seconds_by_part(shape, machine, max(products), max(attention))
+    least_s["sending"] = 0
+    most_s = _seconds_by_part(shape, machine, min(products), min(attention))
+    most_s["sending"] = _sending_seconds(shape)
 
-    least, most = (
-        ledger(max(products), max(attention), True),
-        ledger(min(products), min(attention), False),
-    )
-    in_steps = most["FLOPs at the peak"] / step_mfu
-    shortest, longest = (
-        parts | {"the rest of a step": in_steps - sum(parts.values()), "pauses": pauses}
-        for parts, pauses in ((least, 0), (most, in_steps / running - in_steps))
-    )
+    shortest = {part: days_a_second * seconds for part, seconds in least_s.items()}
+    longest = {part: days_a_second * seconds for part, seconds in most_s.items()}
+
+    in_steps = longest["FLOPs at the peak"] / step_mfu
+    shortest["the rest of a step"] = in_steps - sum(shortest.values())
+    shortest["pauses"] = 0
+    longest["the rest of a step"] = in_steps - sum(longest.values())
+    longest["pauses"] = in_steps / running - in_steps
     return Ledger(shortest, unit="days"), Ledger(longest, unit="days")
 
 
+def _seconds_by_part(
+    shape: Shape, machine: Machine, products_share: Number, attention_share: Number
+) -> dict[str, Number]:
+    """Seconds that one machine alone would take for a sequence, by part."""
+    peak = machine.peak("bf16")
+    step = shape.training_flops(1, shape.context, fused=True)
+    scores_again = step["scores again"]
+    needed = step.total - scores_again
+    attention = 3 * shape.forward_flops(1, shape.context)["attention"]
+    products = needed - attention
+    in_kernel = (attention + scores_again) / 2  # without the pairs that look ahead
+    passed_bytes = 3 * _passed_numbers(shape) * _layers_bytes(shape)
+    return {
+        "FLOPs at the peak": needed / peak,
+        "products below the peak": products * (1 / products_share - 1) / peak,
+        "attention's kernel": (in_kernel / attention_share - attention) / peak,
+        "passes over memory": passed_bytes / machine.bytes_per_sec,
+    }
+
+
+def _sending_seconds(shape: Shape) -> Number:
+    """Seconds of sending for a sequence, added up over all GPUs that share its products."""
+    sums = 4  # in a layer: two forward, two backward
+    sent_numbers = sums * 2 * (GPUS_A_PRODUCT - 1) * shape.width
+    return sent_numbers * _layers_bytes(shape) / LINK_BYTES_PER_SEC
+
+
+def _layers_bytes(shape: Shape) -> int:
+    """The bytes of one number for each token of a sequence and each layer."""
+    return shape.context * shape.layers * dtype_bytes("bf16")
+
+
 def _passed_numbers(shape: Shape) -> int:
-    """Numbers of a token that go in and out of what stands between a layer's products, fused as far as can be."""
-    additions_and_norms = 8 * shape.width
-    rotation = 2 * (shape.width + shape.kv_width) * shape.rotary
-    return additions_and_norms + rotation + (3 if shape.gated else 2) * shape.inner
+    """Numbers of a token that are read or written between a layer's products.
+
+    The operations there are fused as far as they can be.
+    """
+    numbers = 8 * shape.width  # additions and normalisations
+    if shape.rotary:
+        numbers += 2 * (shape.width + shape.kv_width)
+    if shape.gated:
+        return numbers + 3 * shape.inner
+    return numbers + 2 * shape.inner
 
 
 def _check_shares(name: str, *shares: Number) -> None:
-    """Above 0 and at most 1, or a sentence on the first that is not."""
-    if wrong := [share for share in shares if not 0 < share <= 1]:
-        raise ValueError(f"{name} is a share, above 0 and at most 1; got {wrong[0]!r}.")
+    """Raise a sentence on the first that is not above 0 and at most 1."""
+    for share in shares:
+        if not 0 < share <= 1:
+            raise ValueError(f"{name} is a share, above 0 and at most 1; got {share!r}.")
 
 
 def check_count(count: int) -> None:
-    """One machine or more, or a sentence."""
+    """Raise a sentence unless it is one machine or more."""
     check_sizes(count=count)
     if count == 0:
         raise ValueError("Training needs at least one machine; got count 0.")
@@ -140,13 +180,14 @@ def check_count(count: int) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What training keeps for each parameter from step to step: the dtypes of each part, as the accountant has them.
+    """What training keeps for each parameter from step to step: the dtypes of each part.
 
-    With a master copy, the products read low-precision parameters and the optimizer writes the master.
+    With a master copy, the products read low-precision parameters and the optimizer writes the
+    master.
     """
 
     dtypes: Mapping[str, tuple[str, ...]]
-    counts_steps: bool  # a number for each tensor, and not for each parameter
+    counts_steps: bool  # in one number for each tensor of parameters
 
     @property
     def parameters(self) -> str:
@@ -156,7 +197,7 @@ class Recipe:
 
     @property
     def gradients(self) -> tuple[str, ...]:
-        """The dtypes of the gradients: those of the parameters first, and then the master's."""
+        """The dtypes in which gradients are held: the parameters' first, then the master's."""
         return self.dtypes["gradients"]
 
     @property
@@ -178,7 +219,7 @@ class Recipe:
         return Ledger(accountant.state_bytes(1, self.dtypes, 1, 0), unit="bytes")
 
 
-# Of which recipe of the accountant each of these is a variant, and in what.
+# Recipes that the accountant does not have: what each is a variant of, and what differs.
 VARIANTS = {
     "fp32 adagrad": ("fp32 sgd", {"optimizer": ("fp32",)}),  # the sum of squared gradients
     "fp32 rmsprop": ("fp32 sgd", {"optimizer": ("fp32",)}),  # their average
@@ -190,13 +231,15 @@ COUNT_NO_STEPS = ("sgd", "momentum")
 
 
 def _recipe(name: str) -> Recipe:
-    base, other = VARIANTS.get(name, (name, {}))
-    return Recipe(accountant.recipe(base) | other, optimizer_of(name) not in COUNT_NO_STEPS)
+    base, differing = VARIANTS.get(name, (name, {}))
+    dtypes = {**accountant.recipe(base), **differing}
+    return Recipe(dtypes, counts_steps=optimizer_of(name) not in COUNT_NO_STEPS)
 
 
 def optimizer_of(recipe: str) -> str:
     """The last word of a recipe's name, up to a comma."""
-    return recipe.split(",")[0].split()[-1]
+    formats_and_optimizer, _, _ = recipe.partition(",")
+    return formats_and_optimizer.split()[-1]
 
 
 _NAMES = (
@@ -215,9 +258,9 @@ RECIPES: Mapping[str, Recipe] = {name: _recipe(name) for name in _NAMES}
 
 
 def split_in(stage: int) -> tuple[str, ...]:
-    """The parts that ZeRO's stage splits over the machines, or a sentence if there is no such stage.
+    """The parts that ZeRO's stage splits over the machines; the rest is on all of them.
 
-    The rest is on all of them. FSDP's full sharding is stage 3.
+    Raise a sentence if there is no such stage. FSDP's full sharding is stage 3.
     """
     if stage not in range(4):
         raise ValueError(
@@ -227,7 +270,7 @@ def split_in(stage: int) -> tuple[str, ...]:
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe, or a sentence on which there are."""
+    """The recipe of that name, or a sentence on which there are."""
     if name not in RECIPES:
         raise ValueError(f"There is no recipe {name!r} here. There are: {'; '.join(RECIPES)}.")
     return RECIPES[name]
@@ -238,9 +281,10 @@ def training_bytes(
 ) -> Ledger:
     """P × the recipe's bytes: what a machine holds between two steps, activations aside.
 
-    Most optimizers also count steps, with 4 bytes for each parameter tensor; they are added if `tensors` says
-    how many there are. On several machines, what ZeRO's `stage` splits is held in equal parts, the largest
-    of which is told. A fraction of a parameter counts as a whole one.
+    Most optimizers also count steps, with 4 bytes for each tensor of parameters; they are added if
+    `tensors` says how many there are. On several machines, what ZeRO's `stage` splits is held in
+    equal parts. If they cannot be equal, the largest counts. A fraction of a parameter counts as a
+    whole one.
 
     >>> training_bytes(70_553_706_496, "bf16+master adamw", machines=1024)
                         bytes
@@ -255,20 +299,21 @@ def training_bytes(
     check_sizes(tensors=tensors)
     check_count(machines)
     kind = recipe_named(recipe)
-    split_in(stage)  # or a sentence
+    split_in(stage)  # raises a sentence if there is no such stage
     whole = -(-parameters // 1)  # rounded up
     held = accountant.state_bytes(whole, kind.dtypes, machines, stage)
-    held["optimizer"] += STEP_COUNTER_BYTES * tensors * kind.counts_steps
+    if kind.counts_steps:
+        held["optimizer"] += STEP_COUNTER_BYTES * tensors
     return Ledger(held, unit="bytes")
 
 
 def largest_model(
     machine: Machine, count: int, recipe: str, *, sharded: bool = True, stage: int | None = None
 ) -> Number:
-    """Bytes of memory / what a machine holds of the recipe's bytes of a parameter, with nothing left for activations.
+    """The parameters that fit: memory / the recipe's bytes of one that a machine holds.
 
-    Sharded, all machines hold one state together; replicated, each holds all of it; in between, each holds all of what
-    ZeRO's `stage` does not split.
+    Nothing is left for activations. Sharded, all machines hold one state together; replicated, each
+    holds all of it; in between, each holds all of what ZeRO's `stage` does not split.
 
     >>> from course_utils.core.datasheets import MACHINES
     >>> h100 = MACHINES["H100 SXM"]
@@ -278,6 +323,10 @@ def largest_model(
     8888888888
     """
     check_count(count)
-    each = recipe_named(recipe).bytes_by_part
-    split = sum(each[part] for part in split_in(3 * sharded if stage is None else stage))
-    return machine.bytes * count // ((each.total - split) * count + split)
+    if stage is None:
+        stage = 3 if sharded else 0
+    by_part = recipe_named(recipe).bytes_by_part
+    split = sum(by_part[part] for part in split_in(stage))
+    on_every_machine = by_part.total - split
+    bytes_of_a_parameter = on_every_machine * count + split  # on all machines together
+    return machine.bytes * count // bytes_of_a_parameter

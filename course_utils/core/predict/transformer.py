@@ -1,4 +1,7 @@
-"""Transformers: what the accountant says of a `Model`, part by part, and what only a look inside a layer can say."""
+"""Transformers: what the accountant says of a `Model`, part by part.
+
+And what the accountant does not know: what autograd keeps where kernels are not fused.
+"""
 
 from dataclasses import dataclass, fields, replace
 
@@ -15,16 +18,18 @@ SIZES = ("layers", "width", "heads", "kv_heads", "head_width", "inner", "vocabul
 
 @dataclass(frozen=True)
 class Shape(Model):
-    """The accountant's `Model`, and two things that change no parameter and no product, but what a step keeps.
+    """The accountant's `Model`, and two fields more.
 
-    `shape_of` makes it of a `Model`, and `Transformer` of GPT-2's sizes.
+    These two change no number of parameters and no matrix product, but they change what a step
+    keeps. `shape_of` makes a Shape of a `Model`, and `Transformer` makes one of sizes.
     """
 
-    rms_norm: bool = True  # otherwise LayerNorm, which takes the mean off, too
+    rms_norm: bool = True  # otherwise LayerNorm, which subtracts the mean, too
     rotary: bool = True  # queries and keys are turned by their positions
 
     def __post_init__(self) -> None:
-        check_sizes(**{name: getattr(self, name) for name in SIZES})
+        sizes = {name: getattr(self, name) for name in SIZES}
+        check_sizes(**sizes)
         if not (self.heads and self.kv_heads) or self.heads % self.kv_heads:
             raise ValueError(
                 "The heads have to be a multiple of those for keys and values; "
@@ -35,7 +40,8 @@ class Shape(Model):
                 "Rotary positions turn pairs of numbers, so a head's width has to be even; "
                 f"{self.query_width} / {self.heads} = {self.head_width} is not."
             )
-        if self.norm_vectors not in ((1,) if self.rms_norm else (1, 2)):
+        possible_vectors = (1,) if self.rms_norm else (1, 2)
+        if self.norm_vectors not in possible_vectors:
             raise ValueError(
                 "RMSNorm has one vector, a weight; LayerNorm has that one, or a bias as well, two. "
                 f"Got norm_vectors {self.norm_vectors!r}."
@@ -43,7 +49,8 @@ class Shape(Model):
         names = accountant.matrices(self)
         if not isinstance(self.biases, tuple) or not {*self.biases} <= {*names}:
             raise ValueError(
-                f"biases names the matrices that have one, some of {', '.join(names)}; got {self.biases!r}."
+                f"biases names the matrices that have one, some of {', '.join(names)}; "
+                f"got {self.biases!r}."
             )
 
     @property
@@ -70,60 +77,73 @@ class Shape(Model):
     @property
     def parameters_by_part(self) -> Ledger:
         """Embeddings, matrices, biases and normalisations; a tied output adds none."""
-        biases = sum(accountant.matrices(self)[name][1] for name in self.biases)
-        of_heads = (
-            2 * self.head_width if self.head_norms else 0
-        )  # weights alone, in a LayerNorm as well
-        of_a_layer = 2 * self.norm_vectors * self.width + of_heads
+        matrices = accountant.matrices(self)
+        biases = 0
+        for name in self.biases:
+            _, outputs = matrices[name]
+            biases += outputs
+        norm = self.norm_vectors * self.width
+        norms_of_a_layer = 2 * norm
+        if self.head_norms:
+            norms_of_a_layer += 2 * self.head_width  # weights alone, in a LayerNorm as well
+        embedding = self.vocabulary * self.width
         parts = {
-            "token embedding": self.vocabulary * self.width,
+            "token embedding": embedding,
             "positions": self.context * self.width if self.learned_positions else 0,
             "matrices": self.layers * self.block_weights,
             "biases": self.layers * biases,
-            "normalisations": self.layers * of_a_layer + self.norm_vectors * self.width,
-            "output": 0 if self.tied else self.vocabulary * self.width,
+            "normalisations": self.layers * norms_of_a_layer + norm,
+            "output": 0 if self.tied else embedding,
         }
         return Ledger(parts, unit="parameters")
 
     @property
     def parameters_of_output(self) -> int:
-        """Behind the layers: the last normalisation, and an output matrix of its own."""
+        """The last normalisation, and the output matrix if it is not the embedding."""
         return self.norm_vectors * self.width + self.parameters_by_part["output"]
 
     @property
     def parameters_of_a_layer(self) -> int:
         """What one more layer adds."""
-        one, none = (accountant.parameters(replace(self, layers=layers)) for layers in (1, 0))
-        return one - none
+        with_one = accountant.parameters(replace(self, layers=1))
+        with_none = accountant.parameters(replace(self, layers=0))
+        return with_one - with_none
 
     @property
     def tensors(self) -> int:
         """How many tensors the parameters are; most optimizers count steps for each."""
-        norms = 2 * self.norm_vectors + 2 * self.head_norms
-        layer = len(accountant.matrices(self)) + len(self.biases) + norms
-        around = 1 + self.learned_positions + self.norm_vectors + (not self.tied)
+        layer = len(accountant.matrices(self)) + len(self.biases)
+        layer += 2 * self.norm_vectors
+        if self.head_norms:
+            layer += 2
+        around = 1 + self.norm_vectors  # the embedding, and the last normalisation
+        if self.learned_positions:
+            around += 1
+        if not self.tied:
+            around += 1
         return self.layers * layer + around
 
     # FLOPs.
 
     def forward_flops(self, batch: int, sequence: int) -> Ledger:
-        """2 for each weight of a product and token; attention's two products for each layer are the rest."""
+        """2 for each weight and token; the rest is attention, with two products in each layer."""
         check_sizes(batch=batch, sequence=sequence)
         tokens = batch * sequence
-        layer = sum(matmul_flops(tokens, *shape) for shape in accountant.matrices(self).values())
+        layer = 0
+        for inputs, outputs in accountant.matrices(self).values():
+            layer += matmul_flops(tokens, inputs, outputs)
         matrices = self.layers * layer
         output = matmul_flops(tokens, self.width, self.vocabulary)
         attention = accountant.forward_flops(self, batch, sequence) - matrices - output
-        return Ledger(
-            {"matrices": matrices, "attention": attention, "output": output}, unit="FLOPs"
-        )
+        by_part = {"matrices": matrices, "attention": attention, "output": output}
+        return Ledger(by_part, unit="FLOPs")
 
     def training_flops(
         self, batch: int, sequence: int, recompute: bool = False, *, fused: bool = False
     ) -> Ledger:
-        """Forward, a backward of twice that, and with activation checkpointing the layers' forward once more.
+        """Forward, a backward of twice that, and with checkpointing the layers' forward once more.
 
-        A fused attention's backward computes the scores anew, as it has not stored them.
+        A fused attention's backward pass computes the scores again, because they are not stored.
         """
         if isinstance(recompute, str):
             raise ValueError(
@@ -150,13 +170,14 @@ class Shape(Model):
         recompute: bool = False,
         loss: bool = False,
     ) -> Ledger:
-        """What autograd keeps of one forward pass, parameters aside: every input that a gradient needs, once.
+        """What autograd keeps of one forward pass: every input that a gradient needs, once.
 
-        `fused` attention keeps one number for each row of scores in place of the row. Of an RMSNorm that is made of
-        single operations, as torch does it on a CPU, two copies in fp32 are kept; of a `fused_norm`, done in one, its
-        input. (LayerNorm is one kernel everywhere.) With both, a layer keeps the accountant's `layer_bytes`, and
-        LayerNorm's statistics. With `recompute` a layer keeps its input alone. `loss` is a cross-entropy in fp32.
-        Exact for `models.Transformer` on a CPU, if the model is of that dtype throughout.
+        Parameters are not counted. `fused` attention keeps one number for each row of scores in
+        place of the row. An RMSNorm of single operations, as torch does it on a CPU, keeps two
+        copies in fp32; a `fused_norm`, which is one kernel, only its input. (LayerNorm is one
+        kernel everywhere.) With both, a layer keeps the accountant's `layer_bytes`, and LayerNorm's
+        statistics. With `recompute` a layer keeps its input alone. `loss` is a cross-entropy in
+        fp32. It is exact for `models.Transformer` on a CPU, of that dtype throughout.
 
         >>> Transformer(1, 32, 4, 11, 64).activation_bytes(2, 64)["scores"]  # B × A × S² × 4 bytes
         131072
@@ -167,48 +188,67 @@ class Shape(Model):
         n = dtype_bytes(dtype)
         tokens = batch * sequence
         kept_layers = 0 if recompute else self.layers
-        rows = batch * self.heads * sequence
+        recomputed_layers = self.layers - kept_layers
         kept = {
             "tokens": INT64_BYTES * tokens,
             "rotation": n * sequence * self.head_width if self.rotary and self.layers else 0,
             "normalisations": tokens * self._kept_by_norms(kept_layers, dtype, fused_norm),
-            "attention": kept_layers * tokens * (2 * self.query_width + 2 * self.kv_width) * n,
-            "scores": kept_layers * rows * (max(n, FP32_BYTES) if fused else sequence * n),
-            "feed-forward": kept_layers * tokens * (4 if self.gated else 2) * self.inner * n,
-            "layers' inputs": (self.layers - kept_layers) * tokens * self.width * n,
-            "loss": loss * (tokens * (FP32_BYTES * self.vocabulary + INT64_BYTES) + FP32_BYTES),
         }
+        for part, of_a_token in self._kept_in_layer(sequence, n, fused).items():
+            kept[part] = kept_layers * tokens * of_a_token
+        kept["layers' inputs"] = recomputed_layers * tokens * self.width * n
+        kept["loss"] = self._kept_by_loss(tokens) if loss else 0
         return Ledger(kept, unit="bytes")
 
+    def _kept_in_layer(self, sequence: int, n: int, fused: bool) -> dict[str, int]:
+        """Bytes of one token that a layer keeps, its normalisations aside."""
+        queries_to_result = 2 * self.query_width + 2 * self.kv_width
+        row_of_scores = max(n, FP32_BYTES) if fused else sequence * n
+        inside = 4 * self.inner if self.gated else 2 * self.inner
+        return {
+            "attention": queries_to_result * n,
+            "scores": self.heads * row_of_scores,
+            "feed-forward": inside * n,
+        }
+
+    def _kept_by_loss(self, tokens: int) -> int:
+        logarithms = FP32_BYTES * self.vocabulary
+        target = INT64_BYTES
+        return tokens * (logarithms + target) + FP32_BYTES
+
     def _kept_by_norms(self, kept_layers: int, dtype: str, fused: bool) -> int:
-        """Bytes of one token: two normalisations a layer and those of its heads, and one behind the layers."""
+        """Bytes of one token that normalisations keep: those of the kept layers, and the last."""
         result = dtype_bytes(dtype) * self.width  # which the next product reads
         of_one = self._kept_by_norm(self.width, dtype, fused) + result
-        normed_heads = (self.heads + self.kv_heads) * self.head_norms
-        of_heads = normed_heads * self._kept_by_norm(self.head_width, dtype, fused)
-        return (2 * kept_layers + 1) * of_one + kept_layers * of_heads
+        of_a_layer = 2 * of_one
+        if self.head_norms:
+            heads = self.heads + self.kv_heads
+            of_a_layer += heads * self._kept_by_norm(self.head_width, dtype, fused)
+        return kept_layers * of_a_layer + of_one
 
     def _kept_by_norm(self, width: int, dtype: str, fused: bool) -> int:
         """Bytes that the normalisation of so many numbers keeps, its result aside."""
         n = dtype_bytes(dtype)
-        wide = max(n, FP32_BYTES)
         if not self.rms_norm:
-            return n * width + 2 * n
-        return (
-            n * width if fused else 2 * wide * width + wide
-        )  # the input, and what it is before its weight
+            return n * width + 2 * n  # the input, the mean, 1 / standard deviation
+        if fused:
+            return n * width  # the input
+        wide = max(n, FP32_BYTES)
+        return 2 * wide * width + wide  # the input, the normalised numbers, and 1 / RMS
 
 
 def shape_of(m: Model) -> Shape:
-    """The model's shape: RMSNorm if a normalisation has one vector, rotary positions if none are learned.
+    """The model's shape, with the two fields that the accountant's `Model` does not have.
+
+    It has RMSNorm if a normalisation has one vector, and rotary positions if none are learned.
 
     >>> shape_of(Model(1, 8, 2, 1, 4, 16, vocabulary=11, context=8)).kv_width
     4
     """
     if isinstance(m, Shape):
         return m
-    said = {field.name: getattr(m, field.name) for field in fields(Model)}
-    return Shape(**said, rms_norm=m.norm_vectors == 1, rotary=not m.learned_positions)
+    model = {field.name: getattr(m, field.name) for field in fields(Model)}
+    return Shape(**model, rms_norm=m.norm_vectors == 1, rotary=not m.learned_positions)
 
 
 def Transformer(  # noqa: N802  it makes an object, and other material relies on its name
@@ -230,39 +270,50 @@ def Transformer(  # noqa: N802  it makes an object, and other material relies on
     head_norms: bool = False,
     qkv_biases: bool = False,
 ) -> Shape:
-    """GPT-2's shape: biases, learned positions, the output tied to the embedding, a feed-forward of 4H.
+    """A transformer's shape, by its sizes. The defaults are GPT-2's, with a feed-forward of 4H.
 
-    Llama's shape has none of them, but a gated feed-forward, RMSNorm, rotary positions, and fewer heads for
-    keys and values than for queries. With `qkv_biases`, those three have biases, whatever the others have.
+    Llama's shape has the other options. `qkv_biases` gives biases to query, key and value alone.
 
     >>> gpt2 = Transformer(layers=12, width=768, heads=12, vocabulary=50257, context=1024)
     >>> gpt2.parameters
     124439808
     """
-    sizes = _inner_sizes(width, heads, kv_heads, head_width, feed_forward)
-    vectors = 2 if biases and not rms_norm else 1
-    norms = {"rms_norm": rms_norm, "norm_vectors": vectors, "head_norms": head_norms}
-    around = {"vocabulary": vocabulary, "context": context, "tied": tied_output}
-    positions = {"learned_positions": learned_positions, "rotary": rotary}
-    every = sizes | norms | around | positions
-    shape = Shape(layers=layers, width=width, heads=heads, gated=gated, **every)
-    names = tuple(accountant.matrices(shape))
-    if biases:
-        return replace(shape, biases=names)
-    return replace(shape, biases=names[:3]) if qkv_biases else shape
+    sizes = _layer_sizes(width, heads, kv_heads, head_width, feed_forward)
+    kinds = {"gated": gated, "rms_norm": rms_norm, "rotary": rotary, "head_norms": head_norms}
+    shape = Shape(
+        layers=layers,
+        vocabulary=vocabulary,
+        context=context,
+        norm_vectors=2 if biases and not rms_norm else 1,
+        learned_positions=learned_positions,
+        tied=tied_output,
+        **sizes,
+        **kinds,
+    )
+    return replace(shape, biases=_biased(shape, biases, qkv_biases))
 
 
-def _inner_sizes(
+def _biased(shape: Shape, all_of_them: bool, qkv: bool) -> tuple[str, ...]:
+    """The names of the matrices that have a bias."""
+    if all_of_them:
+        return tuple(accountant.matrices(shape))
+    return ("query", "key", "value") if qkv else ()
+
+
+def _layer_sizes(
     width: int, heads: int, kv_heads: int | None, head_width: int | None, feed_forward: int | None
 ) -> dict[str, int]:
-    """The sizes inside a layer; where one is None, that of a GPT-2."""
-    given = {"width": width, "heads": heads, "feed_forward": feed_forward}
-    check_sizes(**{name: size for name, size in given.items() if size is not None})
+    """The sizes of a layer; where one is None, that of a GPT-2."""
+    check_sizes(width=width, heads=heads)
+    if feed_forward is not None:
+        check_sizes(feed_forward=feed_forward)
     if not heads or (head_width is None and width % heads):
         raise ValueError(
             f"The width has to be a multiple of the heads; {width} is not one of {heads}."
         )
     return {
+        "width": width,
+        "heads": heads,
         "kv_heads": heads if kv_heads is None else kv_heads,
         "head_width": width // heads if head_width is None else head_width,
         "inner": 4 * width if feed_forward is None else feed_forward,
