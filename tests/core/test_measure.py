@@ -1,4 +1,4 @@
-"""What is measured: FLOPs by hand, bytes by hand and by torch's profiler, and everything of a timing but the time."""
+"""FLOPs by hand, bytes by hand and by torch's profiler, and timings by a clock that obeys."""
 
 import math
 import re
@@ -7,6 +7,7 @@ import time
 import types
 import unittest.mock
 from collections import namedtuple
+from dataclasses import replace
 from itertools import accumulate
 
 import psutil
@@ -31,76 +32,102 @@ size = st.integers(1, 6)
 
 def forward_and_backward(fn):
     """FLOPs of fn, and of the backward pass of the sum of its result."""
-    out = []
-    return measure.flops(lambda: out.append(fn())).total, measure.flops(
-        lambda: out[0].sum().backward()
-    ).total
+    sums = []
+
+    def forward():
+        sums.append(fn().sum())
+
+    return measure.flops(forward).total, measure.flops(sums[0].backward).total
+
+
+def drawn(*shape):
+    return torch.randn(shape, requires_grad=True)
+
+
+@untimed
+@given(size, size, size)
+def test_a_product_counts_2_for_each_multiply_add_and_twice_that_backward(b, d, k):
+    x = drawn(b, d)
+    w = drawn(d, k)
+    out = torch.randn(b, k)
+    product = 2 * b * d * k
+    assert forward_and_backward(lambda: x @ w) == (product, 2 * product)
+    assert measure.flops(lambda: inference(torch.matmul, x, w)).total == product
+    with torch.no_grad():
+        assert measure.flops(lambda: out.addmm_(x, w)) == {"addmm_": product}
+        assert measure.flops(lambda: torch.mm(x, w, out=out)) == {"mm": product}
 
 
 @untimed
 @given(size, size, size, size)
-def test_products_count_2_for_each_multiply_add_and_twice_that_backward(batch, b, d, k):
-    x, w = torch.randn(b, d, requires_grad=True), torch.randn(d, k, requires_grad=True)
-    xs, ws = (
-        torch.randn(batch, b, d, requires_grad=True),
-        torch.randn(batch, d, k, requires_grad=True),
-    )
-    for n, left, right in ((1, x, w), (batch, xs, ws)):
-        product = 2 * n * b * d * k
-        assert forward_and_backward(lambda left=left, right=right: left @ right) == (
-            product,
-            2 * product,
-        )
-        assert (
-            measure.flops(lambda left=left, right=right: inference(left.matmul, right)).total
-            == product
-        )
-    out, outs = torch.randn(b, k), torch.randn(batch, b, k)
-    assert measure.flops(lambda: out.addmm_(x.detach(), w.detach())) == {"addmm_": 2 * b * d * k}
-    assert measure.flops(lambda: outs.baddbmm_(xs.detach(), ws.detach())) == {
-        "baddbmm_": 2 * batch * b * d * k
-    }
-    assert measure.flops(lambda: torch.mm(x.detach(), w.detach(), out=out)) == {"mm": 2 * b * d * k}
+def test_so_do_products_of_a_batch(batch, b, d, k):
+    xs = drawn(batch, b, d)
+    ws = drawn(batch, d, k)
+    outs = torch.randn(batch, b, k)
+    products = 2 * batch * b * d * k
+    assert forward_and_backward(lambda: xs @ ws) == (products, 2 * products)
+    assert measure.flops(lambda: inference(torch.matmul, xs, ws)).total == products
+    with torch.no_grad():
+        assert measure.flops(lambda: outs.baddbmm_(xs, ws)) == {"baddbmm_": products}
 
 
 @untimed
 @given(
-    st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(3, 6)
+    batch=st.integers(1, 3),
+    inputs=st.integers(1, 3),
+    outputs=st.integers(1, 3),
+    groups=st.integers(1, 3),
+    n=st.integers(3, 6),
 )
 def test_convolutions_count_every_place_of_the_kernel_with_groups_and_backward(
     batch, inputs, outputs, groups, n
 ):
     conv = nn.Conv2d(inputs * groups, outputs * groups, (3, 2), groups=groups)
-    x = torch.randn(batch, inputs * groups, n, n, requires_grad=True)
-    numbers = batch * outputs * groups * (n - 2) * (n - 1)  # of the result
-    counted = numbers * 2 * inputs * 3 * 2
+    x = drawn(batch, inputs * groups, n, n)
+    results = batch * outputs * groups * (n - 2) * (n - 1)
+    counted = results * 2 * inputs * 3 * 2
     assert forward_and_backward(lambda: conv(x)) == (counted, 2 * counted)
     assert forward_and_backward(lambda: conv(x.detach())) == (counted, counted)
 
 
 def test_transposed_convolutions_count_every_number_that_they_scatter():
     conv = nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2)
-    x = torch.randn(5, 4, 7, 7, requires_grad=True)
-    scattered = 5 * 4 * 7 * 7 * 3 * 9  # each number of the input, to 3 channels, to 9 places
+    x = drawn(5, 4, 7, 7)
+    scattered = x.numel() * 3 * 9  # to 3 channels, and to 9 places of each
     assert forward_and_backward(lambda: conv(x)) == (2 * scattered, 4 * scattered)
 
 
 @untimed
 @given(size, size, size, size, size)
 def test_attention_counts_two_products_and_five_more_where_fused_or_four_where_not(
-    batch, heads, share, s, e
+    batch, kv_heads, queries_a_key, s, e
 ):
-    """As many for the query's heads that share one of the key as for those that have one each."""
-    q, k, v = (torch.randn(batch, heads * n, s, e, requires_grad=True) for n in (share, 1, 1))
-    product = 2 * batch * heads * share * s * s * e
-    fused = forward_and_backward(
-        lambda: functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    )
-    k, v = (t.repeat_interleave(share, 1) for t in (k, v))
-    assert fused == (2 * product, 5 * product)
-    assert forward_and_backward(lambda: (q @ k.mT).softmax(-1) @ v) == (2 * product, 4 * product)
-    rest = forward_and_backward(lambda: functional.layer_norm(q.exp() * q, (e,)).softmax(-1))
-    assert rest == (0, 0)  # element-wise work and reductions
+    """Heads of the query that share a key count as much as those that have one each."""
+    heads = kv_heads * queries_a_key
+    q = drawn(batch, heads, s, e)
+    k = drawn(batch, kv_heads, s, e)
+    v = drawn(batch, kv_heads, s, e)
+    product = 2 * batch * heads * s * s * e
+
+    def fused():
+        return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    def unfused():
+        keys = k.repeat_interleave(queries_a_key, 1)
+        values = v.repeat_interleave(queries_a_key, 1)
+        return (q @ keys.mT).softmax(-1) @ values
+
+    assert forward_and_backward(fused) == (2 * product, 5 * product)
+    assert forward_and_backward(unfused) == (2 * product, 4 * product)
+
+
+def test_element_wise_operations_and_reductions_count_0():
+    x = drawn(2, 3, 4)
+
+    def without_products():
+        return functional.layer_norm(x.exp() * x, (4,)).softmax(-1)
+
+    assert forward_and_backward(without_products) == (0, 0)
 
 
 class Blind(torch.autograd.Function):
@@ -120,7 +147,14 @@ def inference(fn, *inputs):
         return fn(*inputs)
 
 
-x3, m3 = torch.ones(3), torch.eye(3)
+def multi_head_attention():
+    layer = nn.MultiheadAttention(4, 2, batch_first=True).eval()
+    x = torch.ones(1, 3, 4)
+    return inference(layer, x, x, x)
+
+
+x3 = torch.ones(3)
+m3 = torch.eye(3)
 
 
 @pytest.mark.parametrize(
@@ -128,18 +162,13 @@ x3, m3 = torch.ones(3), torch.eye(3)
     [
         ("dot", lambda: x3 @ x3),
         ("mv", lambda: inference(torch.mv, m3, x3)),
-        ("mv", lambda: Blind.apply(torch.ones(3, requires_grad=True)).sum().backward()),
+        ("mv", lambda: Blind.apply(drawn(3)).sum().backward()),
         ("addmv_", lambda: torch.ones(3).addmv_(m3, x3)),
         ("_cdist_forward", lambda: torch.cdist(m3, m3)),
         ("_linalg_solve_ex", lambda: torch.linalg.solve(m3, x3)),
         ("_fft_r2c", lambda: torch.fft.fft(x3)),
         ("mm", lambda: m3.to_sparse() @ m3),
-        (
-            "_native_multi_head_attention",
-            lambda: inference(
-                nn.MultiheadAttention(4, 2, batch_first=True).eval(), *[torch.ones(1, 3, 4)] * 3
-            ),
-        ),
+        ("_native_multi_head_attention", multi_head_attention),
     ],
 )
 def test_what_torch_would_count_as_0_raises_a_sentence(name, call):
@@ -149,7 +178,7 @@ def test_what_torch_would_count_as_0_raises_a_sentence(name, call):
 
 
 def torchs_operations():
-    """Names of all that torch runs as one, rather than as several others of its operations."""
+    """The names of torch's operations, but for those that it runs as several others."""
     for name in torch._C._dispatch_get_all_op_names():
         library, _, rest = name.partition("::")
         operation, _, overload = rest.partition(".")
@@ -160,16 +189,18 @@ def torchs_operations():
 
 def is_refused(name):
     operation = getattr(torch.ops.aten, name)
+    first_overload = getattr(operation, operation.overloads()[0])
     try:
-        counting._refuse_what_would_be_0(getattr(operation, operation.overloads()[0]), name, ())
+        counting._refuse_what_would_be_0(first_overload, name, ())
     except ValueError:
         return True
     return False
 
 
 def test_every_product_of_torch_without_a_formula_is_refused_and_nothing_else():
-    known = (ROOT / "tests" / "core" / "refused_by_flops.txt").read_text(encoding="utf-8").split()
-    assert sorted(filter(is_refused, set(torchs_operations()))) == known
+    known = ROOT / "tests" / "core" / "refused_by_flops.txt"
+    refused = sorted(filter(is_refused, set(torchs_operations())))
+    assert refused == known.read_text(encoding="utf-8").split()
 
 
 # Bytes.
@@ -180,24 +211,37 @@ def mlp(activation, batch, d, h, k):
     return network, torch.randn(batch, d)
 
 
+@pytest.mark.parametrize(
+    ("activation", "copies"),
+    [
+        (nn.ReLU(), 1),
+        (nn.GELU(), 2),
+    ],
+)
 @untimed
-@given(st.sampled_from([(nn.ReLU(), 1), (nn.GELU(), 2)]), size, size, size, size)
+@given(batch=size, d=size, h=size, k=size)
 def test_gelu_keeps_its_input_where_relu_shares_its_output_with_the_next_layer(
-    kind, batch, d, h, k
+    activation, copies, batch, d, h, k
 ):
-    activation, copies = kind
     network, x = mlp(activation, batch, d, h, k)
+
+    def forward():
+        return network(x)
+
     kept = 4 * (batch * d + copies * batch * h)
-    assert measure.saved_bytes(lambda: network(x), exclude=network.parameters()) == kept
-    # the second matrix is kept for the first layer's gradient; the first would only be for the input's
-    assert measure.saved_bytes(lambda: network(x)) == kept + 4 * h * k
+    assert measure.saved_bytes(forward, exclude=network.parameters()) == kept
+    # The second matrix is kept for the first layer's gradient. The first matrix is not, because
+    # only the input's gradient would need it.
+    second_matrix = 4 * h * k
+    assert measure.saved_bytes(forward) == kept + second_matrix
     with torch.no_grad():
-        assert measure.saved_bytes(lambda: network(x)) == 0
+        assert measure.saved_bytes(forward) == 0
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_what_shares_storage_is_kept_once_and_whole(device):
-    x, y = (torch.ones(8, 4, device=device, requires_grad=True) for _ in range(2))
+    x = torch.ones(8, 4, device=device, requires_grad=True)
+    y = torch.ones(8, 4, device=device, requires_grad=True)
     assert measure.saved_bytes(lambda: x * y) == 256
     assert measure.saved_bytes(lambda: x * x) == 128
     assert measure.saved_bytes(lambda: x[:2] * x[2:4]) == 128
@@ -206,27 +250,27 @@ def test_what_shares_storage_is_kept_once_and_whole(device):
 
 def profiled(fn):
     """(allocated, peak) bytes by the profiler's record of every allocation."""
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as seen:
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, profile_memory=True) as seen:
         fn()
-    events = [
-        event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"
-    ]
-    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
-    return sum(change for change in changes if change > 0), max(accumulate(changes, initial=0))
+    events = sorted(seen.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+    changes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    allocated = sum(change for change in changes if change > 0)
+    peak = max(accumulate(changes, initial=0))
+    return allocated, peak
+
+
+JOBS = st.sampled_from(["double", "exp", "drop", "view", "keep"])
 
 
 @settings(deadline=None, max_examples=10)
-@given(
-    st.lists(st.sampled_from(["double", "exp", "drop", "view", "keep"]), min_size=1, max_size=12),
-    size,
-)
+@given(st.lists(JOBS, min_size=1, max_size=12), size)
 def test_allocations_are_those_of_the_profiler(jobs, n):
     first = torch.ones(n, n)
 
     def call():
-        now, kept = first, []
+        now = first
+        kept = []
         for job in jobs:
             if job == "double":
                 now = now @ now
@@ -239,106 +283,125 @@ def test_allocations_are_those_of_the_profiler(jobs, n):
             else:
                 kept.append(now)
 
-    assert (measure.allocated_bytes(call), measure.peak_bytes(call)) == profiled(call)
+    allocated, peak = profiled(call)
+    assert measure.allocated_bytes(call) == allocated
+    assert measure.peak_bytes(call) == peak
 
 
 def test_a_freed_tensors_address_hides_no_new_tensor():
-    """In a training step the new gradients often lie where the old ones were."""
+    """In a training step, new gradients often have the addresses of the old ones."""
     network, x = mlp(nn.ReLU(), 4, 16, 32, 8)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    network(x).sum().backward()
+
+    def forward_and_backward():
+        network(x).sum().backward()
 
     def step():
         optimizer.step()
         optimizer.zero_grad()
-        network(x).sum().backward()
+        forward_and_backward()
 
-    first, again = measure.allocated_bytes(step), measure.allocated_bytes(step)
+    forward_and_backward()
+    first = measure.allocated_bytes(step)
+    second = measure.allocated_bytes(step)
     optimizer.zero_grad()
-    assert first == again == measure.allocated_bytes(lambda: network(x).sum().backward())
+    without_old_gradients = measure.allocated_bytes(forward_and_backward)
+    assert first == second == without_old_gradients
 
 
 def test_free_bytes_are_some_and_no_more_than_there_are():
-    assert 0 < measure.free_bytes() <= measure.memory_bytes()[0] <= psutil.virtual_memory().total
+    whole, _ = measure.memory_bytes()
+    assert 0 < measure.free_bytes() <= whole
+    assert whole <= psutil.virtual_memory().total
 
 
-def grant(
-    monkeypatch, folder, own: str, groups: dict[str, tuple[str, str, str]], names=cgroups.V2
-) -> None:
-    """This process is in these control groups; of each its limit, what is used of it, and its statistics."""
+def grant(monkeypatch, folder, own, groups, names=cgroups.V2):
+    """Put this process in control groups: of each, its limit, what is used, and its statistics."""
     (folder / "own").write_text(own)
-    for group, texts in groups.items():
-        (folder / group).mkdir(parents=True, exist_ok=True)
-        for name, text in zip((*names[:2], "memory.stat"), texts, strict=True):
-            (folder / group / name).write_text(text)
+    for group, (limit, used, statistics) in groups.items():
+        files = folder / group
+        files.mkdir(parents=True, exist_ok=True)
+        (files / names.limit).write_text(limit)
+        (files / names.used).write_text(used)
+        (files / "memory.stat").write_text(statistics)
     monkeypatch.setattr(cgroups, "OWN", folder / "own")
     monkeypatch.setattr(cgroups, "MOUNTED", folder)
+
+
+CONTAINER = "0::/\n"
+SERVICE = "0::/system.slice/a.service\n"
+BELOW_ONE_WITH_A_LIMIT = "0::/a/b/c\n"
+OLDER_CONTAINER = "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n"
+WITH_A_COLON = "9:pids:/\n4:hugetlb,memory:/a:b\n"
 
 
 @pytest.mark.parametrize(
     ("own", "group", "names"),
     [
-        ("0::/\n", ".", cgroups.V2),  # a container
-        (
-            "0::/system.slice/a.service\n",
-            "system.slice/a.service",
-            cgroups.V2,
-        ),  # a service with a limit
-        ("0::/a/b/c\n", "a", cgroups.V2),  # a limit further up
-        (
-            "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n",
-            "memory",
-            cgroups.V1,
-        ),  # an older container
-        ("9:pids:/\n4:hugetlb,memory:/a:b\n", "memory/a:b", cgroups.V1),
+        (CONTAINER, ".", cgroups.V2),
+        (SERVICE, "system.slice/a.service", cgroups.V2),
+        (BELOW_ONE_WITH_A_LIMIT, "a", cgroups.V2),
+        (OLDER_CONTAINER, "memory", cgroups.V1),
+        (WITH_A_COLON, "memory/a:b", cgroups.V1),
     ],
 )
 def test_free_bytes_are_those_of_the_containers_limit_not_of_the_machine(
     monkeypatch, tmp_path, own, group, names
 ):
-    stat = f"anon 5\n{names[2]} {200 * 2**10}\nactive_file 7\n"
-    grant(monkeypatch, tmp_path, own, {group: (f"{2**20}\n", f"{700 * 2**10}\n", stat)}, names)
-    assert measure.memory_bytes() == (2**20, 2**20 - 500 * 2**10)
-    assert measure.free_bytes() == 2**20 - 500 * 2**10
+    limit = 2**20
+    used = 700 * 2**10
+    cached = 200 * 2**10
+    statistics = f"anon 5\n{names.cached_files} {cached}\nactive_file 7\n"
+    grant(monkeypatch, tmp_path, own, {group: (f"{limit}\n", f"{used}\n", statistics)}, names)
+    free = limit - (used - cached)
+    assert measure.memory_bytes() == (limit, free)
+    assert measure.free_bytes() == free
 
 
 def test_the_narrowest_of_several_limits_counts_and_a_group_without_one_does_not(
     monkeypatch, tmp_path
 ):
-    groups = {".": ("max", "9", ""), "a": ("1000", "900", ""), "a/b": ("2000", "50", "")}
+    groups = {
+        ".": ("max", "9", ""),
+        "a": ("1000", "900", ""),
+        "a/b": ("2000", "50", ""),
+    }
     grant(monkeypatch, tmp_path, "0::/a/b\n", groups)
     assert measure.memory_bytes() == (1000, 100)
-    (tmp_path / "a/memory.current").write_text(
-        "1001"
-    )  # for a moment, until something is stopped for it
+    # A moment before the system stops something for it, more is used than there is.
+    (tmp_path / "a/memory.current").write_text("1001")
     assert measure.memory_bytes() == (1000, 0)
 
 
 def test_without_a_limit_it_is_the_machines(monkeypatch, tmp_path):
-    machine = unittest.mock.Mock(return_value=unittest.mock.Mock(total=2000, available=700))
-    monkeypatch.setattr(cgroups.psutil, "virtual_memory", machine)
+    machine = types.SimpleNamespace(total=2000, available=700)
+    monkeypatch.setattr(cgroups.psutil, "virtual_memory", lambda: machine)
     grant(monkeypatch, tmp_path, "0::/gone\n", {})
     assert measure.memory_bytes() == (2000, 700)
     monkeypatch.setattr(cgroups, "OWN", tmp_path / "no such file")  # not Linux
     assert measure.memory_bytes() == (2000, 700)
 
 
-# Timings: everything but the time.
+# Timings.
 
 
 def test_a_timing_believes_the_best_sample_on_a_cpu_and_the_typical_one_on_a_gpu():
     best = Timing((3.0, 1.0, 1.5), "best", True, "thread time", 9.0)
     typical = Timing((3.0, 1.0, 1.5), "typical", True, "device events", 9.0)
-    assert (best.seconds, best.best, best.typical, best.spread) == (1.0, 1.0, 1.5, 0.5)
-    assert (typical.seconds, typical.spread) == (1.5, 0.5)
+    assert best.seconds == best.best == 1.0
+    assert best.typical == 1.5
+    assert best.spread == 0.5
+    assert typical.seconds == 1.5
+    assert typical.spread == 0.5
     assert repr(best) == "1 s (best of 3 samples, thread time, spread 50.0%)"
 
 
 def test_a_timing_is_in_doubt_unless_it_converged_and_nothing_else_was_seen():
     def timing(**doubt):
-        return Timing(**{**vars(Timing((1.0,), "best", True, "wall time", 1.0)), **doubt})
+        return replace(Timing((1.0,), "best", True, "wall time", 1.0), **doubt)
 
-    assert (timing().doubt, timing().quiet) == ("", True)
+    assert timing().doubt == ""
+    assert timing().quiet
     assert not timing(converged=False).quiet
     assert timing(samples=(1.0, 2.0, 3.0), converged=False).doubt == "the samples do not agree"
     assert timing(samples=(1.0, 2.0), converged=False).doubt == "only 2 samples"
@@ -348,7 +411,7 @@ def test_a_timing_is_in_doubt_unless_it_converged_and_nothing_else_was_seen():
 
 
 class Clock:
-    """Stands still until it is told to move, on a machine where other work can be seen or not."""
+    """A clock that moves when it is told to, on a machine with or without other work."""
 
     def __init__(self, quiet):
         self.now = 100.0
@@ -368,12 +431,17 @@ class Clock:
 
 
 def timed(durations, at_most_s, quiet=True):
-    """The timing, by such a clock, of calls that take so long, the last duration for ever; and their number."""
-    clock, calls = Clock(quiet), []
+    """The timing, by such a clock, of calls that take so long; and how many calls it took.
+
+    When the durations are used up, the last one is repeated.
+    """
+    clock = Clock(quiet)
+    calls = []
 
     def fn():
-        clock.sleep(durations[min(len(calls), len(durations) - 1)])
-        calls.append(clock.now)
+        number = min(len(calls), len(durations) - 1)
+        clock.sleep(durations[number])
+        calls.append(number)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (timing, on_cpu):
@@ -385,13 +453,12 @@ def timed(durations, at_most_s, quiet=True):
 def test_sampling_ends_once_the_three_fastest_agree_and_the_machine_was_quiet():
     durations = [5.0, 2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0]
     seen, calls = timed(durations, 1000)
-    assert seen.samples == pytest.approx(
-        (2.0, 3.0, 2.0, 1.0, 2.0, 1.009, 1.0)
-    )  # the first call is none
+    assert seen.samples == pytest.approx(durations[1:])  # the first call is no sample
     assert not seen.doubt
     assert calls == 8
     assert seen.spent_s == pytest.approx(sum(durations))
-    assert not timed(durations, 1000, quiet=False)[0].converged
+    with_other_work, _ = timed(durations, 1000, quiet=False)
+    assert not with_other_work.converged
 
 
 def test_short_calls_are_repeated_within_a_sample_and_a_sample_is_one_calls_share():
@@ -426,15 +493,17 @@ def test_a_call_runs_on_one_thread_until_it_is_done_or_fails_or_is_dropped(two_t
         measure.time_call(lambda: 1 / 0)
     assert torch.get_num_threads() == 2
     steps = measure.timing_steps(lambda: time.sleep(0.001), at_most_s=60)
-    first, second = next(steps), next(steps)
+    first = next(steps)
+    second = next(steps)
     assert 0 < first.fraction < second.fraction < 1
     assert re.match(r"3 samples, the best .*s$", second.report)
     steps.close()
 
 
-@pytest.mark.skipif(
-    not hasattr(on_cpu.resource, "RUSAGE_THREAD"), reason="macOS counts no waits by thread."
-)
+COUNTS_WAITS = hasattr(on_cpu.resource, "RUSAGE_THREAD")
+
+
+@pytest.mark.skipif(not COUNTS_WAITS, reason="macOS counts no waits by thread.")
 def test_a_call_that_sleeps_is_told_by_wall_time_and_one_that_works_by_its_threads_time():
     asleep = measure.time_call(lambda: time.sleep(0.002), at_most_s=0.1)
     assert asleep.clock == "wall time"
@@ -448,63 +517,90 @@ def test_where_waits_are_not_counted_by_thread_the_wall_tells(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("others_s", "words"), [(1.0, "other work took 50% of the machine's cores"), (0.1, "")]
+    ("others_s", "words"),
+    [
+        (1.0, "other work took 50% of the machine's cores"),
+        (0.1, ""),
+    ],
 )
 def test_other_work_is_what_the_cores_did_beyond_this_process(monkeypatch, others_s, words):
-    clock, ours_s = Clock(quiet=True), 0.8
-    kinds = namedtuple("Times", ["user", "idle", "iowait"])
-    cores = unittest.mock.Mock(cpu_count=lambda: 2)
-    cores.cpu_times.return_value = kinds(5.0, 3.0, 1.0)
-    monkeypatch.setattr(on_cpu, "psutil", cores)
+    ours_s = 0.8  # of a second
+    clock = Clock(quiet=True)
     clock.process_time = lambda: ours_s * (clock.now - 100)
+    times = namedtuple("Times", ["user", "idle", "iowait"])
+    cores = unittest.mock.Mock(cpu_count=lambda: 2)
+    monkeypatch.setattr(on_cpu, "psutil", cores)
     monkeypatch.setattr(on_cpu, "time", clock)
+    cores.cpu_times.return_value = times(user=5.0, idle=3.0, iowait=1.0)
     others = on_cpu._OtherWork()
     clock.sleep(1.0)
-    cores.cpu_times.return_value = kinds(5 + ours_s + others_s, 5 - 0.2 - ours_s - others_s, 1.2)
+    user = 5.0 + ours_s + others_s
+    iowait = 1.2
+    idle = 9.0 + 2.0 - user - iowait  # two cores, for a second more
+    cores.cpu_times.return_value = times(user, idle, iowait)
     others.look()
     assert others.quiet_s == (0 if words else 1)
     assert others.in_words == words
 
 
 def test_two_callers_that_ask_for_one_thread_at_once_leave_as_many_threads_as_before(two_threads):
-    first, second = measure.cpu_threads(1), measure.cpu_threads(1)
-    for enter_or_exit in (
-        first.__enter__,
-        second.__enter__,
-        lambda: first.__exit__(None, None, None),
-    ):
-        enter_or_exit()
-        assert torch.get_num_threads() == 1
+    first = measure.cpu_threads(1)
+    second = measure.cpu_threads(1)
+    first.__enter__()
+    assert torch.get_num_threads() == 1
+    second.__enter__()
+    assert torch.get_num_threads() == 1
+    first.__exit__(None, None, None)
+    assert torch.get_num_threads() == 1
     second.__exit__(None, None, None)
     assert torch.get_num_threads() == 2
 
 
-def test_one_watch_at_a_time_counts_what_hooks_inside_it_keep_and_leaves_other_hooks_alone():
-    original, found, x = saved_tensors_hooks.__enter__, [], torch.ones(100, requires_grad=True)
+def in_threads(*jobs):
+    threads = [threading.Thread(target=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_one_watch_at_a_time_counts_what_hooks_inside_it_keep():
+    x = torch.ones(100, requires_grad=True)
+    found = []
+
+    def pack(tensor):
+        return tensor.half(), [tensor.dtype]
+
+    def unpack(kept):
+        halves, _ = kept
+        return halves.float()
 
     def halved():
-        with saved_tensors_hooks(
-            lambda tensor: (tensor.half(), [tensor.dtype]), lambda kept: kept[0].float()
-        ):
+        with saved_tensors_hooks(pack, unpack):
             x.exp().sum().backward()
 
     def watch():
         found.append(measure.peak_saved_bytes(halved))
 
-    def use_hooks_of_its_own():
-        with saved_tensors_hooks(original, watch):
-            found.append(internals.innermost_hooks(True) == (original, watch))
-
-    def in_threads(*work):
-        threads = [threading.Thread(target=one) for one in work]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    in_threads(*[watch] * 4)
+    in_threads(watch, watch, watch, watch)
     assert measure.peak_saved_bytes(watch) == 200
     assert found == [200] * 5
+
+
+def test_a_watch_leaves_the_hooks_of_other_threads_alone():
+    enter = saved_tensors_hooks.__enter__
+    innermost = []
+
+    def pack(tensor):
+        return tensor
+
+    def unpack(tensor):
+        return tensor
+
+    def use_hooks_of_its_own():
+        with saved_tensors_hooks(pack, unpack):
+            innermost.append(internals.innermost_hooks(True))
+
     measure.peak_saved_bytes(lambda: in_threads(use_hooks_of_its_own))
-    assert found.pop() is True
-    assert saved_tensors_hooks.__enter__ is original
+    assert innermost == [(pack, unpack)]
+    assert saved_tensors_hooks.__enter__ is enter

@@ -1,8 +1,9 @@
-"""One training step of a model that need not fit: its FLOPs and bytes, counted without numbers.
+"""The FLOPs and bytes of one training step, counted for a model that need not fit in memory.
 
-Fake tensors have a shape, a dtype and a device, but no memory; operations on them find out the shape of the
-result, and compute nothing. The device is the CPU, so that torch takes the ways that it takes on a CPU; on
-torch's "meta" device it would take another one through attention, and keep several times the bytes.
+Fake tensors have a shape, a dtype and a device, but no memory; operations on them find out the
+shape of the result, and compute nothing. Their device is the CPU, so that torch runs the operations
+that it runs on a CPU; on its "meta" device it would compute attention by others, which keep several
+times the bytes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ Inputs = Tensor | Sequence[Tensor]
 
 @dataclass(frozen=True)
 class Account:
-    """What one training step does and holds: parameters, FLOPs by pass, bytes by what they are for."""
+    """What one training step does and holds: FLOPs by pass, and bytes by what they are for."""
 
     parameters: int
     flops: Ledger
@@ -48,11 +49,11 @@ def account(
     loss: Callable[[Tensor], Tensor] = torch.sum,
     optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer] = torch.optim.AdamW,
 ) -> Account:
-    """FLOPs and bytes of loss(model(*inputs)), its backward pass and the optimizer's first step, nothing of it allocated.
+    """Count a training step: loss(model(*inputs)), its backward pass, the optimizer's first step.
 
-    model_factory makes the model, and inputs its inputs if it is a function, from fake tensors alone. Counted
-    are the very operations that a CPU would run. Activations are what autograd keeps for the backward pass,
-    the inputs among them and the parameters not.
+    Nothing is allocated: model_factory makes the model of fake tensors, and so does `inputs`, if it
+    is a function. The operations counted are those that a CPU would run. Activations are what
+    autograd keeps for the backward pass; inputs are among them, and parameters are not.
 
     >>> account(lambda: nn.Linear(10**6, 10**6), lambda: torch.empty(10**6, 10**6)).bytes
                               bytes
@@ -63,23 +64,34 @@ def account(
     total        20,000,016,000,008
     """
     with _faked(model_factory, inputs) as (model, given):
-        parameters, passes, result = list(model.parameters()), {}, []
+        parameters = list(model.parameters())
+        losses = []
+        passes = {}
 
         def forward() -> None:
-            passes["forward"] = flops(lambda: result.append(loss(model(*given)))).total
+            losses.append(loss(model(*given)))
 
-        activations = saved_bytes(forward, exclude=parameters)
-        passes["backward"] = flops(result.pop().backward).total
+        def counted_forward() -> None:
+            passes["forward"] = flops(forward).total
+
+        activations = saved_bytes(counted_forward, exclude=parameters)
+        passes["backward"] = flops(losses.pop().backward).total
         made = optimizer(parameters)
         made.step()
-        held = {
-            "parameters": storage_bytes(parameters),
-            "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
-            "optimizer": optimizer_bytes(made),
-            "activations": activations,
-        }
+        held = _held_bytes(parameters, made, activations)
         count = sum(p.numel() for p in parameters)
         return Account(count, Ledger(passes, unit="FLOPs"), Ledger(held, unit="bytes"))
+
+
+def _held_bytes(
+    parameters: Sequence[Tensor], optimizer: torch.optim.Optimizer, activations: int
+) -> dict[str, int]:
+    return {
+        "parameters": storage_bytes(parameters),
+        "gradients": storage_bytes(p.grad for p in parameters if p.grad is not None),
+        "optimizer": optimizer_bytes(optimizer),
+        "activations": activations,
+    }
 
 
 def step_peak_bytes(
@@ -89,18 +101,19 @@ def step_peak_bytes(
     loss: Callable[[Tensor], Tensor] = torch.sum,
     accumulate: bool = False,
 ) -> int:
-    """The most that loss(model(*inputs)) and its backward pass hold at one time, nothing of it allocated.
+    """The most bytes that loss(model(*inputs)) and its backward pass would hold at one time.
 
-    Parameters and inputs are not counted. Before the step there are no gradients, as after `zero_grad()`; with
-    `accumulate`, those of an earlier batch are there, and are not counted either. Scratch space inside an operation is
-    not seen.
+    Nothing is allocated. Parameters and inputs are not counted. Before the step there are no
+    gradients, as after `zero_grad()`; with `accumulate`, those of an earlier batch are there, and
+    are not counted either. Scratch memory inside an operation is not seen.
 
     >>> step_peak_bytes(lambda: nn.Linear(10**6, 10**6, bias=False), lambda: torch.empty(10, 10**6))
     4000000000008
     """
     with _faked(model_factory, inputs) as (model, given):
-        for p in model.parameters() if accumulate else ():
-            p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
+        if accumulate:
+            for p in model.parameters():
+                p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
         return peak_bytes(lambda: loss(model(*given)).backward())
 
 
@@ -117,19 +130,19 @@ def _faked(
                     "model_factory has to make the model; it gave one that was made before."
                 )
             given = inputs() if callable(inputs) else inputs
-            yield (
-                model,
-                [mode.from_tensor(x) for x in ([given] if isinstance(given, Tensor) else given)],
-            )
+            if isinstance(given, Tensor):
+                given = [given]
+            yield model, [mode.from_tensor(x) for x in given]
         except DataDependentOutputException as error:
             raise ValueError(
-                f"Something asks for a number ({error.func}), and here tensors have shapes and no numbers. "
-                "Leave out what looks at values, such as a draw that is repeated until it is small enough."
+                f"Something asks for a number ({error.func}), and here tensors have shapes and no "
+                "numbers. Leave out what looks at values, such as a draw that is repeated until it "
+                "is small enough."
             ) from error
         except RuntimeError as error:
             if "Couldn't swap" not in str(error):
                 raise
             raise ValueError(
-                "A fake model cannot be moved or change its dtype: make it on its device and in its dtype at once, "
-                "with dtype=torch.bfloat16 instead of .bfloat16()."
+                "A fake model cannot be moved or change its dtype: make it on its device and in "
+                "its dtype at once, with dtype=torch.bfloat16 instead of .bfloat16()."
             ) from error

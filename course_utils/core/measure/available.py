@@ -6,26 +6,33 @@ import torch
 
 from course_utils.core.measure import cgroups
 
+WORDS = re.compile(r"can't allocate memory|not enough memory|out of memory")
+
 
 def free_bytes(device: str = "cpu") -> int:
-    """Bytes that can still be allocated; for a CPU what the system, or this container's limit, leaves."""
+    """Bytes that can still be allocated; on a CPU, as far as a container's limit allows it."""
     if torch.device(device).type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + cached
-    return cgroups.memory_bytes()[1]
+        return free + cached
+    _, free = cgroups.memory_bytes()
+    return free
 
 
 def memory_ran_out(error: BaseException) -> str:
     """A sentence if the error says that memory ran out; else an empty string.
 
-    >>> memory_ran_out(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."))
+    >>> words = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ..."
+    >>> memory_ran_out(torch.OutOfMemoryError(words))
     'Memory ran out: another 20.00 GiB could not be had.'
     """
     words = str(error)
-    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    if not known and not re.search(r"can't allocate memory|not enough memory|out of memory", words):
+    of_memory = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    if not of_memory and not WORDS.search(words):
         return ""
     if isinstance(error, MemoryError) and words:
         return f"Memory ran out: {words.rstrip('.')}."
     asked = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", words)
-    return f"Memory ran out: another {asked[1]} could not be had." if asked else "Memory ran out."
+    if not asked:
+        return "Memory ran out."
+    return f"Memory ran out: another {asked[1]} could not be had."

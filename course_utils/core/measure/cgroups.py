@@ -1,49 +1,70 @@
-"""The memory that this process may use: the machine's, or what a container or a service was granted of it.
+"""The memory that this process may use: the machine's, or a container's or service's share of it.
 
-Linux keeps such a limit in the process's control group or in one above it. What the system says of free memory is
-the machine's all the same.
+Linux keeps such a limit in the process's control group or in one above it. What the system calls
+free memory is the whole machine's, whatever the limit is.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import psutil
 
-OWN, MOUNTED = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-V2 = "memory.max", "memory.current", "inactive_file"
-V1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+OWN = Path("/proc/self/cgroup")
+MOUNTED = Path("/sys/fs/cgroup")
+
+
+class Names(NamedTuple):
+    """The names of files in a version of control groups, and of a line in memory.stat."""
+
+    limit: str
+    used: str
+    cached_files: str
+
+
+V1 = Names("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+V2 = Names("memory.max", "memory.current", "inactive_file")
 
 
 def memory_bytes() -> tuple[int, int]:
-    """(all memory, the part that is free without swapping)."""
+    """All memory, and the part of it that is free without swapping."""
     machine = psutil.virtual_memory()
-    limits = [(machine.total, machine.available), *_limits()]
-    return min(total for total, _ in limits), min(free for _, free in limits)
+    totals = [machine.total]
+    frees = [machine.available]
+    for folder, names in _groups():
+        with suppress(OSError, ValueError):  # no such group from in here, or the limit is "max"
+            limit = int((folder / names.limit).read_text())
+            used = _used_bytes(folder, names)
+            totals.append(limit)
+            frees.append(max(0, limit - used))
+    return min(totals), min(frees)
 
 
-def _limits() -> Iterator[tuple[int, int]]:
-    for folder, (limit, used, cache) in _groups():
-        with suppress(
-            OSError, ValueError
-        ):  # no such group from in here, or "max", which is no limit
-            total = int((folder / limit).read_text())
-            of_files = dict(
-                line.split() for line in (folder / "memory.stat").read_text().splitlines()
-            )
-            # A file that was read long ago counts as used, and goes as soon as somebody needs the place.
-            taken = int((folder / used).read_text()) - int(of_files.get(cache, 0))
-            yield total, max(0, total - taken)
+def _used_bytes(folder: Path, names: Names) -> int:
+    """What a group uses, without the files that were read long ago.
+
+    The system counts these as used, and lets go of them as soon as somebody needs the memory.
+    """
+    lines = (folder / "memory.stat").read_text().splitlines()
+    counts = dict(line.split() for line in lines)
+    used = int((folder / names.used).read_text())
+    return used - int(counts.get(names.cached_files, 0))
 
 
-def _groups() -> Iterator[tuple[Path, tuple[str, str, str]]]:
+def _groups() -> Iterator[tuple[Path, Names]]:
     """This process's control group and those above it, with the names of their files."""
     with suppress(OSError):  # not Linux
         for line in OWN.read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and "memory" not in controllers.split(","):
                 continue
-            mounted, names = (MOUNTED / "memory", V1) if controllers else (MOUNTED, V2)
+            if controllers:
+                mounted = MOUNTED / "memory"
+                names = V1
+            else:
+                mounted = MOUNTED
+                names = V2
             own = PurePosixPath(path)
-            for each in (own, *own.parents):
-                yield mounted / each.relative_to("/"), names
+            for group in (own, *own.parents):
+                yield mounted / group.relative_to("/"), names

@@ -1,4 +1,7 @@
-"""FLOPs by torch's own counter. Missing formulas are added; what would count as 0 raises an error."""
+"""FLOPs by torch's own counter.
+
+Missing formulas are added, and a matrix product that would count as 0 raises an error.
+"""
 
 import math
 import re
@@ -11,12 +14,13 @@ from torch.utils.flop_counter import conv_flop_count, flop_registry, shape_wrapp
 from course_utils.core.measure import internals
 from course_utils.core.say import Ledger
 
-# What multiplies and adds, by the name of the operation. What looks like it and has no formula is refused, so that
-# an operation that comes with a new torch is not counted as 0.
+# Names of operations that multiply and add. An operation with such a name and without a formula is
+# refused, so that one that comes with a new torch is not counted as 0.
 _PRODUCT = re.compile(
     r"mm(?!a|ax|in|y)|mv(?!l)|matmul|dot|addr|combination|[cp]dist|euclidean|linear|conv(?!ert)"
-    r"|attention|transformer|rnn|lstm|gru|fft|solve|inv|chol|qr(?!t)|(^|_)lu(_|$)|ldl|lstsq|svd|(?<!w)eig"
-    r"|det(?!ach)|householder|matrix_exp"
+    r"|attention|transformer|rnn|lstm|gru|fft"
+    r"|solve|inv|chol|qr(?!t)|(^|_)lu(_|$)|ldl|lstsq|svd|(?<!w)eig|det(?!ach)|householder"
+    r"|matrix_exp"
 )
 _NO_PRODUCT = re.compile(
     r"erfinv|freq|thnn_fused|upsample"  # element-wise, or interpolation
@@ -25,10 +29,11 @@ _NO_PRODUCT = re.compile(
 
 
 def flops(fn: Callable[[], object]) -> Ledger:
-    """2 FLOPs for every multiply-add that torch's matrix products, convolutions and attention really ran, by operation.
+    """Count 2 FLOPs for every multiply-add that torch really ran, by operation.
 
-    Element-wise operations, reductions and optimizers count 0. What multiplies and adds where torch's
-    counter would say 0 raises an error.
+    Matrix products, convolutions and attention count; element-wise operations, reductions and
+    optimizers do not. An operation that multiplies and adds, and for which torch's counter would
+    say 0, raises an error.
 
     >>> flops(lambda: torch.ones(8, 3) @ torch.ones(3, 5)).total
     240
@@ -39,16 +44,16 @@ def flops(fn: Callable[[], object]) -> Ledger:
 
 
 class _FlopCounter(internals.Mode):
-    """Counts like torch's FlopCounterMode, but puts no hooks on the modules that run in this process."""
+    """Counts like torch's FlopCounterMode, but sets no hooks on the modules that run meanwhile."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by_operation: Counter[str] = Counter()
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
-        """Run the operation, or its parts if it has any, and count."""
+        """Run the operation and count it, or the parts that it is made of."""
         if func is not torch.ops.prim.device.default:
-            with self:  # in inference mode an operation comes before it is taken into its parts
+            with self:  # in inference mode, torch has not taken the operation apart before
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -62,32 +67,40 @@ class _FlopCounter(internals.Mode):
 
 
 def _refuse_what_would_be_0(func: Callable[..., object], name: str, args: tuple) -> None:
-    sparse = any(isinstance(arg, torch.Tensor) and arg.layout != torch.strided for arg in args)
-    known = func.overloadpacket in _FORMULAS or _NO_PRODUCT.search(name)
-    if (
-        (_PRODUCT.search(name) and not known)
-        or func.namespace == "quantized"
-        or (sparse and "mm" in name)
-    ):
+    has_formula = func.overloadpacket in _FORMULAS
+    is_product = _PRODUCT.search(name) and not _NO_PRODUCT.search(name)
+    is_sparse_product = "mm" in name and any(map(_is_sparse, args))
+    is_quantized = func.namespace == "quantized"
+    if (is_product and not has_formula) or is_sparse_product or is_quantized:
         raise ValueError(
-            f"torch's counter has no formula for {name!r} and would say 0. If a vector is the reason, give it "
-            "a second dimension, as in x @ w[:, None]; otherwise count this operation by hand."
+            f"torch's counter has no formula for {name!r} and would say 0. If a vector is the "
+            "reason, give it a second dimension, as in x @ w[:, None]; otherwise count this "
+            "operation by hand."
         )
+
+
+def _is_sparse(arg: object) -> bool:
+    return isinstance(arg, torch.Tensor) and arg.layout != torch.strided
 
 
 def _convolution_backward(
     grad_out: Sequence[int], x: Sequence[int], w: Sequence[int], *others: object, **_: object
 ) -> int:
-    """The forward pass's count for each gradient except the bias's. torch's own formula forgets the groups."""
+    """The forward pass's count for each gradient that is wanted, except the bias's.
+
+    torch's own formula forgets the groups.
+    """
     _bias, _stride, _padding, _dilation, transposed, _output_padding, _groups, wanted = others
-    return conv_flop_count(x, w, grad_out, transposed=transposed) * sum(wanted[:2])
+    by_product = wanted[:2]  # the gradients of x and of w
+    return by_product.count(True) * conv_flop_count(x, w, grad_out, transposed=transposed)
 
 
 def _attention(
     q: Sequence[int], k: Sequence[int], v: Sequence[int], *_others: object, **_: object
 ) -> int:
     """Two products for each head of the query, also where several share a head of the key."""
-    return 2 * math.prod(q[:3]) * k[2] * (q[3] + v[3])
+    scores = math.prod(q[:3]) * k[2]
+    return 2 * scores * (q[3] + v[3])
 
 
 def _attention_backward(
@@ -98,8 +111,9 @@ def _attention_backward(
     *_others: object,
     **_: object,
 ) -> int:
-    """Five products where a formula would have four: the kernel computes the scores anew."""
-    return 2 * math.prod(q[:3]) * k[2] * (3 * q[3] + 2 * v[3])
+    """Five products and not four, because the kernel computes the scores again."""
+    scores = math.prod(q[:3]) * k[2]
+    return 2 * scores * (3 * q[3] + 2 * v[3])
 
 
 _IN_PLACE = {
@@ -107,7 +121,7 @@ _IN_PLACE = {
     torch.ops.aten.baddbmm_: torch.ops.aten.baddbmm,
 }
 
-# From an operation to its formula: ours, and then torch's.
+# The formula of each operation; ours come before torch's.
 _FORMULAS: ChainMap[object, Callable[..., int]] = ChainMap(
     {operation: flop_registry[other] for operation, other in _IN_PLACE.items()},
     dict.fromkeys(internals.ATTENTION, shape_wrapper(_attention)),

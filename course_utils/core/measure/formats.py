@@ -1,4 +1,4 @@
-"""Number formats as torch and ml_dtypes hold them: every value."""
+"""Number formats as torch and ml_dtypes store them: every value."""
 
 import ml_dtypes
 import numpy as np
@@ -17,15 +17,21 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def every_value(fmt: str) -> list[float]:
-    """The value of every bit pattern, in order, as torch reads it; E2M1, which torch only stores, as ml_dtypes does."""
+    """The value of every bit pattern, in order, as torch reads it.
+
+    E2M1 is read by ml_dtypes, because torch only stores it.
+    """
     if fmt not in SMALL_FORMATS:
         raise ValueError(
             f"{fmt!r} is not among the formats of up to 19 bits: {', '.join(SMALL_FORMATS)}."
         )
     if fmt == "e2m1":
-        return np.arange(2**4, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
+        patterns = np.arange(2**4, dtype=np.uint8)
+        return patterns.view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
     if fmt == "tf32":  # fp32 with the last 13 bits left at zero
-        return (torch.arange(2**19) << 13).to(torch.int32).view(torch.float32).double().tolist()
+        patterns = torch.arange(2**19) << 13
+        return patterns.to(torch.int32).view(torch.float32).double().tolist()
     dtype = DTYPES[fmt]
-    patterns = torch.arange(2 ** (8 * dtype.itemsize)).to(_INTEGERS[dtype.itemsize])
+    bits = 8 * dtype.itemsize
+    patterns = torch.arange(2**bits).to(_INTEGERS[dtype.itemsize])
     return patterns.view(dtype).double().tolist()

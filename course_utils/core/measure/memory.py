@@ -11,7 +11,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from course_utils.core.measure import internals
 
-Storage = torch.UntypedStorage  # one object for each storage, as long as a tensor points into it
+Storage = torch.UntypedStorage  # torch has one object for each, as long as a tensor points into it
 
 
 def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
@@ -36,11 +36,12 @@ def saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = (
 
 
 def peak_saved_bytes(fn: Callable[[], object], *, exclude: Iterable[torch.Tensor] = ()) -> int:
-    """The most bytes that autograd keeps at one time while fn runs a forward pass and its backward pass.
+    """The most bytes that autograd keeps at one time while fn runs forward and backward.
 
-    It counts like saved_bytes, but over time: each storage from when it is kept until it is freed, also those that
-    activation checkpointing rebuilds in the backward pass. It leaves out gradients, temporaries, what `exclude` names,
-    and the generators' states that checkpointing keeps; peak_bytes counts all of that.
+    It counts like saved_bytes, but over time: each storage from when it is kept until it is freed,
+    also those that activation checkpointing computes again in the backward pass. It leaves out
+    gradients, temporary tensors, what `exclude` names, and the states of random generators that
+    checkpointing keeps; peak_bytes counts all of that.
 
     >>> x = torch.ones(4, 8, requires_grad=True)
     >>> peak_saved_bytes(lambda: x.exp().exp().sum().backward())
@@ -61,11 +62,11 @@ def saved_bytes_over_time(
     kept = Held(exclude)
     with _watched(lambda tensor: kept.add({tensor.untyped_storage()})):
         fn()
-    return list(kept.over_time)  # what is freed later is no part of the call
+    return list(kept.over_time)  # a copy, because what is freed later is no part of the call
 
 
 class _Watched(partial):
-    """A pack hook that also passes what it keeps to `see`."""
+    """A pack hook that shows what it keeps to somebody who watches."""
 
 
 _one_watches = threading.RLock()
@@ -73,23 +74,23 @@ _one_watches = threading.RLock()
 
 @contextmanager
 def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
-    """Every tensor that a pack hook within keeps, those of checkpointing too, is shown to `see`.
+    """Show `see` every tensor that a pack hook in this context keeps, also those of checkpointing.
 
-    Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to see it than
-    to stand between: hooks that the context of checkpoint's `context_fn` sets take the place of its own. So while somebody watches, `saved_tensors_hooks` are entered by way of `enter_watched`. It
-    changes those that are entered within what is watched: in this thread, or in one of torch's that runs its
-    backward pass. All others stay as they are.
+    Checkpointing's hooks hide what they keep from a hook around them, and torch has no other way to
+    see it: hooks that the context of checkpoint's `context_fn` sets would replace its own. So while
+    somebody watches, all `saved_tensors_hooks` are entered by `enter_watched`. It changes those
+    that are entered within this context: in this thread, or in one of torch's that runs its
+    backward pass. All others remain as they are.
     """
 
     def pack(inner: Callable[[torch.Tensor], object], tensor: torch.Tensor) -> object:
         kept: object = tensor
         try:
-            kept = inner(
-                tensor
-            )  # recomputing ends early by an exception, after it has kept the tensor
+            # When checkpointing recomputes, it keeps the last tensor and then raises an exception.
+            kept = inner(tensor)
         finally:
-            for each in tensors_in(kept):
-                see(each)
+            for kept_tensor in tensors_in(kept):
+                see(kept_tensor)
         return kept
 
     def enter_watched(hooks: saved_tensors_hooks) -> None:
@@ -109,9 +110,10 @@ def _watched(see: Callable[[torch.Tensor], None]) -> Iterator[None]:
 
 
 class Held:
-    """Adds up storages from when they are seen first until they are freed, without those that were there before.
+    """Adds up the storages that are held, each from when it is seen first until it is freed.
 
-    `over_time` is the bytes that are held, each time that a storage comes or goes.
+    `over_time` has the bytes each time that a storage comes or goes. Storages that were there
+    before are not counted.
     """
 
     def __init__(self, before: Iterable[torch.Tensor] = ()) -> None:
@@ -155,12 +157,12 @@ def tensors_in(*trees: object) -> Iterator[torch.Tensor]:
 
 
 def optimizer_bytes(optimizer: torch.optim.Optimizer) -> int:
-    """Bytes of everything that an optimizer keeps from step to step; most keep nothing before their first."""
+    """Bytes of what an optimizer keeps from step to step. Before the first, most keep nothing."""
     return storage_bytes(tensors_in(optimizer.state))
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor]) -> int:
-    """Bytes of the distinct storages behind tensors: whole ones, and what several share once.
+    """Bytes of the distinct storages behind tensors: each counts whole, and once if it is shared.
 
     >>> x = torch.zeros(1000)
     >>> storage_bytes([x, x[:1]])

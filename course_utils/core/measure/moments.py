@@ -1,4 +1,4 @@
-"""Bytes over time: each operation that torch runs, what is held during it, and what after it."""
+"""Bytes over time: each operation that torch runs, and what is held during and after it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,18 +12,26 @@ from course_utils.core.measure.memory import Held, storages, tensors_in
 
 
 class Moment(NamedTuple):
-    """An operation, as torch calls it, and the bytes held while it runs and once all that can go is gone."""
+    """An operation, and the bytes that are held."""
+
+    name: str  # as torch calls it
+    during: int  # while it runs
+    after: int  # once all that can go is gone
+
+
+class _Written(NamedTuple):
+    """The same before it is known what goes after the operation."""
 
     name: str
+    before: int
     during: int
-    after: int
 
 
 class Watch(internals.Mode):
-    """Writes down each operation that makes or changes a tensor while it is entered. A view is not written down.
+    """Writes down each operation on a CPU that makes or changes a tensor, but no views.
 
-    What was there before counts only if it is named. On a CPU; scratch space inside a kernel is not seen, nor the tensor
-    that torch makes of a list between square brackets.
+    What was there before counts only if it is named. Scratch memory inside a kernel is not seen,
+    nor the tensor that torch makes of a list between square brackets.
 
     >>> x = torch.ones(32, 32)
     >>> with Watch([x]) as watch:
@@ -36,24 +44,29 @@ class Watch(internals.Mode):
         super().__init__()
         self.held = Held()
         self.held.add(storages(there))
-        self._written: list[tuple[str, int, int]] = []  # and what is held before and during it
-        self._within = False  # operations that count as one
+        self._written: list[_Written] = []
+        self._within_one = False  # whether the operations that run now count as one
 
     @property
     def moments(self) -> list[Moment]:
         """All operations so far, in their order."""
-        afters = [*(before for _, before, _ in self._written[1:]), self.held.now]
-        rows = zip(self._written, afters, strict=False)
-        return [Moment(name, during, after) for (name, _, during), after in rows]
+        held_at_borders = [written.before for written in self._written]
+        held_at_borders.append(self.held.now)
+        found = []
+        for written, after in zip(self._written, held_at_borders[1:], strict=True):
+            found.append(Moment(written.name, written.during, after))
+        return found
 
     @contextmanager
     def as_one(self, name: str) -> Iterator[None]:
-        """What runs within counts as one operation of that name."""
-        self._within, first = True, len(self.held.over_time) - 1
+        """A context in which all that runs counts as one operation of that name."""
+        self._within_one = True
         before = self.held.now
+        changes_before = len(self.held.over_time)
         yield
-        self._written.append((name, before, max(self.held.over_time[first:])))
-        self._within = False
+        within = self.held.over_time[changes_before:]
+        self._written.append(_Written(name, before, max([before, *within])))
+        self._within_one = False
 
     def run(self, func: Callable[..., object], args: tuple, kwargs: dict[str, object]) -> object:
         """Run an operation, and write it down."""
@@ -63,42 +76,51 @@ class Watch(internals.Mode):
         result = func(*args, **kwargs)
         made = storages(tensors_in(result)) - given
         self.held.add(made)
-        if not self._within and (made or internals.changes(func)):
-            self._written.append((_name(func), before, self.held.now))
+        writes = made or internals.changes(func)
+        if writes and not self._within_one:
+            self._written.append(_Written(_name(func), before, self.held.now))
         return result
 
 
 def _name(func: Callable[..., object]) -> str:
-    """Without the device, where attention's kernels have one."""
-    for kernels, end in ((internals.ATTENTION, ""), (internals.ATTENTION_BACKWARD, "_backward")):
-        if func.overloadpacket in kernels:
-            return f"scaled_dot_product_attention{end}"
-    return func.overloadpacket.__name__
+    """The operation's name. Attention has one name, whatever the device."""
+    operation = func.overloadpacket
+    if operation in internals.ATTENTION:
+        return "scaled_dot_product_attention"
+    if operation in internals.ATTENTION_BACKWARD:
+        return "scaled_dot_product_attention_backward"
+    return operation.__name__
 
 
 def allocated_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
     """Bytes of everything that a call allocates, kept or not.
 
-    On a GPU by the caching allocator's own count: multiples of 512 bytes; above 1 MiB a block may be up to 1 MiB
-    larger than what was asked for, and the first product also takes its library's workspace. On a CPU
-    by watching the tensors that operations hand out: scratch space inside a kernel is not seen, nor the tensor
-    that torch makes of a list between square brackets.
+    On a GPU, it is what torch's caching allocator counts: multiples of 512 bytes; above 1 MiB, a
+    block may be up to 1 MiB larger than what was asked for; and the first product also takes its
+    library's workspace. On a CPU, it is the tensors that operations make: scratch memory inside a
+    kernel is not seen, nor the tensor that torch makes of a list between square brackets.
 
     >>> allocated_bytes(lambda: torch.ones(32, 32) * 2)
     8192
     """
     if torch.device(device).type == "cuda":
         torch.cuda.init()  # before that there are no statistics
-        before = torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"]
+        count = "allocated_bytes.all.allocated"
+        before = torch.cuda.memory_stats(device)[count]
         fn()
-        return torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"] - before
+        return torch.cuda.memory_stats(device)[count] - before
     with Watch() as watch:
         fn()
-    return sum(max(0, then - before) for before, then in pairwise(watch.held.over_time))
+    allocated = 0
+    for before, after in pairwise(watch.held.over_time):
+        allocated += max(0, after - before)
+    return allocated
 
 
 def peak_bytes(fn: Callable[[], object], *, device: str = "cpu") -> int:
-    """The most bytes, beyond those held before, that a call holds at one time; seen as allocated_bytes sees them.
+    """The most bytes, beyond those held before, that a call holds at one time.
+
+    They are counted as `allocated_bytes` counts them.
 
     >>> peak_bytes(lambda: torch.ones(32, 32).exp().sum().item())
     8192

@@ -1,6 +1,6 @@
 """Samples of a call on a GPU: the typical one counts.
 
-Its clock moves with its power and temperature, up and down, so that the median is what one gets.
+A GPU's clock goes up and down with its power and temperature, so the median is what one gets.
 """
 
 import statistics
@@ -12,17 +12,18 @@ import torch
 from course_utils.core.measure.results import MeasurementProgress, Steps, Timing
 from course_utils.core.say import Number, seconds_text
 
-AGREEMENT = 0.01  # between the medians of the first and the second half
-QUIET_S = 0.15  # at least: a clock takes a while to rise
-SWEEP_BYTES = (
-    256 * 2**20
-)  # at least: while a GPU writes them, the calls that follow get into its queue
+AGREEMENT = 0.01  # how far the medians of the first and the second half may be apart, as a share
+QUIET_S = 0.15  # of sampling, at least: a clock takes a while to rise
+LEAST_SAMPLES = 10  # in each half
+BATCH_S = 0.05  # of calls between two looks at the clock
+MOST_CALLS = 100  # in a batch
+SWEEP_BYTES = 256 * 2**20  # at least: while a GPU writes them, the next call gets into its queue
 
 
 def samples(
     fn: Callable[[], object], device: str, begun: Number, deadline: Number
 ) -> Steps[Timing]:
-    """Time each call between two events, with the second-level cache emptied before it; the median counts."""
+    """Time each call between two events, with the second-level cache emptied before it."""
     cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     sweeper = torch.empty(max(2 * cache_bytes, SWEEP_BYTES), dtype=torch.uint8, device=device)
     (latest,) = _event_times(fn, sweeper, 1)  # cold: kernels are loaded, algorithms picked
@@ -35,12 +36,9 @@ def samples(
     while time.perf_counter() + batch * latest < deadline and not converged:
         samples += _event_times(fn, sweeper, batch)
         latest = samples[-1]
-        half = len(samples) // 2
-        if half >= 10:
-            earlier, later = statistics.median(samples[:half]), statistics.median(samples[half:])
-            long_enough = time.perf_counter() - warm >= QUIET_S  # a clock takes a while to rise
-            converged = long_enough and abs(earlier / later - 1) <= AGREEMENT
-        batch = max(1, min(100, int(0.05 / max(latest, 1e-6))))
+        long_enough = time.perf_counter() - warm >= QUIET_S
+        converged = long_enough and _halves_agree(samples)
+        batch = max(1, min(MOST_CALLS, int(BATCH_S / max(latest, 1e-6))))
         yield MeasurementProgress(
             min(1.0, (time.perf_counter() - begun) / (deadline - begun)),
             f"{len(samples)} samples, the typical {seconds_text(statistics.median(samples))}",
@@ -54,17 +52,28 @@ def samples(
     )
 
 
+def _halves_agree(samples: list[Number]) -> bool:
+    """Whether the later half is neither faster nor slower than the earlier one."""
+    half = len(samples) // 2
+    if half < LEAST_SAMPLES:
+        return False
+    earlier = statistics.median(samples[:half])
+    later = statistics.median(samples[half:])
+    return abs(earlier / later - 1) <= AGREEMENT
+
+
 def _event_times(fn: Callable[[], object], sweeper: torch.Tensor, calls: int) -> list[Number]:
-    events = [
-        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-        for _ in range(calls)
-    ]
-    for before, after in events:
+    """Seconds of each call; if it was too short for a tick of the clock, a nanosecond."""
+    befores = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
+    afters = [torch.cuda.Event(enable_timing=True) for _ in range(calls)]
+    for before, after in zip(befores, afters, strict=True):
         sweeper.zero_()
         before.record()
         fn()
         after.record()
     torch.cuda.synchronize()
-    return [
-        max(before.elapsed_time(after) / 1000, 1e-9) for before, after in events
-    ]  # ticks are coarse
+    times = []
+    for before, after in zip(befores, afters, strict=True):
+        elapsed_s = before.elapsed_time(after) / 1000
+        times.append(max(elapsed_s, 1e-9))
+    return times

@@ -23,7 +23,7 @@ OnProgress = Callable[[MeasurementProgress], None]
 
 
 def result_of(steps: Steps[Result], on_progress: OnProgress = lambda step: None) -> Result:
-    """What the generator returns. `on_progress` is called with each of its steps."""
+    """Run the generator to its end and return its result; call `on_progress` with each step."""
     while True:
         try:
             on_progress(next(steps))
@@ -33,13 +33,11 @@ def result_of(steps: Steps[Result], on_progress: OnProgress = lambda step: None)
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured: every sample in seconds a call, and what to make of them."""
+    """What was measured, and how far it can be believed."""
 
-    samples: tuple[Number, ...]
+    samples: tuple[Number, ...]  # seconds of one call
     statistic: str  # which of the samples `seconds` is: "best" or "typical"
-    converged: (
-        bool  # whether sampling ended because the samples agreed, and not because time was up
-    )
+    converged: bool  # sampling ended because the samples agreed, and not because time was up
     clock: str  # "thread time", "wall time" or "device events"
     spent_s: Number  # the whole measurement, waiting included
     disturbance: str = ""  # what was seen of other work; nothing on a quiet machine
@@ -55,8 +53,10 @@ class Timing:
 
     @property
     def seconds(self) -> Number:
-        """Seconds of one call: the best sample on a CPU, the typical one on a GPU; `statistic` says which."""
-        return self.best if self.statistic == "best" else self.typical
+        """Seconds of one call: the best sample on a CPU, the typical one on a GPU."""
+        if self.statistic == "best":
+            return self.best
+        return self.typical
 
     @property
     def spread(self) -> Number:
@@ -69,16 +69,18 @@ class Timing:
 
     @property
     def doubt(self) -> str:
-        """What makes the time doubtful, if anything does."""
+        """What makes the time doubtful; empty if nothing does."""
         if self.disturbance or self.converged:
             return self.disturbance
-        if len(self.samples) >= 3:
+        if len(self.samples) > 2:
             return "the samples do not agree"
-        return f"only {len(self.samples)} samples" if len(self.samples) > 1 else "only one sample"
+        if len(self.samples) == 2:
+            return "only 2 samples"
+        return "only one sample"
 
     def __repr__(self) -> str:
         doubt = f"; {self.doubt}" if self.doubt else ""
         return (
-            f"{seconds_text(self.seconds)} ({self.statistic} of {len(self.samples)} samples, {self.clock}, "
-            f"spread {self.spread:.1%}{doubt})"
+            f"{seconds_text(self.seconds)} ({self.statistic} of {len(self.samples)} samples, "
+            f"{self.clock}, spread {self.spread:.1%}{doubt})"
         )

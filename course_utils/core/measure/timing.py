@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import torch
 
@@ -15,8 +14,8 @@ from course_utils.core.say import Number
 def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0) -> Timing:
     """Seconds of one call of fn.
 
-    `at_most_s` is exceeded by one call at most. On a CPU torch runs on one thread. What else runs
-    on a GPU meanwhile is not seen: time one thing at a time.
+    The measurement takes `at_most_s`, and one call more if need be. On a CPU torch uses one thread.
+    Other work on a GPU is not noticed: time one thing at a time.
     """
     return result_of(timing_steps(fn, device=device, at_most_s=at_most_s))
 
@@ -24,13 +23,15 @@ def time_call(fn: Callable[[], object], *, device: str = "cpu", at_most_s: Numbe
 def timing_steps(
     fn: Callable[[], object], *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """time_call as a generator of steps, which can be shown; closing it stops the measurement."""
+    """time_call as a generator of progress to show; closing it stops the measurement."""
     if not at_most_s > 0:
         raise ValueError(
             f"A measurement needs some time: at_most_s must be above 0, not {at_most_s!r}."
         )
     begun = time.perf_counter()
     deadline = begun + at_most_s
-    on_a_gpu = torch.device(device).type == "cuda"
-    with cpu_threads(1), torch.cuda.device(device) if on_a_gpu else nullcontext():
-        return (yield from (on_gpu if on_a_gpu else on_cpu).samples(fn, device, begun, deadline))
+    with cpu_threads(1):
+        if torch.device(device).type != "cuda":
+            return (yield from on_cpu.samples(fn, device, begun, deadline))
+        with torch.cuda.device(device):
+            return (yield from on_gpu.samples(fn, device, begun, deadline))
