@@ -1,7 +1,7 @@
 """The text of an `accountant.py`: which terms are the reader's, and how one more becomes theirs.
 
-The file is a whole program at any time: a term that is not the reader's yet is the course's, and its first line says
-so. Nothing here runs the file, since the workspace's server reads it, too.
+The file is a whole program at any time: a term that is not the reader's yet is the course's, and
+its first line says so. Nothing here runs the file, since the workspace's server reads it, too.
 """
 
 import ast
@@ -10,25 +10,29 @@ from pathlib import Path
 
 NAME = "accountant.py"
 OURS = Path(__file__).with_name(NAME)
-TERMS = (
-    *(
-        "tensor_bytes",
-        "storage_bytes",
-        "matrices",
-        "parameters",
-        "forward_flops",
-        "days",
-        "layer_bytes",
-    ),
-    *("state_bytes", "recipe", "step_bytes", "step_flops", "interval", "lost_share"),
+TERMS = (  # in the order of the notebooks
+    "tensor_bytes",
+    "storage_bytes",
+    "matrices",
+    "parameters",
+    "forward_flops",
+    "days",
+    "layer_bytes",
+    "state_bytes",
+    "recipe",
+    "step_bytes",
+    "step_flops",
+    "interval",
+    "lost_share",
 )
 MARK = "# the course's, until yours is right"  # readers' files have it: never change it
 
 
 def ours() -> str:
-    """The course's version as a workspace gets it: with the mark behind the first line of each term."""
+    """The course's version as a workspace gets it: the first line of each term ends in the mark."""
+    text = OURS.read_text(encoding="utf-8")
     first_line = rf"^(def (?:{'|'.join(TERMS)})\(.*:)$"
-    return re.sub(first_line, rf"\1  {MARK}", OURS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return re.sub(first_line, rf"\1  {MARK}", text, flags=re.MULTILINE)
 
 
 def program_text(path: Path) -> str:
@@ -39,38 +43,48 @@ def program_text(path: Path) -> str:
     except SyntaxError as error:
         raise ValueError(f"line {error.lineno} is no Python, {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # a folder, or no text
-        raise ValueError(
-            getattr(error, "strerror", None) or "it cannot be read as Python"
-        ) from error
+        why = getattr(error, "strerror", None)
+        raise ValueError(why or "it cannot be read as Python") from error
     return text
 
 
 def statements(text: str) -> dict[str, str]:
-    """Each statement with the blank lines and comments above it, by what it defines; under "" the end of the file."""
-    lines, found, begin = text.split("\n"), {}, 0
+    """Each statement with the blank lines and comments above it, by what it defines.
+
+    The end of the file is under "".
+    """
+    lines = text.split("\n")
+    found = {}
+    begin = 0
     for node in ast.parse(text).body:
-        name = getattr(node, "name", None) or ast.unparse(node).partition("= ")[0]
+        name = getattr(node, "name", None)
+        if not name:
+            name, _, _ = ast.unparse(node).partition("= ")
         while name in found:
             name += " again"
-        if node.end_lineno > begin:  # else it stands in the line of the one before
+        if node.end_lineno > begin:  # otherwise it is on the last line of the one before
             found[name] = "\n".join(lines[begin : node.end_lineno])
             begin = node.end_lineno
-    return found | {"": "\n".join(lines[begin:])}
+    found[""] = "\n".join(lines[begin:])
+    return found
 
 
 def theirs(text: str) -> list[str]:
     """The terms that are the reader's."""
-    there_are = statements(text)
-    return [name for name in TERMS if name in there_are and MARK not in there_are[name]]
+    written = statements(text)
+    return [name for name in TERMS if name in written and MARK not in written[name]]
 
 
 def with_term(text: str, name: str, function: str) -> str:
     """The file's text, with this function in place of the one of the same name."""
-    there_are = statements(text)
-    begins = re.search(rf"^def {name}\b", there_are.get(name, ""), re.MULTILINE)
+    written = statements(text)
+    former = written.get(name, "")
+    begins = re.search(rf"^def {name}\b", former, re.MULTILINE)
     if not begins:
         raise ValueError(f"it has no function {name} any more. Delete the file to begin it anew")
-    result = "\n".join((there_are | {name: there_are[name][: begins.start()] + function}).values())
+    comments_above = former[: begins.start()]
+    written[name] = comments_above + function
+    result = "\n".join(written.values())
     if name not in theirs(result):
         raise ValueError(f"write it as def {name}(...)")
     return result

@@ -1,8 +1,9 @@
-"""What vendors promise: dense peak rates by dtype, memory and bandwidth, each with the sheet it comes from.
+"""What vendors promise: dense peak rates by dtype, memory and bandwidth, each with its source.
 
-The table is `datasheets.toml`, to be read beside the sheets. Vendors like to print the rate with 2:4 sparsity, which is
-twice the dense one and not for dense matrices. Here `peak_flop_per_sec` is dense; the sparse figures stand apart.
-What a product can achieve of such a peak is `achieved_flop_per_sec`, where somebody searched for it and said how.
+The table is `datasheets.toml`, to be read beside the data sheets. Vendors like to print the rate
+with 2:4 sparsity, which is twice the dense one, and which dense matrices cannot reach. So
+`peak_flop_per_sec` is dense, and the sparse figures are in a field of their own. What a product can
+reach of such a peak is `achieved_flop_per_sec`, where somebody searched for it and said how.
 """
 
 import re
@@ -19,7 +20,7 @@ GB = 10**9
 
 @dataclass(frozen=True)
 class Machine:
-    """One accelerator or processor: FLOP/s by dtype, bytes of memory, its bytes per second, and the source."""
+    """One accelerator or processor: FLOP/s by dtype, memory and its bandwidth, and the source."""
 
     name: str
     peak_flop_per_sec: Mapping[str, Number]
@@ -27,14 +28,14 @@ class Machine:
     bytes_per_sec: Number
     source: str
     sparse_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
-    # What a large product and a large copy really reach, and by whom that was measured.
+    # What a large product and a large copy really reach, and who measured it.
     achieved_flop_per_sec: Mapping[str, Number] = field(default_factory=dict)
     achieved_bytes_per_sec: Number | None = None
     achieved_source: str = ""
     has_data_sheet: bool = True
 
     def peak(self, dtype: str) -> Number:
-        """The dense peak for that dtype; ValueError with the dtypes that the sheet has."""
+        """The dense peak for that dtype, or a sentence on the dtypes that the sheet has."""
         if dtype not in self.peak_flop_per_sec:
             known = ", ".join(self.peak_flop_per_sec)
             raise ValueError(f"No dense peak for {dtype!r} on {self.name}. There are: {known}.")
@@ -46,7 +47,7 @@ def _rates(printed: Mapping[str, object], kind: str) -> dict[str, Number]:
 
 
 def _sheet(name: str, printed: Mapping[str, object], searched_by: str) -> Machine:
-    """A machine of the table, which has TFLOP/s and GB as sheets print them."""
+    """A machine of the table, which has TFLOP/s and GB as data sheets do."""
     return Machine(
         name,
         _rates(printed, "dense"),
@@ -67,14 +68,17 @@ MACHINES: dict[str, Machine] = {
 
 
 def machine_named(name: str) -> Machine:
-    """The machine of that name, or a sentence that lists the names there are."""
+    """The machine of that name, or a sentence on which names there are."""
     if name not in MACHINES:
         raise ValueError(f"There is no machine {name!r} here. There are: {', '.join(MACHINES)}.")
     return MACHINES[name]
 
 
 def sheet_of_card(torch_name: str, memory_bytes: int) -> Machine | None:
-    """The sheet of a card by torch's name for it and by its memory: cards of one name come in several sizes."""
+    """The sheet of a GPU, by torch's name for it and by its memory.
+
+    Memory is asked for because GPUs of one name come in several sizes.
+    """
     for name, printed in _TABLE.items():
         same_memory = abs(memory_bytes / MACHINES[name].bytes - 1) < 0.15
         if same_memory and re.search(printed["torch_name"], torch_name):

@@ -1,7 +1,7 @@
-"""What an einsum pattern says: its names and their roles, the loops it stands for, and what each order of multiplying costs.
+"""What an einsum pattern says: its dimensions, its loops, and what each order of multiplying costs.
 
-A pattern is written as in einops, "b i h, b j h -> b i j": operands, each a list of named dimensions, and
-the dimensions that are kept. The others are summed.
+A pattern is written as in einops, "b i h, b j h -> b i j": operands, each a list of named
+dimensions, and the dimensions that are kept. The others are summed.
 """
 
 import itertools
@@ -13,10 +13,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 LONGEST = 400  # characters
-MOST_OPERANDS = 12  # whose orders are compared; each one more takes three times as long
+MOST_OPERANDS = 12  # to compare the orders of; each operand more takes three times as long
 EXAMPLE = '"b d, d k -> b k"'
 LETTERS = string.ascii_letters
 
@@ -43,9 +43,10 @@ class Einsum:
 
     @property
     def summed_first(self) -> Names:
-        """The dimensions that one operand alone has and the result lacks: no product needs them.
+        """The dimensions that one operand alone has, and the result does not have.
 
-        torch sums them before it multiplies, which makes that operand smaller.
+        No product needs them, so torch sums them before it multiplies, which makes that operand
+        smaller.
 
         >>> parsed("a b c, c d -> a d").summed_first
         ('b',)
@@ -54,7 +55,7 @@ class Einsum:
         return tuple(name for name in self.summed if held[name] == 1)
 
     def role(self, name: str) -> str:
-        """Summed if the result lacks it, batch if it is everywhere, kept if it is in the result and some operands.
+        """Summed if the result lacks it, batch if all operands have it, and otherwise kept.
 
         >>> pattern = parsed("b i h, b j h -> b i j")
         >>> [f"{name}: {pattern.role(name)}" for name in pattern.names]
@@ -68,14 +69,19 @@ class Einsum:
     @property
     def pattern(self) -> str:
         """The pattern in einops' notation."""
-        return f"{', '.join(map(' '.join, self.operands))} -> {' '.join(self.output)}"
+        operands = [" ".join(operand) for operand in self.operands]
+        return f"{', '.join(operands)} -> {' '.join(self.output)}"
 
     @property
     def equation(self) -> str:
         """The pattern in torch.einsum's notation, where a dimension is one letter."""
-        letter = dict(zip(self.names, LETTERS, strict=False))
-        sides = ["".join(letter[name] for name in side) for side in (*self.operands, self.output)]
-        return ",".join(sides[:-1]) + "->" + sides[-1]
+        letters = dict(zip(self.names, LETTERS, strict=False))
+
+        def spelled(names: Names) -> str:
+            return "".join(letters[name] for name in names)
+
+        operands = [spelled(operand) for operand in self.operands]
+        return f"{','.join(operands)}->{spelled(self.output)}"
 
     def steps(self, sizes: Mapping[str, int]) -> int:
         """How often the innermost line of the loops runs: the product of all sizes."""
@@ -96,41 +102,57 @@ def parsed(pattern: str) -> Einsum:
             f"A pattern of {len(pattern)} characters is too long; {LONGEST} are enough here."
         )
     pattern = pattern.replace("→", "->")
-    arrows = [match.start() for match in re.finditer("->", pattern)]
-    if len(arrows) != 1:
-        at = arrows[1] if arrows else len(pattern)
-        what = "a second ->" if arrows else "the -> is missing, and behind it what the result keeps"
-        raise _mistake(
-            pattern, at, at + 2 * bool(arrows), what, f" A pattern looks like {EXAMPLE}."
-        )
-    comma = pattern.find(",", arrows[0])
-    if comma >= 0:
-        raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
-    ends = [match.start() for match in re.finditer(",", pattern)] + [arrows[0]]
-    starts = [0, *(end + 1 for end in ends[:-1])]
-    operands = [_side(pattern, start, end) for start, end in zip(starts, ends, strict=True)]
-    known = set().union(*({name for name, _ in operand} for operand in operands))
-    output = _side(pattern, arrows[0] + 2, len(pattern))
-    for name, at in output:
+    arrow = _arrow(pattern)
+    operands = []
+    start = 0
+    for operand in pattern[:arrow].split(","):
+        end = start + len(operand)
+        operands.append(_names(pattern, start, end))
+        start = end + len(",")
+
+    known = set().union(*operands)
+    output = _names(pattern, arrow + len("->"), len(pattern))
+    for name, at in output.items():
         if name not in known:
             hint = " Put spaces between the names." if len(name) > 1 else ""
             raise _mistake(pattern, at, at + len(name), f"{name} comes from no operand", hint)
-    *sides, result = (tuple(name for name, _ in side) for side in (*operands, output))
-    return Einsum(tuple(sides), result)
+    return Einsum(tuple(tuple(operand) for operand in operands), tuple(output))
 
 
-def _side(pattern: str, start: int, end: int) -> list[tuple[str, int]]:
-    """The names of one operand or of the result, each with its place in the pattern."""
-    found: list[tuple[str, int]] = []
+def _arrow(pattern: str) -> int:
+    """The position of the pattern's arrow, or a sentence if it has none, or a second one."""
+    example = f" A pattern looks like {EXAMPLE}."
+    arrow = pattern.find("->")
+    if arrow < 0:
+        end = len(pattern)
+        what = "the -> is missing, and behind it what the result keeps"
+        raise _mistake(pattern, end, end, what, example)
+    second = pattern.find("->", arrow + 2)
+    if second >= 0:
+        raise _mistake(pattern, second, second + 2, "a second ->", example)
+    comma = pattern.find(",", arrow)
+    if comma >= 0:
+        raise _mistake(pattern, comma, comma + 1, "there is one result, so no comma behind the ->")
+    return arrow
+
+
+def _names(pattern: str, start: int, end: int) -> dict[str, int]:
+    """The names of one operand or of the result, each with its position in the pattern."""
+    found: dict[str, int] = {}
     for match in re.finditer(r"[^\W\d]\w*|\.\.+|\S", pattern[start:end]):
-        name, at = match[0], start + match.start()
-        plain = unicodedata.normalize("NFKC", name) == name  # or Python takes two names for one
-        if not (plain and name.isidentifier() and name.strip("_") == name):
+        name = match[0]
+        at = start + match.start()
+        # Python takes two names for one if they are the same in this normal form.
+        normal = unicodedata.normalize("NFKC", name) == name
+        if not (normal and name.isidentifier() and name.strip("_") == name):
             raise _mistake(pattern, at, at + len(name), _why_not(name))
-        if any(name == earlier for earlier, _ in found):
-            what = f"{name} stands twice in one place, which would take a diagonal: give each dimension a name of its own"
+        if name in found:
+            what = (
+                f"{name} stands twice in one place, which would take a diagonal: "
+                "give each dimension a name of its own"
+            )
             raise _mistake(pattern, at, at + len(name), what)
-        found.append((name, at))
+        found[name] = at
     return found
 
 
@@ -139,7 +161,7 @@ def _why_not(name: str) -> str:
         return "here every dimension needs a name, so no dots"
     if name in ("(", ")"):
         return "parentheses split and merge dimensions, which is rearrange's work and not einsum's"
-    if name == "-" or name == ">":
+    if name in ("-", ">"):
         return "an arrow is written ->"
     return f"{name} is no name of a dimension"
 
@@ -149,11 +171,11 @@ def _mistake(pattern: str, start: int, end: int, what: str, hint: str = "") -> V
     return ValueError(f"In “{marked}”, at ▸◂: {what}.{hint}")
 
 
-# The slow loops that it stands for.
+# The slow loops that a pattern means.
 
 
 def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
-    """The loops as Python would have them, one for each dimension: the kept ones outside, the summed ones inside.
+    """The loops in Python, one for each dimension: kept ones outside, summed ones inside.
 
     >>> print(loop_nest(parsed("i k, k j -> i j"), {"i": 2, "k": 3, "j": 4}))
     for i in range(2):
@@ -163,35 +185,41 @@ def loop_nest(einsum: Einsum, sizes: Mapping[str, int]) -> str:
                 total += A[i, k] * B[k, j]
             result[i, j] = total
     """
-    spelled, kept, summed = _spelled(einsum), len(einsum.output), len(einsum.summed)
+    spelled = _spelled(einsum)
+    lines = []
+    indent = ""
 
-    def indexed(of: str, names: Names) -> str:
-        return f"{of}[{', '.join(spelled[name] for name in names)}]" if names else of
+    def indexed(tensor: str, names: Names) -> str:
+        if not names:
+            return tensor
+        return f"{tensor}[{', '.join(spelled[name] for name in names)}]"
 
-    loops = [
-        f"for {spelled[name]} in range({sizes[name]}):" for name in (*einsum.output, *einsum.summed)
-    ]
-    product = " * ".join(indexed(operand_name(n), names) for n, names in enumerate(einsum.operands))
-    result = f"{indexed('result', einsum.output)} = total"
-    lines = [*loops[:kept], "total = 0", *loops[kept:], f"total += {product}", result]
-    depths = [*range(kept + 1), *range(kept, kept + summed + 1), kept]
-    return "\n".join("    " * depth + line for depth, line in zip(depths, lines, strict=True))
+    for name in einsum.output:
+        lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
+        indent += "    "
+    outside = indent
+    lines.append(f"{outside}total = 0")
+    for name in einsum.summed:
+        lines.append(f"{indent}for {spelled[name]} in range({sizes[name]}):")
+        indent += "    "
+    factors = [indexed(operand_name(n), names) for n, names in enumerate(einsum.operands)]
+    lines.append(f"{indent}total += {' * '.join(factors)}")
+    lines.append(f"{outside}{indexed('result', einsum.output)} = total")
+    return "\n".join(lines)
 
 
 def _spelled(einsum: Einsum) -> dict[str, str]:
-    """Each dimension's name in the loops; with a trailing _ if it means something else in Python."""
-    taken = {
-        "result",
-        "total",
-        "range",
-        *keyword.kwlist,
-        *map(operand_name, range(len(einsum.operands))),
-    }
+    """Each dimension's name in the loops, with a _ behind it if the loops use that name already."""
+    taken = {"result", "total", "range", *keyword.kwlist}
+    for place in range(len(einsum.operands)):
+        taken.add(operand_name(place))
     return {name: f"{name}_" if name in taken else name for name in einsum.names}
 
 
 def operand_name(place: int) -> str:
-    return LETTERS[26 + place] if place < 26 else f"operand_{place}"
+    if place < len(string.ascii_uppercase):
+        return string.ascii_uppercase[place]
+    return f"operand_{place}"
 
 
 # Orders of multiplying.
@@ -199,11 +227,11 @@ def operand_name(place: int) -> str:
 
 @dataclass(frozen=True)
 class Order:
-    """One way to multiply all operands in pairs: the pairs, the FLOPs, and the numbers of the largest intermediate."""
+    """One way to multiply all operands in pairs."""
 
-    tree: Tree
+    tree: Tree  # the pairs
     flops: int
-    largest: int  # elements of the largest product on the way, the result among them
+    largest: int  # elements of the largest product, intermediate or result
 
     @property
     def text(self) -> str:
@@ -212,65 +240,91 @@ class Order:
 
 
 def _tree_text(tree: Tree) -> str:
-    return operand_name(tree) if isinstance(tree, int) else f"({' '.join(map(_tree_text, tree))})"
+    if isinstance(tree, int):
+        return operand_name(tree)
+    first, second = tree
+    return f"({_tree_text(first)} {_tree_text(second)})"
 
 
 def orders(einsum: Einsum, sizes: Mapping[str, int], *, only_cheapest: bool = False) -> list[Order]:
-    """Every order with its cost, the cheapest first: 3 for three operands, 15 for four, 105 for five.
+    """Every order with its cost, the cheapest first: 15 of four operands, 105 of five.
 
-    A pair that sums a dimension which both have is a matrix product, or several: it costs 2 FLOPs for each
-    combination of the dimensions that are left after what one operand alone has is summed. That sum counts 0,
-    as all additions without a product do. Where a pair sums nothing that both have, each combination is one
-    multiplication, and costs 1; torch's counter, which counts matrix products only, says 0 there.
+    Before a pair is multiplied, the dimensions that one operand alone has are summed. That sum
+    counts 0, as all additions without a product do. A pair that sums a dimension which both have is
+    a matrix product, or several: it costs 2 FLOPs for each combination of the dimensions that are
+    left. Where a pair sums nothing that both have, each combination is one multiplication, and
+    costs 1; torch's counter, which counts matrix products only, says 0 there.
 
     >>> pattern, sizes = parsed("a b, b c, c d -> a d"), {"a": 64, "b": 4, "c": 64, "d": 4}
     >>> [(order.text, order.flops) for order in orders(pattern, sizes)]
     [('(A (B C))', 4096), ('((A B) C)', 65536), ('((A C) B)', 196608)]
     """
-    if len(einsum.operands) > MOST_OPERANDS:
-        many = len(einsum.operands)
+    operands = len(einsum.operands)
+    if operands > MOST_OPERANDS:
         raise ValueError(
-            f"{many} operands have too many orders to compare; {MOST_OPERANDS} are possible."
+            f"{operands} operands have too many orders to compare; {MOST_OPERANDS} are possible."
         )
-    left_of = cache(partial(_left_of, einsum))
-
-    def volume(names: frozenset[str]) -> int:
-        return math.prod(sizes[name] for name in names)
+    groups = _Groups(einsum, sizes)
 
     @cache
-    def ways(group: int) -> list[Order]:
+    def orders_of(group: int) -> list[Order]:
         if group.bit_count() == 1:
-            return [Order(group.bit_length() - 1, 0, 0)]
-        found, size = [], volume(left_of(group))
-        for part in _halves(group):
-            both = left_of(part) | left_of(group ^ part)
-            flops = (2 if both - left_of(group) else 1) * volume(both)
-            for one, other in itertools.product(ways(part), ways(group ^ part)):
-                total = one.flops + other.flops + flops
-                found.append(
-                    Order((one.tree, other.tree), total, max(one.largest, other.largest, size))
-                )
+            place = group.bit_length() - 1
+            return [Order(place, 0, 0)]
+        found = []
+        size = groups.volume(groups.left(group))
+        for half in _halves(group):
+            others = group ^ half
+            pair_flops = groups.pair_flops(half, others)
+            for first, second in itertools.product(orders_of(half), orders_of(others)):
+                tree = (first.tree, second.tree)
+                flops = first.flops + second.flops + pair_flops
+                largest = max(first.largest, second.largest, size)
+                found.append(Order(tree, flops, largest))
         found.sort(key=lambda order: order.flops)
         return found[:1] if only_cheapest else found
 
-    return ways((1 << len(einsum.operands)) - 1)  # everyone
+    everyone = (1 << operands) - 1
+    return orders_of(everyone)
 
 
-def _left_of(einsum: Einsum, group: int) -> frozenset[str]:
-    """A group's dimensions that an operand outside or the result has; others are summed by then."""
-    operands = list(enumerate(einsum.operands))
-    inside = frozenset().union(*(names for n, names in operands if group >> n & 1))
-    outside = frozenset(einsum.output).union(
-        *(names for n, names in operands if not group >> n & 1)
-    )
-    return inside & outside
+class _Groups:
+    """Groups of operands. A group is a whole number: its bit n says whether operand n is in it."""
+
+    def __init__(self, einsum: Einsum, sizes: Mapping[str, int]) -> None:
+        self.einsum = einsum
+        self.sizes = sizes
+        self.left = cache(self._left)
+
+    def _left(self, group: int) -> frozenset[str]:
+        """The dimensions that a group's product keeps, for the result or an operand outside."""
+        inside = set()
+        wanted = {*self.einsum.output}
+        for n, names in enumerate(self.einsum.operands):
+            is_inside = group >> n & 1
+            if is_inside:
+                inside.update(names)
+            else:
+                wanted.update(names)
+        return frozenset(inside & wanted)
+
+    def volume(self, names: frozenset[str]) -> int:
+        return math.prod(self.sizes[name] for name in names)
+
+    def pair_flops(self, first: int, second: int) -> int:
+        """The FLOPs of multiplying two groups: 2 for each combination if that sums, 1 otherwise."""
+        both = self.left(first) | self.left(second)
+        summed = both - self.left(first | second)
+        if summed:
+            return 2 * self.volume(both)
+        return self.volume(both)
 
 
 def _halves(group: int) -> Iterator[int]:
-    """Each way to split a set of operands in two, once, by the half that has the first of them."""
+    """Yield each way to split a group in two, as the half that has the group's first operand."""
     first = group & -group
-    part = (group - 1) & group
-    while part:
-        if part & first:
-            yield part
-        part = (part - 1) & group
+    half = (group - 1) & group
+    while half:
+        if half & first:
+            yield half
+        half = (half - 1) & group  # the next smaller number that has only bits of the group

@@ -52,16 +52,23 @@ class Format:
     @cached_property
     def max_bits(self) -> int:
         """The pattern of the largest finite number."""
-        spent = 2**self.fraction_bits if self.has_infinity else self.has_nan  # patterns
-        return 2 ** (self.bits - 1) - 1 - spent
+        if self.has_infinity:
+            special = 2**self.fraction_bits  # infinity, and the patterns of NaN
+        elif self.has_nan:
+            special = 1
+        else:
+            special = 0
+        return 2 ** (self.bits - 1) - 1 - special
 
     @property
     def nan_bits(self) -> int | None:
         """The pattern that NaN is stored as, if the format has one."""
         if not self.has_nan:
             return None
-        # IEEE: infinity's pattern with the first fraction bit set ("quiet"). E4M3: all ones.
-        return self.max_bits + 1 + (2 ** (self.fraction_bits - 1) if self.has_infinity else 0)
+        after_the_largest = self.max_bits + 1
+        if self.has_infinity:  # IEEE: infinity's pattern with the first fraction bit set ("quiet")
+            return after_the_largest + 2 ** (self.fraction_bits - 1)
+        return after_the_largest  # E4M3: all ones
 
     @property
     def max(self) -> float:
@@ -131,19 +138,23 @@ def fields(bits: int, fmt: str) -> Fields:
     f = format_named(fmt)
     if isinstance(bits, bool) or not isinstance(bits, Integral) or not 0 <= bits < 2**f.bits:
         raise ValueError(
-            f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; got {bits!r}."
+            f"A pattern of {fmt} is an integer of {f.bits} bits, from 0 to {2**f.bits - 1}; "
+            f"got {bits!r}."
         )
     sign_and_exponent, fraction = divmod(int(bits), 2**f.fraction_bits)
-    return Fields(*divmod(sign_and_exponent, 2**f.exponent_bits), fraction)
+    sign, exponent = divmod(sign_and_exponent, 2**f.exponent_bits)
+    return Fields(sign, exponent, fraction)
 
 
 def kind(bits: int, fmt: str) -> str:
     """What a pattern is: "zero", "subnormal", "normal", "infinity" or "NaN"."""
-    return _kind(format_named(fmt), *fields(bits, fmt)[1:])
+    _, exponent, fraction = fields(bits, fmt)
+    return _kind(format_named(fmt), exponent, fraction)
 
 
 def _kind(f: Format, exponent: int, fraction: int) -> str:
-    if (exponent << f.fraction_bits | fraction) > f.max_bits:
+    without_sign = exponent << f.fraction_bits | fraction
+    if without_sign > f.max_bits:
         return "infinity" if f.has_infinity and fraction == 0 else "NaN"
     if exponent == 0:
         return "subnormal" if fraction else "zero"
@@ -156,30 +167,38 @@ def decode(bits: int, fmt: str) -> float:
     >>> decode(0b0_01111100_01000000000000000000000, "fp32")
     0.15625
     """
-    f, (sign, exponent, fraction) = format_named(fmt), fields(bits, fmt)
+    f = format_named(fmt)
+    sign, exponent, fraction = fields(bits, fmt)
     match _kind(f, exponent, fraction):
         case "NaN":
             return math.nan
         case "infinity":
             magnitude = math.inf
         case "zero" | "subnormal":  # no leading one, and the smallest exponent
-            magnitude = (0 + fraction / 2**f.fraction_bits) * 2.0 ** (1 - f.bias)
+            significand = 0 + fraction / 2**f.fraction_bits
+            magnitude = significand * 2.0 ** (1 - f.bias)
         case _:
-            magnitude = (1 + fraction / 2**f.fraction_bits) * 2.0 ** (exponent - f.bias)
+            significand = 1 + fraction / 2**f.fraction_bits
+            magnitude = significand * 2.0 ** (exponent - f.bias)
     return (-1) ** sign * magnitude
 
 
 def encode(x: Real, fmt: str, *, saturate: bool = False) -> int:
     """The pattern whose value is nearest to x; of two equally near, the one that ends in 0.
 
-    Beyond the largest number: infinity where the format has one, NaN in E4M3, the largest
-    number in E2M1, which has neither; and the largest number everywhere with `saturate`.
+    Beyond the largest number, it is infinity where the format has one, NaN in E4M3, and the largest
+    number in E2M1, which has neither. With `saturate`, it is the largest number in every format.
 
     >>> f"{encode(0.15625, 'fp32'):032b}"
     '00111110001000000000000000000000'
     """
-    f, x = format_named(fmt), _exact(x)
-    sign = int(math.copysign(1, x) < 0 if isinstance(x, float) else x < 0)
+    f = format_named(fmt)
+    x = _exact(x)
+    if isinstance(x, float):
+        is_negative = math.copysign(1, x) < 0  # true of -0.0, too
+    else:
+        is_negative = x < 0
+    sign = 1 if is_negative else 0
     return sign << (f.bits - 1) | _encode_magnitude(abs(x), f, saturate)
 
 
@@ -192,8 +211,9 @@ def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) ->
         return f.nan_bits
     exponent, steps = _rounded(magnitude, f)
     if (exponent, steps) > f.largest:
-        # One pattern past the largest number stands infinity, and in E4M3 NaN.
-        return f.max_bits if saturate or not f.has_nan else f.max_bits + 1
+        if saturate or not f.has_nan:
+            return f.max_bits
+        return f.max_bits + 1  # infinity, and NaN in E4M3
     if steps < 2**f.fraction_bits:  # subnormal, or zero: the exponent field is 0
         return steps
     return (exponent + f.bias) << f.fraction_bits | (steps - 2**f.fraction_bits)
@@ -202,12 +222,13 @@ def _encode_magnitude(magnitude: float | Fraction, f: Format, saturate: bool) ->
 def _rounded(magnitude: float | Fraction, f: Format) -> tuple[int, int]:
     """(exponent, steps): the magnitude as steps * 2^(exponent - fraction bits), however large."""
     if magnitude == math.inf:
-        return f.largest[0] + 1, 0
+        exponent, _ = f.largest
+        return exponent + 1, 0
     magnitude = Fraction(magnitude)
     exponent = max(_floor_log2(magnitude), f.min_exponent)  # the subnormals share the smallest one
     step = Fraction(2) ** (exponent - f.fraction_bits)
     steps = round(magnitude / step)  # Python rounds a tie to the even neighbour, as IEEE does
-    if steps == 2 ** (f.fraction_bits + 1):  # up to the next power of two
+    if steps == 2 ** (f.fraction_bits + 1):  # rounded up to the next power of two
         return exponent + 1, steps // 2
     return exponent, steps
 
@@ -221,15 +242,18 @@ def _floor_log2(magnitude: Fraction) -> int:
 
 
 def _exact(x: Real) -> float | Fraction:
-    """x without any rounding: whatever is a ratio of integers becomes a fraction, NumPy's numbers included."""
+    """x without any rounding: a float, or a fraction, which NumPy's numbers become as well."""
     if not isinstance(x, Real):
         raise ValueError(
-            f"Only a plain number can be encoded, not {type(x).__name__}; of a tensor's element, take .item()."
+            f"Only a plain number can be encoded, not {type(x).__name__}; "
+            "of a tensor's element, take .item()."
         )
     if isinstance(x, Rational):
         return Fraction(int(x.numerator), int(x.denominator))
-    wider_than_a_float = not isinstance(x, float) and math.isfinite(x) and x
-    return Fraction(*map(int, x.as_integer_ratio())) if wider_than_a_float else float(x)
+    if isinstance(x, float) or x == 0 or not math.isfinite(x):
+        return float(x)
+    numerator, denominator = x.as_integer_ratio()  # x may be wider than a float
+    return Fraction(int(numerator), int(denominator))
 
 
 def overflows(x: Real, fmt: str) -> bool:
@@ -238,8 +262,11 @@ def overflows(x: Real, fmt: str) -> bool:
     >>> overflows(65519, "fp16"), overflows(65520, "fp16")
     (False, True)
     """
-    f, x = format_named(fmt), abs(_exact(x))
-    return x == x and _rounded(x, f) > f.largest
+    f = format_named(fmt)
+    magnitude = abs(_exact(x))
+    if magnitude != magnitude:  # NaN
+        return False
+    return _rounded(magnitude, f) > f.largest
 
 
 def stored(x: Real, fmt: str, *, saturate: bool = False) -> float:
@@ -261,24 +288,31 @@ def spacing(x: Real, fmt: str) -> float:
     value = stored(x, fmt)
     if not math.isfinite(value):
         raise ValueError(f"{fmt} stores {x} as {value}, where numbers have no spacing.")
-    return 2.0 ** (max(_floor_log2(Fraction(abs(value))), f.min_exponent) - f.fraction_bits)
+    exponent = max(_floor_log2(Fraction(abs(value))), f.min_exponent)
+    return 2.0 ** (exponent - f.fraction_bits)
 
 
 def formula(bits: int, fmt: str) -> str:
-    """The formula of a pattern's value, with its numbers filled in; with "≈" if not all digits are shown.
+    """The formula of a pattern's value, filled in; with "≈" if not all digits are shown.
 
     >>> formula(encode(0.15625, "fp32"), "fp32")
     '(-1)^0 × 1.25 × 2^(124 - 127) = 0.15625'
     """
-    f, (sign, exponent, fraction) = format_named(fmt), fields(bits, fmt)
+    f = format_named(fmt)
+    sign, exponent, fraction = fields(bits, fmt)
     match _kind(f, exponent, fraction):
         case "NaN":
             return f"exponent field {exponent}, fraction field {fraction}: NaN, not a number"
         case "infinity":
             return f"exponent field {exponent}, fraction field 0: {'-' * sign}infinity"
-        case what:
-            leading, exponent = (1, exponent) if what == "normal" else (0, 1)
-            shown = leading + fraction / 2**f.fraction_bits, decode(bits, fmt)
-            significand, value = repr(shown[0]), f"{shown[1]:.17g}"
-            equals = "=" if (Fraction(significand), Fraction(value)) == shown else "≈"
-            return f"(-1)^{sign} × {significand} × 2^({exponent} - {f.bias}) {equals} {value}"
+        case "normal":
+            significand = 1 + fraction / 2**f.fraction_bits
+        case _:  # zero or a subnormal
+            significand = 0 + fraction / 2**f.fraction_bits
+            exponent = 1
+    value = decode(bits, fmt)
+    significand_text = repr(significand)
+    value_text = f"{value:.17g}"
+    all_shown = Fraction(significand_text) == significand and Fraction(value_text) == value
+    equals = "=" if all_shown else "≈"
+    return f"(-1)^{sign} × {significand_text} × 2^({exponent} - {f.bias}) {equals} {value_text}"

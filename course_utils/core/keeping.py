@@ -1,7 +1,7 @@
-"""How a right answer becomes a term of the reader's accountant. Only a kernel runs the reader's file.
+"""How a right answer becomes a term of the reader's accountant.
 
-The workspace's hidden folder remembers for which text of the file its terms were judged, and with
-what result, so that an import need not judge them again.
+Only a kernel runs the reader's file. The workspace's hidden folder remembers the text of the file
+whose terms were judged last, and the result, so that an import need not judge them again.
 """
 
 import ast
@@ -19,7 +19,8 @@ import course_utils.core.accountant_file as files
 from course_utils.core import record
 from course_utils.core.record import HIDDEN, write_whole
 
-JUDGED, LOCK = f"{HIDDEN}/accountant.json", f"{HIDDEN}/accountant.lock"
+JUDGED = f"{HIDDEN}/accountant.json"
+LOCK = f"{HIDDEN}/accountant.lock"
 INSIDE = "Put what it takes from the notebook, as imports and helpers, inside the function"
 Space = dict[str, object]
 
@@ -27,60 +28,62 @@ Space = dict[str, object]
 def keep(name: str, answer: object, check: Callable[[object], object]) -> str:
     """Put a right answer into the file as the reader's term of that name.
 
-    It returns a sentence, which is empty without a workspace.
-
-    The check judges it once more, as it stands in the file.
+    The check judges the answer once more, as the file defines it. Return a sentence on what
+    happened; without a workspace it is empty.
     """
     workspace = record.workspace()
     if workspace is None:
         return ""
-    path = workspace / files.NAME
     where = f"{workspace.name}/{files.NAME}"
     try:
         with (workspace / LOCK).open("w") as lock:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)  # another notebook may be keeping another term
-            if not os.path.lexists(path):  # deleted: it begins anew
-                write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
-                write_whole(path, files.ours().encode())
-            former = files.program_text(path)
-            text = files.with_term(former, name, _text_of(answer, name))
-            verdict = check(run(text, path).get(name))
-            if not verdict.right:
-                raise ValueError(
-                    f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}"
-                )
-            write_whole(path, text.encode())
-            others = {*files.theirs(former)} - {name}
-            if not others or remembered(workspace) == (
-                former,
-                {},
-            ):  # the others were right, and are still
-                remember(workspace, text, {})
+            _keep_in(workspace, name, answer, check)
     except (OSError, ValueError, SyntaxError) as error:
-        why = f"{getattr(error, 'strerror', None) or error}".rstrip(".")
-        return f"But not kept in {where}: {why}."
+        why = getattr(error, "strerror", None) or str(error)
+        return f"But not kept in {where}: {why.rstrip('.')}."
     return f"It is kept in {where}."
 
 
+def _keep_in(workspace: Path, name: str, answer: object, check: Callable[[object], object]) -> None:
+    """Write the term into the workspace's file; ValueError if it is not right there."""
+    path = workspace / files.NAME
+    if not os.path.lexists(path):  # the reader has deleted it, to begin anew
+        write_whole(workspace / HIDDEN / files.NAME, files.ours().encode())
+        write_whole(path, files.ours().encode())
+    former = files.program_text(path)
+    text = files.with_term(former, name, _text_of(answer, name))
+    verdict = check(run(text, path).get(name))
+    if not verdict.right:
+        raise ValueError(f"it works in the notebook, but not in the file. {verdict.words} {INSIDE}")
+    write_whole(path, text.encode())
+    other_terms = {*files.theirs(former)} - {name}
+    all_were_right = remembered(workspace) == (former, {})
+    if all_were_right or not other_terms:
+        remember(workspace, text, {})
+
+
 def _text_of(answer: object, name: str) -> str:
-    """The text of the reader's function under the term's name; ValueError if it cannot stand in the file."""
+    """The text of the reader's function, under the term's name.
+
+    ValueError if it cannot be a term of the file.
+    """
     try:
         source = textwrap.dedent(inspect.getsource(answer))
         (node,) = ast.parse(source).body
     except (OSError, TypeError, ValueError, SyntaxError):
         node = None
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
-        raise ValueError(
-            f"write it in a cell as one function, def {name}(...), without a decorator"
-        )
+        expected = f"one function, def {name}(...), without a decorator"
+        raise ValueError(f"write it in a cell as {expected}")
     text = "\n".join(source.split("\n")[: node.end_lineno])
     text = re.sub(f" *{files.MARK}", "", text)
     return re.sub(rf"(?<![.\w]){node.name}\s*(?=[\[(])", name, text)  # where it calls itself, too
 
 
 def run(text: str, path: Path) -> Space:
-    """What the file of that text defines; ValueError if it stops."""
+    """What a file of that text defines; ValueError if it raises an error."""
     space: Space = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(compile(text, path, "exec"), space)
@@ -98,5 +101,5 @@ def remembered(workspace: Path) -> tuple[str, dict[str, str]]:
 
 
 def remember(workspace: Path, text: str, wrong: dict[str, str]) -> None:
-    with suppress(OSError):  # then it is judged again
+    with suppress(OSError):  # then the text is judged again
         write_whole(workspace / JUDGED, json.dumps([text, wrong]).encode())

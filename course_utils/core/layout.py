@@ -1,4 +1,7 @@
-"""What a tensor is in memory: a storage, and for each index the place in it. And when a new shape needs no copy."""
+"""What a tensor is in memory: a storage, and for each index a position in it.
+
+And when a new shape needs no copy.
+"""
 
 import math
 import operator
@@ -9,21 +12,29 @@ import torch
 
 
 def address(t: torch.Tensor, index: Sequence[int]) -> int:
-    """Storage offset + Σ index × stride: where in the storage an element lies, counted in elements.
+    """Storage offset + Σ index × stride: where in the storage an element is, counted in elements.
 
     >>> t = torch.arange(12).view(3, 4)[1:, ::2]
     >>> address(t, (1, 1)), t[1, 1].item()
     (10, 10)
     """
     shape = tuple(t.shape)
-    if len(index) != len(shape) or not all(
-        -size <= i < size for i, size in zip(index, shape, strict=True)
-    ):
+    if not _is_within(index, shape):
         raise ValueError(
-            f"An element of shape {shape} has an index for each dimension, below its size; got {index}."
+            f"An element of shape {shape} has an index for each dimension, below its size; "
+            f"got {index}."
         )
-    walk = zip(index, shape, t.stride(), strict=True)
-    return t.storage_offset() + sum(i % size * step for i, size, step in walk)
+    result = t.storage_offset()
+    for i, size, stride in zip(index, shape, t.stride(), strict=True):
+        from_the_start = i % size  # for an index that counts from the end, too
+        result += from_the_start * stride
+    return result
+
+
+def _is_within(index: Sequence[int], shape: tuple[int, ...]) -> bool:
+    if len(index) != len(shape):
+        return False
+    return all(-size <= i < size for i, size in zip(index, shape, strict=True))
 
 
 def owned_bytes(t: torch.Tensor) -> int:
@@ -36,7 +47,7 @@ def owned_bytes(t: torch.Tensor) -> int:
 
 
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether both point into one storage, so that a write through the one can show in the other.
+    """Whether both point into one storage, so that a write to the one can change the other.
 
     >>> x = torch.arange(6).view(2, 3)
     >>> shares_storage(x, x.t()), shares_storage(x, x.clone())
@@ -51,31 +62,44 @@ def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
 def can_view(shape: Sequence[int], stride: Sequence[int], new_shape: Sequence[int]) -> bool:
     """Whether new strides alone give the new shape; if not, it takes a copy.
 
-    Neighbours i and i + 1 can be merged if stride[i] = size[i + 1] × stride[i + 1]: then a step along i is as
-    long as a walk through all of i + 1. Where they can't, the new shape has to be cut at the same place.
+    Neighbouring dimensions i and i + 1 can be merged if stride[i] = size[i + 1] × stride[i + 1]:
+    then a step along i is as long as a walk through all of i + 1. Where two dimensions cannot be
+    merged, the new shape needs a border between two dimensions at the same place.
 
     >>> can_view((4, 3), (6, 2), (2, 2, 3)), can_view((4, 3), (8, 2), (12,))
     (True, False)
     """
     shape, stride, new_shape = _checked(shape, stride, new_shape)
-    elements, behind = math.prod(shape), 1
-    cuts = {math.prod(new_shape[place:]) for place in range(1, len(new_shape))}
+    elements = math.prod(shape)
+    if math.prod(new_shape) != elements:
+        return False
+    if elements == 0:
+        return True
+    # A border between two dimensions is known, in both shapes, by how many elements follow it.
+    new_borders = {math.prod(new_shape[place:]) for place in range(1, len(new_shape))}
     stepped_along = [dimension for dimension, size in enumerate(shape) if size != 1]
+    behind = 1
     for left, right in reversed(list(pairwise(stepped_along))):
         behind *= shape[right]
-        if elements and stride[left] != shape[right] * stride[right] and behind not in cuts:
+        can_be_merged = stride[left] == shape[right] * stride[right]
+        if not can_be_merged and behind not in new_borders:
             return False
-    return math.prod(new_shape) == elements
+    return True
 
 
 def _checked(*sides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     try:
-        shape, stride, new_shape = (tuple(map(operator.index, side)) for side in sides)
+        shape, stride, new_shape = [tuple(map(operator.index, side)) for side in sides]
     except TypeError:
         raise ValueError(f"Shapes and strides are made of whole numbers; got {sides}.") from None
     if len(shape) != len(stride):
         raise ValueError(f"A shape has a stride for each dimension; got {shape} and {stride}.")
-    for name, numbers in (("shape", shape), ("stride", stride), ("new shape", new_shape)):
-        if any(n < 0 for n in numbers):
-            raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")
+    _refuse_negative("shape", shape)
+    _refuse_negative("stride", stride)
+    _refuse_negative("new shape", new_shape)
     return shape, stride, new_shape
+
+
+def _refuse_negative(name: str, numbers: tuple[int, ...]) -> None:
+    if any(n < 0 for n in numbers):
+        raise ValueError(f"A {name} is made of whole numbers from 0 up; got {numbers}.")

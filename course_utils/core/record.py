@@ -1,6 +1,7 @@
-"""The reader's record: a text file with a line for each verdict and each guess. The reader may read and delete it.
+"""The reader's record: a text file with a line for each verdict and each guess.
 
-Lines are only added, each in one piece, so several kernels can write at once. Other lines are ignored.
+The reader may read and delete it. Lines are only added, and each is written in one piece, so that
+several kernels can write at once. Lines of another form are ignored.
 """
 
 import json
@@ -14,26 +15,31 @@ from pathlib import Path
 
 from course_utils.core.say import Guess
 
-# Both lie in the folder of the reader's copies. The hidden folder holds what only the workspace needs.
-RECORD, HIDDEN = "record.txt", ".course"
+# Both are in the folder of the reader's copies.
+RECORD = "record.txt"
+HIDDEN = ".course"  # a folder with what only the workspace needs
 PLACES = f"{HIDDEN}/places"
 SAID = ("tried", "right", "anew")
 LINE = re.compile(rf"(\d{{4}}-\d\d-\d\d) (\w+\.\w+) ({'|'.join(SAID)})\b", re.ASCII)
 GUESSED = re.compile(r"^\d{4}-\d\d-\d\d (\w+) guessed (\{.*\})$", re.ASCII | re.MULTILINE)
 
-notebook = ""  # of this kernel, as its checks are called; known after its first cell
+notebook = ""  # of this kernel, as its checks call it; known after its first cell
 
 
 @dataclass(frozen=True)
 class Done:
-    """How far the reader is with one exercise: how often it was tried, and the day when it first was right."""
+    """How far the reader is with one exercise."""
 
     tries: int = 0
-    first_right: str = ""
+    first_right: str = ""  # the day
 
     @property
     def status(self) -> str:
-        return "right" if self.first_right else "tried" if self.tries else "not attempted"
+        if self.first_right:
+            return "right"
+        if self.tries:
+            return "tried"
+        return "not attempted"
 
 
 def workspace() -> Path | None:
@@ -43,20 +49,29 @@ def workspace() -> Path | None:
 
 
 def note(folder: Path, check: str, said: str) -> None:
-    """Add a line on that exercise."""
+    """Add a line on the exercise of that check."""
     _add(folder, f"{check} {said}")
 
 
 def note_guess(folder: Path, notebook: str, guess: Guess) -> None:
-    """Add a line with the question, the guess and the measured value. Numbers of any type become Python's."""
-    said = {name: value for name, value in vars(guess).items() if value is not None}
-    _add(folder, f"{notebook} guessed {json.dumps(said, ensure_ascii=False, default=float)}")
+    """Add a line with the question, the guess and the measured value.
+
+    Numbers of any type become Python's.
+    """
+    fields = {name: value for name, value in vars(guess).items() if value is not None}
+    as_json = json.dumps(fields, ensure_ascii=False, default=float)
+    _add(folder, f"{notebook} guessed {as_json}")
 
 
 def note_drawn(guesses: Sequence[Guess]) -> None:
-    """Add a line on the guess in a picture that was farthest off, if this kernel's notebook is a reader's copy."""
-    if (folder := workspace()) and notebook and guesses:
-        note_guess(folder, notebook, max(guesses, key=lambda one: one.off))
+    """Add a line on that guess in a picture which was farthest off.
+
+    It is added only if this kernel's notebook is a reader's copy.
+    """
+    folder = workspace()
+    if folder and notebook and guesses:
+        farthest_off = max(guesses, key=lambda guess: guess.off)
+        note_guess(folder, notebook, farthest_off)
 
 
 def note_place(folder: Path, notebook: str, cell: str) -> None:
@@ -67,7 +82,7 @@ def note_place(folder: Path, notebook: str, cell: str) -> None:
 
 
 def place(folder: Path, notebook: str) -> str:
-    """The id of the cell that ran last there, or nothing."""
+    """The id of the cell that ran last in that notebook; empty if it is not known."""
     try:
         cell = (folder / PLACES / notebook).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -76,12 +91,17 @@ def place(folder: Path, notebook: str) -> str:
 
 
 def done(folder: Path) -> dict[str, Done]:
-    """Each exercise that was attempted, by the name of its check; empty if no record can be read."""
+    """Each exercise that was attempted, by its check's name; empty if no record can be read."""
     found: dict[str, Done] = {}
     for day, check, said in LINE.findall(_text(folder)):
+        if said == "anew":
+            found[check] = Done()
+            continue
         former = found.get(check, Done())
-        right = former.first_right or (day if said == "right" else "")
-        found[check] = Done() if said == "anew" else Done(former.tries + 1, right)
+        first_right = former.first_right
+        if said == "right" and not first_right:
+            first_right = day
+        found[check] = Done(former.tries + 1, first_right)
     return found
 
 
@@ -90,22 +110,32 @@ def guesses(folder: Path) -> dict[str, list[Guess]]:
     found: dict[str, dict[str, Guess]] = {}
     for notebook, line in GUESSED.findall(_text(folder)):
         with suppress(ValueError, TypeError, RecursionError):  # a line that somebody has edited
-            guess = Guess(**json.loads(line))
-            f"{guess.asked}{guess.said}{guess.measured}{guess.words}".encode()  # half of a character cannot be shown
-            if all(isinstance(one, int | float | str) for one in (guess.said, guess.measured)):
-                found.setdefault(notebook, {}).setdefault(str(guess.asked), guess)
-    return {notebook: list(asked.values()) for notebook, asked in found.items()}
+            guess = _guess_in(line)
+            by_question = found.setdefault(notebook, {})
+            by_question.setdefault(str(guess.asked), guess)
+    return {notebook: list(by_question.values()) for notebook, by_question in found.items()}
+
+
+def _guess_in(line: str) -> Guess:
+    """The guess that a line has as JSON; ValueError or TypeError if it cannot be shown."""
+    guess = Guess(**json.loads(line))
+    shown = f"{guess.asked}{guess.said}{guess.measured}{guess.words}"
+    shown.encode()  # which fails if half of a character is in it
+    for value in (guess.said, guess.measured):
+        if not isinstance(value, int | float | str):
+            raise TypeError(f"{value!r} is neither a number nor a text.")
+    return guess
 
 
 def write_whole(path: Path, contents: bytes) -> None:
-    """All of the contents under that name, or what was there before."""
+    """Write a file of that name; after an error, what was there before is still there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():  # what nobody else may read stays so
+        if path.exists():  # what nobody else may read must not become readable
             beside.chmod(path.stat().st_mode & 0o777)
         os.replace(beside, path)
     finally:
@@ -119,9 +149,8 @@ def _add(folder: Path, words: str) -> None:
     with suppress(OSError), (folder / RECORD).open("a+b", buffering=0) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
-            line = (
-                line if file.read(1) == b"\n" else b"\n" + line
-            )  # behind one that a full disk cut off
+            if file.read(1) != b"\n":  # a full disk has cut off the last line
+                line = b"\n" + line
         file.write(line)
 
 

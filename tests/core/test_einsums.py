@@ -1,4 +1,4 @@
-"""What a pattern says: against einops and torch, against its own loops when they run, against opt_einsum's costs."""
+"""What a pattern says, against einops, torch and opt_einsum, and against its own loops."""
 
 import itertools
 import math
@@ -33,47 +33,60 @@ NAMES = (
 )
 
 
+WITHOUT_WORDS = ("b", "i", "head", "x1", "seq_len", "K", "A", "größe")
+
+
 @st.composite
 def patterns(draw, names=NAMES, fewest=1, most=4):
-    """Operands and a result as tuples of names, and the sizes of the names."""
-    side = st.lists(st.sampled_from(names), max_size=3, unique=True)
-    sides = [tuple(draw(side)) for _ in range(draw(st.integers(fewest, most)))]
-    named = list(dict.fromkeys(itertools.chain(*sides)))
-    result = tuple(draw(st.lists(st.sampled_from(named), unique=True))) if named else ()
-    return (tuple(sides), result), {name: draw(st.integers(1, 3)) for name in named}
+    """An einsum, and the sizes of its dimensions."""
+    names_of_one = st.lists(st.sampled_from(names), max_size=3, unique=True)
+    operands = []
+    for _ in range(draw(st.integers(fewest, most))):
+        operands.append(tuple(draw(names_of_one)))
+    used = list(dict.fromkeys(itertools.chain(*operands)))
+    output = draw(st.lists(st.sampled_from(used), unique=True)) if used else []
+    einsum = Einsum(tuple(operands), tuple(output))
+    sizes = {name: draw(st.integers(1, 3)) for name in used}
+    return einsum, sizes
 
 
-def written(einsum):
+def written(einsum, arrow=" -> ", comma=", "):
     """The pattern as one would type it."""
-    sides = [" ".join(side) for side in (*einsum.operands, einsum.output)]
-    return f"{', '.join(sides[:-1])} -> {sides[-1]}"
+    operands = [" ".join(names) for names in einsum.operands]
+    output = " ".join(einsum.output)
+    return f"{comma.join(operands)}{arrow}{output}"
 
 
 def integers(einsum, sizes):
-    """An operand for each list of names, of small whole numbers that differ."""
-    draw = torch.Generator().manual_seed(1)
-    shapes = [[sizes[name] for name in side] for side in einsum.operands]
-    return [torch.randint(-4, 5, shape, generator=draw) for shape in shapes]
+    """Small whole numbers that differ, for each operand."""
+    generator = torch.Generator().manual_seed(1)
+    operands = []
+    for names in einsum.operands:
+        shape = [sizes[name] for name in names]
+        operands.append(torch.randint(-4, 5, shape, generator=generator))
+    return operands
 
 
 # Reading.
 
 
 @given(
-    patterns(), st.sampled_from(["->", " -> ", "→", "\t→\n"]), st.sampled_from([",", " , ", "  ,"])
+    patterns(),
+    st.sampled_from(["->", " -> ", "→", "\t→\n"]),
+    st.sampled_from([",", " , ", "  ,"]),
 )
 def test_a_pattern_is_read_as_it_was_written(pattern, arrow, comma):
-    einsum = Einsum(*pattern[0])
-    *operands, output = [" ".join(side) for side in (*einsum.operands, einsum.output)]
-    assert parsed(f"{comma.join(operands)}{arrow}{output}") == einsum
+    einsum, _ = pattern
+    assert parsed(written(einsum, arrow, comma)) == einsum
 
 
-@given(patterns(names=("b", "i", "head", "x1", "seq_len", "K", "A", "größe")))
+@given(patterns(names=WITHOUT_WORDS))
 def test_names_mean_what_einops_and_torch_take_them_to_mean(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    einsum, sizes = pattern
     operands = integers(einsum, sizes)
-    expected = torch.einsum(parsed(written(einsum)).equation, *operands)
-    assert torch.equal(einops.einsum(*operands, written(einsum)), expected)
+    by_einops = einops.einsum(*operands, written(einsum))
+    by_torch = torch.einsum(parsed(written(einsum)).equation, *operands)
+    assert torch.equal(by_einops, by_torch)
 
 
 @pytest.mark.parametrize(
@@ -95,18 +108,21 @@ def test_a_dimension_is_summed_kept_or_batch(pattern, roles):
 # The loops.
 
 
+# The loops call operands A and B, and have words of their own.
+LIKE_OPERANDS = parsed("A b, b C -> A C")
+LIKE_WORDS = parsed("for total, total range -> for range")
+
+
 @given(patterns())
-# Where operands are called A and B, and the loops have words of their own.
-@example((((("A", "b"), ("b", "C")), ("A", "C")), {"A": 2, "b": 3, "C": 2}))
-@example(
-    (((("for", "total"), ("total", "range")), ("for", "range")), {"for": 2, "total": 3, "range": 2})
-)
+@example((LIKE_OPERANDS, {"A": 2, "b": 3, "C": 2}))
+@example((LIKE_WORDS, {"for": 2, "total": 3, "range": 2}))
 def test_the_loop_nest_runs_as_python_and_gives_what_torch_gives(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    einsum, sizes = pattern
     operands = integers(einsum, sizes)
     expected = torch.einsum(einsum.equation, *operands).numpy()
-    scope = {einsums.operand_name(n): operand.numpy() for n, operand in enumerate(operands)}
-    scope["result"] = np.full(expected.shape, 99)
+    scope = {"result": np.full(expected.shape, 99)}
+    for n, operand in enumerate(operands):
+        scope[einsums.operand_name(n)] = operand.numpy()
     exec(einsums.loop_nest(einsum, sizes), scope)
     assert np.array_equal(scope["result"], expected)
     assert einsum.steps(sizes) == math.prod(sizes.values())
@@ -116,58 +132,78 @@ def test_the_loop_nest_runs_as_python_and_gives_what_torch_gives(pattern):
 
 
 def leaves(tree):
-    return [tree] if isinstance(tree, int) else [leaf for part in tree for leaf in leaves(part)]
+    if isinstance(tree, int):
+        return [tree]
+    first, second = tree
+    return leaves(first) + leaves(second)
 
 
 def unordered(tree):
-    """Who with whom, whichever is named first."""
-    return tree if isinstance(tree, int) else frozenset(map(unordered, tree))
+    """Who is multiplied with whom, whichever is named first."""
+    if isinstance(tree, int):
+        return tree
+    return frozenset(map(unordered, tree))
 
 
 def path_of(tree, operands):
-    """The tree in opt_einsum's notation: a pair leaves, its product joins at the end."""
-    there, path = list(range(operands)), []
+    """The tree in opt_einsum's notation: a pair leaves a list, and its product joins at the end."""
+    present = list(range(operands))
+    path = []
 
     def contract(tree):
-        if not isinstance(tree, int):
-            for part in tree:
-                contract(part)
-            places = tuple(sorted(there.index(part) for part in tree))
-            path.append(places)
-            for place in reversed(places):
-                there.pop(place)
-            there.append(tree)
+        if isinstance(tree, int):
+            return
+        first, second = tree
+        contract(first)
+        contract(second)
+        path.append((present.index(first), present.index(second)))
+        present.remove(first)
+        present.remove(second)
+        present.append(tree)
 
     contract(tree)
     return path
 
 
-@pytest.mark.parametrize(("operands", "count"), [(1, 1), (2, 1), (3, 3), (4, 15), (5, 105)])
+@pytest.mark.parametrize(
+    ("operands", "count"),
+    [
+        (1, 1),
+        (2, 1),
+        (3, 3),
+        (4, 15),
+        (5, 105),
+    ],
+)
 def test_every_way_to_multiply_in_pairs_is_there_once(operands, count):
     names = "abcde"[:operands]
-    found = einsums.orders(parsed(", ".join(names) + " ->"), dict.fromkeys(names, 2))
-    assert len(found) == len({unordered(order.tree) for order in found}) == count
-    assert all(sorted(leaves(order.tree)) == list(range(operands)) for order in found)
-    assert count == math.prod(
-        range(1, 2 * operands - 2, 2)
-    )  # 1·3·5·…: so many rooted binary trees there are
+    einsum = parsed(f"{', '.join(names)} ->")
+    trees = [order.tree for order in einsums.orders(einsum, dict.fromkeys(names, 2))]
+    assert len(trees) == count
+    assert len({unordered(tree) for tree in trees}) == count
+    for tree in trees:
+        assert sorted(leaves(tree)) == list(range(operands))
+    rooted_binary_trees = math.prod(range(1, 2 * operands - 2, 2))  # 1·3·5·…
+    assert count == rooted_binary_trees
 
 
 def without_lone_sums(einsum):
-    """The same product of operands from which every name is taken that they alone have and nobody keeps."""
+    """The same einsum without the dimensions that one operand alone has, and the result has not."""
     held = [*itertools.chain(*einsum.operands), *einsum.output]
-    return Einsum(
-        tuple(tuple(n for n in side if held.count(n) > 1) for side in einsum.operands),
-        einsum.output,
-    )
+    operands = []
+    for names in einsum.operands:
+        operands.append(tuple(name for name in names if held.count(name) > 1))
+    return Einsum(tuple(operands), einsum.output)
 
 
 @settings(max_examples=50)
 @given(patterns(names=tuple("abcdef"), fewest=2))
 def test_every_order_costs_and_holds_what_opt_einsum_says_of_it_after_lone_sums(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    einsum, sizes = pattern
     summed = without_lone_sums(einsum)
-    shapes = [tuple(sizes[name] for name in side) for side in summed.operands]
+    shapes = []
+    for names in summed.operands:
+        shapes.append(tuple(sizes[name] for name in names))
     found = einsums.orders(einsum, sizes)
     for order in found:
         path = path_of(order.tree, len(shapes))
@@ -182,22 +218,22 @@ def test_every_order_costs_and_holds_what_opt_einsum_says_of_it_after_lone_sums(
 
 
 @given(patterns(names=tuple("abcde"), fewest=2, most=2))
-@example((((("a", "b", "c"), ("c", "d")), ("a", "d")), {"a": 3, "b": 5, "c": 7, "d": 2}))  # 84
-@example((((("a", "b"), ("b",)), ()), {"a": 3, "b": 2}))
+@example((parsed("a b c, c d -> a d"), {"a": 3, "b": 5, "c": 7, "d": 2}))  # 84
+@example((parsed("a b, b ->"), {"a": 3, "b": 2}))
 def test_torch_counts_a_product_of_two_as_the_formula_does(pattern):
-    einsum, sizes = Einsum(*pattern[0]), pattern[1]
+    einsum, sizes = pattern
     operands = [operand.float() for operand in integers(einsum, sizes)]
     counted = measure.flops(lambda: torch.einsum(einsum.equation, *operands)).total
-    first, second = map(set, einsum.operands)
-    shared = {name for name in first & second if sizes[name] > 1}
-    predicted = predict.einsum_flops(written(einsum), **sizes)
-    if shared - set(einsum.output):
-        assert counted == predicted
+    first, second = einsum.operands
+    shared = {name for name in {*first} & {*second} if sizes[name] > 1}
+    summed = shared - {*einsum.output}
+    if summed:
+        assert counted == predict.einsum_flops(written(einsum), **sizes)
     else:  # torch multiplies number by number, which its counter leaves out
         assert counted == 0
 
 
-# Mistakes point at their place.
+# Mistakes are marked in the pattern.
 
 
 MISTAKES = [
@@ -248,8 +284,7 @@ def test_any_text_is_a_pattern_or_a_mistake_that_quotes_it(words):
 
 
 def test_a_pattern_that_is_too_long_is_not_read():
-    with pytest.raises(
-        ValueError, match=r"^A pattern of 401 characters is too long; 400 are enough here\.$"
-    ):
+    said = r"^A pattern of 401 characters is too long; 400 are enough here\.$"
+    with pytest.raises(ValueError, match=said):
         parsed("a" * 401)
     assert parsed("a" * 396 + " -> ").names == ("a" * 396,)

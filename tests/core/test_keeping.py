@@ -1,4 +1,4 @@
-"""The reader's accountant: what is kept in it, what is not and why, and what the next notebook gets."""
+"""The reader's accountant: what is kept in it, what is not, and what the next notebook gets."""
 
 import errno
 import io
@@ -35,11 +35,12 @@ CASES = {
     "interval": (60, 1e4),
 }
 DAYS = "def my_days(flops, gpus, peak, share):\n    return flops / gpus / peak / share / 86_400"
-INTERVAL = "def my_interval(save, failure):  # ünlike ours\n"
-INTERVAL += (
-    "    return 2 * my_interval(save / 4, failure) if save > 1 else (2 * save * failure) ** 0.5"
-)
-GET = "from course_utils.chapters.accountant import Model, account, days, forward_flops, matrices, parameters"
+INTERVAL = """def my_interval(save, failure):  # ünlike ours
+    if save > 1:
+        return 2 * my_interval(save / 4, failure)
+    return (2 * save * failure) ** 0.5"""
+NAMES = "Model, account, days, forward_flops, matrices, parameters"
+GET = f"from course_utils.chapters.accountant import {NAMES}"
 KEPT = "It is kept in my_notebooks/accountant.py."
 
 
@@ -47,7 +48,8 @@ class Workspace:
     """A workspace with the accountant alone, and a kernel in it."""
 
     def __init__(self, root, checks):
-        self.course, self.mine = root / "notebooks", root / "my_notebooks"
+        self.course = root / "notebooks"
+        self.mine = root / "my_notebooks"
         self.file = self.mine / "accountant.py"
         quiet = Config(HistoryManager={"enabled": False})
         self.shell = InteractiveShell(config=quiet, ipython_dir=str(root / "ipython"))
@@ -73,7 +75,7 @@ class Workspace:
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    """With a check for some terms, by one case each, which notes that it was asked."""
+    """A workspace with a check for some terms, by one case each, which notes that it was asked."""
     checks = ModuleType("given_checks")
     checks.asked = []
     for name, case in CASES.items():
@@ -115,7 +117,8 @@ def printed(program):
 def test_the_courses_own_is_one_file_of_plain_python_and_each_term_can_become_the_readers():
     text = OURS.read_text(encoding="utf-8")
     assert imported(OURS) == set()
-    assert (theirs(text), theirs(ours())) == (list(TERMS), [])
+    assert theirs(text) == list(TERMS)
+    assert theirs(ours()) == []
 
 
 def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program_at_any_time(
@@ -127,36 +130,48 @@ def test_a_right_answer_is_kept_under_the_terms_name_in_a_file_that_is_a_program
     for name, text in (("days", DAYS), ("interval", INTERVAL)):
         assert f"Right. That is it. {KEPT}" in workspace.keep(text, name)
         assert workspace["kept"] is workspace[f"my_{name}"]
-        there = expected.index(f"def {name}(")
-        end = expected.index("\n\n\n", there)
-        expected = expected[:there] + text.replace("my_", "") + expected[end:]
+        begin = expected.index(f"def {name}(")
+        end = expected.index("\n\n\n", begin)
+        expected = expected[:begin] + text.replace("my_", "") + expected[end:]
         assert workspace.file.read_text(encoding="utf-8") == expected
         assert printed(workspace.file) == before
+
+
+def test_a_term_is_replaced_by_another_right_answer_and_not_by_a_wrong_one(workspace):
+    workspace.keep(DAYS, "days")
+    workspace.keep(INTERVAL, "interval")
+    kept = workspace.file.read_text(encoding="utf-8")
     asked = sys.modules["given_checks"].asked
     asked.clear()
     said = workspace.keep(DAYS.replace("86_400", "24"), "days")
     assert "Not yet." in said
     assert "What follows uses ours." in said
-    assert workspace.file.read_text(encoding="utf-8") == expected, (
-        "a right one is not overwritten by a wrong one"
-    )
-    block = f"if True:\n{DAYS}".replace("\n", "\n    ").replace("share):", f"share):  {MARK}")
-    assert KEPT in workspace.keep(block.replace("86_400", "(24 * 3600)"), "days")
+    assert workspace.file.read_text(encoding="utf-8") == kept
+
+    indented = f"if True:\n{DAYS}".replace("\n", "\n    ")
+    marked = indented.replace("share):", f"share):  {MARK}")
+    assert KEPT in workspace.keep(marked.replace("86_400", "(24 * 3600)"), "days")
     assert "interval" not in asked, "the others were right, and are still"
-    expected = expected.replace("share / 86_400", "share / (24 * 3600)")
+    expected = kept.replace("share / 86_400", "share / (24 * 3600)")
     assert workspace.file.read_text(encoding="utf-8") == expected
 
 
+PER = DAYS.replace("/ share", "* 1 * (1 / per(1)) / share")
+DAY = DAYS.replace("share)", "share, day=day)", 1)
+INSIDE = f"def made(day):\n  {DAYS.replace('86_400', 'day')}\n  return my_days"
+IN_CLASS = f"class BYTES:\n    day = 86400\n{DAYS.replace('86_400', 'BYTES.day')}"
+NUMPY = "import numpy\ndef my_days(f, *x):\n    return f / numpy.prod(x) / 86400"
+LAMBDA = "my_days = lambda f, *x: f / __import__('math').prod(x) / 86400"
 NOT_KEPT = {
-    "my_days = lambda f, *x: f / __import__('math').prod(x) / 86400": "as one function, def days(",
-    "import numpy\ndef my_days(f, *x):\n    return f / numpy.prod(x) / 86400": "name 'numpy' is not defined",
-    f"per = (1).__truediv__\n{DAYS.replace('/ share', '* 1 * (1 / per(1)) / share')}": "'per' is not defined",
-    f"day = 86400\n{DAYS.replace('share)', 'share, day=day)', 1)}": "'day' is not defined",
-    f"def made(day):\n  {DAYS.replace('86_400', 'day')}\n  return my_days\nmy_days = made(86400)": "'day'",
+    LAMBDA: "as one function, def days(",
+    NUMPY: "name 'numpy' is not defined",
+    f"per = (1).__truediv__\n{PER}": "'per' is not defined",
+    f"day = 86400\n{DAY}": "'day' is not defined",
+    f"{INSIDE}\nmy_days = made(86400)": "'day'",
     f"import functools\n@functools.cache\n{DAYS}": "without a decorator",
     f"exec({DAYS!r})": "write it in a cell",
     f"import functools\n{DAYS}\nmy_days = functools.partial(my_days)": "as one function",
-    f"class BYTES:\n    day = 86400\n{DAYS.replace('86_400', 'BYTES.day')}": "Put what it takes from the notebook",
+    IN_CLASS: "Put what it takes from the notebook",
 }
 
 
@@ -177,51 +192,59 @@ def test_what_works_in_the_notebook_alone_is_right_and_not_kept_and_is_told_why(
 @pytest.mark.parametrize("spoilt", [b"def days(:", b"\xff", b"-" * 100_000 + b"1", None])
 def test_a_file_that_cannot_be_used_stays_and_all_is_ours_with_a_sentence(workspace, spoilt):
     workspace.file.unlink()
-    workspace.file.mkdir() if spoilt is None else workspace.file.write_bytes(spoilt)
+    if spoilt is None:
+        workspace.file.mkdir()
+    else:
+        workspace.file.write_bytes(spoilt)
     assert "But not kept in my_notebooks/accountant.py: " in workspace.keep(DAYS, "days")
     assert workspace.run(GET).count("Not used. my_notebooks/accountant.py: ") == 1
     assert workspace["days"] is course.days
     assert "accountant.py is not used: " in contents._accountant("", workspace.mine)
     (workspace.mine / ".course" / "accountant.py").write_text("pass")  # what the course had before
     (said,) = workspace.start()
-    assert said.startswith(
-        "my_notebooks/accountant.py stays as it is, without what is new in the course: "
-    )
-    assert workspace.file.is_dir() if spoilt is None else workspace.file.read_bytes() == spoilt
+    stays = "my_notebooks/accountant.py stays as it is, without what is new in the course: "
+    assert said.startswith(stays)
+    if spoilt is None:
+        assert workspace.file.is_dir()
+    else:
+        assert workspace.file.read_bytes() == spoilt
 
 
 def test_the_next_notebook_gets_what_is_right_in_the_file_and_the_account_counts_by_it(workspace):
     asked = sys.modules["given_checks"].asked
     workspace.keep(DAYS, "days")
-    noting = ('    """The matrices of one', '    SEEN.append(m)\n    """The matrices of one')
-    unmarked = [
-        (f"def {name}(m):  {MARK}", f"def {name}(m):") for name in ("matrices", "parameters")
-    ]
-    edit(workspace.file, noting, *unmarked, ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"))
+    edit(
+        workspace.file,
+        (f"def matrices(m):  {MARK}", "def matrices(m):\n    SEEN.append(m)"),
+        (f"def parameters(m):  {MARK}", "def parameters(m):"),
+        ("def tensor_bytes", "SEEN = []\n\n\ndef tensor_bytes"),
+    )
     asked.clear()
     for _ in range(2):
         assert workspace.run(GET) == ""
         assert sorted(asked) == ["days", "matrices", "parameters"], "judged once for a text"
         accountant._space.cache_clear()  # as in another notebook's kernel
     assert workspace["Model"] is course.Model
-    assert (
-        workspace["days"].__code__.co_filename
-        == workspace["parameters"].__code__.co_filename
-        == str(workspace.file)
-    )
+    assert file_of(workspace["days"]) == str(workspace.file)
+    assert file_of(workspace["parameters"]) == str(workspace.file)
+
     seen = workspace["matrices"].__globals__["SEEN"]
-    for term, case in (
-        ("parameters", (SMALL,)),
-        ("forward_flops", (SMALL, 1, 2)),
-    ):  # theirs, and ours
-        seen.clear()
-        assert workspace[term](*case) == getattr(course, term)(*case)
-        assert seen == [SMALL], "it calls the reader's matrices"
+    seen.clear()
+    assert workspace["parameters"](SMALL) == course.parameters(SMALL)  # the reader's
+    assert seen == [SMALL], "it calls the reader's matrices"
+    seen.clear()
+    assert workspace["forward_flops"](SMALL, 1, 2) == course.forward_flops(SMALL, 1, 2)  # ours
+    assert seen == [SMALL], "it calls the reader's matrices"
+
     options = vars(course.parser().parse_args(["config.json"]))
     del options["config"]
     options["recipe_name"] = options.pop("recipe")
     assert workspace["account"](SMALL, **options) == pytest.approx(course.account(SMALL, **options))
     assert workspace["account"].__globals__["days"] is workspace["days"]
+
+
+def file_of(function):
+    return function.__code__.co_filename
 
 
 def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is_mended(workspace):
@@ -231,17 +254,15 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
     for _ in range(2):  # and when it is remembered
         said = workspace.run(GET)
         assert said.count("Not used. ") == 1
-        assert (
-            "matrices in my_notebooks/accountant.py is not right as it stands there. matrices("
-            in said
-        )
+        assert "matrices in my_notebooks/accountant.py is not right as it stands there." in said
+        assert "matrices(" in said
         assert workspace["parameters"](SMALL) == course.parameters(SMALL)
-        assert workspace["days"].__code__.co_filename == str(workspace.file)
+        assert file_of(workspace["days"]) == str(workspace.file)
         accountant._space.cache_clear()
         accountant._show.cache_clear()
     edit(workspace.file, wrong[::-1])
     assert workspace.run(GET) == ""
-    assert workspace["matrices"].__code__.co_filename == str(workspace.file)
+    assert file_of(workspace["matrices"]) == str(workspace.file)
     edit(workspace.file, ("import math", "import math, no_such_module"))
     assert "the file stops with ModuleNotFoundError" in workspace.run(GET)
     assert workspace["days"] is course.days
@@ -251,14 +272,20 @@ def test_what_was_changed_to_something_wrong_is_ours_with_a_sentence_until_it_is
 
 def test_an_import_of_what_is_kept_loads_no_torch(workspace):
     workspace.keep(DAYS, "days")
-    code = "import sys; from course_utils.chapters.accountant import days; print(days.__code__.co_filename, *sys.modules)"
-    where = os.environ | {"PYTHONPATH": str(OURS.parents[2])}
-    asked = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=where
+    code = """import sys
+from course_utils.chapters.accountant import days
+print(days.__code__.co_filename, *sys.modules)"""
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(OURS.parents[2])},
     )
-    origin, *loaded = asked.stdout.split()
+    origin, *loaded = run.stdout.split()
     assert origin == str(workspace.file)
-    assert {"torch", "numpy", "IPython", "course_utils.engine.judging"} & {*loaded} == set()
+    for name in ("torch", "numpy", "IPython", "course_utils.engine.judging"):
+        assert name not in loaded
 
 
 def test_without_a_workspace_nothing_is_written_and_all_is_ours(workspace, monkeypatch):
@@ -283,10 +310,9 @@ def test_a_comment_that_looks_like_the_term_does_not_swallow_it(workspace):
 def test_a_full_disk_leaves_the_file_as_it_was_and_a_deleted_one_begins_anew(
     workspace, monkeypatch
 ):
+    full = OSError(errno.ENOSPC, "No space left on device")
     with monkeypatch.context() as patched:
-        patched.setattr(
-            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-        )
+        patched.setattr(os, "fsync", Mock(side_effect=full))
         said = workspace.keep(DAYS, "days")
     assert "But not kept in my_notebooks/accountant.py: No space left on device." in said
     assert workspace.file.read_text(encoding="utf-8") == ours()
@@ -307,42 +333,50 @@ def test_two_notebooks_that_keep_at_once_keep_both(workspace, monkeypatch):
     workspace.run(DAYS, INTERVAL)
     checks = sys.modules["given_checks"]
 
-    def slow_check(name):
-        return lambda answer: (time.sleep(0.1), getattr(checks, name)(answer))[1]
+    def keep(name):
+        def slow_check(answer):
+            time.sleep(0.1)
+            return getattr(checks, name)(answer)
 
+        return keeping.keep(name, workspace[f"my_{name}"], slow_check)
+
+    names = ["days", "interval"]
     with ThreadPoolExecutor(2) as pool:
-        names = ("days", "interval")
-        assert (
-            list(
-                pool.map(
-                    lambda name: keeping.keep(name, workspace[f"my_{name}"], slow_check(name)),
-                    names,
-                )
-            )
-            == [KEPT] * 2
-        )
-    assert theirs(workspace.file.read_text(encoding="utf-8")) == [*names]
+        said = list(pool.map(keep, names))
+    assert said == [KEPT, KEPT]
+    assert theirs(workspace.file.read_text(encoding="utf-8")) == names
 
 
 def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_comments_stay(
     workspace, monkeypatch
 ):
     workspace.keep(DAYS, "days")
-    helper = (
-        "HOURS = 24\n\n\n# How many.\ndef helper():\n    return HOURS\n\n\n# By name.\ndef recipe"
+    helper = """HOURS = 24
+
+
+# How many.
+def helper():
+    return HOURS
+
+
+# By name.
+def recipe"""
+    edit(
+        workspace.file,
+        ("import math\n", "import math\nimport statistics\n"),
+        ("def recipe", helper),
+        ("    main()\n", "    main()\n# The end.\n"),
     )
-    own = [("import math\n", "import math\nimport statistics\n"), ("def recipe", helper)]
-    edit(workspace.file, *own, ("    main()\n", "    main()\n# The end.\n"))
     assert workspace.start() == []
     changes = [
         ("RESTART_S = 300", "RESTART_S = 900"),
         ("import argparse\n", "import argparse\nimport bisect\n"),
+        ("    return math.sqrt(2", "    return 1.0 * math.sqrt(2"),
     ]
-    changes += [("    return math.sqrt(2", "    return 1.0 * math.sqrt(2")]
-    shutil.copy(OURS, newer := workspace.course / OURS.name)
-    edit(
-        newer, *changes, ("    seconds = flops / (gpus", "    seconds = 1 * flops / (gpus")
-    )  # theirs, as the reader has it
+    in_the_readers_term = ("    seconds = flops / (gpus", "    seconds = 1 * flops / (gpus")
+    newer = workspace.course / OURS.name
+    shutil.copy(OURS, newer)
+    edit(newer, *changes, in_the_readers_term)
     monkeypatch.setattr("course_utils.core.accountant_file.OURS", newer)
     expected = workspace.file.read_text(encoding="utf-8")
     assert workspace.start(in_use=True) == []
@@ -359,11 +393,10 @@ def test_a_new_course_renews_what_is_its_own_and_the_readers_terms_lines_and_com
     )
     edit(newer, ("import bisect\n", ""))
     workspace.start()
-    kept = {
-        path.read_text(encoding="utf-8").count("RESTART_S = 60, 31")
-        for path in (workspace.mine / "earlier").iterdir()
-    }
-    assert kept == {0, 1}
+    edited = set()
+    for path in (workspace.mine / "earlier").iterdir():
+        edited.add("RESTART_S = 60, 31" in path.read_text(encoding="utf-8"))
+    assert edited == {False, True}
     text = workspace.file.read_text(encoding="utf-8")
     assert "import bisect" not in text
     assert "RESTART_S = 900" in text

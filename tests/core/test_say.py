@@ -21,6 +21,14 @@ from course_utils.core.say import (
 )
 
 
+def compared(predicted, measured, **options):
+    return Comparison({"a": predicted}, {"a": measured}, **options)
+
+
+def lines_of(shown):
+    return repr(shown).splitlines()
+
+
 @given(st.dictionaries(st.text(min_size=1), st.integers(), min_size=1))
 def test_a_ledger_is_a_mapping_with_a_total(items):
     ledger = Ledger(items, "bytes")
@@ -45,23 +53,22 @@ def test_a_ledger_is_a_mapping_with_a_total(items):
     ],
 )
 def test_a_comparison_calls_only_the_same_number_exact(predicted, measured, options, ratio):
-    comparison = Comparison({"a": predicted}, {"a": measured}, **options)
-    assert repr(comparison).splitlines()[1].endswith(f"  {ratio}")
+    comparison = compared(predicted, measured, **options)
+    assert lines_of(comparison)[1].endswith(f"  {ratio}")
 
 
 def test_digits_are_those_shown():
-    shown = repr(Comparison({"a": 0.03741}, {"a": 0.03707}, digits=2))
-    assert shown.splitlines()[1].split()[:3] == ["a", "0.037", "0.037"]
+    _, row = lines_of(compared(0.03741, 0.03707, digits=2))
+    assert row.split()[:3] == ["a", "0.037", "0.037"]
 
 
 def test_the_readers_guess_stands_in_front_once_there_is_one():
-    assert repr(Comparison({"a": 1}, {"a": 1}, guess=42)).splitlines()[1].split()[:3] == [
-        "a",
-        "42",
-        "1",
-    ]
+    _, row, _ = lines_of(compared(1, 1, guess=42))
+    assert row.split()[:3] == ["a", "42", "1"]
+    both = {"a": 1, "b": 2}
     for none_yet in (..., None, {"a": ...}):
-        assert "guess" not in repr(Comparison({"a": 1, "b": 2}, {"a": 1, "b": 2}, guess=none_yet))
+        comparison = Comparison(both, both, guess=none_yet)
+        assert "guess" not in repr(comparison)
 
 
 def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
@@ -71,63 +78,55 @@ def test_a_lone_guess_is_of_the_first_item_and_each_says_how_far_off_it_was():
     assert said.splitlines()[1].split()[1] == "10"
     assert "Your guess of a is right. Your guess of b is 0.5 times what was measured." in said
     assert "nothing called 'c' to guess here, but a and b." in said
-    for wild in (
-        1e300,
-        10**300,
-        10**400,
-        -(10**5000),
-    ):  # the last has no words of its own in Python
-        lines = repr(Comparison({"a": 10}, {"a": 10}, guess=wild)).splitlines()
+    without_a_ratio = compared(0, 0, guess=3)
+    assert repr(without_a_ratio).endswith("Your guess is not what was measured.")
+
+
+def test_a_wild_guess_is_shown_in_lines_of_usual_length():
+    too_long_for_str = -(10**5000)
+    for guess in (1e300, 10**300, 10**400, too_long_for_str):
+        lines = lines_of(compared(10, 10, guess=guess))
         assert "your guess" in lines[0]
         assert max(map(len, lines)) < 100
-    assert repr(Comparison({"a": 0}, {"a": 0}, guess=3)).endswith(
-        "Your guess is not what was measured."
-    )
 
 
 def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_guess():
     reported = Comparison(
-        {"days": 144}, {"days": 260}, heads=("supposed", "reported"), guess=130, unit="d", digits=3
+        {"days": 144},
+        {"days": 260},
+        heads=("supposed", "reported"),
+        guess=130,
+        unit="d",
+        digits=3,
     )
     columns = ["d", "your guess", "supposed", "reported", "reported / supposed"]
-    head, row, below = repr(reported).splitlines()
-    assert (head.split(), row.split()) == (
-        " ".join(columns).split(),
-        ["days", "130", "144", "260", "1.81"],
-    )
+    head, row, below = lines_of(reported)
+    assert head.split() == " ".join(columns).split()
+    assert row.split() == ["days", "130", "144", "260", "1.81"]
     assert below == "Your guess is 0.5 times what was reported."
     html = reported._repr_html_()
     assert re.findall(r"<th>(.*?)</th>", html)[:5] == columns
     assert below in html
     assert "measured" not in repr(reported) + html
     assert Guess("days", "ten", 260, "reported").words == "not what was reported"
-    assert repr(Comparison({"a": 1}, {"a": 2})).splitlines()[0].split()[:2] == [
-        "predicted",
-        "measured",
-    ]
+    head, _ = lines_of(compared(1, 2))
+    assert head.split()[:2] == ["predicted", "measured"]
+
+
+NO_UNIT = "993,377,483 times what was measured. Is it in the unit that was asked for?"
 
 
 @pytest.mark.parametrize(
     ("said", "measured", "digits", "words"),
     [
-        (
-            65_536,
-            65_504.0,
-            None,
-            "32 too large: this number is exact",
-        ),  # fp16's largest number, mistaken
+        (65_536, 65_504.0, None, "32 too large: this number is exact"),  # fp16's largest
         (667, 668, None, "1 too small: this number is exact"),
         (16, 16.0003, 3, "right"),
         (144, 143.927, 3, "right"),
         (144, 143.927, None, "near: less than 0.5 % too large"),
         (67e6, 67_108_864, None, "near: less than 0.5 % too small"),
         (10, 10.2, 3, "0.98 times what was measured"),
-        (
-            2.4e9,
-            2.416,
-            None,
-            "993,377,483 times what was measured. Is it in the unit that was asked for?",
-        ),
+        (2.4e9, 2.416, None, NO_UNIT),
         (0.5, 50, None, "0.01 times what was measured. Is it in the unit that was asked for?"),
         (4, 40, None, "0.1 times what was measured"),
     ],
@@ -135,24 +134,27 @@ def test_a_comparison_of_other_kinds_names_them_in_its_columns_and_beside_the_gu
 def test_a_guess_is_right_where_it_is_exact_and_near_where_nearness_counts(
     said, measured, digits, words
 ):
-    shown = repr(
-        Comparison({"a": measured}, {"a": measured}, guess=said, digits=digits)
-    ).splitlines()[-1]
-    assert shown == f"Your guess is {words}{'' if words.endswith('?') else '.'}"
+    _, _, below = lines_of(compared(measured, measured, guess=said, digits=digits))
+    end = "" if words.endswith("?") else "."
+    assert below == f"Your guess is {words}{end}"
     guess = Guess("a", said, measured, digits=digits)
-    assert (guess.is_right, guess.is_near) == (words == "right", words.startswith("near"))
-    assert (guess.off == 1) == guess.is_right
+    assert guess.is_right == (words == "right")
+    assert guess.is_near == words.startswith("near")
+    assert guess.is_right == (guess.off == 1)
 
 
 @pytest.mark.parametrize("guess", ["128", "128 bytes", [128], True, 1j, {"a": "x"}])
 def test_a_guess_that_is_no_number_is_told_so_and_stops_nothing(guess):
-    compared = Comparison({"a": 1}, {"a": 1}, guess=guess)
-    assert "A guess is a plain number, without quotes or a unit; " in repr(compared)
-    assert compared.guesses == []
-    assert "is not counted." in compared._repr_html_()
+    comparison = compared(1, 1, guess=guess)
+    assert "A guess is a plain number, without quotes or a unit; " in repr(comparison)
+    assert comparison.guesses == []
+    assert "is not counted." in comparison._repr_html_()
 
 
-@given(said=st.floats(allow_nan=True) | st.integers(), measured=st.floats() | st.integers())
+any_number = st.floats() | st.integers()
+
+
+@given(said=any_number, measured=any_number)
 @example(said=1e300, measured=3)
 def test_however_far_off_a_guess_is_there_are_words_for_it(said, measured):
     guess = Guess("a", said, measured)
@@ -167,14 +169,16 @@ def test_a_choice_shows_what_was_chosen_beside_what_was_measured():
     assert choice(guess=" BF16 ").guesses == [Guess("stops first", "bf16", "bf16")]
     assert repr(choice(guess="fp16")).endswith("Your guess is not what was measured.")
     for nonsense in ("fp8", 3, ["bf16"], print):
-        assert "Choose one of these, in quotes: fp16, bf16." in repr(choice(guess=nonsense))
-        assert "<built-in" not in repr(choice(guess=nonsense))
-        assert choice(guess=nonsense).guesses == []
+        asked = choice(guess=nonsense)
+        assert "Choose one of these, in quotes: fp16, bf16." in repr(asked)
+        assert "<built-in" not in repr(asked)
+        assert asked.guesses == []
 
 
 def test_tables_escape_what_they_show():
-    assert "<b>" not in Comparison({"<b>": 1}, {"<b>": 1})._repr_html_()
-    assert "<b>" not in Ledger({"<b>": 1})._repr_html_()
+    bold = {"<b>": 1}
+    for table in (Comparison(bold, bold), Ledger(bold)):
+        assert "<b>" not in table._repr_html_()
 
 
 @pytest.mark.parametrize(

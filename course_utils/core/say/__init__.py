@@ -1,7 +1,8 @@
 """What was counted, what was predicted, what the reader guessed, and how to say it.
 
-A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside
-a measured one. Predictions and measurements meet nowhere else. A `Choice` is of words instead of numbers.
+A `Ledger` is one account: named items in one unit. A `Comparison` sets a predicted ledger beside a
+measured one, and nowhere else do predictions and measurements meet. A `Choice` has words instead of
+numbers.
 """
 
 from course_utils.core.say.comparisons import Choice, Comparison, Ledger, Table, side_by_side

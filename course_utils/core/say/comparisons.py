@@ -10,14 +10,21 @@ from course_utils.core.say.wording import Number, listed, number_text, with_digi
 
 
 class _Shown:
-    """Something that is shown as a table, in a notebook and as text, perhaps with a line below it."""
+    """What is shown as a table, in a notebook and as text, perhaps with a line below it."""
 
     def __repr__(self) -> str:
-        return "\n".join(filter(None, (_text_table(self._rows()), self._below())))
+        table = _text_table(self._rows())
+        below = self._below()
+        return f"{table}\n{below}" if below else table
 
     def _repr_html_(self) -> str:
         below = self._below()
-        return _html_table(self._rows()) + (f"\n<p>{html.escape(below)}</p>" if below else "")
+        table = _html_table(self._rows())
+        return f"{table}\n<p>{html.escape(below)}</p>" if below else table
+
+    def _rows(self) -> list[list[str]]:
+        """The rows of the table, the head first."""
+        raise NotImplementedError
 
     def _below(self) -> str:
         return ""
@@ -52,19 +59,24 @@ class Ledger(_Shown, Mapping[str, Number]):
         return sum(self.values())
 
     def _rows(self) -> list[list[str]]:
-        rows = [["", self.unit], *([item, number_text(n)] for item, n in self.items())]
-        return [*rows, ["total", number_text(self.total)]] if len(self) > 1 else rows
+        rows = [["", self.unit]]
+        for item, n in self.items():
+            rows.append([item, number_text(n)])
+        if len(self) > 1:
+            rows.append(["total", number_text(self.total)])
+        return rows
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(_Shown):
     """What was predicted beside what was measured, item by item, and their ratio.
 
-    The reader's own number, if there is one, stands in front: of the first item, or by item. `...` stands for "not
-    given yet". `heads` names the two columns where another kind of number stands there, such as ("predicted",
-    "reported"); a guess is held against the second, and told "0.9 times what was reported". With `digits`,
-    what is not a whole number is shown with so many, and nothing is called exact: so show what is no count and no
-    pattern of bits. Never round beforehand.
+    `guess` is the reader's own number: of the first item, or by item; `...` means "not given yet".
+    It is shown before the other two. `heads` names the two columns if they have another kind of
+    number, such as ("predicted", "reported"); a guess is compared with the second, and told "0.9
+    times what was reported". With `digits`, what is not a whole number is shown with so many, and
+    nothing is called exact: use it for what is neither a count nor a pattern of bits. Never round
+    beforehand.
 
     >>> Comparison({"error": 0.03707}, {"error": 0.03741}, digits=2)
            predicted  measured  measured / predicted
@@ -85,76 +97,79 @@ class Comparison(_Shown):
             raise ValueError(
                 f"Only the same items can be compared; these stand on one side alone: {alone}."
             )
-        units = {
-            side.unit for side in (self, self.predicted, self.measured) if hasattr(side, "unit")
-        } - {""}
-        if len(units) > 1:
-            raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
-        object.__setattr__(self, "unit", units.pop() if units else "")
+        object.__setattr__(self, "unit", self._common_unit())
         if not self.predicted:
             raise ValueError("A comparison needs at least one item.")
-        if (
-            len(self.predicted) > 1
-            and not isinstance(self.guess, Mapping)
-            and not is_open(self.guess)
-        ):
-            object.__setattr__(self, "guess", {next(iter(self.predicted)): self.guess})
+        one_of_several = len(self.predicted) > 1 and not isinstance(self.guess, Mapping)
+        if one_of_several and not is_open(self.guess):
+            first = next(iter(self.predicted))
+            object.__setattr__(self, "guess", {first: self.guess})
+
+    def _common_unit(self) -> str:
+        """The unit of both sides, or a sentence if they have different ones."""
+        units = {getattr(side, "unit", "") for side in (self, self.predicted, self.measured)}
+        units.discard("")
+        if len(units) > 1:
+            raise ValueError(f"Only one unit can be compared, not {' with '.join(sorted(units))}.")
+        return units.pop() if units else ""
 
     @property
     def guesses(self) -> list[Guess]:
         """The reader's numbers, beside what was measured."""
-        said = (
-            (item, plain(guess)) for item, guess in self._by_item().items() if item in self.measured
-        )
-        return [
-            Guess(item, n, self.measured[item], self.heads[1], self.digits)
-            for item, n in said
-            if n is not None
-        ]
+        _, kind = self.heads
+        found = []
+        for item, guess in self._by_item().items():
+            if item in self.measured and plain(guess) is not None:
+                measured = self.measured[item]
+                found.append(Guess(item, plain(guess), measured, kind, self.digits))
+        return found
 
     def _by_item(self) -> dict[str, object]:
         """The reader's numbers by item, without those that are still open."""
-        by_item = (
-            self.guess
-            if isinstance(self.guess, Mapping)
-            else dict.fromkeys(self.predicted, self.guess)
-        )
+        if isinstance(self.guess, Mapping):
+            by_item = self.guess
+        else:
+            by_item = dict.fromkeys(self.predicted, self.guess)
         return {item: guess for item, guess in by_item.items() if not is_open(guess)}
 
     def _below(self) -> str:
-        one = len(self.predicted) == 1
-        said = [
-            _sentence(f"Your guess{'' if one else f' of {guess.asked}'} is {guess.words}")
-            for guess in self.guesses
-        ]
+        sentences = []
+        for guess in self.guesses:
+            which = "" if len(self.predicted) == 1 else f" of {guess.asked}"
+            sentences.append(_sentence(f"Your guess{which} is {guess.words}"))
         for item, guess in self._by_item().items():
             if item not in self.predicted:
-                said.append(
-                    f"There is nothing called {item!r} to guess here, but {listed(list(self.predicted))}."
-                )
+                items = listed(list(self.predicted))
+                sentences.append(f"There is nothing called {item!r} to guess here, but {items}.")
             elif plain(guess) is None:
-                said.append(
-                    f"A guess is a plain number, without quotes or a unit; {brief(guess)} is not counted."
+                sentences.append(
+                    "A guess is a plain number, without quotes or a unit; "
+                    f"{brief(guess)} is not counted."
                 )
-        return " ".join(said)
+        return " ".join(sentences)
 
     def _rows(self) -> list[list[str]]:
         guesses = {guess.asked: guess.said for guess in self.guesses}
-        asked = ["your guess"] if guesses else []
-        rows = [[self.unit, *asked, *self.heads, " / ".join(reversed(self.heads))]]
-        for item, p in self.predicted.items():
-            m = self.measured[item]
-            guess = (
-                [short(number_text(guesses[item])) if item in guesses else ""] if guesses else []
-            )
-            shown = (number_text(n, self.digits) for n in (p, m))
-            rows.append([item, *guess, *shown, _ratio_text(m, p, self.digits)])
+        first, second = self.heads
+        head = [self.unit, first, second, f"{second} / {first}"]
+        if guesses:
+            head.insert(1, "your guess")
+        rows = [head]
+        for item, predicted in self.predicted.items():
+            measured = self.measured[item]
+            row = [item]
+            if guesses:
+                row.append(short(number_text(guesses[item])) if item in guesses else "")
+            row.append(number_text(predicted, self.digits))
+            row.append(number_text(measured, self.digits))
+            row.append(_ratio_text(measured, predicted, self.digits))
+            rows.append(row)
         return rows
 
 
 @dataclass(frozen=True, repr=False)
 class Choice(_Shown):
-    """The one of several options that was measured, and the one that the reader chose.
+    """Which of several options was measured, and which one the reader chose.
 
     >>> Choice("stops at 256", among=("fp16", "bf16"), measured="bf16", guess="fp16")
                   your guess  measured
@@ -174,20 +189,26 @@ class Choice(_Shown):
     @property
     def guesses(self) -> list[Guess]:
         """The reader's choice beside what was measured, if there is one."""
-        chosen = [one for one in self.among if one.casefold() == str(self.guess).strip().casefold()]
-        return [Guess(self.asked, one, self.measured) for one in chosen[:1]]
+        said = str(self.guess).strip().casefold()
+        for option in self.among:
+            if option.casefold() == said:
+                return [Guess(self.asked, option, self.measured)]
+        return []
 
     def _below(self) -> str:
         if is_open(self.guess):
             return ""
-        if not self.guesses:
-            typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
-            return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
-        return _sentence(f"Your guess is {self.guesses[0].words}")
+        if self.guesses:
+            (guess,) = self.guesses
+            return _sentence(f"Your guess is {guess.words}")
+        typed = f" {brief(self.guess)} is not counted." if isinstance(self.guess, str) else ""
+        return f"Choose one of these, in quotes: {', '.join(self.among)}.{typed}"
 
     def _rows(self) -> list[list[str]]:
-        said = [guess.said for guess in self.guesses]
-        return [["", *["your guess" for _ in said], "measured"], [self.asked, *said, self.measured]]
+        if not self.guesses:
+            return [["", "measured"], [self.asked, self.measured]]
+        (guess,) = self.guesses
+        return [["", "your guess", "measured"], [self.asked, guess.said, self.measured]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,16 +224,23 @@ class Table(_Shown):
 def side_by_side(
     columns: Mapping[str, Mapping[str, Number | str]], *, digits: int | None = None
 ) -> Table:
-    """A column for each of them, and a row for each item of the first. What is no whole number has `digits`.
+    """A table with a row for each item of the first column.
+
+    A number that is not whole is shown with `digits`.
 
     >>> side_by_side({"one": {"bytes": 8192, "fits": "yes"}, "two": {"bytes": 16384, "fits": "no"}})
              one     two
     bytes  8,192  16,384
     fits     yes      no
     """
-    items = next(iter(columns.values()))
-    rows = [[item, *(_cell(column[item], digits) for column in columns.values())] for item in items]
-    return Table([["", *columns], *rows])
+    first, *_ = columns.values()
+    rows = [["", *columns]]
+    for item in first:
+        row = [item]
+        for column in columns.values():
+            row.append(_cell(column[item], digits))
+        rows.append(row)
+    return Table(rows)
 
 
 def _cell(value: Number | str, digits: int | None) -> str:
@@ -226,9 +254,11 @@ def _sentence(words: str) -> str:
 def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
     if measured != measured and predicted != predicted:
         return "both NaN"
-    if measured == predicted and (not measured or math.isinf(measured)):
-        return "both infinite" if measured else "both 0"
-    if not predicted:
+    if measured == predicted == 0:
+        return "both 0"
+    if measured == predicted and math.isinf(measured):
+        return "both infinite"
+    if predicted == 0:
         return "not defined"
     if digits:
         return with_digits(measured / predicted, digits)
@@ -239,22 +269,26 @@ def _ratio_text(measured: Number, predicted: Number, digits: int | None) -> str:
 
 
 def _text_table(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-    def line(row: list[str]) -> str:
-        first, *rest = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        return "  ".join([row[0].ljust(len(first)), *rest]).rstrip()
-
-    return "\n".join(map(line, rows))
+    columns = zip(*rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def _html_table(rows: list[list[str]]) -> str:
-    def line(row: list[str], tag: str) -> str:
-        cells = (
-            (tag if cell else "td", html.escape(cell)) for cell in row
-        )  # a heading says something
-        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for tag, cell in cells) + "</tr>"
-
     head, *body = rows
-    lines = [line(head, "th"), *(line(row, "td") for row in body)]
+    lines = [_html_row(head, "th")]
+    lines += [_html_row(row, "td") for row in body]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _html_row(row: list[str], tag: str) -> str:
+    cells = []
+    for cell in row:
+        cell_tag = tag if cell else "td"  # an empty cell is no heading
+        cells.append(f"<{cell_tag}>{html.escape(cell)}</{cell_tag}>")
+    return f"<tr>{''.join(cells)}</tr>"

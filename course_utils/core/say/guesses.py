@@ -9,10 +9,10 @@ from course_utils.core.say.wording import Number, number_text, times_text
 
 @dataclass(frozen=True)
 class Guess:
-    """What was asked, what the reader said, and what was measured: numbers, or words to choose from.
+    """What was asked, what the reader said, and what was measured: numbers, or given words.
 
-    `kind` says how the third came about, if not by measuring: it was "reported", or "calculated". `digits` are those
-    that are shown of it: whoever says these is right.
+    `kind` says where the third comes from: it was "measured", "reported" or "calculated". `digits`
+    says how many digits of it are shown: a guess with the same digits is right.
     """
 
     asked: str
@@ -23,14 +23,20 @@ class Guess:
 
     @property
     def off(self) -> float:
-        """How many times too large or too small it is; 1 if it is right, infinite if no factor makes it right.
+        """How many times too large or too small it is.
 
-        >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off, Guess("format", "fp16", "bf16").off
-        (2.0, 1.0, inf)
+        It is 1 if the guess is right, and infinite if no factor makes it right.
+
+        >>> Guess("bytes", 50, 100).off, Guess("bytes", 100, 100).off
+        (2.0, 1.0)
+        >>> Guess("format", "fp16", "bf16").off
+        inf
         """
         if self.is_right:
             return 1.0
-        return max(self._ratio, 1 / self._ratio) if self._ratio else math.inf
+        if self._ratio == 0:
+            return math.inf
+        return max(self._ratio, 1 / self._ratio)
 
     @property
     def is_right(self) -> bool:
@@ -41,10 +47,10 @@ class Guess:
         """
         if self.said == self.measured:
             return True
-        numbers = isinstance(self.said, int | float) and isinstance(self.measured, int | float)
-        return bool(numbers and self.digits) and self._as_shown(self.said) == self._as_shown(
-            self.measured
-        )
+        are_numbers = isinstance(self.said, Number) and isinstance(self.measured, Number)
+        if not are_numbers or not self.digits:
+            return False
+        return self._as_shown(self.said) == self._as_shown(self.measured)
 
     @property
     def is_near(self) -> bool:
@@ -53,11 +59,16 @@ class Guess:
         >>> Guess("share", 0.333, 1 / 3).is_near, Guess("largest", 65_536, 65_504.0).is_near
         (True, False)
         """
-        return self._is_close and not (self.measured == int(self.measured) and self.measured < 1e6)
+        if not self._is_close:
+            return False
+        has_to_be_exact = self.measured == int(self.measured) and self.measured < 1e6
+        return not has_to_be_exact
 
     @property
     def words(self) -> str:
-        """How far off it was, as the end of a sentence; and a question where a unit may have been mistaken.
+        """How far off it was, as the end of a sentence.
+
+        A question follows if the reader may have answered in another unit.
 
         >>> Guess("bytes", 90, 100).words, Guess("largest", 65_536, 65_504.0).words
         ('0.9 times what was measured', '32 too large: this number is exact')
@@ -70,11 +81,10 @@ class Guess:
             return f"not what was {self.kind}"
         if self._is_close:
             way = "too large" if self.said > self.measured else "too small"
-            return (
-                f"near: less than 0.5 % {way}"
-                if self.is_near
-                else f"{number_text(abs(self.said - self.measured))} {way}: this number is exact"
-            )
+            if self.is_near:
+                return f"near: less than 0.5 % {way}"
+            difference = abs(self.said - self.measured)
+            return f"{number_text(difference)} {way}: this number is exact"
         hint = ". Is it in the unit that was asked for?" if self._may_be_another_unit else ""
         return f"{times_text(self._ratio)} what was {self.kind}{hint}"
 
@@ -85,7 +95,9 @@ class Guess:
     @property
     def _may_be_another_unit(self) -> bool:
         """Whether the guess is off by about a hundred, or by about a power of 1,000 or 1,024."""
-        factors = (100, *(base**power for base in (1000, 1024) for power in (1, 2, 3, 4)))
+        factors = [100]
+        for power in (1, 2, 3, 4):
+            factors += [1000**power, 1024**power]
         return any(abs(self.off / factor - 1) < 0.12 for factor in factors)
 
     def _as_shown(self, n: Number) -> float:
@@ -106,14 +118,19 @@ def is_open(guess: object) -> bool:
 
 
 def plain(guess: object) -> Number | None:
-    """x as a Python number, or None if it is no real number. What exceeds every float becomes infinite."""
+    """The guess as a Python number; None if it is no real number.
+
+    One that is too large for a float becomes infinite.
+    """
     if isinstance(guess, bool) or not isinstance(guess, numbers.Real):
         return None
     try:
         rounded = float(guess)
     except OverflowError:
         return math.inf if guess > 0 else -math.inf
-    return int(guess) if isinstance(guess, numbers.Integral) else rounded
+    if isinstance(guess, numbers.Integral):
+        return int(guess)
+    return rounded
 
 
 def brief(guess: object) -> str:

@@ -1,4 +1,4 @@
-"""How a number is said: with its unit, in full or in three digits."""
+"""How a number is written: with its unit, in full or with three digits."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,11 @@ def count_text(n: int, of: str) -> str:
     >>> count_text(1, "step"), count_text(8192, "step"), count_text(2**80, "step")
     ('1 step', '8,192 steps', '1.21e+24 steps')
     """
-    return f"{n:,} {of}{'s' * (n != 1)}" if n < 10**15 else f"{n:.3g} {of}s"
+    if n == 1:
+        return f"{n:,} {of}"
+    if n < 10**15:
+        return f"{n:,} {of}s"
+    return f"{n:.3g} {of}s"
 
 
 def listed(names: Sequence[object]) -> str:
@@ -21,19 +25,24 @@ def listed(names: Sequence[object]) -> str:
     >>> listed(["model", "step", "data"])
     'model, step and data'
     """
-    *first, last = map(str, names or [""])
-    return f"{', '.join(first)} and {last}" if first else last
+    words = [str(name) for name in names]
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def times_text(ratio: Number) -> str:
-    """How many times as much: with three digits, or in full if large; near 1 with enough digits to differ from 1.
+    """How many times as much: with three digits, or in full if it is large.
+
+    Near 1 it has enough digits to differ from 1.
 
     >>> times_text(15.77), times_text(13_400_000), times_text(1.0000312)
     ('15.8 times', '13,400,000 times', '1.00003 times')
     """
     apart = abs(ratio - 1)
     if 0 < apart < 0.005:
-        return f"{ratio:.{1 - math.floor(math.log10(apart))}g} times"
+        digits = 1 - math.floor(math.log10(apart))
+        return f"{ratio:.{digits}g} times"
     return f"{three_digits(ratio)} times"
 
 
@@ -43,11 +52,15 @@ def three_digits(n: Number) -> str:
     >>> three_digits(1.2345), three_digits(13_400_000.4), three_digits(2e300)
     ('1.23', '13,400,000', '2e+300')
     """
-    return f"{n:,.0f}" if 99.95 <= abs(n) < 10**15 else f"{n:.3g}"
+    if 99.95 <= abs(n) < 10**15:
+        return f"{n:,.0f}"
+    return f"{n:.3g}"
 
 
 def number_text(n: Number, digits: int | None = None) -> str:
-    """A count in full with separators; another number with six digits, or with `digits` and trailing zeros.
+    """A count in full, with separators; another number with six digits.
+
+    With `digits`, the other number has so many, trailing zeros included.
 
     >>> number_text(2_415_919_104), number_text(0.0265123), number_text(0.9998, 2)
     ('2,415,919,104', '0.0265123', '1.0')
@@ -56,7 +69,9 @@ def number_text(n: Number, digits: int | None = None) -> str:
         n = int(n)
     if isinstance(n, int):
         return f"{n:,}"
-    return with_digits(n, digits) if digits else f"{n:.6g}"
+    if digits:
+        return with_digits(n, digits)
+    return f"{n:.6g}"
 
 
 def with_digits(n: Number, digits: int) -> str:
@@ -72,11 +87,13 @@ def bytes_text(n: Number) -> str:
     """
     if abs(n) < 1000:
         return f"{number_text(n)} bytes"
-    return f"{number_text(n)} bytes = {_scaled(n, 1024, _BINARY)}B = {_scaled(n, 1000, _DECIMAL)}B"
+    binary = _scaled(n, 1024, _BINARY)
+    decimal = _scaled(n, 1000, _DECIMAL)
+    return f"{number_text(n)} bytes = {binary}B = {decimal}B"
 
 
 def decimal_bytes_text(n: Number) -> str:
-    """A number of bytes in decimal units alone, as data sheets have them.
+    """A number of bytes in decimal units alone, as in data sheets.
 
     >>> decimal_bytes_text(80_000_000_000), decimal_bytes_text(96)
     ('80 GB', '96 bytes')
@@ -103,7 +120,7 @@ def rate_text(per_sec: Number, of: str = "FLOP") -> str:
 
 
 def seconds_text(seconds: Number) -> str:
-    """A time, from nanoseconds to years, in the unit a person would use.
+    """A time, from nanoseconds to years, in the unit that a person would use.
 
     >>> seconds_text(0.00123), seconds_text(12_435_328)
     ('1.23 ms', '144 days')
@@ -116,7 +133,7 @@ def seconds_text(seconds: Number) -> str:
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
-_TIMES = (  # from this many seconds on, in units of so many seconds
+_TIMES = (  # seconds from which on a unit is used, its own seconds, and its name
     (2 * 365.25 * 86400, 365.25 * 86400, "years"),
     (2 * 86400, 86400, "days"),
     (2 * 3600, 3600, "hours"),
