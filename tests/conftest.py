@@ -1,6 +1,8 @@
-"""Which worker runs which test. The process that deals tests out imports this file and no more.
+"""Which worker runs which test.
 
-Processes that run tests also load the plugins `reproducible` and `chromium` of tests/helpers, whose imports take two seconds.
+The process that deals the tests out to workers imports this file and no other. Processes that run
+tests also load the plugins `reproducible` and `chromium` of tests/helpers, because importing these
+two takes two seconds.
 """
 
 import os
@@ -12,15 +14,15 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-# One JupyterLab and one kernel with all labs for all tests that move one, in one worker: to start them takes long.
-# What needs a browser comes first, as it takes longest.
+# All tests that move a lab share one JupyterLab and one kernel, and therefore one worker, because
+# starting these takes long. The files in ANOTHER_PAGE open pages of their own.
 ANOTHER_PAGE = re.compile(
     r"tests/stage/test_(browser_(workspace|hub|keys|pages|slides)|present)\.py"
 )
 BROWSER = re.compile(r"tests/(\w+/)*test_(browser|present)\w*\.py")
 
-
-collect_ignore_glob = ["tools/colab_modules/*"]  # for Colab's copies, in a Python of their own
+# These modules stand for Colab's own, and only Pythons that run the copies for Colab import them.
+collect_ignore_glob = ["tools/colab_modules/*"]
 
 
 def _needs_browser(nodeid: str) -> bool:
@@ -28,24 +30,30 @@ def _needs_browser(nodeid: str) -> bool:
 
 
 class LabsInOneWorker(LoadFileScheduling):
-    """A file's tests go to one worker, a notebook's too, which is one kernel; and so do all that move the labs' page."""
+    """Gives each file's tests to one worker, and all tests on the labs' page to one worker.
+
+    A notebook's cells are the tests of one file, so one worker runs them in one kernel.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        on_labs_page = _needs_browser(nodeid) and not ANOTHER_PAGE.match(nodeid)
-        return "labs' page" if on_labs_page else super()._split_scope(nodeid)
+        if _needs_browser(nodeid) and not ANOTHER_PAGE.match(nodeid):
+            return "labs' page"
+        return super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabsInOneWorker | None:
-    """Begun by xdist, in place of its own that keeps files together."""
-    return LabsInOneWorker(config, log) if config.getoption("dist") == "loadfile" else None
+    """Return our scheduler where xdist would take its own for `--dist=loadfile`."""
+    if config.getoption("dist") == "loadfile":
+        return LabsInOneWorker(config, log)
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser first; else in the order of the files."""
+    """Put the tests that need a browser first, because they take longest."""
     items.sort(key=lambda item: not _needs_browser(item.nodeid))
 
 
-@pytest.hookimpl(tryfirst=True)  # before Hypothesis loads a profile that somebody asks for
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis loads the profile that a command names
 def pytest_configure(config: pytest.Config) -> None:
     deals_out = config.getoption("dist") != "no" and not config.getoption("collectonly")
     if not deals_out or config.getoption("--hypothesis-profile"):
@@ -53,23 +61,22 @@ def pytest_configure(config: pytest.Config) -> None:
             config.pluginmanager.import_plugin(f"tests.helpers.{name}")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # nothing but the count comes after these lines
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # so that only the counts come after these lines
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Where something failed: what those who can mend it have to know of this machine."""
+    """After a failure, say what those who can mend it have to know of this machine."""
     yield
-    if terminalreporter.stats.keys() & {"failed", "error"}:
-        import torch  # only now, see above
+    if not terminalreporter.stats.keys() & {"failed", "error"}:
+        return
+    import torch  # only now: the process that deals tests out would need a second for it
 
-        units, seed = (
-            torch.backends.cpu.get_cpu_capability(),
-            os.environ.get("PYTHONHASHSEED", "random"),
-        )
-        terminalreporter.section("what to send us")
-        terminalreporter.write_line(
-            f"Python {platform.python_version()}, torch {torch.__version__} with {units}"
-        )
-        terminalreporter.write_line(f"{platform.platform()}, hash seed {seed}")
-        terminalreporter.write_line(
-            "If you changed nothing, this is ours to mend: please open an issue of this project with these lines "
-            "and what stands above them."
-        )
+    cpu = torch.backends.cpu.get_cpu_capability()
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    terminalreporter.section("what to send us")
+    terminalreporter.write_line(
+        f"Python {platform.python_version()}, torch {torch.__version__} with {cpu}"
+    )
+    terminalreporter.write_line(f"{platform.platform()}, hash seed {seed}")
+    terminalreporter.write_line(
+        "If you changed nothing, this is ours to mend: please open an issue of this project "
+        "with these lines and what stands above them."
+    )

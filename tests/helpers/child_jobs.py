@@ -1,4 +1,4 @@
-"""Work for a process of its own that talks, for the tests of how it is heard."""
+"""Jobs for a child process, with which tests try how its messages are received."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from course_utils.core.measure.results import OnProgress
 
 
 def much_at_once(on_progress: OnProgress, lines: int) -> dict[str, object]:
-    """Many lines in one breath, and then a silence that is longer than any test."""
+    """Send many messages at once, and then none for longer than any test takes."""
     for number in range(lines):
         on_progress(MeasurementProgress(0, "", {"number": number}))
     time.sleep(600)
@@ -17,7 +17,7 @@ def much_at_once(on_progress: OnProgress, lines: int) -> dict[str, object]:
 
 
 def orphaned(on_progress: OnProgress) -> dict[str, object]:
-    """It is killed, and leaves a process behind that holds its end of the pipe."""
+    """Be killed, and leave a process behind that still holds this end of the pipe."""
     child = os.fork()
     if not child:
         time.sleep(600)

@@ -1,4 +1,4 @@
-"""The pages of a real browser that tests share: fixtures of pytest, for the processes that run tests."""
+"""The browser, the JupyterLab and the page of all labs that tests share, as fixtures of pytest."""
 
 import shutil
 from collections.abc import Iterator
@@ -41,12 +41,17 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
 
 @pytest.fixture(scope="session")
 def labs_page(chromium: Browser, jupyter: tuple[Path, str]) -> Page:
-    """All labs, each kind of output and two links to the glossary, after Run All; `saved` is what was saved of it."""
+    """A page with all labs, each kind of output and two links to the glossary, after Run All.
+
+    `saved` is its notebook as JupyterLab has saved it.
+    """
     folder, address = jupyter
     shutil.copy(ROOT / "notebooks" / "GLOSSARY.md", folder)
-    sources = [IMPORTS, *OUTPUTS.splitlines(), *(f"labs.{name}()" for name in labs.__all__)]
+    lab_cells = [f"labs.{name}()" for name in labs.__all__]
+    sources = [IMPORTS, *OUTPUTS.splitlines(), *lab_cells]
     path = browser.notebook_of(folder / "labs.ipynb", sources, LINKS)
     page = browser.open_page(chromium.new_context(), address, path)
-    page.folder, page.saved = folder, browser.run_all(page, path)
+    page.folder = folder
+    page.saved = browser.run_all(page, path)
     expect(page.locator(".course-lab[aria-label]")).to_have_count(len(labs.__all__))
     return page

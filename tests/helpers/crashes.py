@@ -1,6 +1,8 @@
-"""Processes to be killed. Importing torch takes longer than most of their lives, so a warm process forks them.
+"""Processes that tests kill, and the process that forks them.
 
-`python -m tests.helpers.crashes` is that process: it reads an order a line and answers with how that life went.
+Importing torch takes longer than most of these processes live, so one process imports it and
+forks them: `python -m tests.helpers.crashes`. It reads one order a line, and answers each with how
+that process lived and ended.
 """
 
 import itertools
@@ -22,12 +24,12 @@ from course_utils.subjects import checkpoints
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = 300_000  # of each of the two tensors that savers save: some milliseconds of writing
-Life = namedtuple("Life", "said killed")
+Life = namedtuple("Life", "said killed")  # its messages, and whether it was killed
 FORKING = multiprocessing.get_context("fork")
 
 
 class Nursery:
-    """Lives in processes of their own, one after the other."""
+    """Starts processes to be killed, one after the other."""
 
     def __init__(self):
         quiet = {"OMP_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
@@ -41,9 +43,9 @@ class Nursery:
         )
 
     def live(self, work, *, words=None, delay_s=0.0, **order):
-        """A life that ends by SIGKILL so long after so many words, or by itself."""
-        order = {"work": work, "words": words, "delay_s": delay_s, "order": order}
-        print(json.dumps(order), file=self.process.stdin, flush=True)
+        """Run `work`, and kill it `delay_s` after so many messages unless it ends by itself."""
+        life = {"work": work, "words": words, "delay_s": delay_s, "order": order}
+        print(json.dumps(life), file=self.process.stdin, flush=True)
         return Life(**json.loads(self.process.stdout.readline()))
 
 
@@ -51,32 +53,36 @@ class Nursery:
 
 
 def state_of(step):
-    """A state that shows whether a file mixes two saves."""
-    return {"step": step, "numbers": [torch.full((NUMBERS,), float(n)) for n in (step, -step)]}
+    """A state whose numbers all follow from the step, so that a mixture of two saves shows."""
+    numbers = [torch.full((NUMBERS,), float(step)), torch.full((NUMBERS,), float(-step))]
+    return {"step": step, "numbers": numbers}
 
 
 def save_again_and_again(say, path):
-    begin = checkpoints.load(path)["step"] + 1 if Path(path).exists() else 0
+    begin = 0
+    if Path(path).exists():
+        begin = checkpoints.load(path)["step"] + 1
     for step in itertools.count(begin):
         checkpoints.save(path, state_of(step))
         say(step)
 
 
 def save_beside_another(say, path):
-    """Two processes save under the same name: each finds only whole files there."""
+    """Save from two processes under the same name, and check that each finds only whole files."""
     other = os.fork()
+    who = 1 if other else 2
     for _ in range(20):
-        who = 1 if other else 2
         checkpoints.save(path, {"numbers": torch.full((20_000,), float(who)), "who": who})
         found = checkpoints.load(path)
         assert found["numbers"].eq(found["who"]).all()
     if not other:
         os._exit(0)
-    say(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
+    _, status = os.waitpid(other, 0)
+    say(os.waitstatus_to_exitcode(status))
 
 
 def die_at(say, path, step, event):
-    """Save a step, and be killed just before the event-th call of the system or of a file."""
+    """Save a step, and be killed just before call number `event` to the system or to a file."""
     events = itertools.count(1)
 
     def watch(_frame, kind, function):
@@ -93,15 +99,17 @@ def die_at(say, path, step, event):
 
 
 def train(say, path, until, every, without=()):
-    """Go on from the checkpoint, or begin; save every so many steps and at the end."""
-    run, step = long_run.new_run(), 0
+    """Go on from the checkpoint if there is one; save after every so many steps and at the end."""
+    run = long_run.new_run()
+    step = 0
     if Path(path).exists():
         state = checkpoints.load(path)
         run.restore(state, without=without)
-        step = state["step"]  # counted even where the run itself forgot its own
+        step = state["step"]  # of the file, because `without` can make the run forget its own
         say({"resumed": step})
     while step < until:
-        loss, step = run.advance(), step + 1
+        loss = run.advance()
+        step += 1
         say({"step": step, "loss": loss})
         if step % every == 0 or step == until:
             checkpoints.save(path, run.state())
@@ -113,24 +121,25 @@ def train(say, path, until, every, without=()):
 
 def main():
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # whose first one imports half of torch
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # the first optimizer imports much
     for line in sys.stdin:
-        print(json.dumps(one_life(**json.loads(line))._asdict()), flush=True)
+        life = one_life(**json.loads(line))
+        print(json.dumps(life._asdict()), flush=True)
 
 
 def one_life(work, words, delay_s, order):
-    ear, mouth = FORKING.Pipe(duplex=False)
-    child = FORKING.Process(target=globals()[work], args=(mouth.send,), kwargs=order)
+    received, sent = FORKING.Pipe(duplex=False)
+    child = FORKING.Process(target=globals()[work], args=(sent.send,), kwargs=order)
     child.start()
-    mouth.close()
+    sent.close()
     said = []
-    with suppress(EOFError):
+    with suppress(EOFError):  # the child has ended
         while len(said) != words:
-            said.append(ear.recv())
+            said.append(received.recv())
         time.sleep(delay_s)
         child.kill()
         while True:
-            said.append(ear.recv())
+            said.append(received.recv())
     child.join()
     if child.exitcode not in (0, -signal.SIGKILL):
         raise RuntimeError(f"{work} ended with status {child.exitcode}.")

@@ -14,7 +14,7 @@ from tests.helpers.browser import free_port, skip_module
 
 
 def skip_without_hub() -> None:
-    """Skip the module that calls this where JupyterHub was not asked for; in CI it must be there."""
+    """Skip the module that calls this if JupyterHub is not installed; in CI it has to be."""
     if find_spec("jupyterhub") is None:
         skip_module("no JupyterHub found (`make test` installs it)")
 
@@ -23,23 +23,24 @@ def skip_without_hub() -> None:
 def running_hub(
     folder: Path, password: str, instructor: str, **environment: str
 ) -> Iterator[tuple[str, Callable[[], Path]]]:
-    """Its address, and the folder of the students' homes once it has begun; all of it lies in that folder."""
+    """Run a hub whose files all lie in that folder.
+
+    Yields its address, and a function that says where the students' homes are once it has begun.
+    """
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "course_utils.stage.hub",
-        f"--port={port}",
-        f"--password={password}",
-    ]
-    command += [f"--instructor={instructor}"]
+    options = [f"--port={port}", f"--password={password}", f"--instructor={instructor}"]
+    command = [sys.executable, "-m", "course_utils.stage.hub", *options]
     where = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
+
+    def homes() -> Path:
+        return next(folder.glob("hub-*")) / "homes"
+
     with (folder / "hub.log").open("w") as log:
         server = subprocess.Popen(
             command, cwd=folder, env=os.environ | where | environment, stdout=log, stderr=log
         )
         try:
-            yield f"http://127.0.0.1:{port}", lambda: next(folder.glob("hub-*")) / "homes"
+            yield f"http://127.0.0.1:{port}", homes
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(120)

@@ -1,23 +1,25 @@
-"""A state of a run as something that == compares to the last bit and type, by another way than the course's."""
+"""A run's state as a value that == compares to the last bit and type.
+
+It is made in another way than the course compares states, so that one can check the other.
+"""
 
 import struct
 
 import torch
 
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of a number
+
 
 def in_bits(value):
     if isinstance(value, torch.Tensor):
-        flat = value.detach().resolve_conj().resolve_neg()
-        as_bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        whole = flat.view(as_bits.get(flat.element_size(), flat.dtype))
-        return (
-            "tensor",
-            value.dtype,
-            tuple(value.shape),
-            whole.numpy().tobytes(),
-        )  # numpy orders the elements
+        plain = value.detach().resolve_conj().resolve_neg()
+        bits = plain.view(INTEGERS.get(plain.element_size(), plain.dtype))
+        in_order = bits.numpy().tobytes()  # row by row, whatever the strides
+        return "tensor", value.dtype, tuple(value.shape), in_order
     if isinstance(value, dict):
         return "dict", [(type(key), key, in_bits(item)) for key, item in value.items()]
     if isinstance(value, list | tuple):
         return type(value), [in_bits(item) for item in value]
-    return type(value), struct.pack("<d", value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return type(value), struct.pack("<d", value)
+    return type(value), value

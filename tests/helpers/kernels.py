@@ -14,10 +14,14 @@ from jupyter_client.manager import KernelManager
 def kernel_in(
     folder: Path, *command: object, **environment: str
 ) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    """In that folder, by this environment's own command if no other is given. It ends here, if it has not ended before."""
+    """Run a kernel in that folder, and end it at the latest with the `with` block.
+
+    Without a command it is started as this Python environment starts its kernels.
+    """
     manager = KernelManager(kernel_name="python3")
     if command:
-        manager._kernel_spec = KernelSpec(argv=[*map(str, command), "-f", "{connection_file}"])
+        words = [str(word) for word in command]
+        manager._kernel_spec = KernelSpec(argv=[*words, "-f", "{connection_file}"])
     manager.start_kernel(cwd=str(folder), env=os.environ | environment)
     client = manager.client()
     try:
@@ -30,13 +34,16 @@ def kernel_in(
 
 
 def printed(client: BlockingKernelClient, code: str) -> str:
-    """What the kernel prints, or says of an error; warnings are neither."""
+    """What the kernel prints, and what its errors say, but not warnings, which go to stderr."""
     shown: list[str] = []
 
     def hear(message: dict) -> None:
         content = message["content"]
-        if content.get("name") != "stderr":
-            shown.extend(str(content[key]) for key in ("text", "evalue") if key in content)
+        if content.get("name") == "stderr":
+            return
+        for key in ("text", "evalue"):
+            if key in content:
+                shown.append(str(content[key]))
 
     client.execute_interactive(code, timeout=60, output_hook=hear)
     return "".join(shown).strip()

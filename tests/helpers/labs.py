@@ -1,4 +1,4 @@
-"""A lab in a test: opened, what its picture is made of, and its jobs, run to their end."""
+"""For tests of a lab: open it, read its picture, and run its jobs to their end."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,15 +18,16 @@ from tests.helpers.words import words
 
 @contextmanager
 def opened(name: str, machine: Machine = MACHINES["H100 SXM"]) -> Iterator[Panel]:
-    """The lab as it opens on that machine, which is not measured."""
+    """Open the lab as it opens on that machine; the machine here is not measured."""
+    open_lab = getattr(labs, f"{name}_lab")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("course_utils.subjects.machines.this_machine", cache(lambda: machine))
-        with closing(getattr(labs, f"{name}_lab")()) as panel:
+        with closing(open_lab()) as panel:
             yield panel
 
 
 def fresh(name: str) -> object:
-    """A fixture: the lab as it opens."""
+    """Make a fixture that opens the lab anew for each test."""
 
     def lab() -> Iterator[Panel]:
         with opened(name) as panel:
@@ -36,41 +37,58 @@ def fresh(name: str) -> object:
 
 
 def text_of(view: View) -> str:
-    """All that it says: the words of its picture, and what it means."""
-    words = ["".join(node.itertext()) for node in ElementTree.fromstring(view.picture)]
-    return " ".join([*words, view.meaning])
+    """All that the view says: the texts of its picture, and the line on what it means."""
+    texts = ["".join(node.itertext()) for node in ElementTree.fromstring(view.picture)]
+    return " ".join([*texts, view.meaning])
 
 
 def nodes(svg: str, tag: str, class_: str) -> list[ElementTree.Element]:
-    """The shapes of that kind and class."""
-    found = ElementTree.fromstring(svg).iter()
-    return [node for node in found if node.tag.endswith(tag) and node.get("class") == class_]
+    """The elements of that tag and exactly that class."""
+    found = []
+    for node in ElementTree.fromstring(svg).iter():
+        if node.tag.endswith(tag) and node.get("class") == class_:
+            found.append(node)
+    return found
 
 
 def centres(svg: str, class_: str, radius: str = "") -> list[tuple[float, float]]:
-    """Of the circles of that class, or of those of that radius alone."""
-    found = [node for node in nodes(svg, "circle", class_) if radius in ("", node.get("r"))]
-    return [(float(node.get("cx")), float(node.get("cy"))) for node in found]
+    """The centres of the circles of that class; with a radius, only of those that have it."""
+    found = []
+    for node in nodes(svg, "circle", class_):
+        if not radius or node.get("r") == radius:
+            x = float(node.get("cx"))
+            y = float(node.get("cy"))
+            found.append((x, y))
+    return found
 
 
 def lines(svg: str, class_: str) -> list[list[tuple[float, float]]]:
-    """The points of each line of that class."""
-    found = [node.get("points").split() for node in nodes(svg, "polyline", class_)]
-    return [[tuple(map(float, point.split(","))) for point in line] for line in found]
+    """The points of each polyline of that class."""
+    return [_points(node) for node in nodes(svg, "polyline", class_)]
+
+
+def _points(polyline: ElementTree.Element) -> list[tuple[float, float]]:
+    points = []
+    for point in polyline.get("points").split():
+        x, y = point.split(",")
+        points.append((float(x), float(y)))
+    return points
 
 
 def run(lab: Panel, job: str) -> str:
-    """Its report, when it has ended; if it failed, with its exception."""
-    with measure.cpu_threads(
-        1
-    ):  # its products are small, and a second one may be waiting for its core
+    """Run the job to its end, and return its report; if it failed, with its exception.
+
+    It has one thread, because its matrix products are small and another test may wait for the
+    second core.
+    """
+    with measure.cpu_threads(1):
         lab.start(job)
         lab.wait()
     return lab.screen.report
 
 
 def steps_here(work: object, order: dict[str, object], **limits: object) -> Iterator[object]:
-    """As `process.steps_of`, though in this process, which has imported torch already."""
+    """Do what `process.steps_of` does, but in this process, which has already imported torch."""
     said = []
     result = process.done_here(work, order, said.append)
     yield from said
@@ -78,7 +96,7 @@ def steps_here(work: object, order: dict[str, object], **limits: object) -> Iter
 
 
 def answers(lab: Panel, preset: str = "", **moved: object) -> str:
-    """All that it says after these presses and movements."""
+    """Press the preset, move the controls, and return all that the lab then says."""
     if preset:
         lab.preset(preset)
     lab.set(**moved)

@@ -5,24 +5,36 @@ from pathlib import Path
 
 
 def defined_in(path: Path) -> dict[str, ast.stmt]:
-    """By name, what defines it at the top of a module."""
+    """By name, the statement that defines it at the top of the module."""
     found: dict[str, ast.stmt] = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        names = [getattr(node, "name", "")]
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [
-                one.id
-                for target in targets
-                for one in ast.walk(target)
-                if isinstance(one, ast.Name)
-            ]
-        found |= {name: node for name in names if name}
+        for name in _names_of(node):
+            found[name] = node
     return found
 
 
+def _names_of(node: ast.stmt) -> list[str]:
+    """The names that a statement defines."""
+    if isinstance(node, ast.Assign):
+        return _names_in(node.targets)
+    if isinstance(node, ast.AnnAssign):
+        return _names_in([node.target])
+    name = getattr(node, "name", None)  # of a function or a class
+    return [name] if name else []
+
+
+def _names_in(targets: list[ast.expr]) -> list[str]:
+    names = []
+    for target in targets:
+        names.extend(node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+    return names
+
+
 def names_used(text: str) -> set[str]:
-    """What a text names beyond defining and importing it; by a string, too, since tables of a module may."""
+    """The names that a text uses, beyond defining and importing them.
+
+    The text of a string counts as a use, because a module's tables may name a function so.
+    """
     used = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

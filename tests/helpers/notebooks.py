@@ -13,15 +13,17 @@ from course_utils.stage.notebook.files import WIDGET
 from course_utils.stage.notebook.outline import Turn, turns
 from tests import NOTEBOOKS
 
-if TYPE_CHECKING:  # the tools that count and compare need no checks
+if TYPE_CHECKING:  # the tools that count and compare never judge, and so start without the checks
     from course_utils.engine.judging.verdict import Verdict
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+PIXEL = (  # a PNG of one pixel, in base64
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise as it stands in a notebook: the stub, the check, the folded solution."""
+    """An exercise as a notebook has it: the stub, the check, the folded solution."""
 
     notebook: Path
     number: str
@@ -41,20 +43,19 @@ class Exercise:
 
     @property
     def call(self) -> str:
-        """The check's call alone, without what is made of its verdict."""
-        return (
-            self.check.partition(" = ")[2].removesuffix(".or_ours").removesuffix(".kept")
-            or self.check
-        )
+        """The check's call alone, without the name and the attribute that take its verdict."""
+        _, _, called = self.check.partition(" = ")
+        return called.removesuffix(".or_ours").removesuffix(".kept") or self.check
 
     @functools.cached_property
     def judge(self) -> "Callable[[object], Verdict]":
         names: dict[str, object] = {}
         exec(self.imports, names)
-        return eval(self.call.partition("(")[0], names)
+        function, _, _ = self.call.partition("(")
+        return eval(function, names)
 
     def verdict(self, answer: str) -> "Verdict":
-        """What the check says of that answer, run as the reader would run it."""
+        """What the check says of that answer, when all cells run as the reader would run them."""
         names: dict[str, object] = {}
         exec(self.imports, names)
         exec(answer, names)
@@ -63,12 +64,12 @@ class Exercise:
 
 @functools.cache
 def read(path: Path) -> nbformat.NotebookNode:
-    """A notebook of the course as it is stored; whoever changes it takes a copy."""
+    """A notebook of the course as it is stored. It is shared: change a copy, not this object."""
     return nbformat.read(path, as_version=4)
 
 
 def rewrite(path: Path, notebook: nbformat.NotebookNode) -> bool:
-    """Write the file anew, whole or not at all; whether that changes it."""
+    """Write the file anew, whole or not at all, and say whether its text has changed."""
     after = f"{nbformat.writes(notebook)}\n".encode()
     changes = after != path.read_bytes()
     if changes:
@@ -90,14 +91,14 @@ def exercises() -> list[Exercise]:
 
 
 def exercises_of(path: Path) -> list[Exercise]:
-    """Those of one notebook; each is a heading, a stub, a check and a folded solution, in that order."""
+    """The exercises of a notebook: each is a heading, a stub, a check and a folded solution."""
     texts = {cell.id: cell.source for cell in read(path).cells}
     imports = code(path)[0].source
     return [_exercise(path, imports, texts, turn) for turn in turns(read(path))]
 
 
 def _exercise(path: Path, imports: str, texts: dict[str, str], turn: Turn) -> Exercise:
-    _, stub, check, _ = (texts[name] for name in turn.cells)
+    _, stub, check, _ = (texts[cell_id] for cell_id in turn.cells)
     named = f"{path.name}, your turn {turn.number}"
     assert turn.solution, f"{named} has no folded solution behind its check"
     assert turn.difficulty in ("easy", "medium", "hard"), f"{named} does not say how hard it is"
@@ -105,37 +106,53 @@ def _exercise(path: Path, imports: str, texts: dict[str, str], turn: Turn) -> Ex
 
 
 def short() -> nbformat.NotebookNode:
-    """A notebook 4 of a result, a guess, a lab's picture and two turns, stored as the course stores its own."""
-    new = nbformat.v4
-    lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
-    result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
+    """A notebook 4 with a result, a guess, a lab's picture and two turns.
+
+    It is stored as the course stores its own notebooks.
+    """
     cells = [
+        *_opening_cells(),
+        *_turn_cells(1, "alone_s", "square_alone"),
+        *_turn_cells(2, "really", "name_of_f32"),
+    ]
+    code_cells = [cell for cell in cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code_cells, 1):
+        cell.execution_count = count
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = read(NOTEBOOKS[3]).metadata.course
+    metadata = {"course": about, "kernelspec": kernel}
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def _opening_cells() -> list[nbformat.NotebookNode]:
+    new = nbformat.v4
+    result = new.new_output("execute_result", {"text/plain": "42"}, execution_count=2)
+    lab = {WIDGET: {"model_id": "1"}, "image/png": PIXEL, "text/plain": "A lab."}
+    return [
         new.new_markdown_cell(
-            "# 4 · FLOPs\n\nSee [the glossary](GLOSSARY.md), or the [contents](../README.md#the-notebooks)."
+            "# 4 · FLOPs\n\n"
+            "See [the glossary](GLOSSARY.md), or the [contents](../README.md#the-notebooks)."
         ),
         new.new_code_cell(
-            "from course_utils.chapters.flops import check\nfrom course_utils.core.say import Comparison"
+            "from course_utils.chapters.flops import check\n"
+            "from course_utils.core.say import Comparison"
         ),
         new.new_code_cell("6 * 7", outputs=[result]),
         new.new_code_cell("my_product = ..."),
         new.new_code_cell('Comparison({"6 × 7": 42}, {"6 × 7": 6 * 7}, guess=my_product)'),
         new.new_code_cell("'this was a lab'", outputs=[new.new_output("display_data", lab)]),
     ]
-    for number, (answer, check) in enumerate(
-        (("alone_s", "square_alone"), ("really", "name_of_f32")), 1
-    ):
-        cells += [
-            new.new_markdown_cell(
-                f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"
-            ),
-            new.new_code_cell(f"{answer} = ..."),
-            new.new_code_cell(f"check.{check}({answer})"),
-            new.new_markdown_cell(
-                "<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"
-            ),
-        ]
-    for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), 1):
-        cell.execution_count = count
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    about = read(NOTEBOOKS[3]).metadata.course
-    return new.new_notebook(cells=cells, metadata={"course": about, "kernelspec": kernel})
+
+
+def _turn_cells(number: int, answer: str, check: str) -> list[nbformat.NotebookNode]:
+    new = nbformat.v4
+    return [
+        new.new_markdown_cell(
+            f"### Your turn {number} · The {check}\n\n*easy, 3 minutes.* How many?"
+        ),
+        new.new_code_cell(f"{answer} = ..."),
+        new.new_code_cell(f"check.{check}({answer})"),
+        new.new_markdown_cell(
+            "<details><summary>Solution</summary>\n\n```python\n1\n```\n\n</details>"
+        ),
+    ]

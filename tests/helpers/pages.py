@@ -1,4 +1,4 @@
-"""The course's pages in a test: written with little computed beforehand, and served on this machine alone."""
+"""The course's pages in a test: little is computed beforehand, and only this machine is served."""
 
 import threading
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ALIVE = [name.removesuffix("_lab") for name in labs.__all__]
 
 
 def bring_or_skip(folder: Path) -> None:
-    """The runtime, or the reason why there is none."""
+    """Bring the runtime into the folder, or skip the module that calls this, with the reason."""
     try:
         runtime.bring(folder)
     except ValueError as error:
@@ -25,13 +25,15 @@ def bring_or_skip(folder: Path) -> None:
 
 
 def precomputed_for(name: str, states: list[dict[str, object]]) -> Precomputed | None:
-    """What the lab found out, for these states only: for all of them it takes long."""
-    by = ASKED[name][0] if name in ASKED else ()
-    return precomputed(name, {tuple(state[one] for one in by): None for state in states}.keys())
+    """Compute what the lab finds out, for these states only, because all states take long."""
+    asked_by = ASKED[name][0] if name in ASKED else ()
+    answers = [tuple(state[question] for question in asked_by) for state in states]
+    each_once = dict.fromkeys(answers)
+    return precomputed(name, each_once.keys())
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Python's own server, which any static host can stand for."""
+    """Python's own static server, without its log of requests."""
 
     def log_message(self, *_):
         pass
@@ -39,7 +41,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of that folder."""
+    """Serve that folder; yields its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""Phones and a wall's page as programs, over real HTTP, and the room's process that they talk to."""
+"""Programs that act as phones and as the wall's page, over HTTP, and the room's process."""
 
 import asyncio
 import json
@@ -14,11 +14,15 @@ from urllib.parse import urlsplit
 
 from tests import ROOT
 
-# The wall's pages in small: what is filled in, and nothing else.
+# The wall's pages, reduced to the places that the room's process fills in.
 PAGES = {
     "wall.html": "<script src=wall.js></script>",
     "start.html": "<p>{{address}}</p>{{qr}}",
-    "kept.html": '<style>{{css}}</style><script type="application/json">{{data}}</script><script>{{js}}</script>',
+    "kept.html": (
+        "<style>{{css}}</style>"
+        '<script type="application/json">{{data}}</script>'
+        "<script>{{js}}</script>"
+    ),
     "wall.js": "document.title = 'kept'",
     "wall.css": "p { color: red }",
 }
@@ -26,7 +30,7 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Reply:
-    """Its status is 0 where the connection was closed instead."""
+    """What came back; the status is 0 if the connection was closed without a reply."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -40,33 +44,55 @@ class Reply:
 async def request(
     url: str, body: object = None, method: str = "", home: str | None = None, **headers: str
 ) -> Reply:
-    """One request, perhaps from another address. A body that is no text becomes JSON; a header's name has _ for -."""
+    """Send one request, from the address `home` if one is given.
+
+    A body that is no text is sent as JSON. A header's name is written with _ in place of -.
+    """
+    host = urlsplit(url).netloc
+    with suppress(OSError):
+        own_address = (home, 0) if home else None
+        reader, writer = await asyncio.open_connection(*host.split(":"), local_addr=own_address)
+        writer.write(_request_text(url, body, method, headers).encode())
+        received = (await reader.read()).decode()
+        writer.close()
+        if received:
+            return _reply_in(received)
+    return Reply()
+
+
+def _request_text(url: str, body: object, method: str, headers: dict[str, str]) -> str:
     _, host, path, query, _ = urlsplit(url)
-    text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-    given = {
+    text = ""
+    if isinstance(body, str):
+        text = body
+    elif body is not None:
+        text = json.dumps(body)
+    sent = {
         "Host": host,
         "Content-Type": "application/json",
         "Content-Length": str(len(text.encode())),
     }
-    given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    lines = [f"{method or ('GET' if body is None else 'POST')} {path}?{query} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in given.items()]
-    with suppress(OSError):
-        own = (home, 0) if home else None
-        reader, writer = await asyncio.open_connection(*host.split(":"), local_addr=own)
-        writer.write("\r\n".join([*lines, "", text]).encode())
-        head, _, said = (await reader.read()).decode().partition("\r\n\r\n")
-        writer.close()
-        first, *lines = head.split("\r\n")
-        if first:
-            return Reply(int(first.split()[1]), dict(line.split(": ", 1) for line in lines), said)
-    return Reply()
+    for name, value in headers.items():
+        sent[name.replace("_", "-")] = value
+
+    usual_method = "GET" if body is None else "POST"
+    lines = [f"{method or usual_method} {path}?{query} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in sent.items()]
+    return "\r\n".join([*lines, "", text])
+
+
+def _reply_in(received: str) -> Reply:
+    head, _, body = received.partition("\r\n\r\n")
+    first_line, *lines = head.split("\r\n")
+    status = first_line.split()[1]
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Reply(int(status), headers, body)
 
 
 def together(work: Coroutine) -> object:
-    """What it returns, aside: here a browser's loop may be running."""
-    with ThreadPoolExecutor() as aside:
-        return aside.submit(asyncio.run, work).result()
+    """Run the coroutine in another thread, because in this one a browser's loop may be running."""
+    with ThreadPoolExecutor() as other_thread:
+        return other_thread.submit(asyncio.run, work).result()
 
 
 def send(url: str, body: object = None, method: str = "", **headers: str) -> Reply:
@@ -77,7 +103,7 @@ def send(url: str, body: object = None, method: str = "", **headers: str) -> Rep
 class Phone:
     address: str
     cookie: str = ""
-    home: str | None = None  # its own address: one that begins with 127. is this machine's, too
+    home: str | None = None  # its own address; every one that begins with 127. is this machine's
 
     async def question(self) -> dict:
         reply = await request(f"{self.address}question", home=self.home, Cookie=self.cookie)
@@ -85,19 +111,20 @@ class Phone:
         return reply.said
 
     async def guess(self, text: str) -> Reply:
-        """As a person would: look at the question, and answer it."""
+        """Look at the question and answer it, as a person would."""
         asked = await self.question()
         body = {"key": asked["key"], "round": asked.get("round"), "guess": text}
         return await request(f"{self.address}guess", body, home=self.home, Cookie=self.cookie)
 
 
 async def all_guess(phones: Sequence[Phone], texts: Sequence[str]) -> list[Reply]:
-    return await asyncio.gather(*map(Phone.guess, phones, texts))
+    guesses = [phone.guess(text) for phone, text in zip(phones, texts, strict=True)]
+    return await asyncio.gather(*guesses)
 
 
 @dataclass(frozen=True)
 class Running:
-    """`post` is what the wall's page does, with one key."""
+    """A room's process and its addresses; `post` does what the wall's page does, with its key."""
 
     phones: str
     wall: str
@@ -106,10 +133,8 @@ class Running:
     kept: Path
 
     def post(self, what: str, key: str = "", **given: object) -> Reply:
-        return send(
-            self.wall + what,
-            {"key": key, "words": "How many?", "unit": "days", "choices": []} | given,
-        )
+        body = {"key": key, "words": "How many?", "unit": "days", "choices": [], **given}
+        return send(self.wall + what, body)
 
     def state(self, key: str) -> dict:
         return send(f"{self.wall}state?key={key}").said
@@ -119,16 +144,22 @@ class Running:
 def running_room(
     folder: Path, pages: dict[str, str] = PAGES, tunnel: str = ""
 ) -> Iterator[Running]:
-    """The room's process, with pages of its own; its input is closed in the end."""
+    """Run the room's process with these pages; at the end its input is closed, which ends it."""
     kept = folder / "rooms"
     for name, text in pages.items():
         (folder / name).write_text(text)
     command = [sys.executable, "-m", "course_utils.stage.poll", "127.0.0.1", tunnel, str(folder)]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"text": True}
     with subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | {"COURSE_ROOMS": str(kept)}, **pipes
+        command,
+        cwd=ROOT,
+        env=os.environ | {"COURSE_ROOMS": str(kept)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
-            yield Running(**json.loads(process.stdout.readline()), process=process, kept=kept)
+            addresses = json.loads(process.stdout.readline())
+            yield Running(**addresses, process=process, kept=kept)
         finally:
             process.stdin.close()

@@ -1,4 +1,4 @@
-"""What the course promises of each notebook, as `promised.toml` lists it, and what the notebooks have."""
+"""What the course promises of each notebook, by `promised.toml`, and what the notebooks have."""
 
 import re
 import tomllib
@@ -17,18 +17,18 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^##+ (?!Your turn)(.+)$", re.MULTILINE)
 KEPT = re.compile(r"^(\w+) = check\.\w+\(\w+\)\.kept$")
 DRAWN = re.compile(r"\bfigures\.(\w+)\(")
-# The head of a table's third column, of what others reported or recorded.
+# A table whose third column holds what others reported or recorded has this head.
 BESIDE_REPORTED = re.compile(r"^.* {2}reported\b", re.ASCII)
 Things = dict[str, dict[str, str]]
 
 
 def listed() -> dict[str, Things]:
-    """By notebook, what is promised: kind by kind, each thing's name and what it says of itself."""
+    """What is promised of each notebook: for each kind, the things by name, with what they say."""
     return parsed(LIST.read_text(encoding="utf-8"))
 
 
 def parsed(text: str) -> dict[str, Things]:
-    """The same of a list with that text."""
+    """Read a list of promises from its text in TOML."""
     whole = tomllib.loads(text)
     whole.pop(TAKEN_AWAY, None)
     for things in whole.values():
@@ -39,12 +39,12 @@ def parsed(text: str) -> dict[str, Things]:
 
 
 def taken_away() -> list[dict[str, str]]:
-    """What was promised once and is gone: "what" it was, and "why" it went."""
+    """What was once promised and is gone: each has "what" it was and "why" it went."""
     return tomllib.loads(LIST.read_text(encoding="utf-8")).get(TAKEN_AWAY, [])
 
 
 def there() -> dict[str, Things]:
-    """The same of what the notebooks have."""
+    """What each notebook has, in the shape of `listed()`."""
     return {path.stem: things_of(path) for path in NOTEBOOKS}
 
 
@@ -52,36 +52,53 @@ def things_of(path: Path) -> Things:
     known = outline(read(path))
     main_path = [part for part in known.parts if not part.is_beyond]
     beyond = [part for part in known.parts if part.is_beyond]
-    kept = (KEPT.match(exercise.check) for exercise in exercises_of(path))
+    labs = [figure.lab for figure in known.figures if figure.is_whole]
     return {
         "sections": dict(_headings(main_path)),
-        "turns": {turn.check: turn.title for turn in known.turns if not turn.is_beyond},
+        "turns": _turns(known, beyond=False),
         "beyond": dict(_headings(beyond)),
-        "turns_beyond": {turn.check: turn.title for turn in known.turns if turn.is_beyond},
+        "turns_beyond": _turns(known, beyond=True),
         "guesses": dict(_guesses(known)),
-        "labs": {figure.lab: "" for figure in known.figures if figure.is_whole},
+        "labs": dict.fromkeys(labs, ""),
         "figures": dict(_figures(known)),
-        "terms": {found[1]: "" for found in kept if found},
+        "terms": dict.fromkeys(_terms(path), ""),
         "beside_reported": dict(_beside_reported(read(path).cells)),
     }
 
 
+def _turns(known: Outline, beyond: bool) -> dict[str, str]:
+    """By the name of its check, the title of each turn of the main path, or of *Beyond*."""
+    return {turn.check: turn.title for turn in known.turns if turn.is_beyond == beyond}
+
+
+def _terms(path: Path) -> Iterator[str]:
+    """The terms that the reader's right answers write into the accountant."""
+    for exercise in exercises_of(path):
+        kept = KEPT.match(exercise.check)
+        if kept:
+            yield kept[1]
+
+
 def names(things: dict[str, Things]) -> list[str]:
     """Each thing as one line of `taken_away` names it: "04_flops: turns: flops.days"."""
-    return [
-        f"{notebook}: {kind}: {name}"
-        for notebook, kinds in things.items()
-        for kind, of_a_kind in kinds.items()
-        for name in of_a_kind
-    ]
+    lines = []
+    for notebook, kinds in things.items():
+        for kind, of_a_kind in kinds.items():
+            lines.extend(f"{notebook}: {kind}: {name}" for name in of_a_kind)
+    return lines
 
 
 def _headings(parts: list[Part]) -> Iterator[tuple[str, str]]:
-    """By the cell's id, since a heading's words may be bettered; the second of a cell has a number."""
+    """Each heading, named by its cell's id, because its words may be bettered.
+
+    A second heading in the same cell has a number behind the id.
+    """
     for part in parts:
-        if not part.is_code:
-            for number, title in enumerate(HEADING.findall(FENCED.sub("", part.text))):
-                yield (f"{part.id}-{number}" if number else part.id), title
+        if part.is_code:
+            continue
+        for number, title in enumerate(HEADING.findall(FENCED.sub("", part.text))):
+            name = part.id if number == 0 else f"{part.id}-{number}"
+            yield name, title
 
 
 def _guesses(known: Outline) -> Iterator[tuple[str, str]]:
@@ -91,18 +108,24 @@ def _guesses(known: Outline) -> Iterator[tuple[str, str]]:
 
 
 def _figures(known: Outline) -> Iterator[tuple[str, str]]:
-    """Of a figure that moves its lab and its controls; of one that stands still the function that draws it."""
+    """Each cell with a figure: if the figure moves, its lab and its controls.
+
+    If it stands still, the functions that draw it.
+    """
     for part in known.parts:
         if part.figure and part.figure.controls:
             yield part.id, f"the {part.figure.lab} lab's {', '.join(part.figure.controls)}"
-        elif part.is_code and (drawn := DRAWN.findall(part.text)):
-            yield part.id, ", ".join(drawn)
+        elif part.is_code:
+            drawn = DRAWN.findall(part.text)
+            if drawn:
+                yield part.id, ", ".join(drawn)
 
 
 def _beside_reported(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
-    """Tables that set a prediction beside what nobody here made, with their first rows."""
+    """Tables that set a prediction beside what others reported, with their first row's name."""
     for cell in cells:
         for output in cell.get("outputs", []):
             lines = output.get("data", {}).get("text/plain", "").split("\n")
             if BESIDE_REPORTED.match(lines[0]):
-                yield cell.id, re.split(r" {2,}", lines[1])[0]
+                first_row = re.split(r" {2,}", lines[1])
+                yield cell.id, first_row[0]

@@ -1,6 +1,7 @@
-"""In a kernel of a test: most cells show at once what is stored of them. Imports, guesses and labs run.
+"""Runs in a kernel of a test, which shows most cells' stored outputs instead of computing them.
 
-What a page looks like is then the same as after a run, without the minute that a notebook computes.
+Imports, guesses and labs run. So a page looks as it does after a run, without the minute that a
+notebook computes.
 """
 
 import ast
@@ -15,16 +16,24 @@ from course_utils.stage.notebook.files import Cell, read, source
 
 
 def begin(path: str) -> None:
-    """From now on, what is stored in that notebook is shown in place of running its cells."""
-    cells = [cell for cell in read(Path(path))["cells"] if cell["cell_type"] == "code"]
-    stored = {source(cell).strip(): cell for cell in cells if not _has_to_run(source(cell))}
+    """From now on, show what that notebook has stored of a cell instead of running the cell."""
+    by_id: dict[str, Cell] = {}
+    by_code: dict[str, Cell] = {}
+    for cell in read(Path(path))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        by_id[cell["id"]] = cell
+        if not _has_to_run(source(cell)):
+            by_code[source(cell).strip()] = cell
 
     def replayed(lines: list[str]) -> list[str]:
-        cell = stored.get("".join(lines).strip())
-        return [f"get_ipython().user_ns['_replay']({cell['id']!r})\n"] if cell else lines
+        cell = by_code.get("".join(lines).strip())
+        if cell is None:
+            return lines
+        return [f"get_ipython().user_ns['_replay']({cell['id']!r})\n"]
 
     shell = get_ipython()
-    shell.user_ns["_replay"] = functools.partial(_show, {cell["id"]: cell for cell in cells})
+    shell.user_ns["_replay"] = functools.partial(_show, by_id)
     shell.input_transformers_post.append(replayed)
 
 
@@ -33,9 +42,10 @@ def _has_to_run(text: str) -> bool:
     return imports or "labs." in text or is_open(text)
 
 
-def _show(cells: dict[str, Cell], number: str) -> None:
-    for output in cells[number]["outputs"]:
+def _show(by_id: dict[str, Cell], cell_id: str) -> None:
+    for output in by_id[cell_id]["outputs"]:
         if "data" in output:
-            display({kind: "".join(data) for kind, data in output["data"].items()}, raw=True)
+            data = {kind: "".join(lines) for kind, lines in output["data"].items()}
+            display(data, raw=True)
         else:
             print("".join(output.get("text", "")), end="")

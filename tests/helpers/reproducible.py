@@ -21,41 +21,46 @@ by_jaxtyping = jaxtyping.jaxtyped
 
 
 def enforced(*given: object, **options: object) -> object:
-    """In place of jaxtyping's decorator, which binds the arguments of each call and so is twenty times as slow as
-    beartype: that one for functions where no shape can be named, as their module has no name for one.
+    """Stand for jaxtyping's decorator, and take beartype's alone wherever no shape can be named.
+
+    jaxtyping binds the arguments of each call, which makes it twenty times as slow as beartype.
+    A function whose module has not imported a type for shapes cannot name one.
     """
 
     def enforce(made: object) -> object:
-        names = getattr(made, "__globals__", {}).values()
-        if isinstance(made, FunctionType) and not any(
-            isinstance(one, type(jaxtyping.Float)) for one in names
-        ):
+        if isinstance(made, FunctionType) and not _can_name_shapes(made):
             return beartype(made)
         return by_jaxtyping(**options)(made)
 
-    by_hand = given or options.get("typechecker") is beartype  # and not by --jaxtyping-packages
-    return by_jaxtyping(*given, **options) if by_hand else enforce
+    written_by_hand = given or options.get("typechecker") is beartype
+    if written_by_hand:
+        return by_jaxtyping(*given, **options)
+    return enforce  # --jaxtyping-packages asks for it
+
+
+def _can_name_shapes(function: FunctionType) -> bool:
+    shape_type = type(jaxtyping.Float)
+    return any(isinstance(value, shape_type) for value in function.__globals__.values())
 
 
 jaxtyping.jaxtyped = enforced
 
-# Hypothesis also draws constants that it finds in the course's modules, in those that this worker happens to have
-# imported, and in none if the course lies in a folder named tests. tests/project/test_reproducible.py notices if it finds
-# them in another way.
+# Hypothesis also draws constants that it finds in the course's modules: in those that this worker
+# happens to have imported, and in none if the course lies in a folder named tests. So this line
+# gives it none. tests/project/test_reproducible.py notices if it finds them in another way.
 providers._get_local_constants = Constants
 
 ANYWHERE = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("reproducible", derandomize=True, **ANYWHERE)
-settings.register_profile(
-    "explore", derandomize=False, print_blob=True, **ANYWHERE
-)  # where CI is set, too
+settings.register_profile("explore", derandomize=False, print_blob=True, **ANYWHERE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 
 class TorchsGenerator:
-    """torch's shared generator, as Hypothesis wants it, which seeds it before each example.
+    """torch's shared generator with the methods by which Hypothesis seeds it before each example.
 
-    Not by torch.manual_seed: for a GPU that may come, it keeps each seed with the whole stack of who set it.
+    It is not seeded by torch.manual_seed, which also keeps each seed, with the whole stack of its
+    caller, for a GPU that may be initialised later.
     """
 
     seed = staticmethod(torch.default_generator.manual_seed)
@@ -80,11 +85,14 @@ def set_generators(pythons: tuple, numpys: tuple, torchs: torch.Tensor) -> None:
 
 @pytest.fixture(autouse=True)
 def seeded() -> Iterator[None]:
-    """Each test begins with the same random numbers, and leaves none of its state to the next one of its worker.
+    """Begin each test with the same random numbers, and put the generators back after it.
 
-    A doctest too, where tests run beside it; alone it has to do without.
+    So no test leaves its state to the next one of its worker. This also holds for doctests, if
+    tests are collected with them; pytest finds no such fixture when it runs doctests alone.
     """
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    pythons = random.getstate()
+    numpys = np.random.get_state()
+    torchs = torch.get_rng_state()
     set_generators(*BEGINNING)
     yield
-    set_generators(*before)
+    set_generators(pythons, numpys, torchs)

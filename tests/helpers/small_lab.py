@@ -1,4 +1,4 @@
-"""Two small labs, for tests of what hosts labs: of one slider, and of a guess that is drawn."""
+"""Two small labs for tests of what hosts labs: one has a slider, in the other a guess is drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from course_utils.engine.labs.panel import Panel
 
 @dataclass(frozen=True)
 class Small:
-    """A number."""
+    """One whole number, asked with a slider."""
 
     n: int = whole("n", 3, 0, 20)
 
 
 def draw(n: int) -> View:
-    """The number; with 13 a mistake of the reader, with 14 one of the lab."""
+    """Show n. 13 raises the error of a reader's mistake, and 14 the error of a bug in the lab."""
     if n == 13:
         raise ValueError("13 is not allowed here; take 12.")
     if n == 14:
@@ -27,22 +27,26 @@ def draw(n: int) -> View:
 
 
 def made(asks: type, view: Callable[..., View], **more: object) -> Lab:
-    """A lab of these questions."""
-    return type(
-        "MadeLab", (Lab,), {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more}
-    )()
+    """A lab that asks the questions of `asks`, and whose other members `more` names."""
+    members = {"name": "Small lab", "asks": asks, "view": staticmethod(view), **more}
+    lab_type = type("MadeLab", (Lab,), members)
+    return lab_type()
 
 
 def small(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Lab:
-    """Shown by `show(n)`; its jobs and actions take n alone, too; or it has presets."""
-    for kind in named.keys() & {"jobs", "actions"}:
-        named[kind] = {label: _of_n(work) for label, work in named[kind].items()}
+    """A lab of one slider, shown by `show(n)`.
+
+    `named` gives it `jobs` and `actions`, which also take n alone, or `presets`.
+    """
+    for kind in ("jobs", "actions"):
+        if kind in named:
+            named[kind] = {label: _of_n(work) for label, work in named[kind].items()}
     return made(Small, lambda asked, found: show(asked.n), **named)
 
 
-def small_lab(*of: Callable[[int], View], **named: Mapping[str, object]) -> Panel:
-    """The same in Jupyter."""
-    return Panel(small(*of, **named))
+def small_lab(show: Callable[[int], View] = draw, **named: Mapping[str, object]) -> Panel:
+    """The panel of such a lab, as Jupyter shows it."""
+    return Panel(small(show, **named))
 
 
 def _of_n(work: Callable) -> Callable:
@@ -56,7 +60,7 @@ TRACKS = [marks.Track((100 + 80 * n, 180), (100 + 80 * n, 30)) for n in range(le
 
 @dataclass(frozen=True)
 class Guessed:
-    """How large three squares are, and a slider that moves by itself."""
+    """A drawn guess of the areas of three squares, and a slider that can move by itself."""
 
     guess: Sequence[int | None] = drawn(
         "squares", marks="abc", levels=21, says=lambda mark, level: f"{level} cm²"
@@ -66,27 +70,27 @@ class Guessed:
 
 
 class DrawingLab(Lab):
-    """Squares are guessed, then shown."""
+    """The reader guesses three squares, and then sees them."""
 
     name = "Drawing lab"
     asks = Guessed
 
     def guesses(self, asked: Guessed, found: object) -> Sequence[Guess]:
-        """Each set mark beside its square."""
-        pairs = zip("abc", asked.guess, SQUARES, strict=True)
-        return [Guess(name, level, square) for name, level, square in pairs if level is not None]
+        """Each mark that is set, beside its square."""
+        guesses = []
+        for name, level, square in zip("abc", asked.guess, SQUARES, strict=True):
+            if level is not None:
+                guesses.append(Guess(name, level, square))
+        return guesses
 
     def view(self, asked: Guessed, found: object) -> View:
-        """The marks, and when they are asked for, the squares."""
-        parts, guesses = (
-            [marks.drawn("guess", asked, TRACKS, through=True)],
-            self.guesses(asked, found),
-        )
+        """The marks, and once they are asked for, the squares."""
+        guesses = self.guesses(asked, found)
+        parts = [marks.drawn("guess", asked, TRACKS, through=True)]
+        meaning = ""
         if asked.shown:
             squares = [track.at(square / 20) for track, square in zip(TRACKS, SQUARES, strict=True)]
-            parts += [
-                svg.polyline(squares, class_="line measured"),
-                *marks.offs(guesses, asked, "guess", TRACKS),
-            ]
-        meaning = marks.farthest(guesses) if asked.shown else ""
+            parts.append(svg.polyline(squares, class_="line measured"))
+            parts.extend(marks.offs(guesses, asked, "guess", TRACKS))
+            meaning = marks.farthest(guesses)
         return View(svg.picture(400, 220, *parts), meaning or f"n is {asked.n}.")

@@ -1,4 +1,4 @@
-"""What waits, waits on a condition; the seconds only bound a wait that would never end."""
+"""Waits end as soon as a condition holds; the seconds only bound a wait that would never end."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) -> Value:
-    """What the condition said when it was first true."""
+    """Wait until the condition is true, and return what it said then."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
@@ -21,18 +21,19 @@ def wait_until(condition: Callable[[], Value], what: str, seconds: float = 120) 
 
 
 def children(ended_within_s: float = 0) -> list[psutil.Process]:
-    """The course's processes that this one has started, and that live on after so many seconds."""
+    """The child processes of a measurement or training that still run after so many seconds."""
     started = []
     for child in psutil.Process().children():
-        with suppress(psutil.Error):  # gone meanwhile
+        with suppress(psutil.Error):  # the child may end while it is looked at
             if "course_utils.subjects.child_processes.process" in child.cmdline():
                 started.append(child)
-    return psutil.wait_procs(started, ended_within_s)[1]
+    _, still_running = psutil.wait_procs(started, ended_within_s)
+    return still_running
 
 
 def has_ended(pid: int) -> bool:
     """Whether it is gone, or a zombie: in a container nobody may reap it."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # at any moment, so not asked before
+    except psutil.NoSuchProcess:  # it can end at any moment, so asking before would not help
         return True

@@ -1,10 +1,13 @@
-"""Kernels that start warm: a plugin of pytest, and the process from which it forks them.
+"""A plugin of pytest that starts kernels in half of the usual time, by forking a warm process.
 
-Every notebook still has a kernel of its own, in which its cells import what they name. But what they import from
-outside the course, torch above all, was read from disk once, in a process that does nothing else and that each
-kernel begins as a copy of: that takes half of the time. It has one thread and has computed nothing, or forking it would
-not be safe. There is one for all workers and their JupyterLabs, and it begins while they begin. Elsewhere than on Linux,
-kernels start as usual; so do those of the hub, and those of `make outputs`, whose results these show, too.
+Every notebook still has a kernel of its own, in which its cells import what they name. But what
+they import from outside the course, torch above all, has been imported once, in a process that
+does nothing else, and each kernel begins as a copy of that process. The process has one thread and
+has computed nothing, because otherwise forking it would not be safe. One such process serves all
+workers and their JupyterLabs, and it starts while they start.
+
+Kernels start as usual on other systems than Linux, on the hub, and for `make outputs`. The tests
+show that warm kernels give the same results as that command stored.
 """
 
 import atexit
@@ -29,26 +32,26 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 
 from tests import ROOT
 
-# torch._dynamo: the first optimizer imports it, and the first count of FLOPs.
-# Not matplotlib.pyplot, which shows its figures in the notebook only if it is imported there.
-IMPORTED = """torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel matplotlib.figure matplotlib.backends.backend_agg
-ipywidgets anywidget PIL.Image resvg_py ml_dtypes einops jaxtyping beartype opt_einsum psutil"""
-
+# torch._dynamo is here because the first optimizer imports it, and the first count of FLOPs.
+# matplotlib.pyplot is not, because it shows its figures in the notebook only if imported there.
+IMPORTED = """
+torch torch._dynamo ipykernel.kernelapp ipykernel.ipkernel
+matplotlib.figure matplotlib.backends.backend_agg ipywidgets anywidget PIL.Image resvg_py
+ml_dtypes einops jaxtyping beartype opt_einsum psutil
+"""
 
 WHERE = "WARM_KERNELS"  # the variable that names where that process listens
 
 
 def pytest_configure() -> None:
-    """Whoever asks for a kernel in this process, or in one that it starts, gets a warm one."""
+    """Give a warm kernel to whatever asks for one in this process or its children."""
     if sys.platform != "linux":
         return
     if not os.environ.get(WHERE):
         try:
             WarmProvisioner.source = _begin()
-        except (
-            OSError
-        ):  # no space for the folder, or too long a path for a socket: kernels start as usual
-            return
+        except OSError:  # no space for the folder, or a path that is too long for a socket
+            return  # kernels start as usual
     factory = KernelProvisionerFactory.instance()
     where = f"{__name__}:{WarmProvisioner.__name__}"
     factory.provisioners["warm"] = EntryPoint("warm", where, KernelProvisionerFactory.GROUP_NAME)
@@ -56,15 +59,18 @@ def pytest_configure() -> None:
 
 
 def configure_server(settings: Path) -> None:
-    """A Jupyter server that finds its settings in that folder asks there, too."""
+    """Let the Jupyter server whose settings lie in that folder start warm kernels, too."""
     settings.mkdir(parents=True, exist_ok=True)
-    code = f"import sys; sys.path.append({str(ROOT)!r}); from tests.helpers import warm; warm.pytest_configure()"
-    (settings / "jupyter_server_config.py").write_text(code, encoding="utf-8")
+    lines = [
+        f"import sys; sys.path.append({str(ROOT)!r})",
+        "from tests.helpers import warm; warm.pytest_configure()",
+    ]
+    (settings / "jupyter_server_config.py").write_text("\n".join(lines), encoding="utf-8")
 
 
 def _begin() -> subprocess.Popen:
-    """The process that forks; it ends with its standard input, and so with this one."""
-    folder = tempfile.mkdtemp(prefix="warm-kernels-")  # into which nobody else may look
+    """Start the process that forks. It ends with its standard input, so at the latest with us."""
+    folder = tempfile.mkdtemp(prefix="warm-kernels-")  # readable for this user alone
     atexit.register(shutil.rmtree, folder)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(f"{folder}/door")
@@ -78,12 +84,12 @@ def _begin() -> subprocess.Popen:
 
 
 class _Kernel(psutil.Process):
-    """What LocalProvisioner asks of a subprocess.Popen."""
+    """A forked kernel, with the methods of subprocess.Popen that LocalProvisioner calls."""
 
     stdin = stdout = stderr = None
 
     def send_signal(self, number: int) -> None:
-        """As there, to one that has ended it does nothing."""
+        """Do nothing if the kernel has ended, as Popen does."""
         with suppress(psutil.NoSuchProcess):
             super().send_signal(number)
 
@@ -97,7 +103,7 @@ class WarmProvisioner(LocalProvisioner):
     source: ClassVar[subprocess.Popen | None] = None
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, object]:
-        """A copy of that process, told what the command would have told a new one."""
+        """Ask for a fork that starts a kernel with the arguments of that command."""
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         folder = str(options.get("cwd") or os.getcwd())
         order = {"arguments": arguments, "folder": folder, "env": options["env"]}
@@ -111,25 +117,27 @@ class WarmProvisioner(LocalProvisioner):
 
 
 def _fork_on_demand(door: socket.socket) -> None:
-    """A kernel for each who comes to the door, until the standard input ends."""
-    # As ipykernel does, before matplotlib reads it.
+    """Fork a kernel for each connection to the socket, until the standard input ends."""
+    # ipykernel would set this, but only after matplotlib has read it.
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for name in IMPORTED.split():
         importlib.import_module(name)
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps the kernels
     with selectors.DefaultSelector() as heard:
         heard.register(door, selectors.EVENT_READ)
         heard.register(sys.stdin, selectors.EVENT_READ)
         while all(key.fileobj is door for key, _ in heard.select()):
             caller, _ = door.accept()
             with caller, caller.makefile("rw") as wire:
-                if not (line := wire.readline()):  # who came is gone
+                line = wire.readline()
+                if not line:  # the caller has hung up
                     continue
                 order = json.loads(line)
-                if forked := os.fork() == 0:
+                is_kernel = os.fork() == 0
+                if is_kernel:
                     print(os.getpid(), file=wire, flush=True)
-            if forked:
+            if is_kernel:
                 heard.close()
                 door.close()
                 _become_kernel(**order)
@@ -138,21 +146,23 @@ def _fork_on_demand(door: socket.socket) -> None:
 def _become_kernel(arguments: list[str], folder: str, env: dict[str, str]) -> None:
     source = os.getppid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()  # so that all that it starts can be ended with it
+    os.setsid()  # so that the processes that it starts can be ended with it
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+    folders = env.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [folder for folder in folders if folder]
     sys.argv[1:] = arguments
     from ipykernel.kernelapp import IPKernelApp
 
-    IPKernelApp.launch_instance(parent_handle=source)  # with which it ends
-    sys.exit()  # what was registered for the end is done, as in any kernel
+    IPKernelApp.launch_instance(parent_handle=source)  # it ends with that process
+    sys.exit()  # runs what was registered for the end, as in any kernel
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # the folder, where a kernel has the notebook's
-    _fork_on_demand(socket.socket(fileno=int(sys.argv.pop())))
+    del sys.path[0]  # this command's folder; a kernel has the notebook's there
+    file_number = int(sys.argv.pop())
+    _fork_on_demand(socket.socket(fileno=file_number))

@@ -1,4 +1,4 @@
-"""Where the words of a lab's picture stand, in the font of the still one."""
+"""Where the words of a lab's picture stand, in the font of the still picture."""
 
 import re
 from collections.abc import Iterator
@@ -12,14 +12,17 @@ from PIL import ImageFont
 from course_utils.engine.labs.lab import Lab
 
 _FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+_MOVED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\) scale\(([\d.]+)\)")
 _BOLD = {"strong", "formula", "measured-words", "alarm"}
-_SIZES = {"place": 12, "small": 12, "large": 16}  # as picture.css has them
-Box = tuple[str, float, float, float, float]  # the words; left, top, right, bottom
+_SIZES = {"place": 12, "small": 12, "large": 16}  # as in picture.css
+_USUAL_SIZE = 14
+Box = tuple[str, float, float, float, float]  # the text; left, top, right, bottom
 
 
 @cache
 def _font(bold: bool) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(str(_FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), 100)
+    file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(str(_FONTS / file), 100)
 
 
 @cache
@@ -28,49 +31,74 @@ def _length(said: str, bold: bool) -> float:
 
 
 def boxes(svg: str) -> Iterator[Box]:
-    """Each text with the space that it takes."""
+    """Each text with the rectangle that it fills, in the picture's coordinates."""
     yield from _boxes_in(ElementTree.fromstring(svg), 0, 0, 1)
 
 
 def _boxes_in(node: ElementTree.Element, dx: float, dy: float, scale: float) -> Iterator[Box]:
-    moved = node.get("transform")
-    if moved and (moved := re.match(r"translate\(([-\d.]+) ([-\d.]+)\) scale\(([\d.]+)\)", moved)):
-        dx, dy, scale = map(float, moved.groups())
+    """The boxes in a node, whose own coordinates are scaled and then moved by (dx, dy)."""
+    moved = _MOVED.match(node.get("transform") or "")
+    if moved:
+        dx, dy, scale = (float(number) for number in moved.groups())
     if node.tag.endswith("text"):
-        classes, said = set((node.get("class") or "").split()), "".join(node.itertext())
-        size = scale * next((size for name, size in _SIZES.items() if name in classes), 14)
-        width = _length(said, bool(classes & _BOLD)) * size / 100
-        x, y = dx + scale * float(node.get("x")), dy + scale * float(node.get("y"))
-        left = x - width * (1 if "end" in classes else 0.5 if "middle" in classes else 0)
+        said = "".join(node.itertext())
         if said:
-            yield said, left, y - 0.75 * size, left + width, y + 0.2 * size
+            yield _box_of(node, said, dx, dy, scale)
     for child in node:
         yield from _boxes_in(child, dx, dy, scale)
 
 
+def _box_of(node: ElementTree.Element, said: str, dx: float, dy: float, scale: float) -> Box:
+    classes = set((node.get("class") or "").split())
+    size = scale * _size(classes)
+    width = _length(said, bool(classes & _BOLD)) * size / 100
+    x = dx + scale * float(node.get("x"))
+    y = dy + scale * float(node.get("y"))
+    left = x
+    if "end" in classes:
+        left = x - width
+    elif "middle" in classes:
+        left = x - width * 0.5
+    return said, left, y - 0.75 * size, left + width, y + 0.2 * size
+
+
+def _size(classes: set[str]) -> float:
+    for name, size in _SIZES.items():
+        if name in classes:
+            return size
+    return _USUAL_SIZE
+
+
 def words(lab: object) -> str:
-    return " ".join("".join(node.itertext()) for node in ElementTree.fromstring(lab.screen.svg))
+    """All texts of the lab's picture, in the order in which it draws them."""
+    picture = ElementTree.fromstring(lab.screen.svg)
+    return " ".join("".join(node.itertext()) for node in picture)
 
 
 def words_on(lab: Lab) -> set[str]:
-    """Whatever a reader can press, tick, drag or unfold, as it is written there."""
-    words = {"All numbers", "Stop", *lab.presets, *lab.jobs, *lab.actions}
+    """The labels of whatever a reader can press, tick, drag or unfold."""
+    labels = {"All numbers", "Stop", *lab.presets, *lab.jobs, *lab.actions}
     for field in lab.fields.values():
-        words |= {field.label, *getattr(field, "options", ())}
-    return words
+        labels.add(field.label)
+        labels.update(getattr(field, "options", ()))
+    return labels
 
 
 def assert_all_can_be_read(svg: str, *, beyond: float = 3) -> None:
-    """No words overlap, and none run out of the picture by more than that."""
+    """Check that no two texts overlap, and that none leaves the picture.
+
+    At its left and right edge a text may stand out by `beyond`.
+    """
     drawn = ElementTree.fromstring(svg)
-    *_, width, height = map(float, drawn.get("viewBox").split())
-    above: list[Box] = []  # those that reach down to where the next one begins
+    *_, width, height = (float(number) for number in drawn.get("viewBox").split())
+    above: list[Box] = []  # the texts that reach down to where the next one begins
     for box in sorted(_boxes_in(drawn, 0, 0, 1), key=lambda box: box[2]):
         said, left, top, right, bottom = box
         assert -beyond <= left < right <= width + beyond, said
         assert 0 <= top < bottom <= height, said
         above = [other for other in above if other[4] > top]
-        for other, left2, _, right2, _ in above:
-            assert not (left < right2 and left2 < right), (said, other)
+        for other, other_left, _, other_right, _ in above:
+            overlap = left < other_right and other_left < right
+            assert not overlap, (said, other)
         above.append(box)
     assert above

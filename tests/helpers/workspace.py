@@ -1,4 +1,4 @@
-"""A short course, a server over it, and what a reader does in the workspace, in a browser."""
+"""A course with a short notebook, a server over it, and what a reader does there in a browser."""
 
 import shutil
 from pathlib import Path
@@ -17,17 +17,17 @@ FLOPS = "04_flops.ipynb"
 
 
 def course_with_a_short_notebook(folder: Path) -> None:
-    """The course, but for a notebook 4 of a guess, one picture and two turns."""
-    shutil.copytree(
-        ROOT / "course_utils", folder / "course_utils", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    """Copy the course, with `short()` in place of notebook 4."""
+    no_caches = shutil.ignore_patterns("__pycache__")
+    no_hidden_files = shutil.ignore_patterns(".*")
+    shutil.copytree(ROOT / "course_utils", folder / "course_utils", ignore=no_caches)
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=no_hidden_files)
     shutil.copy(ROOT / "README.md", folder)
     nbformat.write(short(), folder / "notebooks" / FLOPS)
 
 
 def write(lab: Page, name: str, value: str, cells: int) -> None:
-    """Write the value into the cell where that name stands, and run so many cells from there."""
+    """Write the value into the cell that assigns that name, and run so many cells from there."""
     lab.bring_to_front()
     lab.locator(".jp-Cell .cm-content", has_text=f"{name} =").first.click()
     lab.keyboard.press("Control+a")
@@ -37,22 +37,30 @@ def write(lab: Page, name: str, value: str, cells: int) -> None:
 
 
 def try_it(lab: Page, value: str, mine: Path, status: str) -> None:
-    """Write the answer into the exercise's cell, run it and its check, and wait until the verdict is noted."""
+    """Answer the second turn, run its check, and wait until the reader's record has the verdict."""
     write(lab, "really", value, cells=2)
-    wait_until(
-        lambda: record.done(mine).get("flops.name_of_f32", record.Done()).status == status,
-        f"it is {status}",
-    )
+
+    def is_noted() -> bool:
+        noted = record.done(mine).get("flops.name_of_f32", record.Done())
+        return noted.status == status
+
+    wait_until(is_noted, f"it is {status}")
 
 
 def come_back(page: Page) -> None:
-    """Look at that page once more; under test a page believes to be in front always, so it is told."""
+    """Bring that page to the front, and tell it so.
+
+    A page under test always takes itself to be in front, so it would not notice by itself.
+    """
     page.bring_to_front()
     page.evaluate("dispatchEvent(new Event('focus'))")
 
 
 def started(root: Path) -> SimpleNamespace:
-    """A server over that folder, as its extensions see it, with the workspace loaded; `said` is what its log says."""
+    """A stand-in for a Jupyter server over that folder, with the workspace's extension loaded.
+
+    It has what an extension uses of a server; `said` holds the warnings in its log.
+    """
     said = []
     settings = {"base_url": "/", "static_custom_path": []}
     app = SimpleNamespace(settings=settings, add_handlers=lambda _, handlers: None)
