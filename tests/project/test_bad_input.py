@@ -15,10 +15,11 @@ from course_utils.subjects import models, reported, training
 from course_utils.subjects.child_processes.products import matmul_call
 from course_utils.subjects.training.precision import gradients, losses, lost
 
-H100, T, LLAMA = MACHINES["H100 SXM"], torch.zeros(2, 3), predict.MODELS["Llama 3 8B"]
+H100 = MACHINES["H100 SXM"]
+LLAMA = predict.MODELS["Llama 3 8B"]
 SHAPE = predict.Transformer(2, 8, 2, 11, 4)
 
-
+# Each entry is a call with wrong input, and words of the sentence that it has to raise.
 OF_NUMBERS = [
     (lambda: floats.encode(1.0, "fp8"), "no number format 'fp8' here. There are: fp64, fp32, tf32"),
     (lambda: floats.decode(2**16, "fp16"), "integer of 16 bits, from 0 to 65535; got 65536"),

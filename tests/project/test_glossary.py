@@ -1,4 +1,7 @@
-"""The glossary explains each word once, and its links lead to it; tests/project/test_notebooks.py looks where they are set."""
+"""The glossary explains each word once, and links to it lead there.
+
+tests/project/test_notebooks.py checks where the notebooks link to it.
+"""
 
 import re
 
@@ -22,27 +25,32 @@ def test_the_words_stand_in_alphabetical_order_each_once_and_each_says_its_noteb
 
 
 def test_an_anchor_leads_to_its_word_on_code_hosting_pages_and_in_jupyterlab():
-    # Both make anchors of headings: the one in small letters, the other with hyphens for blanks and no more.
-    # Where these differ, the anchor is written out.
+    # Both make anchors of headings. JupyterLab only puts hyphens for blanks; the pages also make
+    # letters small and drop punctuation. Where the two differ, the anchor is written out.
     for line in re.findall("^## (.+)$", TEXT, re.MULTILINE):
-        written = re.fullmatch(r'<a id="([a-z0-9-]+)"></a>(.+)', line)
-        hosted = re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
-        assert bool(written) != (hosted == line.replace(" ", "-")), line
+        is_written_out = bool(re.fullmatch(r'<a id="([a-z0-9-]+)"></a>(.+)', line))
+        in_jupyterlab = line.replace(" ", "-")
+        are_the_same = glossary.hosted_anchor(line) == in_jupyterlab
+        assert is_written_out != are_the_same, line
 
 
 def test_every_word_is_used_by_the_notebook_that_explains_it():
-    linked = {
-        path.name: {anchor for _, anchor in glossary.LINK.findall("\n".join(prose(path)))}
-        for path in NOTEBOOKS
-    }
+    linked = {}
+    for path in NOTEBOOKS:
+        links = glossary.LINK.findall("\n".join(prose(path)))
+        linked[path.name] = {anchor for _, anchor in links}
     for entry in ENTRIES:
         for name in re.findall(r"\]\((\w+\.ipynb)\)", entry.text):
             assert entry.anchor in linked[name], (entry.anchor, name)
 
 
 def test_links_stand_in_running_text_alone_and_at_the_longest_word():
-    text = "## Bytes and `bytes`\n\n*a byte* [byte](x.md) $byte$ Activation checkpointing of bytes, byte by byte"
-    links = "[Activation checkpointing](GLOSSARY.md#activation-checkpointing) of [bytes](GLOSSARY.md#byte)"
-    once = glossary.linked([text, "Byte"])
-    assert once == [text.replace("Activation checkpointing of bytes", links), "Byte"]
+    apart = "## Bytes and `bytes`\n\n*a byte* [byte](x.md) $byte$ "
+    running = "Activation checkpointing of bytes, byte by byte"
+    linked = (
+        "[Activation checkpointing](GLOSSARY.md#activation-checkpointing) "
+        "of [bytes](GLOSSARY.md#byte), byte by byte"
+    )
+    once = glossary.linked([apart + running, "Byte"])
+    assert once == [apart + linked, "Byte"]
     assert glossary.linked(once) == once

@@ -1,4 +1,7 @@
-"""The instructors' page says of every button how long it can take; tests/project/test_notebooks.py holds its other parts."""
+"""The instructors' page says how long each button can take, and where the lecture's topics are.
+
+tests/project/test_notebooks.py checks the page's other parts.
+"""
 
 import re
 from importlib import import_module
@@ -9,7 +12,7 @@ from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import prose
 
 PAGE = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
-# The numbers in a button's bound: themselves, or where they stand in course_utils.chapters.
+# The numbers in what the page says of a button, or names of constants in course_utils.chapters.
 BOUNDS = {
     ("einsum", "Time it"): ["einsum.einsum_lab.jobs.LONGEST_S"],
     ("matmul", "Time it"): ["flops.matmul_lab.jobs.LONGEST_S"],
@@ -23,24 +26,29 @@ BOUNDS = {
 
 
 def number(said: float | str) -> float:
-    """The number, or the constant of that name."""
+    """The number itself, or the value of the constant of that name."""
     if not isinstance(said, str):
         return said
     module, _, name = said.rpartition(".")
     return getattr(import_module(f"course_utils.chapters.{module}"), name)
 
 
+def numbers_in(text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,.]*\d|\d", text)]
+
+
 def test_every_button_that_works_for_a_while_has_its_bound_which_is_that_of_the_code():
     rows = re.findall(r"^\| (\w+) \| \*(.+?)\* \| (.+) \|$", PAGE, re.MULTILINE)
-    names = [name.removesuffix("_lab") for name in labs.__all__]
-    assert {row[:2] for row in rows} == {
-        (name, job) for name in names for job in labs.lab_named(name).jobs
-    }
-    bounds = {row[:2]: re.findall(r"\d[\d,.]*\d|\d", row[2]) for row in rows}
-    for button, numbers in BOUNDS.items():
-        assert [float(n.replace(",", "")) for n in bounds[button]] == [*map(number, numbers)], (
-            button
-        )
+    bounds = {(lab, job): numbers_in(bound) for lab, job, bound in rows}
+
+    buttons = set()
+    for lab in labs.__all__:
+        name = lab.removesuffix("_lab")
+        buttons.update((name, job) for job in labs.lab_named(name).jobs)
+    assert set(bounds) == buttons
+
+    for button, constants in BOUNDS.items():
+        assert bounds[button] == [number(constant) for constant in constants], button
     assert f"the panel's own clock ends it after {session.LONGEST_S:.0f} s" in PAGE
 
 

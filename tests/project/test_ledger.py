@@ -1,4 +1,4 @@
-"""The ledger counts code, and each language for itself."""
+"""`make ledger` counts lines of code, separately for each language."""
 
 from tests.tools import ledger
 
@@ -13,7 +13,12 @@ def rule() -> int:
     # a comment
     return LIMIT
 '''
-SCRIPT = "// a comment\n/* another,\n   of two lines */\n\nconst url = 'https://example.org'; // behind code\n"
+SCRIPT = """// a comment
+/* another,
+   of two lines */
+
+const url = 'https://example.org'; // behind code
+"""
 
 
 def test_code_is_counted_without_blank_lines_comments_and_docstrings(tmp_path):

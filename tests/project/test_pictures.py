@@ -11,6 +11,8 @@ from tests import ROOT
 from tests.tools import pictures
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+OTHER_ANSWERS = {"timeline": {"moment": 90}, "float": {"number": "0.5"}}
+
 every_picture = pytest.mark.parametrize("name", pictures.PICTURES)
 
 
@@ -20,27 +22,28 @@ def test_a_picture_shows_what_its_lab_shows_now(name):
 
 
 def test_each_picture_that_is_shown_is_drawn_by_the_command_and_the_other_way_round():
-    there_are = {path.name for path in pictures.FOLDER.iterdir()}
-    assert (
-        {*pictures.PICTURES} == there_are == {*re.findall(r"\(notebooks/pictures/(\S+)\)", README)}
-    )
+    drawn = set(pictures.PICTURES)
+    shown = re.findall(r"\(notebooks/pictures/(\S+)\)", README)
+    assert set(shown) == drawn
+    assert {path.name for path in pictures.FOLDER.iterdir()} == drawn
 
 
 @every_picture
 def test_a_picture_that_would_be_drawn_otherwise_is_stale_and_is_drawn_anew(
     name, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(pictures, "PICTURES", {name: pictures.PICTURES[name]})
+    picture = pictures.PICTURES[name]
+    monkeypatch.setattr(pictures, "PICTURES", {name: picture})
     pictures.draw(tmp_path)
     assert not pictures.is_stale(name, tmp_path)
     before = (tmp_path / name).read_bytes()
     pictures.draw(tmp_path)
     assert (tmp_path / name).read_bytes() == before
     with monkeypatch.context() as other:
-        other.setattr(still, "STILL_CSS", still.STILL_CSS.replace("font", "color: red; font", 1))
+        in_red = still.STILL_CSS.replace("font", "color: red; font", 1)
+        other.setattr(still, "STILL_CSS", in_red)
         assert pictures.is_stale(name, tmp_path)
-    moved = {"timeline": {"moment": 90}, "float": {"number": "0.5"}}[pictures.PICTURES[name].lab]
-    changed = replace(pictures.PICTURES[name], answers=pictures.PICTURES[name].answers | moved)
+    changed = replace(picture, answers=picture.answers | OTHER_ANSWERS[picture.lab])
     monkeypatch.setattr(pictures, "PICTURES", {name: changed})
     assert pictures.is_stale(name, tmp_path)
     pictures.draw(tmp_path)

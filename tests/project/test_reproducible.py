@@ -1,4 +1,4 @@
-"""One verdict everywhere: examples, seeds and order depend on nothing but the tests themselves."""
+"""The same verdict everywhere: examples, seeds and order depend on the tests alone."""
 
 import io
 import os
@@ -26,18 +26,20 @@ from hypothesis import settings
 from tests.project.test_reproducible import examples
 
 import course_utils.chapters.labs, course_utils.chapters.floats.check
-print(*examples(settings()), *examples(settings()), *examples(settings.get_profile("reproducible")), sep="\\n")
+for chosen in (settings(), settings(), settings.get_profile("reproducible")):
+    print(*examples(chosen), sep="\\n")
 """
 
 
 def examples(chosen: settings) -> list[str]:
-    """What a property test draws under these settings, torch's numbers included."""
+    """What a property test draws under these settings, including numbers of torch's generator."""
     found = []
 
     @settings(chosen, max_examples=DRAWN)
     @given(ANYTHING)
     def draw(drawn):
-        found.append(ascii((*drawn[:-1], sorted(drawn[-1]), torch.rand(1).item())))
+        *ordered, drawn_set = drawn
+        found.append(ascii((*ordered, sorted(drawn_set), torch.rand(1).item())))
 
     draw()
     return found
@@ -53,25 +55,33 @@ def test_the_same_examples_are_drawn_whatever_the_hash_seed_the_modules_the_fold
         "LC_ALL": "tr_TR.UTF-8",
         "TZ": "Pacific/Kiritimati",
         "CI": "true",
+        "PYTHONPATH": str(ROOT),
+        "HYPOTHESIS_PROFILE": "explore",
     }
-    strange |= {"PYTHONPATH": str(ROOT), "HYPOTHESIS_PROFILE": "explore"}
     run = [sys.executable, "-c", ELSEWHERE]
     said = subprocess.run(
         run, cwd=folder, env=os.environ | strange, capture_output=True, text=True, check=True
     )
-    here, lines = examples(settings.get_profile("reproducible")), said.stdout.splitlines()
+    here = examples(settings.get_profile("reproducible"))
     assert len(here) == DRAWN
     assert len(set(here)) > 0.75 * DRAWN
-    explored, explored_again, there = lines[:DRAWN], lines[DRAWN : 2 * DRAWN], lines[2 * DRAWN :]
+
+    lines = said.stdout.splitlines()
+    explored = lines[:DRAWN]
+    explored_again = lines[DRAWN : 2 * DRAWN]
+    there = lines[2 * DRAWN :]
     assert there == here
-    assert here != explored != explored_again != here
+    assert explored != here
+    assert explored_again not in (here, explored)
 
 
 def test_every_property_test_is_derandomised_and_keeps_nothing(request):
     tests = [item.obj for item in request.session.items if item.get_closest_marker("hypothesis")]
     theirs = [test._hypothesis_internal_use_settings for test in tests]
-    for each in (settings.get_profile("reproducible"), *theirs):
-        assert (each.derandomize, each.database, each.deadline) == (True, None, None)
+    for chosen in (settings.get_profile("reproducible"), *theirs):
+        assert chosen.derandomize
+        assert chosen.database is None
+        assert chosen.deadline is None
     assert settings.get_profile("explore").database is None
 
 
@@ -83,20 +93,20 @@ def test_each_test_begins_with_the_same_random_numbers(_):
 
 def test_a_failing_run_ends_with_what_to_send_us(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-o",
-        "addopts=",
-        "-p",
-        "tests.conftest",
-        "test_it.py",
-    ]
+    options = ["-o", "addopts=", "-p", "tests.conftest"]
+    command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
     level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", "PYTHONPATH": str(ROOT)}
-    run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
-    said = subprocess.run(command, env=os.environ | level, **run).stdout
-    *_, what_to_do, count = said.rpartition("what to send us")[2].strip().splitlines()
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | level,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = run.stdout
+    _, _, to_send = said.rpartition("what to send us")
+    *_, what_to_do, count = to_send.strip().splitlines()
     assert f"Python {platform.python_version()}, torch {torch.__version__} with DEFAULT\n" in said
     assert f"{platform.platform()}, hash seed 31\n" in said
     assert "open an issue of this project" in what_to_do
@@ -117,20 +127,24 @@ from pathlib import Path
 from tests.helpers import warm
 from tests.helpers.kernels import kernel_in, printed
 
+ASKED = [
+    "import os, torch",
+    "print(os.environ['PYTHONHASHSEED'], torch.backends.cpu.get_cpu_capability())",
+]
 warm.pytest_configure()
 with kernel_in(Path()) as (_, client):
-    print(printed(client, "import os, torch; print(os.environ['PYTHONHASHSEED'], torch.backends.cpu.get_cpu_capability())"))
+    print(printed(client, "; ".join(ASKED)))
 """
 
 
 def test_a_kernel_has_the_instructions_and_the_hash_seed_that_its_tests_were_given():
     level = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "31", warm.WHERE: ""}
-    run = {
-        "cwd": ROOT,
-        "env": os.environ | level,
-        "capture_output": True,
-        "text": True,
-        "check": True,
-    }
-    said = subprocess.run([sys.executable, "-c", FORKED], **run).stdout
-    assert said.strip() == "31 DEFAULT"
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        cwd=ROOT,
+        env=os.environ | level,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == "31 DEFAULT"

@@ -1,4 +1,4 @@
-"""How notebooks are run: compared, stored, timed, and in kernels that are forked."""
+"""How notebooks are run: compared with what is stored, stored anew, and in forked kernels."""
 
 import errno
 import os
@@ -26,9 +26,13 @@ from tests.tools import outputs
 
 
 def compared(path: Path, session: pytest.Session) -> str:
-    """What strict nbval says of its cells, with the options of this session: a dot for each that is as stored."""
+    """What strict nbval says of the cells, with this session's options.
+
+    A cell whose output is as stored is a dot, any other one an F.
+    """
     (file,) = session.gethookproxy(path).pytest_collect_file(file_path=path, parent=session)
-    cells, said = list(file.collect()), ""
+    cells = list(file.collect())
+    said = ""
     file.setup()
     for cell in cells:
         try:
@@ -41,13 +45,14 @@ def compared(path: Path, session: pytest.Session) -> str:
 
 
 def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(tmp_path, request):
-    """As `make test` compares them, and as `make outputs` has stored them."""
+    """They are compared as `make test` does it, and stored as `make outputs` does it."""
     sources = ["my_guess = 128  # the reader's own answer\nmy_guess", "object()", "3 * 5"]
     path = notebook_of(tmp_path / "counting.ipynb", sources)
     assert outputs.store(path)
     stored = nbformat.read(path, as_version=4)
     assert [cell.source for cell in stored.cells] == sources
-    assert [cell.outputs[0].data["text/plain"] for cell in stored.cells[::2]] == ["128", "15"]
+    guess, _, product = (cell.outputs[0].data["text/plain"] for cell in stored.cells)
+    assert (guess, product) == ("128", "15")
     assert compared(path, request.session) == "..."
     path.write_text(path.read_text().replace('"15"', '"16"'))
     assert compared(path, request.session) == "..F"
@@ -55,7 +60,8 @@ def test_stored_outputs_fail_when_one_number_is_altered_and_not_for_an_address(t
 
 def test_storing_twice_changes_nothing_and_a_notebook_that_fails_is_left_as_it_was(tmp_path):
     path = notebook_of(tmp_path / "counting.ipynb", ["1 + 1"])
-    assert [outputs.store(path), outputs.store(path)] == [True, False]
+    assert outputs.store(path)
+    assert not outputs.store(path)
     path.write_text(path.read_text().replace("1 + 1", "1 / 0"))
     before = path.read_bytes()
     with pytest.raises(CellExecutionError):
@@ -67,35 +73,45 @@ def test_where_nothing_can_be_written_storing_says_so_in_a_sentence(monkeypatch,
     no_room = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=no_room))
     monkeypatch.setattr(outputs, "run", lambda notebook: notebook.cells.clear())
-    assert outputs.main([NOTEBOOKS[0].name]) == 1
-    assert (
-        f"{NOTEBOOKS[0].name} is left as it was: No space left on device" in capsys.readouterr().out
-    )
+    name = NOTEBOOKS[0].name
+    assert outputs.main([name]) == 1
+    assert f"{name} is left as it was: No space left on device" in capsys.readouterr().out
 
 
-# Kernels that are forked: each as fresh as one that is started.
+# Kernels that are forked: each is as fresh as one that is started.
+
+FRESH = """
+import os, sys
+course = sorted(name for name in sys.modules if name.startswith("course_utils"))
+print("torch" in sys.modules, course, os.getcwd())
+mine = 1
+"""
+ENDS_WITH_ITS_SOURCE = """
+from ipykernel.kernelapp import IPKernelApp
+print(IPKernelApp.instance().parent_handle == os.getppid())
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 def test_a_forked_kernel_knows_torch_little_of_the_course_and_nothing_of_its_neighbour(tmp_path):
-    with socket.socket(socket.AF_UNIX) as silent:  # who comes and says nothing disturbs nobody
+    with socket.socket(socket.AF_UNIX) as silent:  # a caller that says nothing disturbs nobody
         silent.connect(os.environ[warm.WHERE])
-    with kernel_in(tmp_path) as (manager, one), kernel_in(tmp_path) as (neighbour, other):
-        modules = "'torch' in sys.modules, sorted(name for name in sys.modules if name.startswith('course_utils'))"
-        begun = printed(one, f"import os, sys; print({modules}, os.getcwd()); mine = 1")
-        assert (
-            begun
-            == f"True ['course_utils', 'course_utils.stage', 'course_utils.stage.kernel'] {tmp_path}"
-        )
-        assert printed(other, "print(mine)") == "name 'mine' is not defined"
-        pids = [int(printed(client, "import os; print(os.getpid())")) for client in (one, other)]
-        assert pids == [each.provisioner.pid for each in (manager, neighbour)]
-        assert pids[0] != pids[1]
-        watched = "from ipykernel.kernelapp import IPKernelApp; print(IPKernelApp.instance().parent_handle == os.getppid())"
-        assert printed(one, watched) == "True"  # with which it ends
-        # What it starts is waited for, and ends with it.
-        assert printed(one, "import subprocess; print(subprocess.run(['false']).returncode)") == "1"
-        child = int(printed(one, "child = subprocess.Popen(['sleep', '600']); print(child.pid)"))
+    with kernel_in(tmp_path) as (manager, client), kernel_in(tmp_path) as (neighbour, its_client):
+        course = ["course_utils", "course_utils.stage", "course_utils.stage.kernel"]
+        assert printed(client, FRESH) == f"True {course} {tmp_path}"
+        assert printed(its_client, "print(mine)") == "name 'mine' is not defined"
+
+        ask_for_pid = "import os; print(os.getpid())"
+        assert int(printed(client, ask_for_pid)) == manager.provisioner.pid
+        assert int(printed(its_client, ask_for_pid)) == neighbour.provisioner.pid
+        assert manager.provisioner.pid != neighbour.provisioner.pid
+        assert printed(client, ENDS_WITH_ITS_SOURCE) == "True"
+
+        # What the kernel starts can be waited for, and ends with the kernel.
+        run_false = "import subprocess; print(subprocess.run(['false']).returncode)"
+        assert printed(client, run_false) == "1"
+        start_sleep = "child = subprocess.Popen(['sleep', '600']); print(child.pid)"
+        child = int(printed(client, start_sleep))
         assert psutil.pid_exists(child)
         manager.shutdown_kernel(now=True)
         wait_until(lambda: has_ended(child), "what it started has ended")
@@ -119,25 +135,29 @@ def test_a_kernel_that_has_ended_by_itself_can_be_shut_down_once_more(tmp_path):
 
 
 def test_where_no_socket_can_be_opened_kernels_start_as_usual(monkeypatch, tmp_path):
-    (too_long := tmp_path / ("x" * 100)).mkdir()
+    too_long = tmp_path / ("x" * 100)
+    too_long.mkdir()
     factory = KernelProvisionerFactory.instance()
     monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")
     monkeypatch.setattr(tempfile, "tempdir", str(too_long))
     monkeypatch.setenv(warm.WHERE, "")
     warm.pytest_configure()
-    assert (factory.default_provisioner_name, os.environ[warm.WHERE]) == ("local-provisioner", "")
+    assert factory.default_provisioner_name == "local-provisioner"
+    assert os.environ[warm.WHERE] == ""
 
 
 def test_a_child_is_heard_though_nothing_follows_and_ends_after_its_time_though_its_parent_hangs():
-    heard, before = [], children()
+    heard = []
+    before = children()
     steps = process.steps_of("tests.helpers.child_jobs.much_at_once", {"lines": 500}, at_most_s=1)
     next(steps)
-    (child,) = (one for one in children() if one not in before)
+    (child,) = (process for process in children() if process not in before)
     while len(heard) < 500:
         step = next(steps)
-        heard += [step.numbers["number"]] if step.numbers else []
+        if step.numbers:
+            heard.append(step.numbers["number"])
     assert heard == list(range(500))
-    wait_until(partial(has_ended, child.pid), "it has ended")  # and nobody reads any more
+    wait_until(partial(has_ended, child.pid), "it has ended")  # though nobody reads any more
     steps.close()
 
 

@@ -71,6 +71,12 @@ def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
                 yield number, *use.span(), anchor
 
 
+def hosted_anchor(heading: str) -> str:
+    """The anchor that pages of code hosting make of a heading."""
+    without_punctuation = re.sub(r"[^\w\- ]", "", heading.lower())
+    return without_punctuation.replace(" ", "-")
+
+
 def unlinked(text: str) -> str:
     """The same words without links to the glossary."""
     return LINK.sub(r"\1", text)
