@@ -1,7 +1,7 @@
-"""Everything that is a time, measured in one run and set beside a baseline. Called by `make bench`.
+"""All benchmarks in one run, each beside a baseline: `make bench`.
 
-Slider to picture, in a real browser, as `make latency` measures it for every lab. The baseline is the
-usual way, `interact` with `plt.show()`, on the same page.
+The time from slider to picture is measured in a real browser, as `make latency` measures it for
+every lab. Its baseline is the usual way, `interact` with `plt.show()`, on the same page.
 """
 
 import sys
@@ -24,13 +24,14 @@ def plot(k):
 
 _ = interact(plot, k=IntSlider(0, -170, 140))
 """
-# Beside the first, one with curves, and the one that computes most.
+# The first lab, a lab with curves, and the lab that computes most.
 LABS = ("float", "optimizer", "plan")
 
 
 def slider_to_picture() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        sources = [BASELINE.strip(), browser.IMPORT, *(f"labs.{name}_lab()" for name in LABS)]
+        lab_cells = [f"labs.{name}_lab()" for name in LABS]
+        sources = [BASELINE.strip(), browser.IMPORT, *lab_cells]
         path = browser.notebook_of(Path(folder) / "bench.ipynb", sources)
         with browser.opened(path, height=1600) as page:
             browser.run_all(page, path)
@@ -40,11 +41,12 @@ def slider_to_picture() -> None:
                 lab = browser.lab_of(page, name)
                 rows[f"{name} lab"] = latency(lab.locator(".course-picture"), sliders_of(lab))
     print(HEAD)
-    for name, one in rows.items():
-        print(row(name, one))
+    for name, latency_here in rows.items():
+        print(row(name, latency_here))
     usual_s = rows.pop("interact").median_s
-    for name, one in rows.items():
-        print(f"The {name}'s picture is in the page {usual_s / one.median_s:.1f} times as soon.")
+    for name, latency_here in rows.items():
+        times = usual_s / latency_here.median_s
+        print(f"The {name}'s picture is in the page {times:.1f} times as soon.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Our timer beside others, on one GPU. `make bench` and `make gpu` call it.
 
-The same products, timed by `measure.time_call`, by Triton's `do_bench`, and by a plain loop with events,
-several times each; the spread is that of the repetitions.
+The same matrix products are timed by `measure.time_call`, by Triton's `do_bench`, and by a plain
+loop with events, several times each. The spread is that of these repetitions.
 """
 
 import itertools
@@ -18,17 +18,24 @@ from course_utils.subjects.child_processes import products
 
 DTYPES = ("bf16", "fp16", "tf32", "fp32", "fp8")
 SIZES = (1024, 2048, 4096, 8192, 16_384)
-LONGEST_CALL_S = 0.3  # of a product that is timed in every way, every time
+LONGEST_CALL_S = 0.3  # a product that takes longer is not timed in all these ways
 SWEEP_BYTES = 256 * 2**20
 Call = Callable[[], object]
 
 
 def samples(call: Call, device: str, count: int) -> list[float]:
-    """Seconds of so many calls, each with a cold cache. Not our timer's code, for it is what our timer is held against."""
+    """Seconds of so many calls, each with a cold cache.
+
+    This shares no code with our timer, because our timer is checked against it.
+    """
     if torch.device(device).type != "cuda":
         return timeit.repeat(call, number=1, repeat=count)
     sweeper = torch.empty(SWEEP_BYTES // 4, dtype=torch.int32, device=device)
-    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+    pairs = []
+    for _ in range(count):
+        begun = torch.cuda.Event(enable_timing=True)
+        ended = torch.cuda.Event(enable_timing=True)
+        pairs.append((begun, ended))
     for begun, ended in pairs:
         sweeper.zero_()
         begun.record()
@@ -39,42 +46,68 @@ def samples(call: Call, device: str, count: int) -> list[float]:
 
 
 def methods(device: str) -> dict[str, Callable[[Call], float]]:
-    """Ways of timing by name: ours, Triton's if it is there, and the median of 30 calls after 5 that do not count."""
-    found = {
-        "time_call": lambda call: measure.time_call(call, device=device, at_most_s=0.5).seconds
-    }
+    """The ways of timing by name: ours, Triton's if it is installed, and a plain loop."""
+
+    def ours(call: Call) -> float:
+        return measure.time_call(call, device=device, at_most_s=0.5).seconds
+
+    def by_events(call: Call) -> float:
+        warmed_up = samples(call, device, 35)[5:]
+        return statistics.median(warmed_up)
+
+    found = {"time_call": ours}
     if torch.device(device).type == "cuda":
         with suppress(ImportError):
             from triton.testing import do_bench
 
             found["do_bench"] = lambda call: do_bench(call, return_mode="median") / 1000
-    return found | {"events": lambda call: statistics.median(samples(call, device, 35)[5:])}
+    found["events"] = by_events
+    return found
 
 
 def timers(device: str, dtypes: Sequence[str], sizes: Sequence[int], repeats: int = 5) -> Table:
-    """Square products: the median rate of each method, its spread (max / min - 1), and ours beside the best of them."""
+    """Square products: each method's median rate and spread (max / min - 1), and ours / best."""
     ways = methods(device)
-    rows = [
-        ["n × n × n", "dtype", *(word for way in ways for word in (way, "spread")), "ours / best"]
-    ]
+    head = ["n × n × n", "dtype"]
+    for way in ways:
+        head += [way, "spread"]
+    head.append("ours / best")
+    rows = [head]
     for dtype, n in itertools.product(dtypes, sizes):
+        row = [f"{n:,}", dtype]
         try:
-            call = products.matmul_call(n, n, n, dtype, device)
-            once = min(samples(call, device, 2))
-            if once > LONGEST_CALL_S:
-                raise ValueError(f"a call takes {seconds_text(once)}")
-            # In turn, so that a clock that moves moves all of them.
+            call = matmul_to_time(n, dtype, device)
+            # The methods take turns, so that a clock that changes changes for all of them.
             rounds = [[way(call) for way in ways.values()] for _ in range(repeats)]
         except (ValueError, RuntimeError) as error:
-            none = [f"{n:,}", dtype, f"none: {str(error).splitlines()[0]}"]
-            rows.append(none + [""] * (len(rows[0]) - len(none)))
-            continue
-        row, typical = [f"{n:,}", dtype], []
-        for taken in zip(*rounds, strict=True):
-            typical.append(statistics.median(taken))
-            row += [rate_text(2 * n**3 / typical[-1]), f"{max(taken) / min(taken) - 1:.2%}"]
-        rows.append([*row, f"{min(typical) / typical[0]:.4f}"])
+            row.append(f"none: {str(error).splitlines()[0]}")
+            row += [""] * (len(head) - len(row))
+        else:
+            row += compared(rounds, flops=2 * n**3)
+        rows.append(row)
     return Table(rows)
+
+
+def matmul_to_time(n: int, dtype: str, device: str) -> Call:
+    """The product of n × n matrices; ValueError if it takes too long to be timed so often."""
+    call = products.matmul_call(n, n, n, dtype, device)
+    once_s = min(samples(call, device, 2))
+    if once_s > LONGEST_CALL_S:
+        raise ValueError(f"a call takes {seconds_text(once_s)}")
+    return call
+
+
+def compared(rounds: Sequence[Sequence[float]], flops: int) -> list[str]:
+    """The cells of a row: each method's rate and spread, and ours, the first, beside the best."""
+    cells = []
+    medians_s = []
+    for seconds in zip(*rounds, strict=True):
+        median_s = statistics.median(seconds)
+        medians_s.append(median_s)
+        cells.append(rate_text(flops / median_s))
+        cells.append(f"{max(seconds) / min(seconds) - 1:.2%}")
+    cells.append(f"{min(medians_s) / medians_s[0]:.4f}")
+    return cells
 
 
 def report() -> None:

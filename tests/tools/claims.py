@@ -1,8 +1,9 @@
-"""Every number in the prose, and what holds it: a cell beside it, an output, a citation, or a reason that is written down.
+"""Every number in the prose, and what holds it.
 
-`make claims` looks for each and writes down in tests/claims where it was found; what nothing holds it names, and ends
-with 1. The tests compare texts and cells with what was written: a number that changes in a text, or in the cell
-that held it, does not go unnoticed.
+A number is held by a cell beside it or its output, by a citation, or by a reason in reasons.toml.
+`make claims` looks for each number and writes down in tests/claims what holds it. It names the
+numbers that nothing holds, and then ends with status 1. The tests compare texts and cells with what
+was written, so they notice a number that changes in a text, or in the cell that holds it.
 """
 
 import math
@@ -12,7 +13,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from pathlib import Path
 
 import nbformat
@@ -27,47 +28,80 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "notebooks").glob("*.md")))
 TEXTS = (*NOTEBOOKS, *PAGES)
 
 TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "%": 1e-2}
-TIMES |= {prefix: 1000.0 ** (n + 1) for n, prefix in enumerate("kMGTPEZY")}
-TIMES |= {f"{prefix}i": 1024.0 ** (n + 1) for n, prefix in enumerate("KMGT")}
-TIMES |= {prefix: 1e-3 ** (n + 1) for n, prefix in enumerate("mµn")}
-# A number as people and as Python write it, and what stands behind it and makes it larger or smaller.
+for power, prefix in enumerate("kMGTPEZY", 1):
+    TIMES[prefix] = 1000.0**power
+for power, prefix in enumerate("KMGT", 1):
+    TIMES[f"{prefix}i"] = 1024.0**power
+for power, prefix in enumerate("mµn", 1):
+    TIMES[prefix] = 1e-3**power
+# A number as people and as Python write it, and what stands behind it and makes it larger or
+# smaller: a power, a percent sign, a word like "million", or the prefix of a unit.
 NUMBER = re.compile(
     r"(?<![\w.^/,])(?<![A-Za-z]-)"
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:_\d+)*(?:\.\d+)?)(?P<e>e[-+]?\d+)?"
     r"(?:\s?(?:\^|\*\*)\s?\(?(?P<power>-?\d+)(?!\w|\.\d)\)?|\s?×\s?10\^(?P<ten>-?\d+))?"
-    r"(?![\w^]|\.\d)(?:[\s-]{0,2}(?P<times>%|(?:thousand|million|billion|trillion)\b|(?:[KMGT]i|[kMGTPEZYmµn])(?=B\b|B/|FLOP|s\b)))?"
+    r"(?![\w^]|\.\d)"
+    r"(?:[\s-]{0,2}(?P<times>%|(?:thousand|million|billion|trillion)\b"
+    r"|(?:[KMGT]i|[kMGTPEZYmµn])(?=B\b|B/|FLOP|s\b)))?"
 )
 LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
-# What is no claim: solutions, code, formulas, headings, what a picture shows, where to read on, how long it takes, the
-# minutes and sections that tests of their own hold, names and years.
+# Numbers in these texts are no claims.
 NO_CLAIM = re.compile(
-    r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>]*>|^#.*?$|!\[[^\]]*\]\([^)]*\)|\]\([^)\s]*\)"
-    r"|^\*The series: .*?$|[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+|^\d\. |\*\*\d · "
-    r"|^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*|[Tt]urns? \d|It takes about [^.]*\."
-    r"|^\| (?:\d \| |\[`).*?$|^- \*\*\d+ minutes:\*\*|^- \*\*Minutes:\*\*.*?$|^\| [^|\n]+ \| `.*?$|in 10, 25 and 50 minutes|of 10 minutes, half a lecture, or a session of 50"
-    r"|(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section) ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b|CC BY 4\.0|\b(?:19|20)\d\d\b",
+    "|".join(
+        [
+            r"<details>.*?</details>",  # solutions
+            r"```.*?```",  # code
+            r"`[^`\n]*`",
+            r"\$\$.*?\$\$",  # formulas
+            r"\$[^$\n]+\$",
+            r"<[^>]*>",
+            r"^#.*?$",  # headings
+            r"!\[[^\]]*\]\([^)]*\)",  # pictures
+            r"\]\([^)\s]*\)",  # where links lead
+            r"^\*The series: .*?$",  # the links to the notebooks before and after
+            r"[Nn]otebooks? (?:\[?\d\b(?:, | and | to )?)+",
+            r"^\d\. ",  # lists
+            r"\*\*\d · ",
+            # How long something takes, and tables: other tests check these.
+            r"^\*(?:(?:easy|medium|hard), )?\d+ minutes\.\*",
+            r"[Tt]urns? \d",
+            r"It takes about [^.]*\.",
+            r"^\| (?:\d \| |\[`).*?$",
+            r"^- \*\*\d+ minutes:\*\*",
+            r"^- \*\*Minutes:\*\*.*?$",
+            r"^\| [^|\n]+ \| `.*?$",
+            r"in 10, 25 and 50 minutes",
+            r"of 10 minutes, half a lecture, or a session of 50",
+            # names, versions, licences and years
+            r"(?:Llama|GPT|Python|CUDA|PCIe|macOS|[Vv]ersion|section)"
+            r" ?-?\d[\d.]*(?: (?:to|or) [\d.]+)?(?: \d+B)?\b",
+            r"CC BY 4\.0",
+            r"\b(?:19|20)\d\d\b",
+        ]
+    ),
     re.DOTALL | re.MULTILINE,
 )
 
 
 @dataclass(frozen=True)
 class Number:
-    """As it is written, what it can stand for, and how many of its digits are meant."""
+    """A number as it is written, the values that it can stand for, and its significant digits."""
 
     text: str
     values: tuple[float, ...]
     digits: int
 
     def is_said_by(self, other: "Number") -> bool:
-        """Whether the other one, rounded to as many digits, is this one."""
-        said = [_rounded(value, self.digits) for value in other.values]
-        return any(
-            math.isclose(ours, theirs, rel_tol=1e-9) for ours in self.values for theirs in said
-        )
+        """Whether this number is the other one, rounded to as many digits."""
+        rounded = [_rounded(value, self.digits) for value in other.values]
+        for ours, theirs in product(self.values, rounded):
+            if math.isclose(ours, theirs, rel_tol=1e-9):
+                return True
+        return False
 
     @property
     def is_distinctive(self) -> bool:
-        """Whether it is found again by what it is, and not by where it stands, as a 2 or a 16 would be."""
+        """Whether the same number elsewhere is no coincidence, as it would be for a 2 or a 16."""
         return max(self.values) >= 1000 or self.values[0] % 1 > 0 or self.digits >= 3
 
 
@@ -78,23 +112,31 @@ def _rounded(value: float, digits: int) -> float:
 def numbers(text: str) -> Iterator[tuple[int, Number]]:
     """Every number of a text, and where it begins."""
     for found in NUMBER.finditer(text):
-        plain = re.sub("[,_]", "", found["digits"])
-        value = float(plain + (found["e"] or "")) * 10.0 ** float(found["ten"] or 0)
-        if found["power"]:
-            value **= max(-300.0, min(300.0, float(found["power"]))) if value <= 10 else 1
-        values = (value, value * TIMES[found["times"]]) if found["times"] else (value,)
-        digits = max(1, len(plain.replace(".", "").lstrip("0")))
-        if found["power"] or (value < 10 and value.is_integer() and not found["times"]):
-            digits = 15  # it is meant exactly
-        yield found.start(), Number(found[0].strip(), values, digits)
+        yield found.start(), _number(found)
+
+
+def _number(found: re.Match) -> Number:
+    written_digits = re.sub("[,_]", "", found["digits"])
+    value = float(written_digits + (found["e"] or "")) * 10.0 ** float(found["ten"] or 0)
+    if found["power"] and value <= 10:
+        value **= max(-300.0, min(300.0, float(found["power"])))  # more would overflow
+    values = [value]
+    if found["times"]:
+        values.append(value * TIMES[found["times"]])
+
+    digits = max(1, len(written_digits.replace(".", "").lstrip("0")))
+    is_small_count = value < 10 and value.is_integer() and not found["times"]
+    if found["power"] or is_small_count:
+        digits = 15  # such a number is not rounded
+    return Number(found[0].strip(), tuple(values), digits)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of a text: the cell or heading in which it stands, and where, the sentence, and what holds it, if anything does."""
+    """A number of a text, where it stands, and what holds it; None if nothing does."""
 
-    place: str
-    at: int
+    place: str  # the cell's id, or the heading
+    at: int  # where in that text it begins
     number: str
     sentence: str
     held_by: str | None
@@ -102,53 +144,71 @@ class Claim:
 
 @dataclass(frozen=True)
 class Source:
-    """A cell with code, or a folded solution: where it stands, and every number that it holds or shows."""
+    """A cell with code, or a folded solution, with every number that it has or shows."""
 
     name: str
-    at: int
+    at: int  # the cell's index in the notebook
     section: int
     numbers: tuple[Number, ...]
+
+    def says(self, number: Number) -> bool:
+        return any(number.is_said_by(other) for other in self.numbers)
 
 
 def claims(path: Path, notebook: nbformat.NotebookNode | None = None) -> list[Claim]:
     """Every number in the prose of a notebook or a page."""
-    passages = _of_notebook(notebook or read(path)) if path.suffix == ".ipynb" else _of_page(path)
-    return [
-        Claim(place, begin, number.text, sentence, _held(path, number, sentence, paragraph, beside))
-        for place, text, beside in passages
-        for begin, number, sentence, paragraph in _numbers_in(text)
-    ]
+    if path.suffix == ".ipynb":
+        passages = _passages_of_notebook(notebook or read(path))
+    else:
+        passages = _passages_of_page(path)
+    found = []
+    for passage in passages:
+        for at, number, sentence, paragraph in _numbers_in(passage.text):
+            held_by = _held(path, number, sentence, paragraph, passage.beside)
+            found.append(Claim(passage.place, at, number.text, sentence, held_by))
+    return found
 
 
 # Sources, the nearest first, and whether each is near enough for a number like 2 or 16.
 Beside = list[tuple[Source, bool]]
 
 
-def _of_notebook(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str, Beside]]:
-    sources, section, last = _sources(notebook), 0, len(notebook.cells) - 1
+@dataclass(frozen=True)
+class Passage:
+    """The prose of a cell, or below a heading of a page, with the sources that can hold it."""
+
+    place: str
+    text: str
+    beside: Beside
+
+
+def _passages_of_notebook(notebook: nbformat.NotebookNode) -> Iterator[Passage]:
+    sources = _sources(notebook)
+    section = 0
+    last = len(notebook.cells) - 1
     for at, cell in enumerate(notebook.cells):
-        if cell.cell_type == "markdown":
-            before, section = section, section + _begins_section(cell)
-            everywhere = (
-                at in (0, last) or "## Explore" in cell.source or "## Takeaways" in cell.source
-            )
-            nearest = sorted(sources, key=lambda source: abs(source.at - at))
-            yield (
-                cell.id,
-                cell.source,
-                [(s, everywhere or s.section in (before, section)) for s in nearest],
-            )
+        if cell.cell_type != "markdown":
+            continue
+        before = section
+        section += _begins_section(cell)
+        sums_up = "## Explore" in cell.source or "## Takeaways" in cell.source
+        is_about_all = sums_up or at in (0, last)
+        nearest = sorted(sources, key=lambda source: abs(source.at - at))
+        beside = [(s, is_about_all or s.section in (before, section)) for s in nearest]
+        yield Passage(cell.id, cell.source, beside)
 
 
-def _of_page(path: Path) -> Iterator[tuple[str, str, Beside]]:
-    for part in re.split(r"^(?=#+ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
-        heading = re.sub(r"<[^>]*>", "", part.partition("\n")[0]).strip("# ")
+def _passages_of_page(path: Path) -> Iterator[Passage]:
+    text = path.read_text(encoding="utf-8")
+    for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
+        first_line, _, _ = part.partition("\n")
+        heading = re.sub(r"<[^>]*>", "", first_line).strip("# ")
+        beside = []
         about = re.match(r"(\d) · ", heading)  # a section of INSTRUCTORS.md is about a notebook
-        yield (
-            heading,
-            part,
-            [(s, True) for s in _sources_of(NOTEBOOKS[int(about[1]) - 1])] if about else [],
-        )
+        if about:
+            notebook = NOTEBOOKS[int(about[1]) - 1]
+            beside = [(source, True) for source in _sources_of(notebook)]
+        yield Passage(heading, part, beside)
 
 
 def _begins_section(cell: nbformat.NotebookNode) -> bool:
@@ -156,23 +216,24 @@ def _begins_section(cell: nbformat.NotebookNode) -> bool:
 
 
 def _sources(notebook: nbformat.NotebookNode) -> list[Source]:
-    section, found = 0, []
+    section = 0
+    found = []
     for at, cell in enumerate(notebook.cells):
         section += _begins_section(cell)
-        if cell.cell_type == "code":
-            differs_each_run = "nbval-ignore-output" in cell.metadata.get("tags", ())
-            outputs = () if differs_each_run else cell.outputs
-            shown = [
-                out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs
-            ]
-            text = "\n".join([cell.source, *shown])
-        else:
-            text = solution_in(cell.source)
-        text = re.sub(r"0b[01_]+", lambda bits: str(int(bits[0], 2)), text)
-        found.append(
-            Source(f"cell {cell.id}", at, section, tuple(number for _, number in numbers(text)))
-        )
+        text = _code_and_outputs(cell) if cell.cell_type == "code" else solution_in(cell.source)
+        in_decimals = re.sub(r"0b[01_]+", lambda bits: str(int(bits[0], 2)), text)
+        its_numbers = tuple(number for _, number in numbers(in_decimals))
+        found.append(Source(f"cell {cell.id}", at, section, its_numbers))
     return found
+
+
+def _code_and_outputs(cell: nbformat.NotebookNode) -> str:
+    """Its code, and unless they differ from run to run, the texts of its outputs."""
+    texts = [cell.source]
+    if "nbval-ignore-output" not in cell.metadata.get("tags", ()):
+        for output in cell.outputs:
+            texts.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    return "\n".join(texts)
 
 
 @cache
@@ -183,33 +244,58 @@ def _sources_of(path: Path) -> list[Source]:
 def _numbers_in(text: str) -> Iterator[tuple[int, Number, str, str]]:
     """Every number that claims something: where it begins, itself, its sentence, its paragraph."""
     plain = NO_CLAIM.sub(lambda apart: re.sub(r"[^\n]", " ", apart[0]), text).replace("[", " ")
-    paragraphs = [
-        0,
-        *(found.end() for found in re.finditer(r"\n\s*\n|\n(?=- |\| |\d\. )", text)),
-        len(text),
-    ]
-    for begin, end in pairwise(paragraphs):
-        ends = (begin + found.end() for found in re.finditer(r"[.?!:;] ", text[begin:end]))
-        sentences = [begin, *ends, end]
-        for at, number in numbers(plain[begin:end]):
-            left, right = next((a, b) for a, b in pairwise(sentences) if a <= begin + at < b)
-            yield begin + at, number, unlinked(" ".join(text[left:right].split())), text[begin:end]
+    for begin, end in _stretches(text, 0, len(text), after=r"\n\s*\n|\n(?=- |\| |\d\. )"):
+        paragraph = text[begin:end]
+        sentences = _stretches(text, begin, end, after=r"[.?!:;] ")
+        for at_in_paragraph, number in numbers(plain[begin:end]):
+            at = begin + at_in_paragraph
+            (left, right) = next((a, b) for a, b in sentences if a <= at < b)
+            sentence = " ".join(text[left:right].split())
+            yield at, number, unlinked(sentence), paragraph
+
+
+def _stretches(text: str, begin: int, end: int, after: str) -> list[tuple[int, int]]:
+    """Where text[begin:end] is divided, after each match of that pattern: begins and ends."""
+    ends = [begin + found.end() for found in re.finditer(after, text[begin:end])]
+    return list(pairwise([begin, *ends, end]))
 
 
 def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Beside) -> str | None:
+    """What holds the number: the nearest cell, then another notebook, a link, or a reason."""
+    return (
+        _held_beside(number, beside)
+        or _held_elsewhere(path, number, paragraph)
+        or _held_by_link(paragraph)
+        or _held_by_reason(path, sentence)
+    )
+
+
+def _held_beside(number: Number, beside: Beside) -> str | None:
     for source, is_near in beside:
-        if (is_near or number.is_distinctive) and any(map(number.is_said_by, source.numbers)):
+        if (is_near or number.is_distinctive) and source.says(number):
             return source.name
+    return None
+
+
+def _held_elsewhere(path: Path, number: Number, paragraph: str) -> str | None:
+    """The cell of another notebook, if the paragraph names that notebook."""
+    before = r"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*"
     for other in NOTEBOOKS:
-        named = (
-            rf"[Nn]otebooks? (?:\[?\d\]?(?:\([^)]*\))?(?:, | and | to ))*\[?{int(other.stem[:2])}\b"
-        )
-        if other != path and re.search(named, paragraph):
-            for source in _sources_of(other):
-                if any(map(number.is_said_by, source.numbers)):
-                    return f"{other.stem}, {source.name}"
-    if link := LINK.search(paragraph):
-        return link[1]
+        number_of_other = int(other.stem[:2])
+        if other == path or not re.search(rf"{before}\[?{number_of_other}\b", paragraph):
+            continue
+        for source in _sources_of(other):
+            if source.says(number):
+                return f"{other.stem}, {source.name}"
+    return None
+
+
+def _held_by_link(paragraph: str) -> str | None:
+    link = LINK.search(paragraph)
+    return link[1] if link else None
+
+
+def _held_by_reason(path: Path, sentence: str) -> str | None:
     for name, reason in reasons().items():
         if any(words in sentence for words in reason.get(path.stem, ())):
             return f"reason: {name}"
@@ -218,23 +304,22 @@ def _held(path: Path, number: Number, sentence: str, paragraph: str, beside: Bes
 
 @cache
 def reasons() -> dict[str, dict]:
-    """Each `why` some numbers need no cell and no citation; and of the texts in which they stand, words beside them."""
+    """By name: `why` some numbers need neither cell nor citation, and by text, words beside them."""
     return tomllib.loads((FOLDER / "reasons.toml").read_text(encoding="utf-8"))
 
 
 def written(found: Sequence[Claim]) -> str:
-    """The claims as they are written down: a line each, below the cell or the heading that they stand in."""
+    """The claims as they are written down: a line each, below their cell or heading."""
     lines = []
     for place, there in groupby(found, key=lambda claim: claim.place):
-        lines += [
-            place,
-            *(f"    {one.number:<24}{one.held_by or 'NOTHING HOLDS THIS'}" for one in there),
-        ]
+        lines.append(place)
+        for claim in there:
+            lines.append(f"    {claim.number:<24}{claim.held_by or 'NOTHING HOLDS THIS'}")
     return "\n".join(lines) + "\n"
 
 
 def file_of(path: Path) -> Path:
-    """Where a text's claims are written down."""
+    """The file in which a text's claims are written down."""
     return FOLDER / f"{path.stem}.txt"
 
 
@@ -246,12 +331,12 @@ def main() -> int:
         for claim in found:
             if claim.held_by is None:
                 loose += 1
-                print(
-                    f"{path.name}, {claim.place}: nothing holds {claim.number!r} in: {claim.sentence}"
-                )
-    print(
-        f"{loose} numbers are held by nothing." if loose else "Every number is held by something."
-    )
+                print(f"{path.name}, {claim.place}:", end=" ")
+                print(f"nothing holds {claim.number!r} in: {claim.sentence}")
+    if loose:
+        print(f"{loose} numbers are held by nothing.")
+    else:
+        print("Every number is held by something.")
     return bool(loose)
 
 

@@ -1,4 +1,4 @@
-"""Writes how wide the labs' font is, character by character: `python -m tests.tools.font_widths`."""
+"""Writes the width of each character of the labs' font: `python -m tests.tools.font_widths`."""
 
 import json
 from pathlib import Path
@@ -14,21 +14,21 @@ BEYOND_LATIN = "λβμεσαΦΔ√−–—“”‘’…·×÷≈≤≥∞→
 
 
 def widths() -> dict[str, dict[str, int]]:
-    """Thousandths of the font's size, regular and bold."""
-    characters = sorted({*map(chr, range(32, 127)), *map(chr, range(0xA1, 0x100)), *BEYOND_LATIN})
+    """Each character's width in thousandths of the font's size, regular and bold."""
+    latin = [chr(code) for code in (*range(32, 127), *range(0xA1, 0x100))]
+    characters = sorted({*latin, *BEYOND_LATIN})
     found = {}
     for name, file in (("regular", "DejaVuSans.ttf"), ("bold", "DejaVuSans-Bold.ttf")):
         font = ImageFont.truetype(str(FONTS / file), 1000)
-        found[name] = {one: round(font.getlength(one)) for one in characters}
+        found[name] = {character: round(font.getlength(character)) for character in characters}
     return found
 
 
 def text() -> str:
-    """One line for each weight, so that it is read and compared in one look."""
-    lines = (
-        f" {json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}"
-        for name, table in widths().items()
-    )
+    """The file's text, with one line for each weight."""
+    lines = []
+    for name, table in widths().items():
+        lines.append(f" {json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

@@ -1,7 +1,7 @@
-"""A notebook's page without a browser: it runs cells in a kernel of any environment, and moves what they show.
+"""A notebook's page without a browser: it runs cells in any environment's kernel, and moves widgets.
 
-As Colab's page, it names the cell in a place of its own, and shows no message that a thread sends by itself: one that
-comes when nothing is asked.
+As Colab's page does, it names the cell in metadata of Colab's own, and it shows a message only if it
+answers the request at hand, not what a thread of the kernel sends by itself.
 """
 
 import time
@@ -16,58 +16,78 @@ from nbformat.v4 import output_from_msg
 from tests.helpers.notebooks import code
 from tests.tools.shown_here import Outcome, stored_text
 
-LONGEST_S = 300.0  # of a cell or a click
+LONGEST_S = 300.0  # wait for the next message of a cell or a click
 
 
 @dataclass
 class FrontEnd:
-    """The widgets' states are those that the kernel has told."""
+    """A page with a kernel; it knows the states of the widgets as the kernel has told them."""
 
     client: BlockingKernelClient
     widgets: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def run(self, code: str) -> list[NotebookNode]:
-        """What a cell shows."""
+        """Run a cell, and return its outputs."""
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
         return self._asked("execute_request", content, metadata={"colab": {"cell_id": "a-cell"}})
 
     def tell(self, widget: str, **data: object) -> list[NotebookNode]:
-        """What the kernel shows when it hears that of a widget; the error, if its callback fails."""
+        """Send a message of a widget, and return what the kernel shows then.
+
+        If the widget's callback fails, that is an error.
+        """
         return self._asked("comm_msg", {"comm_id": widget, "data": data})
 
     def _asked(self, kind: str, content: dict[str, object], **more: object) -> list[NotebookNode]:
-        message, outputs = self.client.session.msg(kind, content, **more), []
-        self.client.shell_channel.send(message)
-        asked = message["header"]["msg_id"]
-        while True:
-            message = self.client.get_iopub_msg(timeout=LONGEST_S)
-            kind, content = message["msg_type"], message["content"]
-            if message["parent_header"].get("msg_id") != asked:
-                continue
-            if kind == "status" and content["execution_state"] == "idle":
-                return outputs
-            if kind.startswith("comm_") and "state" in content["data"]:
-                self.widgets.setdefault(content["comm_id"], {}).update(content["data"]["state"])
+        outputs = []
+        request = self.client.session.msg(kind, content, **more)
+        self.client.shell_channel.send(request)
+        for message in self._replies_to(request["header"]["msg_id"]):
+            kind = message["msg_type"]
+            if kind.startswith("comm_"):
+                self._note(message["content"])
             elif kind in ("stream", "display_data", "execute_result", "error"):
                 outputs.append(output_from_msg(message))
+        return outputs
+
+    def _replies_to(self, request_id: str) -> Iterator[dict]:
+        """The kernel's messages that belong to the request, until the kernel is idle again."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=LONGEST_S)
+            if message["parent_header"].get("msg_id") != request_id:
+                continue
+            if message["content"].get("execution_state") == "idle":
+                return
+            yield message
+
+    def _note(self, content: dict) -> None:
+        if "state" in content["data"]:
+            state = self.widgets.setdefault(content["comm_id"], {})
+            state.update(content["data"]["state"])
 
     def inside(self, widget: str) -> Iterator[str]:
-        """A widget and all that lie in it."""
+        """The widget, and all widgets in it, however deep."""
         yield widget
         for child in self.widgets[widget].get("children", ()):
             yield from self.inside(child.removeprefix("IPY_MODEL_"))
 
 
 def outcomes(page: FrontEnd, cells: Sequence[NotebookNode], path: Path) -> Iterator[Outcome]:
-    """Each code cell in turn, beside what that notebook has stored of it."""
-    stored_of = {cell.id: stored_text(cell) for cell in code(path)}
+    """Run each code cell, and set what it shows beside what that notebook has stored of it."""
+    stored = {cell.id: stored_text(cell) for cell in code(path)}
     for cell in cells:
-        if cell.cell_type == "code":
-            begun, outputs = time.perf_counter(), page.run(cell.source)
-            failure = "".join(f"{one.ename}: {one.evalue}" for one in outputs if "ename" in one)
-            took, here = time.perf_counter() - begun, stored_text({"outputs": outputs})
-            stored, may_differ = (
-                stored_of.get(cell.id, here),
-                "nbval-ignore-output" in str(cell.metadata),
-            )
-            yield Outcome(cell.id, took, here, stored, may_differ, failure)
+        if cell.cell_type != "code":
+            continue
+        begun = time.perf_counter()
+        outputs = page.run(cell.source)
+        took_s = time.perf_counter() - begun
+        here = stored_text({"outputs": outputs})
+        errors = [f"{output.ename}: {output.evalue}" for output in outputs if "ename" in output]
+        yield Outcome(
+            id=cell.id,
+            seconds=took_s,
+            here=here,
+            stored=stored.get(cell.id, here),
+            may_differ="nbval-ignore-output" in str(cell.metadata),
+            failure="".join(errors),
+        )

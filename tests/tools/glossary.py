@@ -1,7 +1,7 @@
 """The words of the glossary, and the link to each where a notebook first uses it.
 
-`make glossary` sets the links anew, after prose or glossary have changed: in each notebook one for each word,
-at its first use in running text.
+`make glossary` sets the links anew after prose or glossary have changed. Each notebook has one link
+for each word, at its first use in running text.
 """
 
 import re
@@ -20,18 +20,28 @@ ENTRY = re.compile(
 )
 ALSO = re.compile(r"\*Also: ([^.*]+)\.")
 LINK = re.compile(r"\[([^\]]+)\]\(GLOSSARY\.md#([\w-]+)\)")
-# What is no running text: solutions, code, formulas, headings, links, the way to the neighbours, and italics, which
-# name buttons.
+# What is no running text.
 APART = re.compile(
-    r"<details>.*?</details>|```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|^#.*?$|!?\[[^\]]*\]\([^)]*\)"
-    r"|^\*The series: .*?$|(?<!\*)\*(?![*\s])[^*\n]+\*(?!\*)",
+    "|".join(
+        [
+            r"<details>.*?</details>",  # solutions
+            r"```.*?```",  # code
+            r"`[^`\n]*`",
+            r"\$\$.*?\$\$",  # formulas
+            r"\$[^$\n]+\$",
+            r"^#.*?$",  # headings
+            r"!?\[[^\]]*\]\([^)]*\)",  # links and pictures
+            r"^\*The series: .*?$",  # the links to the notebooks before and after
+            r"(?<!\*)\*(?![*\s])[^*\n]+\*(?!\*)",  # italics, which name buttons
+        ]
+    ),
     re.DOTALL | re.MULTILINE,
 )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One word of the glossary: its anchor, and all that it is called."""
+    """An entry of the glossary: its anchor, and all names of what it explains."""
 
     anchor: str
     names: tuple[str, ...]
@@ -39,33 +49,41 @@ class Entry:
 
     @property
     def spellings(self) -> Iterator[str]:
-        """Its names as patterns: with or without a plural's s, and if in small letters, at a sentence's beginning too."""
+        """Its names as patterns, which also match plurals, and capitals at a sentence's beginning."""
         for name in self.names:
-            first, rest = name[0], re.escape(name[1:])
-            yield (f"[{first}{first.upper()}]" if first.islower() else first) + rest + "(?:e?s)?"
+            first = name[0]
+            if first.islower():
+                first = f"[{first}{first.upper()}]"
+            yield first + re.escape(name[1:]) + "(?:e?s)?"
 
 
 def entries() -> list[Entry]:
     found = []
     for entry in ENTRY.finditer(GLOSSARY.read_text(encoding="utf-8")):
+        names = [entry["name"]]
         also = ALSO.search(entry["text"])
-        names = (entry["name"], *(also[1].split(", ") if also else ()))
-        found.append(Entry(entry["id"] or entry["name"].replace(" ", "-"), names, entry["text"]))
+        if also:
+            names += also[1].split(", ")
+        anchor = entry["id"] or entry["name"].replace(" ", "-")
+        found.append(Entry(anchor, tuple(names), entry["text"]))
     return found
 
 
 def first_uses(cells: list[str]) -> Iterator[tuple[int, int, int, str]]:
-    """Where each word is first used in these cells without links: cell, begin and end, and the word's anchor."""
+    """The first use of each word: the cell's number, where it begins and ends, and its anchor.
+
+    The cells have no links to the glossary.
+    """
     spellings = [(spelling, entry.anchor) for entry in entries() for spelling in entry.spellings]
-    spellings.sort(key=lambda one: -len(one[0]))  # "activation checkpointing" before "activation"
-    words = re.compile(
-        rf"(?<![\w/.-])(?:{'|'.join(f'({spelling})' for spelling, _ in spellings)})(?![\w/-])"
-    )
+    # "activation checkpointing" has to be tried before "activation".
+    spellings.sort(key=lambda spelling_and_anchor: -len(spelling_and_anchor[0]))
+    either = "|".join(f"({spelling})" for spelling, _ in spellings)
+    words = re.compile(rf"(?<![\w/.-])(?:{either})(?![\w/-])")
     done = set()
     for number, cell in enumerate(cells):
         running = APART.sub(lambda part: "\0" * len(part[0]), cell)
         for use in words.finditer(running):
-            anchor = spellings[use.lastindex - 1][1]
+            _, anchor = spellings[use.lastindex - 1]
             if anchor not in done:
                 done.add(anchor)
                 yield number, *use.span(), anchor
@@ -83,16 +101,17 @@ def unlinked(text: str) -> str:
 
 
 def linked(cells: list[str]) -> list[str]:
-    """The prose of one notebook, cell by cell, with the links where they belong and nowhere else."""
+    """The prose of one notebook, cell by cell, with exactly the links that belong there."""
     texts = [unlinked(cell) for cell in cells]
     for number, begin, end, anchor in reversed(list(first_uses(texts))):
         text = texts[number]
-        texts[number] = f"{text[:begin]}[{text[begin:end]}](GLOSSARY.md#{anchor}){text[end:]}"
+        word_with_link = f"[{text[begin:end]}](GLOSSARY.md#{anchor})"
+        texts[number] = text[:begin] + word_with_link + text[end:]
     return texts
 
 
 def link(path: Path) -> bool:
-    """Set one notebook's links; whether it changed."""
+    """Set one notebook's links, and say whether that changed the file."""
     notebook = nbformat.read(path, as_version=4)
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     for cell, text in zip(prose, linked([cell.source for cell in prose]), strict=True):

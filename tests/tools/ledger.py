@@ -1,6 +1,6 @@
-"""How many lines of code each part of the house has, and what each notebook loads: `make ledger`.
+"""How many lines of code each part of the project has, and each notebook loads: `make ledger`.
 
-Nothing here is limited: a chapter never pays for the stage. The ceilings are in tests/project/test_house.py.
+It only counts. The ceilings are in tests/project/test_house.py.
 """
 
 import sys
@@ -33,9 +33,8 @@ def main() -> int:
 def lines_by_part(root: Path) -> Lines:
     """Lines of code by language, for each room and each part in it."""
     found: Lines = {}
-    for path in sorted(
-        path for top in ("course_utils", "tests") for path in (root / top).rglob("*")
-    ):
+    paths = [*(root / "course_utils").rglob("*"), *(root / "tests").rglob("*")]
+    for path in sorted(paths):
         if path.suffix in LANGUAGES and "__pycache__" not in path.parts:
             counted = found.setdefault(place(path.relative_to(root)), Counter())
             counted[LANGUAGES[path.suffix]] += code_lines(path)
@@ -45,19 +44,24 @@ def lines_by_part(root: Path) -> Lines:
 def place(path: Path) -> tuple[str, str]:
     """The room and the part to which a file belongs; tests and tools are rooms of their own.
 
-    >>> place(Path("course_utils/core/say/guesses.py")), place(Path("tests/tools/colab_modules/google.py"))
-    (('core', 'say'), ('tools', ''))
+    >>> place(Path("course_utils/core/say/guesses.py"))
+    ('core', 'say')
+    >>> place(Path("tests/tools/colab_modules/google.py"))
+    ('tools', '')
     """
-    top, *inside = path.with_suffix("").parts
-    if top == "course_utils" and len(inside) > 1:
-        top, *inside = inside
-    if inside[0] == "tools":
+    room, *inside = path.with_suffix("").parts
+    if room == "course_utils" and len(inside) > 1:
+        room, *inside = inside
+    part = inside[0]
+    if part == "tools":
         return "tools", ""
-    return top, "" if inside[0] in ("__init__", "conftest") else inside[0]
+    if part in ("__init__", "conftest"):
+        return room, ""
+    return room, part
 
 
 def house(lines: Lines) -> Iterator[str]:
-    """A line for each room, and below it one for each of its parts."""
+    """A line for each room, and below it a line for each of its parts."""
     yield _row("lines of code", dict(zip(COLUMNS, COLUMNS, strict=True)))
     for room in sorted({room for room, _ in lines}, key=ORDER.index):
         parts = {part: counted for (of, part), counted in lines.items() if of == room}
@@ -69,20 +73,30 @@ def house(lines: Lines) -> Iterator[str]:
 
 
 def _row(name: str, counted: dict[str, object]) -> str:
-    numbers = [counted.get(column, 0) or "" for column in COLUMNS]
-    texts = [f"{one:,}" if isinstance(one, int) else one for one in numbers]
-    return f"{name:28}{''.join(f'{text:>12}' for text in texts)}".rstrip()
+    line = f"{name:28}"
+    for column in COLUMNS:
+        value = counted.get(column) or ""  # nothing for a language that it does not use
+        text = f"{value:,}" if isinstance(value, int) else value
+        line += f"{text:>12}"
+    return line.rstrip()
 
 
 def loads() -> Iterator[str]:
-    """A line for each notebook: the lines of what its imports load, in all and beyond what all notebooks load."""
+    """A line for each notebook: how many lines of code its imports load.
+
+    The second number leaves out what all notebooks load.
+    """
     loaded = loaded_by(NOTEBOOKS)
     by_all = set.intersection(*loaded.values())
     yield f"{'lines of code loaded by':28}{'in all':>12}{'of its own':>12}"
-    yield f"{'every notebook':28}{sum(map(code_lines, by_all)):>12,}"
+    yield f"{'every notebook':28}{_lines_of(by_all):>12,}"
     for path, modules in loaded.items():
-        in_all, own = sum(map(code_lines, modules)), sum(map(code_lines, modules - by_all))
-        yield f"{path.stem:28}{in_all:>12,}{own:>12,}"
+        own = modules - by_all
+        yield f"{path.stem:28}{_lines_of(modules):>12,}{_lines_of(own):>12,}"
+
+
+def _lines_of(modules: set[Path]) -> int:
+    return sum(code_lines(path) for path in modules)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""How long each notebook takes a careful reader, by count: called by `make minutes`, which prints it.
+"""How long each notebook takes a careful reader, by count: `make minutes` prints it.
 
 It also writes the minutes of each section into INSTRUCTORS, and each notebook's into its metadata.
 
-120 words and 8 lines of code a minute, a minute and a half for a guess, five for a lab, two for a figure that moves,
-a guess in it included, and for each of the reader's turns half as much again as it says of itself.
+A minute is 120 words or 8 lines of code. A guess takes a minute and a half, a lab five minutes, and
+a figure that moves two, a guess in it included. Each of the reader's turns takes one and a half
+times the minutes that it states.
 """
 
 import math
@@ -28,7 +29,7 @@ MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[|*#`]")
 
 @dataclass(frozen=True)
 class Count:
-    """What a stretch of a notebook asks of its reader."""
+    """What a stretch of a notebook asks of its reader, to be turned into minutes."""
 
     title: str
     words: int
@@ -42,18 +43,19 @@ class Count:
 
     @property
     def minutes(self) -> int:
-        """All of it together, in whole minutes."""
+        """The whole minutes that the stretch takes, rounded up."""
         return math.ceil(self.exact)
 
     @property
     def exact(self) -> float:
-        """All of it together."""
+        """The minutes that the stretch takes; the words of turns are in the turns' minutes."""
         read_min = (self.words - self.words_in_turns) / 120 + self.lines / 8
-        return read_min + 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min
+        done_min = 1.5 * (self.guesses + sum(self.turns)) + 5 * self.labs + self.figures_min
+        return read_min + done_min
 
 
 def main_path(path: Path) -> list[NotebookNode]:
-    """The cells before what is for those who want more."""
+    """The cells before *Beyond*."""
     notebook = read(path)
     parts = outline(notebook).parts
     return [cell for cell, part in zip(notebook.cells, parts, strict=True) if not part.is_beyond]
@@ -63,7 +65,12 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
     """What these cells ask of their reader."""
     known = outline({"cells": cells})
     turns = {turn.cells[0]: turn for turn in known.turns}
-    words_in_turns, words, lines, guesses, labs, figures_min = 0, 0, 0, 0, 0, 0
+    words = 0
+    words_in_turns = 0
+    lines = 0
+    guesses = 0
+    labs = 0
+    figures_min = 0.0
     for part in known.parts:
         if part.id in turns:
             words += _words(part.text)
@@ -80,8 +87,17 @@ def count(title: str, cells: Sequence[NotebookNode], stated: int | None = None) 
         else:
             lines += sum(bool(line.strip()) for line in part.text.splitlines())
             labs += part.figure is not None
-    minutes = tuple(turn.minutes for turn in known.turns)
-    return Count(title, words, lines, guesses, minutes, labs, words_in_turns, figures_min, stated)
+    return Count(
+        title=title,
+        words=words,
+        lines=lines,
+        guesses=guesses,
+        turns=tuple(turn.minutes for turn in known.turns),
+        labs=labs,
+        words_in_turns=words_in_turns,
+        figures_min=figures_min,
+        stated=stated,
+    )
 
 
 def _words(text: str) -> int:
@@ -89,9 +105,10 @@ def _words(text: str) -> int:
 
 
 def beyond(path: Path) -> Iterator[Count]:
-    """The parts for those who want more, each with the minutes that it states."""
+    """The parts of *Beyond*, each with the minutes that it states."""
     notebook = read(path)
-    parts = [one for one in outline(notebook).sections if one.is_beyond and one.title != BEYOND]
+    sections_ = outline(notebook).sections
+    parts = [section for section in sections_ if section.is_beyond and section.title != BEYOND]
     ids = [cell.id for cell in notebook.cells]
     begins = [ids.index(part.cell) for part in parts]
     for part, (begin, end) in zip(parts, pairwise([*begins, len(ids)]), strict=True):
@@ -99,52 +116,53 @@ def beyond(path: Path) -> Iterator[Count]:
 
 
 def code_cells(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
-    """Those of them that are run."""
+    """The cells that a kernel runs."""
     return [cell for cell in cells if cell.cell_type == "code"]
 
 
 def sections(path: Path) -> list[Count]:
     """The sections of the main path, the opening first."""
-    cells = list(map(from_dict, parted(main_path(path))))
-    begins = [n for n, cell in enumerate(cells) if cell.source.startswith("## ")]
-    parts = [(begin, end) for begin, end in pairwise([0, *begins, len(cells)])]
-    return [
-        count(cells[begin].source.partition("\n")[0].strip("# "), cells[begin:end])
-        for begin, end in parts
-    ]
+    cells = [from_dict(cell) for cell in parted(main_path(path))]
+    begins = [index for index, cell in enumerate(cells) if cell.source.startswith("## ")]
+    found = []
+    for begin, end in pairwise([0, *begins, len(cells)]):
+        heading, _, _ = cells[begin].source.partition("\n")
+        found.append(count(heading.strip("# "), cells[begin:end]))
+    return found
 
 
 def count_of_cut(path: Path, lecture: str) -> Count:
-    """What the lecture of so many minutes asks of its room; nobody reads what is folded."""
+    """What a lecture of so many minutes asks of its audience, who do not read folded cells."""
     cells = cuts.cut(read(path), cuts.plan(path, lecture))["cells"]
     return count(path.stem, [from_dict(cell) for cell in cells if not cuts.is_folded(cell)])
 
 
 def line(path: Path) -> str:
-    """What INSTRUCTORS says of the minutes of that notebook's sections, and of its cuts."""
+    """The line in INSTRUCTORS on the minutes of that notebook's sections, and of its cuts."""
     opening, *others = sections(path)
-    said = [f"the opening {round(opening.exact)}"]
-    said += [f"**{part.title}** {max(1, round(part.exact))}" for part in others]
+    of_sections = [f"the opening {round(opening.exact)}"]
+    for section in others:
+        of_sections.append(f"**{section.title}** {max(1, round(section.exact))}")
     whole = count(path.stem, main_path(path)).minutes
-    of_cuts = [
-        f"`CUT={lecture}` takes {count_of_cut(path, lecture).minutes}."
-        for lecture in cuts.plans(path)
-    ]
-    return " ".join([f"**Minutes:** {', '.join(said)}; all of it {whole}.", *of_cuts])
+    sentences = [f"**Minutes:** {', '.join(of_sections)}; all of it {whole}."]
+    for lecture in cuts.plans(path):
+        sentences.append(f"`CUT={lecture}` takes {count_of_cut(path, lecture).minutes}.")
+    return " ".join(sentences)
 
 
 def write_into(page: Path) -> None:
     """Bring the line of each notebook's minutes up to date."""
     text = page.read_text(encoding="utf-8")
     for path in NOTEBOOKS:
-        begin = text.index(f"\n## {path.stem[1]} · ")
-        at = text.index("- **Minutes:**", begin)
-        text = f"{text[:at]}- {line(path)}{text[text.index(chr(10), at) :]}"
+        section = text.index(f"\n## {path.stem[1]} · ")
+        begin = text.index("- **Minutes:**", section)
+        end = text.index("\n", begin)
+        text = f"{text[:begin]}- {line(path)}{text[end:]}"
     write_whole(page, text.encode())
 
 
 def say_in_its_metadata(path: Path) -> bool:
-    """Bring the minutes in a notebook's metadata up to date; whether that changes the file."""
+    """Bring the minutes in a notebook's metadata up to date, and say whether that changes the file."""
     notebook = deepcopy(read(path))
     said = notebook.metadata[KEY]
     said.minutes = count(path.stem, main_path(path)).minutes
@@ -156,17 +174,19 @@ def main() -> None:
     write_into(NOTEBOOKS[0].with_name("INSTRUCTORS.md"))
     for path in NOTEBOOKS:
         say_in_its_metadata(path)
-    print(
-        f"{'':34}{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}  stated"
-    )
+    numbers = f"{'words':>6}{'lines':>6}{'guesses':>8}{'turns':>16}{'labs':>5}{'minutes':>8}"
+    print(f"{'':34}{numbers}  stated")
     for path in NOTEBOOKS:
-        for part in (count(path.stem, main_path(path)), *beyond(path)):
-            name = part.title if part.stated is None else f"  {part.title}"
-            turns = " + ".join(map(str, part.turns))
-            print(
-                f"{name[:34]:34}{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>16}{part.labs:5}"
-                f"{part.minutes:8}  {'' if part.stated is None else part.stated}"
-            )
+        print(row(count(path.stem, main_path(path)), name=path.stem))
+        for part in beyond(path):
+            print(row(part, name=f"  {part.title}"))
+
+
+def row(part: Count, name: str) -> str:
+    turns = " + ".join(str(turn_min) for turn_min in part.turns)
+    read = f"{part.words:6,}{part.lines:6}{part.guesses:8}{turns:>16}{part.labs:5}"
+    stated = "" if part.stated is None else part.stated
+    return f"{name[:34]:34}{read}{part.minutes:8}  {stated}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Write into `promised.toml` what the notebooks have and it does not list yet: `python -m tests.tools.promised`.
 
-What it says of a thing, such as a section's title, follows the notebook. Nothing is ever taken out.
+What the list says of a thing, such as a section's title, is brought up to date. Nothing is ever
+taken out of the list.
 """
 
 import json
@@ -8,43 +9,50 @@ import sys
 
 from tests.helpers.promised import LIST, TAKEN_AWAY, Things, listed, taken_away, there
 
-NAMES_ALONE = ("labs", "terms")  # which say all that there is to say
+NAMES_ALONE = ("labs", "terms")  # the kinds whose things have a name and nothing else
 
 
 def main() -> int:
     head = LIST.read_text(encoding="utf-8").partition("\n[")[0].rstrip()
-    promised, now = listed(), there()
+    promised = listed()
+    now = there()
     parts = [head]
     for notebook in {**now, **promised}:
-        parts += _of_a_notebook(
-            notebook, _together(promised.get(notebook, {}), now.get(notebook, {}))
-        )
+        things = _together(promised.get(notebook, {}), now.get(notebook, {}))
+        parts += _of_a_notebook(notebook, things)
     for gone in taken_away():
-        lines = [f"{key} = {_quoted(words)}" for key, words in gone.items()]
-        parts.append("\n".join([f"[[{TAKEN_AWAY}]]", *lines]))
+        parts.append(_table(f"[[{TAKEN_AWAY}]]", gone))
     LIST.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return 0
 
 
 def _together(promised: Things, now: Things) -> Things:
-    """All that is there, in the notebook's order, and behind it what is promised and gone."""
-    kinds = {**now, **promised}
-    return {kind: {**now.get(kind, {}), **_gone(kind, promised, now)} for kind in kinds}
-
-
-def _gone(kind: str, promised: Things, now: Things) -> dict[str, str]:
-    is_there = now.get(kind, {})
-    return {name: words for name, words in promised.get(kind, {}).items() if name not in is_there}
+    """By kind, all that the notebook has, in its order, followed by what is promised and gone."""
+    together = {}
+    for kind in {**now, **promised}:
+        together[kind] = dict(now.get(kind, {}))
+        for name, words in promised.get(kind, {}).items():
+            together[kind].setdefault(name, words)
+    return together
 
 
 def _of_a_notebook(notebook: str, things: Things) -> list[str]:
-    names = [f"{kind} = {json.dumps([*things[kind]])}" for kind in NAMES_ALONE if things.get(kind)]
-    parts = ["\n".join([f"[{notebook}]", *names])]
+    """The notebook's tables in TOML."""
+    head = [f"[{notebook}]"]
+    for kind in NAMES_ALONE:
+        if things.get(kind):
+            head.append(f"{kind} = {json.dumps(list(things[kind]))}")
+    tables = ["\n".join(head)]
     for kind, of_a_kind in things.items():
         if of_a_kind and kind not in NAMES_ALONE:
-            lines = [f"{_quoted(name)} = {_quoted(words)}" for name, words in of_a_kind.items()]
-            parts.append("\n".join([f"[{notebook}.{kind}]", *lines]))
-    return parts
+            by_quoted_name = {_quoted(name): words for name, words in of_a_kind.items()}
+            tables.append(_table(f"[{notebook}.{kind}]", by_quoted_name))
+    return tables
+
+
+def _table(head: str, items: dict[str, str]) -> str:
+    lines = [f"{key} = {_quoted(words)}" for key, words in items.items()]
+    return "\n".join([head, *lines])
 
 
 def _quoted(text: str) -> str:

@@ -1,8 +1,8 @@
 """Builds the recordings by others from what they published: `make recordings`.
 
-`measured_elsewhere.json` beside this file holds their products as they stand in their tables, with source, licence,
-method, what is not said, and what is in doubt. "f32" is what a compiler most likely makes of it: its best rates are
-above fp32's peak.
+`measured_elsewhere.json` beside this file holds their matrix products as their tables have them,
+with source, licence, method, what is not said, and what is in doubt. Its "f32" says in which format
+a compiler most likely multiplied what a table calls f32, where its best rates are above fp32's peak.
 """
 
 import json
@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from course_utils.core.datasheets import Machine
 from course_utils.core.say import Number
 from course_utils.subjects.machines import MACHINES, MatmulSize, Recording
 from course_utils.subjects.machines import recording as recording_files
@@ -17,50 +18,76 @@ from course_utils.subjects.machines.recording import SetApart, Source
 
 PUBLISHED = Path(__file__).with_name("measured_elsewhere.json")
 CALLED_HERE = {"bf16": "bf16", "fp8 E4M3": "fp8", "fp32": "fp32", "fp16 (tensor cores)": "fp16"}
-LEAST_SHARE = 0.9  # of the time of a product with a shorter D
+# A product is in doubt if it takes less than this share of the time of one with a shorter D.
+LEAST_SHARE = 0.9
 
 
 def built() -> dict[str, str]:
     """Each recording's text by the name of its file."""
-    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))["gpus"]
-    return {one.file_name: recording_files.text_of(one) for one in map(recording_of, published)}
+    texts = {}
+    for published in json.loads(PUBLISHED.read_text(encoding="utf-8"))["gpus"]:
+        recording = recording_of(published)
+        texts[recording.file_name] = recording_files.text_of(recording)
+    return texts
 
 
 def recording_of(published: dict) -> Recording:
-    """What others published, in our format: seconds by size, and apart what is in doubt."""
-    sheet, by = MACHINES[published["sheet"]], published["by"]
+    """What others published, in our format: seconds by size, and apart from these what is in doubt."""
     used: dict[str, dict[MatmulSize, Number]] = {}
     set_apart: list[SetApart] = []
+    doubts = published.get("in doubt", {})
     for theirs, rows in published["products"].items():
-        seconds = {tuple(size): _seconds(size, value, published["unit"]) for *size, value in rows}
-        ours = CALLED_HERE.get(theirs, published["f32"])
-        if why := published.get("in doubt", {}).get(ours):
-            set_apart.append(SetApart(ours, why, seconds))
+        dtype = CALLED_HERE.get(theirs, published["f32"])
+        seconds = _seconds_by_size(rows, published["unit"])
+        if dtype in doubts:
+            set_apart.append(SetApart(dtype, doubts[dtype], seconds))
             continue
-        if why := published.get("faster with more to do"):
+        why = published.get("faster with more to do")
+        if why:
             faster = _faster_with_more_to_do(seconds)
-            set_apart.append(SetApart(ours, why, faster))
+            set_apart.append(SetApart(dtype, why, faster))
             seconds = {size: s for size, s in seconds.items() if size not in faster}
-        used[ours] = seconds
-    silences = published.get("not said"), "software versions; when it was measured"
-    best = {
-        dtype: max(_rate(size, s) for size, s in table.items()) for dtype, table in used.items()
-    }
-    found = f"the largest rate in {by}'s table that is not in doubt"
-    by_them = [published[name] for name in ("source", "licence", "method")]
+        used[dtype] = seconds
     return Recording(
-        machine=replace(sheet, achieved_flop_per_sec=best, achieved_source=found),
+        machine=_machine(published, used),
         taken=published["published"],
         software=_software(published.get("machine")),
         seconds_by_size=used,
-        source=Source(by, *by_them, "; ".join(filter(None, silences))),
+        source=_source(published),
         set_apart=tuple(set_apart),
     )
 
 
-def _seconds(size: list[int], value: Number, unit: str) -> float:
-    """Of a rate to six digits, which is more than was measured."""
-    return value if unit == "seconds" else float(f"{2 * math.prod(size) / value:.6g}")
+def _machine(published: dict, used: dict[str, dict[MatmulSize, Number]]) -> Machine:
+    """The machine by its data sheet, with the best rates that are not in doubt."""
+    best = {}
+    for dtype, seconds_by_size in used.items():
+        best[dtype] = max(_rate(size, seconds) for size, seconds in seconds_by_size.items())
+    return replace(
+        MACHINES[published["sheet"]],
+        achieved_flop_per_sec=best,
+        achieved_source=f"the largest rate in {published['by']}'s table that is not in doubt",
+    )
+
+
+def _source(published: dict) -> Source:
+    by, where, licence, method = (published[key] for key in ("by", "source", "licence", "method"))
+    not_said = "software versions; when it was measured"
+    if published.get("not said"):
+        not_said = f"{published['not said']}; {not_said}"
+    return Source(by, where, licence, method, not_said)
+
+
+def _seconds_by_size(rows: list[list], unit: str) -> dict[MatmulSize, Number]:
+    """The rows of a table: B, D and K, and behind them the seconds, or a rate."""
+    seconds = {}
+    for *size, value in rows:
+        if unit == "seconds":
+            seconds[tuple(size)] = value
+        else:
+            # Six digits are more than a rate was measured to.
+            seconds[tuple(size)] = float(f"{2 * math.prod(size) / value:.6g}")
+    return seconds
 
 
 def _rate(size: MatmulSize, seconds: Number) -> Number:
@@ -68,36 +95,40 @@ def _rate(size: MatmulSize, seconds: Number) -> Number:
 
 
 def _faster_with_more_to_do(seconds: dict[MatmulSize, Number]) -> dict[MatmulSize, Number]:
-    """Products that clearly take less time than the same with a shorter D."""
-
-    def is_too_fast(b: int, d: int, k: int) -> bool:
-        shorter = [s for size, s in seconds.items() if size[::2] == (b, k) and size[1] < d]
-        return seconds[b, d, k] < LEAST_SHARE * max(shorter, default=0)
-
-    return {size: s for size, s in seconds.items() if is_too_fast(*size)}
+    """The products that clearly take less time than one of the same B and K with a shorter D."""
+    faster = {}
+    for size, own_s in seconds.items():
+        b, d, k = size
+        shorter = [s for (b2, d2, k2), s in seconds.items() if (b2, k2) == (b, k) and d2 < d]
+        if own_s < LEAST_SHARE * max(shorter, default=0):
+            faster[size] = own_s
+    return faster
 
 
 def _software(machine: dict | None) -> str:
     if not machine:
         return "not said"
-    names = {"CUDA": "CUDA Version", "cuDNN": "Cudnn Version"}
-    names |= {"driver": "Nvidia Driver", "Linux": "Linux Kernel Version"}
+    names = {
+        "CUDA": "CUDA Version",
+        "cuDNN": "Cudnn Version",
+        "driver": "Nvidia Driver",
+        "Linux": "Linux Kernel Version",
+    }
     return ", ".join(f"{ours} {machine[theirs]}" for ours, theirs in names.items())
 
 
 def main() -> None:
-    """Write all of them, and say what was taken and what was not."""
+    """Write all recordings, and say how many products each has, and which are set apart."""
     for name, text in built().items():
-        (recording_files.FOLDER / name).write_text(text, encoding="utf-8")
-        recording = recording_files.read(recording_files.FOLDER / name)
-        taken = ", ".join(
-            f"{len(table)} in {dtype}" for dtype, table in recording.seconds_by_size.items()
-        )
-        doubts = "".join(
-            f"\n  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}."
-            for doubt in recording.set_apart
-        )
-        print(f"{name}: {taken}.{doubts}")
+        path = recording_files.FOLDER / name
+        path.write_text(text, encoding="utf-8")
+        recording = recording_files.read(path)
+        counts = []
+        for dtype, table in recording.seconds_by_size.items():
+            counts.append(f"{len(table)} in {dtype}")
+        print(f"{name}: {', '.join(counts)}.")
+        for doubt in recording.set_apart:
+            print(f"  In doubt: {len(doubt.seconds_by_size)} in {doubt.dtype}, {doubt.why}.")
 
 
 if __name__ == "__main__":
