@@ -1,4 +1,4 @@
-"""What a hostile reader answers to a lab's questions: legal or nearly legal answers, or nonsense."""
+"""What a hostile reader answers to a lab: something legal, something nearly legal, or nonsense."""
 
 import random
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ HOSTILE = "127.0.0.2"  # an address that no phone has; on Linux all of 127.0.0.0
 
 
 async def batches(room: Running, key: str) -> tuple[list[float], float]:
-    """Seconds from each batch's last reply until the wall counts it, and seconds for all batches."""
+    """Seconds from each batch's last reply until the wall counts it, and for all batches."""
     # Each phone has an address of its own, because many requests from one address have to wait.
     phones = [Phone(room.phones, home=f"127.1.{n // 200}.{n % 200 + 1}") for n in range(PHONES)]
     lags_s = []

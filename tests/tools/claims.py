@@ -304,7 +304,7 @@ def _held_by_reason(path: Path, sentence: str) -> str | None:
 
 @cache
 def reasons() -> dict[str, dict]:
-    """By name: `why` some numbers need neither cell nor citation, and by text, words beside them."""
+    """By name, `why` some numbers need neither cell nor citation, and the words beside them."""
     return tomllib.loads((FOLDER / "reasons.toml").read_text(encoding="utf-8"))
 
 

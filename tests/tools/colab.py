@@ -1,8 +1,9 @@
-"""Copies of the notebooks for Colab, in colab/: the same cells without results, behind one that brings the course.
+"""Writes copies of the notebooks for Colab into colab/: `make colab`.
 
-`make colab` takes the course's address from git's remote, and the tag or the branch at hand; or it is told:
-REPO=owner/name TAG=v1.0. With LINKS=1, links to Colab, Codespaces and Binder go into the README, which is the
-maintainers' to change: whoever only wants copies keeps a clean checkout.
+A copy has the same cells without results, and before them a cell that brings the course to Colab's
+machine. The course's address is that of git's remote, at the tag or the branch of this checkout;
+REPO=owner/name TAG=v1.0 name others. With LINKS=1, links to Colab, Codespaces and Binder are
+written into the README. Only maintainers need that; without it the checkout stays clean.
 """
 
 import re
@@ -15,9 +16,14 @@ from course_utils.core.record import write_whole
 from tests import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import read
 
-FOLDER, README = ROOT / "colab", ROOT / "README.md"
-FIRST_CELL = """# Run this cell first (Shift+Enter). It brings the course to this machine in half a minute, and replaces nothing there.
-![ -d course ] || git -c advice.detachedHead=false clone -q --depth 1 -b {tag} https://github.com/{repository} course
+FOLDER = ROOT / "colab"
+README = ROOT / "README.md"
+# Where a line below ends in a backslash, the next one belongs to the same line of the cell.
+FIRST_CELL = """\
+# Run this cell first (Shift+Enter). \
+It brings the course to this machine in half a minute, and replaces nothing there.
+![ -d course ] || git -c advice.detachedHead=false clone -q --depth 1 -b {tag} \
+https://github.com/{repository} course
 import sys
 
 sys.path.insert(0, "course")
@@ -25,8 +31,10 @@ from course_utils.stage import colab
 
 colab.settle()
 
-# What you answer and guess is kept on this machine. When Colab takes the machine back, it is gone. To keep it on your
-# Google Drive, take the # off the next line, and run this cell. To download it when you stop, do so with the last line.
+# What you answer and guess is kept on this machine. \
+When Colab takes the machine back, it is gone. To keep it on your
+# Google Drive, take the # off the next line, and run this cell. \
+To download it when you stop, do so with the last line.
 # colab.keep_on_drive()
 # colab.download()"""
 METADATA = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}
@@ -40,49 +48,59 @@ LINKS = re.compile(r"(?<=<!-- one click -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def made(notebook: nbformat.NotebookNode, repository: str, tag: str) -> nbformat.NotebookNode:
-    """The notebook's copy, whose first cell brings the course of that repository at that tag."""
-    first = nbformat.v4.new_code_cell(
-        FIRST_CELL.format(repository=repository, tag=tag), id="the-course"
-    )
-    empty = {"outputs": [], "execution_count": None}
-    cells = [cell | empty if cell.cell_type == "code" else cell for cell in notebook.cells]
-    return nbformat.from_dict(
-        notebook | {"cells": [first, *cells], "metadata": notebook.metadata | METADATA}
-    )
+    """Make a copy whose first cell brings the course from that repository at that tag."""
+    source = FIRST_CELL.format(repository=repository, tag=tag)
+    cells = [nbformat.v4.new_code_cell(source, id="the-course")]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell = cell | {"outputs": [], "execution_count": None}
+        cells.append(cell)
+    changed = {"cells": cells, "metadata": notebook.metadata | METADATA}
+    return nbformat.from_dict(notebook | changed)
 
 
 def with_links(readme: str, repository: str) -> str:
-    """The README with links to where the course opens with one click; without a repository there are none."""
-    links = [
-        f"[{name}]({to.format(repository, NOTEBOOKS[0].name)})" for name, to in ONE_CLICK.items()
-    ]
-    return LINKS.sub(f"Open it with one click: {' · '.join(links)}\n" if repository else "", readme)
+    """The README with links that open the course with one click; without an address it has none."""
+    line = ""
+    if repository:
+        links = []
+        for name, address in ONE_CLICK.items():
+            links.append(f"[{name}]({address.format(repository, NOTEBOOKS[0].name)})")
+        line = f"Open it with one click: {' · '.join(links)}\n"
+    return LINKS.sub(line, readme)
 
 
 def git(*asked: str) -> str:
-    return subprocess.run(
-        ["git", *asked], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    """What git prints; nothing if it fails."""
+    run = subprocess.run(["git", *asked], cwd=ROOT, capture_output=True, text=True, check=False)
+    return run.stdout.strip()
+
+
+def repository_here() -> str:
+    """The owner and name on GitHub of this clone's origin; nothing if it lies elsewhere."""
+    found = ON_GITHUB.search(git("remote", "get-url", "origin"))
+    return found[1] if found else ""
+
+
+def tag_or_branch_here() -> str:
+    first_tag, _, _ = git("tag", "--points-at", "HEAD").partition("\n")
+    return first_tag or git("branch", "--show-current")
 
 
 def main(repository: str, tag: str, links: str = "") -> int:
-    """Write the copies, and the README's links where they are asked for."""
-    repository = repository or "".join(ON_GITHUB.findall(git("remote", "get-url", "origin")))
-    tag = (
-        tag
-        or git("tag", "--points-at", "HEAD").partition("\n")[0]
-        or git("branch", "--show-current")
-    )
+    """Write the copies, and the README's links if they are asked for."""
+    repository = repository or repository_here()
+    tag = tag or tag_or_branch_here()
     if not re.fullmatch(r"[\w.-]+/[\w.-]+ \w[\w./-]*", f"{repository} {tag}"):
         print(
-            "This clone has no address on GitHub. Say where Colab finds it: make colab REPO=owner/name TAG=v1.0"
+            "This clone has no address on GitHub. "
+            "Say where Colab finds it: make colab REPO=owner/name TAG=v1.0"
         )
         return 2
     FOLDER.mkdir(exist_ok=True)
     for path in NOTEBOOKS:
-        write_whole(
-            FOLDER / path.name, f"{nbformat.writes(made(read(path), repository, tag))}\n".encode()
-        )
+        copy = made(read(path), repository, tag)
+        write_whole(FOLDER / path.name, f"{nbformat.writes(copy)}\n".encode())
     print(f"{len(NOTEBOOKS)} copies in {FOLDER.name}/ bring {repository} at {tag}.")
     if links:
         write_whole(README, with_links(README.read_text(encoding="utf-8"), repository).encode())

@@ -1,10 +1,14 @@
-"""The course on Colab, proven without it: the copies run with Colab's versions, from an empty folder, by git and pip.
+"""Tries what the course does on Colab, without Colab: `make colab-proof`.
 
-`make colab-proof` makes an environment of what colab.txt lists, kept in .versions/colab. Before each copy it takes out
-again what the copy's first cell adds. A clone of what is committed here stands for the public address. Then every lab is
-moved as ipywidgets' own script would move it. Each copy is looked at once more without our metadata, which Colab may
-drop. 0 if no cell fails, no package is replaced, every lab answers, and each copy is known.
-torch brings CUDA along, several GB: PIP_EXTRA_INDEX_URL names the index of its builds for CPUs, as in the README.
+It makes an environment with the packages that colab.txt lists, kept in .versions/colab. Each copy
+runs there in an empty folder, and its first cell brings the course by git and pip; a clone of what
+is committed here stands for the public address. Before the next copy, the packages which that cell
+has added are uninstalled. Then every lab is moved as ipywidgets' own script would move it. At last
+each copy is read again without our metadata, which Colab may drop.
+
+The status is 0 if no cell fails, no package is replaced, every lab answers, and each copy is still
+known. torch brings CUDA along, which is several GB; PIP_EXTRA_INDEX_URL can name the index of its
+builds for CPUs, as in the README.
 """
 
 import json
@@ -35,26 +39,42 @@ from tests.tools.shown_here import words_on
 TOOLS = Path(__file__).parent
 LIST = TOOLS / "colab.txt"
 COURSE = {"repository": "course/course", "tag": "proof"}
-KERNEL = (
-    "import google.colab; from ipykernel.kernelapp import launch_new_instance as launch; launch()"
-)
-INSTALLED = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+KERNEL = """
+import google.colab
+from ipykernel.kernelapp import launch_new_instance
+
+launch_new_instance()
+"""
+INSTALLED = """
+import json
+from importlib.metadata import distributions
+
+print(json.dumps({package.name: package.version for package in distributions()}))
+"""
+
+Widget = Mapping[str, object]  # its state
+Widgets = Mapping[str, Widget]
 
 
 def python() -> Path:
-    """The Python of an environment with what Colab has."""
-    like_colabs = [one.python for one in elsewhere.pythons() if " 3.13." in one.name]
-    lists = ["--no-deps", "--requirement", str(LIST)], ["--constraint", str(LIST), "torch"]
-    return versions.environment("colab", *lists, made_by=(like_colabs or [sys.executable])[0])
+    """The Python of an environment with the packages that Colab has."""
+    made_by = sys.executable
+    for suite in elsewhere.pythons():
+        if " 3.13." in suite.name:
+            made_by = suite.python
+    listed = ["--no-deps", "--requirement", str(LIST)]
+    torch = ["--constraint", str(LIST), "torch"]
+    return versions.environment("colab", listed, torch, made_by=made_by)
 
 
 @contextmanager
 def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
-    """A new one, whose git finds the course at this address, without what an earlier one has added."""
-    listed, needed = (
-        LIST.read_text(encoding="utf-8").lower(),
-        [pin.partition("==")[0] for pin in NEEDED],
-    )
+    """A machine like Colab's: a kernel in an empty folder; its git finds the course at the address.
+
+    What the kernel before it has added to the environment is uninstalled first.
+    """
+    listed = LIST.read_text(encoding="utf-8").lower()
+    needed = [pin.partition("==")[0] for pin in NEEDED]
     added = [name for name in needed if f"\n{name.lower()}==" not in listed]
     subprocess.run([python, "-m", "pip", "uninstall", "-q", "-q", "-y", *added], check=True)
     environment = versions.ALONE | {
@@ -64,45 +84,53 @@ def machine(python: Path, address: Path) -> Iterator[FrontEnd]:
         "GIT_CONFIG_KEY_0": f"url.{address.as_uri()}.insteadOf",
         "GIT_CONFIG_VALUE_0": f"https://github.com/{COURSE['repository']}",
     }
+    command = [python, "-Xfrozen_modules=off", "-c", KERNEL]
     with (
         tempfile.TemporaryDirectory() as empty,
-        kernel_in(Path(empty), python, "-Xfrozen_modules=off", "-c", KERNEL, **environment) as (
-            _,
-            client,
-        ),
+        kernel_in(Path(empty), *command, **environment) as (_, client),
     ):
         yield FrontEnd(client)
 
 
 def installed(python: Path) -> dict[str, str]:
     """The packages of that environment, and their versions."""
-    return json.loads(
-        subprocess.run([python, "-c", INSTALLED], capture_output=True, check=True).stdout
-    )
+    run = subprocess.run([python, "-c", INSTALLED], capture_output=True, check=True)
+    return json.loads(run.stdout)
 
 
 def bad_in(path: Path, python: Path, address: Path) -> int:
-    """Run a copy and print what came of it; how many cells failed and packages were replaced."""
+    """Run a copy, print what came of it, and count the failed cells and the replaced packages."""
     with machine(python, address) as page:
         before = installed(python)
-        first, *found = outcomes(page, colab.made(read(path), **COURSE).cells, path)
+        copy = colab.made(read(path), **COURSE)
+        first, *others = outcomes(page, copy.cells, path)
         after = installed(python)
-    replaced = [f"{name} was {before[name]}" for name in before if after.get(name) != before[name]]
-    failed = [one for one in (first, *found) if one.failure]
-    differ = [one for one in found if not (one.failure or one.same or one.may_differ)]
-    counts = f"{len(failed)} failed, {len(differ)} show what is not stored, {len(replaced)} packages replaced"
-    said = f"{path.stem}: {len(found)} cells, {counts}, first cell {first.seconds:.0f} s"
-    print(said, *map(words_on, [*failed, *differ]), *replaced, sep="\n  ", flush=True)
+    replaced = []
+    for name, version in before.items():
+        if after.get(name) != version:
+            replaced.append(f"{name} was {version}")
+    failed = [cell for cell in (first, *others) if cell.failure]
+    differ = [cell for cell in others if not (cell.failure or cell.same or cell.may_differ)]
+    lines = [
+        f"{path.stem}: {len(others)} cells, {len(failed)} failed, "
+        f"{len(differ)} show what is not stored, {len(replaced)} packages replaced, "
+        f"first cell {first.seconds:.0f} s"
+    ]
+    lines += [words_on(cell) for cell in failed + differ]
+    print(*lines, *replaced, sep="\n  ", flush=True)
     return len(failed) + len(replaced)
 
 
-def moved(widget: Mapping[str, object]) -> dict[str, object]:
-    """What a page says when a reader moves a control to its end; nothing of what is no control."""
-    if labels := widget.get("_options_labels"):
-        return {"index": 0 if widget["index"] else len(labels) - 1}
+def moved(widget: Widget) -> dict[str, object]:
+    """The state that a page sends when a reader moves a control to its end; {} if it is none."""
+    labels = widget.get("_options_labels")
+    if labels:
+        is_first = widget["index"] == 0
+        return {"index": len(labels) - 1 if is_first else 0}
     match widget["_model_name"]:
         case "IntSliderModel":
-            return {"value": widget["min" if widget["value"] == widget["max"] else "max"]}
+            is_at_end = widget["value"] == widget["max"]
+            return {"value": widget["min"] if is_at_end else widget["max"]}
         case "FloatLogSliderModel":
             return {"value": widget["base"] ** widget["max"]}
         case "CheckboxModel" | "ToggleButtonModel":
@@ -111,76 +139,83 @@ def moved(widget: Mapping[str, object]) -> dict[str, object]:
 
 
 def wrong_in(page: FrontEnd, lab: str) -> Iterator[str]:
-    """What is wrong with a lab whose first job is run and whose controls are moved; nothing if it answers."""
+    """Show a lab, run its jobs, move its controls, and say what is wrong with it."""
     shown = page.run(f"from course_utils import labs\nlabs.{lab}()")[-1]
-    if not (
-        WIDGET in shown.get("data", {}) and "image/png" in shown.data and shown.metadata.get(WIDGET)
-    ):
+    data = shown.get("data", {})
+    if WIDGET not in data or "image/png" not in data or not shown.metadata.get(WIDGET):
         yield f"it shows no lab: {shown}"
         return
-    inside = {one: page.widgets[one] for one in page.inside(shown.data[WIDGET]["model_id"])}
-    (screen,) = (widget for widget in inside.values() if "svg" in widget)
-    for one, widget in inside.items():
-        if widget.get("button_style") == "primary":
-            errors = page.tell(one, method="custom", content={"event": "click"})
+    widgets = {id_: page.widgets[id_] for id_ in page.inside(data[WIDGET]["model_id"])}
+    (screen,) = (widget for widget in widgets.values() if "svg" in widget)
+    for id_, widget in widgets.items():
+        if widget.get("button_style") == "primary":  # it starts a job
+            errors = page.tell(id_, method="custom", content={"event": "click"})
             print(f"{lab}, {widget['description']}: {screen['report']}", flush=True)
-            if (
-                errors
-                or not screen["report"]
-                or "itself failed" in screen["report"]
-                or screen["progress"] != -1
-            ):
+            if errors or not has_reported(screen):
                 yield f"its job: {errors}"
+    yield from wrong_when_moved(page, widgets, screen)
+
+
+def wrong_when_moved(page: FrontEnd, widgets: Widgets, screen: Widget) -> Iterator[str]:
+    """Move each control to its end; errors, and whether the picture never changes."""
     pictures = {screen["svg"]}
-    for one, widget in inside.items():
-        if said := moved(widget):
-            yield from map(str, page.tell(one, method="update", state=said, buffer_paths=[]))
+    for id_, widget in widgets.items():
+        state = moved(widget)
+        if state:
+            errors = page.tell(id_, method="update", state=state, buffer_paths=[])
+            yield from (str(error) for error in errors)
             pictures.add(screen["svg"])
     if len(pictures) == 1:
         yield "its picture stays as it is"
 
 
+def has_reported(screen: Widget) -> bool:
+    """Whether a job has ended and reported, and the report is not that the lab failed."""
+    report = screen["report"]
+    return bool(report) and "itself failed" not in report and screen["progress"] == -1
+
+
 def forgotten(path: Path) -> list[str]:
-    """What is no longer known of a notebook in which Colab has kept only its own metadata."""
+    """What the course no longer knows of a copy in which Colab has kept only its own metadata."""
     copy = colab.made(read(path), **COURSE)
     bare = deepcopy(copy)
     bare.metadata = nbformat.from_dict(colab.METADATA)
-    wrong = [] if outline(bare) == outline(copy) else ["its guesses, turns or figures"]
-    before, after = about(copy, path.name), about(bare, path.name)
+    wrong = []
+    if outline(bare) != outline(copy):
+        wrong.append("its guesses, turns or figures")
+    before = about(copy, path.name)
+    after = about(bare, path.name)
     if (before.title, before.chapter) != (after.title, after.chapter):
         wrong.append(f"its title and chapter, {after.title} and {after.chapter}")
     with tempfile.TemporaryDirectory() as folder:
         for cell in bare.cells:
-            cell.metadata = {"id": cell.pop("id")}  # where Colab keeps it
+            cell.metadata = {"id": cell.pop("id")}  # Colab keeps a cell's id there
         Path(folder, "Untitled0.ipynb").write_text(json.dumps(bare), encoding="utf-8")
-        (one,) = handed_in(Path(folder), {each.stem: read(each) for each in NOTEBOOKS})
-    if one.notebook != path.stem:
-        wrong.append(f"which notebook it is: {one.problem or one.notebook}")
+        (submission,) = handed_in(Path(folder), {each.stem: read(each) for each in NOTEBOOKS})
+    if submission.notebook != path.stem:
+        wrong.append(f"which notebook it is: {submission.problem or submission.notebook}")
     return [f"{path.stem}: {words}" for words in wrong]
 
 
 def kept(page: FrontEnd) -> set[str]:
-    """The reader's files on the drive, when the first turn that goes into the accountant has been solved."""
-    turn = next(one for one in exercises() if one.check.endswith(".kept"))
-    for code in (
-        "colab.keep_on_drive()",
-        turn.imports,
-        turn.solution,
-        turn.check,
-        "colab.download()",
-    ):
-        print(*(one.get("evalue", "") for one in page.run(code)), end="")
-    said = page.run("import os\nprint(os.getcwd(), *os.listdir())")[-1].text.split()
-    return set(said[1:]) if said[0].endswith("drive/MyDrive/my_notebooks") else set()
+    """Solve the first turn that the accountant keeps, and list the reader's files on the drive."""
+    turn = next(exercise for exercise in exercises() if exercise.check.endswith(".kept"))
+    solved = (turn.imports, turn.solution, turn.check)
+    for code in ("colab.keep_on_drive()", *solved, "colab.download()"):
+        for output in page.run(code):
+            print(output.get("evalue", ""), end="")
+    listing = page.run("import os\nprint(os.getcwd(), *os.listdir())")[-1]
+    folder, *files = listing.text.split()
+    if not folder.endswith("drive/MyDrive/my_notebooks"):
+        return set()
+    return set(files)
 
 
 def main() -> int:
     """Run the proof, and print what came of it."""
-    begun, here, names = (
-        time.monotonic(),
-        python(),
-        [name for name in labs.__all__ if name.endswith("_lab")],
-    )
+    begun = time.monotonic()
+    here = python()
+    names = [name for name in labs.__all__ if name.endswith("_lab")]
     with tempfile.TemporaryDirectory() as folder:
         address = Path(folder, "course.git")
         subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, address], check=True)
@@ -194,10 +229,9 @@ def main() -> int:
     silent = [f"{lab}: {words}" for lab, words in wrong.items() if words]
     print(f"{len(names) - len(silent)} of {len(names)} labs answered", *silent, sep="\n  ")
     print("Without our metadata, not known:", *(unknown or ["nothing"]), sep="\n  ")
-    print(
-        f"Not kept on the drive: {lost or 'nothing'}. The proof took {time.monotonic() - begun:.0f} s."
-    )
-    return int(bad + len(silent) + len(unknown) + len(lost) > 0)
+    took_s = time.monotonic() - begun
+    print(f"Not kept on the drive: {lost or 'nothing'}. The proof took {took_s:.0f} s.")
+    return int(bool(bad or silent or unknown or lost))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""The course on other people's machines: each place is made, the course runs in it, and a line says what came of it.
+"""Tries the course in places like other people's machines, and prints a line for each.
 
-`make elsewhere`, or `make elsewhere ARGS="home disk"` for the places whose names hold one of these words. In each, a
-copy of the course runs all notebooks against their stored outputs; then `make lab` has to answer and to give a kernel.
-Most places can only be made by root, on Linux: there the course runs as the user nobody, since to root nothing is
-forbidden, with no network but loopback, and root's own home is hidden. Whoever else calls this is told what is left out.
+`make elsewhere`, or `make elsewhere ARGS="home disk"` for the places whose names hold one of these
+words. In each place, a copy of the course compares all notebooks with their stored outputs; then
+`make lab` has to answer and to give a kernel. Most places can only be made by root, on Linux. There
+the course runs as the user nobody, because root may do anything, without a network but loopback and
+without root's own home. For anyone else, those places are left out, and the line says so.
 
-`make elsewhere ARGS=processors` runs the suite here, as a processor with fewer instructions would. `ARGS=pythons` runs
-it with each Python from 3.11 to 3.14 that this machine has, in an environment of its own. Both take minutes for each,
-so they run only where they are asked for.
+`make elsewhere ARGS=processors` runs the suite here as if the processor had fewer instructions.
+`ARGS=pythons` runs it with each Python from 3.11 to 3.14 that this machine has, in an environment
+of its own. Each of these takes minutes, so they run only when they are asked for.
 """
 
 import os
@@ -33,45 +34,58 @@ from tests.tools.remote import reply
 
 USER = "nobody"
 IS_ROOT = sys.platform == "linux" and os.geteuid() == 0
-# With the packages that are here, not installed again.
+# The packages that are installed here are used, so nothing has to be installed again.
 MAKE = ("make", "READY=", "TESTS=", "HUB=", f"RUN='{sys.executable}'")
 TEST = (*MAKE, "test", "ARGS=-q notebooks")
-# All but what needs a browser or a hub, whose answer does not hang on what is tried here.
-SUITE = "ARGS=-q --ignore-glob=*/test_browser* --ignore=tests/stage/test_present.py --ignore=tests/stage/test_hub.py"
+# Tests that need a browser or a hub are left out: what is tried here does not change their results.
+SUITE = (
+    "ARGS=-q --ignore-glob=*/test_browser* "
+    "--ignore=tests/stage/test_present.py --ignore=tests/stage/test_hub.py"
+)
 LAB = (sys.executable, "-c", "from tests.tools.elsewhere import lab; lab()")
 NO_HOME = "lend Jupyter another folder"
-# Root's part, in namespaces of its own, before the user takes over. Of root's home only Python is left to be seen.
+# What root does first, in namespaces of its own, before the user takes over. Root's home is
+# replaced by an empty one, in which only the folders of Python are left.
 BEFORE = """
 ip link set lo up
-for kept in "$PREFIX" "$BASE"; do mkdir -p "$PLACE/kept$kept"; mount --bind "$kept" "$PLACE/kept$kept"; done
+for kept in "$PREFIX" "$BASE"; do
+    mkdir -p "$PLACE/kept$kept"
+    mount --bind "$kept" "$PLACE/kept$kept"
+done
 mount -t tmpfs -o mode=755 none /root
-for kept in "$PREFIX" "$BASE"; do mkdir -p "$kept"; mount --bind "$PLACE/kept$kept" "$kept"; done
+for kept in "$PREFIX" "$BASE"; do
+    mkdir -p "$kept"
+    mount --bind "$PLACE/kept$kept" "$kept"
+done
 """
 BECOME = f"""
 cd "$COURSE"
 exec setpriv --reuid={USER} --regid="$(id -g {USER})" --clear-groups --no-new-privs "$@"
 """
-FULL = "mount -t tmpfs -o size=64k,mode=1777 none {0}; head -c 1M /dev/zero > {0}/ballast 2>/dev/null || true"
+FULL = (
+    "mount -t tmpfs -o size=64k,mode=1777 none {0}; "
+    "head -c 1M /dev/zero > {0}/ballast 2>/dev/null || true"
+)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere to run the course: what root does there, what the copy's folder is called, what the environment says."""
+    """Somewhere to run the course."""
 
     name: str
-    by_root: str = ""
-    folder: str = "course"
+    by_root: str = ""  # the commands of root that make the place
+    folder: str = "course"  # that the copy lies in
     environment: Mapping[str, str] = field(default_factory=dict)
-    refused: str = ""  # what `make` says there; then the home is another one
+    refused: str = ""  # what `make` has to say there, until it is given another home
 
 
 @dataclass(frozen=True)
 class Suite:
-    """Someone's processor or Python, with a seed for Python's hashes that nobody else has."""
+    """The whole suite with another processor or Python, each with a seed of its own for hashes."""
 
     name: str
     environment: Mapping[str, str]
-    python: str = ""  # whose environment is made anew; without one it is the course's own
+    python: str = ""  # it gets a new environment; without one, the course's own is used
     by_root = ""
 
 
@@ -106,12 +120,14 @@ PLACES = (
 
 
 def processor(most: str, torchs: str, onednns: str, mkls: str, seed: str) -> Suite:
-    """One that knows no more than these instructions, as each of torch's libraries calls them."""
-    names = "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "PYTHONHASHSEED"
-    return Suite(
-        f"processors with {most} at most",
-        dict(zip(names, (torchs, onednns, mkls, seed), strict=True)),
-    )
+    """A processor with no more than these instructions, by the names that torch's libraries use."""
+    environment = {
+        "ATEN_CPU_CAPABILITY": torchs,
+        "ONEDNN_MAX_CPU_ISA": onednns,
+        "MKL_ENABLE_INSTRUCTIONS": mkls,
+        "PYTHONHASHSEED": seed,
+    }
+    return Suite(f"processors with {most} at most", environment)
 
 
 PROCESSORS = (
@@ -121,123 +137,136 @@ PROCESSORS = (
 
 
 def pythons() -> Iterator[Suite]:
-    """Each that the course supports, on the path or where pyenv puts them; the first of each that runs."""
+    """Each supported version that runs here, on the path or where pyenv installs it."""
     for minor in range(11, 15):
         name = f"python3.{minor}"
-        where = (shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/*/bin/{name}")))
-        for python in filter(None, where):
-            asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
-            said = subprocess.run(asked, capture_output=True, text=True, check=False)
-            if not said.returncode:
-                yield Suite(
-                    f"pythons: {said.stdout.strip()}", {"PYTHONHASHSEED": str(minor)}, str(python)
-                )
+        candidates = sorted(Path.home().glob(f".pyenv/versions/*/bin/{name}"))
+        on_path = shutil.which(name)
+        if on_path:
+            candidates.insert(0, Path(on_path))
+        for python in candidates:
+            version = version_of(python)
+            if version:
+                seed = {"PYTHONHASHSEED": str(minor)}
+                yield Suite(f"pythons: {version}", seed, str(python))
                 break
 
 
+def version_of(python: Path) -> str:
+    """Its version; empty if it does not run, or cannot make an environment."""
+    asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
+    run = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return "" if run.returncode else run.stdout.strip()
+
+
+def failure_of(command: Sequence[str], course: Path, environment: Mapping[str, str]) -> str:
+    """Run the command in the course's folder; what it printed if it failed, else nothing."""
+    run = subprocess.run(
+        command,
+        cwd=course,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if not run.returncode:
+        return ""
+    return run.stdout.decode(errors="replace").strip()
+
+
 def run_suite(suite: Suite) -> str:
-    """What went wrong; nothing where all tests pass."""
-    ours = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
-    }
-    run = {"env": ours | suite.environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    """What failed, or nothing if all tests pass."""
+    environment = {}
+    for name, value in os.environ.items():
+        if not name.startswith(("MAKE", "MFLAGS")):  # those are of the make that runs this
+            environment[name] = value
+    environment.update(suite.environment)
+    if not suite.python:
+        return failure_of([*MAKE, "test", SUITE], ROOT, environment)
     with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder:
-        command, course = [*MAKE, "test", SUITE], ROOT
-        if suite.python:
-            command, course = (
-                ["make", "test", SUITE, f"PYTHON={suite.python}"],
-                Path(folder, "course"),
-            )
-            copy(course)
-        said = subprocess.run(command, cwd=course, check=False, **run)
-    return said.stdout.decode(errors="replace").strip() if said.returncode else ""
+        course = Path(folder, "course")
+        copy(course)
+        return failure_of(["make", "test", SUITE, f"PYTHON={suite.python}"], course, environment)
 
 
 def visit(place: Place) -> str:
-    """What went wrong there; nothing where the course works."""
-    # Not in /tmp, which one of the places has its own of.
+    """What failed in that place, or nothing if the course works there."""
+    # The folder is not in /tmp, because one of the places mounts a /tmp of its own.
     with tempfile.TemporaryDirectory(prefix="elsewhere-", dir="/var/tmp") as folder:
-        home, course = Path(folder, "home"), Path(folder, place.folder)
+        home = Path(folder, "home")
         home.mkdir()
+        course = Path(folder, place.folder)
         copy(course)
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(course)}
-        environment |= {"LC_ALL": "C.UTF-8", "LOCPATH": f"{folder}/locales", **place.environment}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(course),
+            "LC_ALL": "C.UTF-8",
+            "LOCPATH": f"{folder}/locales",
+            **place.environment,
+        }
         add_locale(Path(folder, "locales"), environment["LC_ALL"])
-        before = []
+        make_the_place = []
         if IS_ROOT:
-            for part in (home, course, *course.rglob("*")):
-                shutil.chown(part, USER)
+            for path in (home, course, *course.rglob("*")):
+                shutil.chown(path, USER)
             Path(folder).chmod(0o755)
-            environment |= {"PLACE": folder, "COURSE": str(course)}
-            environment |= {"PREFIX": sys.prefix, "BASE": sys.base_prefix}
-            before = [
-                "unshare",
-                "--mount",
-                "--net",
-                "sh",
-                "-euc",
-                BEFORE + place.by_root + BECOME,
-                "sh",
-            ]
+            environment["PLACE"] = folder
+            environment["COURSE"] = str(course)
+            environment["PREFIX"] = sys.prefix
+            environment["BASE"] = sys.base_prefix
+            script = BEFORE + place.by_root + BECOME
+            make_the_place = ["unshare", "--mount", "--net", "sh", "-euc", script, "sh"]
 
-        def wrong(command: Sequence[str]) -> str:
-            command = [*before, *command]
-            run = subprocess.run(
-                command, cwd=course, env=environment, capture_output=True, check=False
-            )
-            return (
-                (run.stdout + run.stderr).decode(errors="replace").strip() if run.returncode else ""
-            )
-
+        run_notebooks = [*make_the_place, *TEST]
+        open_lab = [*make_the_place, *LAB]
+        wrong = failure_of(run_notebooks, course, environment)
         if not place.refused:
-            return wrong(TEST) or wrong(LAB)
-        said = wrong(TEST)
-        if place.refused not in said or "Traceback" in said:
-            return f"`make` was to say: {place.refused}. It said: {said}"
+            return wrong or failure_of(open_lab, course, environment)
+        if place.refused not in wrong or "Traceback" in wrong:
+            return f"`make` was to say: {place.refused}. It said: {wrong}"
         environment["HOME"] = f"{course}/lent"
-        return wrong(LAB)
+        return failure_of(open_lab, course, environment)
 
 
 def copy(course: Path) -> None:
-    """What git knows of, as it is now."""
-    listed = subprocess.run(
+    """Copy the files that git knows of, as they are now, committed or not."""
+    run = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    for name in filter(None, listed.stdout.split("\0")):
+    for name in run.stdout.rstrip("\0").split("\0"):
         target = course / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, target)
 
 
 def add_locale(folder: Path, name: str) -> None:
-    """Make that language, which few machines have."""
+    """Make that locale, because few machines have it."""
     folder.mkdir()
-    language, _, letters = name.partition(".")
+    language, _, encoding = name.partition(".")
     if language != "C":
-        command = ["localedef", "-i", language, "-f", letters, str(folder / name)]
+        command = ["localedef", "-i", language, "-f", encoding, str(folder / name)]
         subprocess.run(command, capture_output=True, check=True)
 
 
 def lab() -> None:
-    """`make lab`, called in the course's folder: it answers, and a kernel in it runs a cell."""
+    """Run `make lab` in the course's folder, and exit with an error unless a kernel runs a cell."""
     port = free_port()
-    token, here = secrets.token_hex(16), f"127.0.0.1:{port}"
+    token = secrets.token_hex(16)
+    here = f"127.0.0.1:{port}"
     options = f"--no-browser --ServerApp.port={port} --ServerApp.port_retries=0"
     command = [*MAKE, "lab", f"ARGS={options}"]
-    server = subprocess.Popen(
-        command, env=os.environ | {"JUPYTER_TOKEN": token}, start_new_session=True
-    )
+    environment = os.environ | {"JUPYTER_TOKEN": token}
+    server = subprocess.Popen(command, env=environment, start_new_session=True)
+
+    def has_ended() -> bool:
+        return server.poll() is not None
+
     try:
-        wait_until(
-            lambda: server.poll() is not None or answers(f"http://{here}/api"), "JupyterLab answers"
-        )
-        if server.poll() is not None:
+        wait_until(lambda: has_ended() or answers(f"http://{here}/api"), "JupyterLab answers")
+        if has_ended():
             sys.exit("`make lab` ended.")
-        kernels = f"{here}/api/kernels"
-        asked = {"params": {"token": token}, "json": {"path": "notebooks"}}
-        kernel = requests.post(f"http://{kernels}", **asked, timeout=60).json()["id"]
-        channel = websocket.create_connection(f"ws://{kernels}/{kernel}/channels?token={token}", 60)
-        said = reply(channel, "from course_utils import labs; labs.float_lab()")
+        said = reply_of_a_kernel(here, token, "from course_utils import labs; labs.float_lab()")
         if said["status"] != "ok":
             sys.exit(f"A cell failed: {said}")
     finally:
@@ -246,33 +275,45 @@ def lab() -> None:
         server.wait(60)
 
 
+def reply_of_a_kernel(server: str, token: str, code: str) -> dict[str, object]:
+    """Start a kernel, and let it run this code."""
+    kernels = f"{server}/api/kernels"
+    created = requests.post(
+        f"http://{kernels}", params={"token": token}, json={"path": "notebooks"}, timeout=60
+    )
+    kernel = created.json()["id"]
+    channel = websocket.create_connection(f"ws://{kernels}/{kernel}/channels?token={token}", 60)
+    return reply(channel, code)
+
+
+def chosen_by(words: list[str]) -> list[Place | Suite]:
+    """The places whose names hold one of these words; without a word, those that are quick."""
+    if not words:
+        return list(PLACES)
+    places = [*PLACES, *PROCESSORS, *pythons()]
+    return [place for place in places if any(word in place.name for word in words)]
+
+
 def main(words: list[str]) -> int:
     """Print a line for each place."""
-    places = [*PLACES, *PROCESSORS, *pythons()]
-    chosen = (
-        [place for place in places if any(word in place.name for word in words)]
-        if words
-        else PLACES
-    )
+    chosen = chosen_by(words)
     if not chosen:
-        print(f"No place is called so. There are: {'; '.join(place.name for place in places)}.")
+        names = [place.name for place in (*PLACES, *PROCESSORS, *pythons())]
+        print(f"No place is called so. There are: {'; '.join(names)}.")
         return 2
-    failed = []
+    failures = []
     for place in chosen:
-        begun, left_out = time.monotonic(), place.by_root and not IS_ROOT
-        run = run_suite if isinstance(place, Suite) else visit
-        wrong = "" if left_out else run(place)
-        came = (
-            "left out: only root can make it, on Linux;"
-            if left_out
-            else "FAILED"
-            if wrong
-            else "works"
-        )
-        print(f"{place.name:<40} {came:<8}{time.monotonic() - begun:.0f} s", flush=True)
-        failed += [f"{place.name}:\n{wrong}"] if wrong else []
-    print("\n\n".join(["", *failed]))
-    return 1 if failed else 0
+        if place.by_root and not IS_ROOT:
+            print(f"{place.name:<40} left out: only root can make it, on Linux", flush=True)
+            continue
+        begun = time.monotonic()
+        wrong = run_suite(place) if isinstance(place, Suite) else visit(place)
+        outcome = "FAILED" if wrong else "works"
+        print(f"{place.name:<40} {outcome:<8}{time.monotonic() - begun:.0f} s", flush=True)
+        if wrong:
+            failures.append(f"{place.name}:\n{wrong}")
+    print("\n\n".join(["", *failures]))
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

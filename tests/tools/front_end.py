@@ -1,7 +1,7 @@
-"""A notebook's page without a browser: it runs cells in any environment's kernel, and moves widgets.
+"""A notebook's page without a browser: it runs cells in any kernel, and moves their widgets.
 
-As Colab's page does, it names the cell in metadata of Colab's own, and it shows a message only if it
-answers the request at hand, not what a thread of the kernel sends by itself.
+As Colab's page does, it names the cell in metadata of Colab's own, and it shows a message only if
+that answers the request at hand; what a thread of the kernel sends by itself is dropped.
 """
 
 import time

@@ -1,11 +1,13 @@
-"""A hostile reader at every lab, from the kernel's side: drawn answers, clicks, picks and jobs in any order.
+"""A hostile reader at every lab, without a page: answers, clicks, picks and jobs in any order.
 
-`make fuzz`, or `python -m tests.tools.fuzz --tries 2000 --seed 7 --lab float_lab`. A move is a line of Python, so that
-what fails can be pasted into a cell. Whatever a panel sends is packed as for a page.
+`make fuzz`, or `python -m tests.tools.fuzz --tries 2000 --seed 7 --lab float_lab`. A move is a line
+of Python, so that moves that lead to a failure can be pasted into a cell. Whatever a panel sends to
+its page is packed as in a kernel.
 """
 
 import argparse
 import logging
+import math
 import random
 import re
 import signal
@@ -32,11 +34,11 @@ from tests.helpers.waiting import children
 
 MOVES = 50  # on one panel
 OF_A_PICTURE = ("svg", "g", "text", "rect", "polyline", "circle")
-PATIENCE_S = 10  # for a move
+PATIENCE_S = 10  # that a move may take
 
 
 class Wire(comm.base_comm.BaseComm):
-    """Packs whatever would go to the page, and drops it."""
+    """A connection that packs whatever would go to the page, and drops it."""
 
     def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
         json_packer({"data": data, "metadata": metadata, **keys})
@@ -44,29 +46,30 @@ class Wire(comm.base_comm.BaseComm):
 
 @contextmanager
 def wired() -> Iterator[None]:
-    """Panels speak as in a kernel."""
+    """Give panels a connection, as they have one in a kernel."""
     with mock.patch.object(comm, "create_comm", Wire), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Message serialization"
-        )  # of a NaN, which no page can send
+        # It warns of a NaN, which no real page can send.
+        warnings.filterwarnings("ignore", "Message serialization")
         yield
 
 
-# What the moves are made of; the page reaches widgets by messages.
+# The functions that moves call. Those of the page reach the widgets by messages, as a page does.
 
 
 def page(panel: Panel, name: str, part: int, said: object) -> None:
     """What the page sends when the reader moves that part of a control."""
     widget = panel._widgets[name][part]
-    if isinstance(said, dict) and said:  # a size for each of some names
-        said = [*said.values()][part % len(said)]
-    if isinstance(said, tuple):  # which are ticked
+    if isinstance(said, dict) and said:  # one of several sizes belongs to this part
+        said = list(said.values())[part % len(said)]
+    if isinstance(said, tuple):  # the names that are ticked
         said = widget.description in said
     if hasattr(widget, "index"):
-        values = [*panel.session.lab.fields[name].options.values()]
+        values = list(panel.session.lab.fields[name].options.values())
         state = {"index": values.index(said) if said in values else said}
+    elif isinstance(widget, widgets.Text):
+        state = {"value": str(said)}
     else:
-        state = {"value": str(said) if isinstance(widget, widgets.Text) else said}
+        state = {"value": said}
     _arrive(widget, method="update", state=state)
 
 
@@ -76,75 +79,102 @@ def message(panel: Panel, content: object) -> None:
 
 
 def _arrive(widget: widgets.Widget, **data: object) -> None:
-    if widget.comm is not None:  # a closed one hears nothing
+    if widget.comm is not None:  # a widget that is closed receives nothing
         widget.comm.handle_msg({"content": {"data": data}, "buffers": []})
 
 
 def click(panel: Panel, label: str) -> None:
-    """A button that is grey can still be hit: the page may not know yet."""
+    """Click a button, even one that is disabled, because the page may not know that yet."""
     _arrive(button(panel, label), method="custom", content={"event": "click"})
 
 
 def rest(panel: Panel, seconds: float) -> None:
     """Let a job go on for a while."""
-    with suppress(Exception):  # whose sentence stands in the panel
+    with suppress(Exception):  # the panel itself shows what a job raises
         panel.wait(seconds)
 
 
 def still(panel: Panel) -> None:
-    """The picture for where no kernel runs."""
+    """Ask for the picture that is shown where no kernel runs."""
     if panel.comm is not None:
         bundle, _ = panel._repr_mimebundle_()
         assert bundle["image/png"], "no still picture"
 
 
 def end(panel: Panel, preset: str) -> None:
-    """Stop what runs; the panel is not dead, shows what its controls say, and leaves nothing."""
+    """Stop what runs, and check that the panel is alive.
+
+    After a preset it shows what its controls say, and once it is closed no process is left.
+    """
     panel.stop()
-    with suppress(ValueError):  # the job's sentence stands in the panel
+    with suppress(ValueError):  # the panel itself shows what a job raises
         panel.wait(PATIENCE_S / 2)
     panel.preset(preset)
     assert not panel.screen.mistake, f"after a preset: “{panel.screen.mistake}”"
-    assert panel.session.view().picture == panel.screen.svg, (
-        "the picture is not that of the controls"
-    )
-    for one in buttons(panel):
-        assert one.disabled == (one.description == "Stop"), f"{one.description} stays as it was"
+    picture = panel.session.view().picture
+    assert picture == panel.screen.svg, "the picture is not that of the controls"
+    for found in buttons(panel):
+        is_stop = found.description == "Stop"
+        assert found.disabled == is_stop, f"{found.description} stays as it was"
     panel.close()
     left = children(ended_within_s=PATIENCE_S / 2)
     assert not left, f"processes are left: {left}"
 
 
-NAMES = {f.__name__: f for f in (page, message, click, rest, still, end)}
-NAMES |= {"labs": labs, "nan": float("nan"), "inf": float("inf"), "panel": None}
+# What a move can name.
+NAMES = {
+    "page": page,
+    "message": message,
+    "click": click,
+    "rest": rest,
+    "still": still,
+    "end": end,
+    "labs": labs,
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "panel": None,
+}
 
 
 def drawn_moves(
     names: dict[str, object], lab: str, draw: random.Random, count: int
 ) -> Iterator[str]:
-    """So many lines of Python, each drawn in view of the panel, and an end."""
+    """So many lines of Python, each drawn in view of the panel, and a last one that ends it."""
     for _ in range(count):
         yield _drawn_move(names["panel"], lab, draw)
-    yield f"end(panel, {draw.choice(list(names['panel'].session.lab.presets))!r})"
+    preset = draw.choice(list(names["panel"].session.lab.presets))
+    yield f"end(panel, {preset!r})"
 
 
 def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
-    reader, nonsense = Reader(panel.session.lab, draw), draw.choice(HOSTILE)
-    several = {
-        name: reader.answer(name, panel.values) for name in draw.choices([*panel.controls], k=2)
-    }
-    name, said = next(iter(several.items()))
-    parts = len(panel._widgets[name])  # of a guess in the picture there are none
-    moved = f"page(panel, {name!r}, {draw.randrange(max(1, parts))}, {said})"
+    """Draw a value for each kind of move, and then the kind; the weights say how often it comes."""
+    reader = Reader(panel.session.lab, draw)
+    nonsense = draw.choice(HOSTILE)
+    answers = {}
+    for name in draw.choices(list(panel.controls), k=2):
+        answers[name] = reader.answer(name, panel.values)
+    name, said = next(iter(answers.items()))
+    parts = len(panel._widgets[name])  # a guess in the picture has no widgets
+    part = draw.randrange(max(1, parts))
     keys = re.findall(r'data-key="([^"]*)"', panel.screen.svg)
-    one, other = draw.choices([button.description for button in buttons(panel)], k=2)
+    labels = [found.description for found in buttons(panel)]
+    label, other_label = draw.choices(labels, k=2)
+
+    answer = f"message(panel, {{'set': {{{name!r}: {said}}}}})"
+    if parts:
+        answer = f"page(panel, {name!r}, {part}, {said})"
+    set_both = ", ".join(f"{name!r}: {said}" for name, said in answers.items())
+    pick = "panel.stop()"
+    if keys:
+        pick = f"message(panel, {{'pick': {draw.choice(keys)!r}}})"
+    rest_s = draw.choice((0, 0, 0.02, 0.1, 0.5))
     moves = {
-        moved if parts else f"message(panel, {{'set': {{{name!r}: {said}}}}})": 50,
-        f"panel.set(**{{{', '.join(f'{name!r}: {said}' for name, said in several.items())}}})": 14,
-        f"message(panel, {{'pick': {draw.choice(keys)!r}}})" if keys else "panel.stop()": 9,
+        answer: 50,
+        f"panel.set(**{{{set_both}}})": 14,
+        pick: 9,
         f"message(panel, {{'pick': {nonsense}}})": 1,
-        f"click(panel, {one!r}); rest(panel, {draw.choice((0, 0, 0.02, 0.1, 0.5))})": 16,
-        f"click(panel, {one!r}); click(panel, {other!r})": 2,
+        f"click(panel, {label!r}); rest(panel, {rest_s})": 16,
+        f"click(panel, {label!r}); click(panel, {other_label!r})": 2,
         f"message(panel, {nonsense})": 1,
         f"panel.preset(str({nonsense}))": 1,
         f"panel.set(**{{str({nonsense})[:9]: 1}})": 1,
@@ -153,7 +183,8 @@ def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
         f"panel = labs.{lab}()": 0.2,  # the cell was run again
         f"panel.close(); panel = labs.{lab}()": 0.2,
     }
-    return draw.choices(list(moves), list(moves.values()))[0]
+    (move,) = draw.choices(list(moves), weights=list(moves.values()))
+    return move
 
 
 # One panel and its reader.
@@ -161,31 +192,36 @@ def _drawn_move(panel: Panel, lab: str, draw: random.Random) -> str:
 
 @contextmanager
 def overheard() -> Iterator[list[BaseException]]:
-    """Exceptions that nobody gets to hear of: of a thread, of a finalizer, of a callback, where ipywidgets logs them."""
+    """The exceptions that nobody sees: in threads and finalizers, and in callbacks of ipywidgets.
+
+    ipywidgets only logs the last kind.
+    """
     found: list[BaseException] = []
 
-    def note(seen: threading.ExceptHookArgs) -> None:  # a finalizer's are called the same
+    def note_raised(seen: threading.ExceptHookArgs) -> None:  # the hook of finalizers is alike
         found.append(seen.exc_value)
 
-    def hear(record: logging.LogRecord) -> bool:
-        error = record.exc_info and record.exc_info[1]
-        if error and not isinstance(
-            error, TraitError
-        ):  # which refuses a page's value of the wrong type
+    def note_logged(record: logging.LogRecord) -> bool:
+        _, error, _ = record.exc_info or (None, None, None)
+        # A TraitError only refuses a page's value of the wrong type.
+        if error and not isinstance(error, TraitError):
             found.append(error)
         return False
 
     with (
-        mock.patch.object(threading, "excepthook", note),
-        mock.patch.object(sys, "unraisablehook", note),
-        mock.patch.object(traitlets_log.get_logger(), "filters", [hear]),
+        mock.patch.object(threading, "excepthook", note_raised),
+        mock.patch.object(sys, "unraisablehook", note_raised),
+        mock.patch.object(traitlets_log.get_logger(), "filters", [note_logged]),
     ):
         yield found
 
 
 @contextmanager
 def in_time(what: str) -> Iterator[None]:
-    """A panel that does not come back is one that failed; a regular expression and a lock can be interrupted, too."""
+    """Raise TimeoutError if the block takes too long.
+
+    The alarm also interrupts a regular expression, or the wait for a lock.
+    """
 
     def ring(*_: object) -> None:
         raise TimeoutError(f"More than {PATIENCE_S} s for {what[:200]}")
@@ -202,8 +238,13 @@ def in_time(what: str) -> Iterator[None]:
 def play(
     lab: str, moves_of: Callable[[dict], Iterable[str]]
 ) -> tuple[list[str], BaseException | None]:
-    """A panel's life under these moves: what was done to it, and what went wrong."""
-    names, done, wrong = dict(NAMES), [], None
+    """Make a panel, and move it until the moves end or one fails.
+
+    Returns the moves that were made, and the failure, if there was one.
+    """
+    names = dict(NAMES)
+    done = []
+    wrong = None
     with overheard() as failures:
         try:
             exec(f"panel = labs.{lab}()", names)
@@ -218,38 +259,59 @@ def play(
             rest(names["panel"], PATIENCE_S)
             for process in children():
                 process.kill()
-    widgets.Widget.close_all()  # where a cell was run again, its former panel is still on the page
-    return done, wrong or next(iter(failures), None)
+    widgets.Widget.close_all()  # a cell that was run again has left its former panel on the page
+    if wrong is None and failures:
+        wrong = failures[0]
+    return done, wrong
 
 
 def look(panel: Panel) -> None:
-    """A picture and its meaning, or a sentence; what was typed is text in it, at most."""
-    with panel._lock:
-        screen, error = panel.screen, panel.session.error
-        mistake, report, failed = screen.mistake, screen.report, screen.failed
-        svg, meaning = screen.svg, screen.meaning
+    """Check that the panel shows a picture and its meaning, and tells a mistake in a sentence.
+
+    What was typed may be text in the picture, but never markup.
+    """
+    with panel._lock:  # so that all is of one moment
+        error = panel.session.error
+        mistake = panel.screen.mistake
+        report = panel.screen.report
+        failed = panel.screen.failed
+        svg = panel.screen.svg
+        meaning = panel.screen.meaning
     assert error is None or isinstance(error, ValueError), f"the lab failed: {error!r}"
     assert bool(mistake) == (error is not None), f"{error!r} is told as “{mistake}”"
-    for words in (mistake, report if failed else ""):
-        assert "not your doing" not in words, words
-        is_sentence = not words or (len(words) < 1000 and words.rstrip()[-1] in ".?!)”…")
-        assert is_sentence, f"no sentence: “{words[:200]}”"
+    if mistake:
+        assert_sentence(mistake)
+    if failed and report:
+        assert_sentence(report)
     assert meaning, "nothing is said"
+    assert_only_a_picture(svg)
+
+
+def assert_sentence(words: str) -> None:
+    assert "not your doing" not in words, words
+    is_sentence = len(words) < 1000 and words.rstrip()[-1] in ".?!)”…"
+    assert is_sentence, f"no sentence: “{words[:200]}”"
+
+
+def assert_only_a_picture(svg: str) -> None:
     for part in ElementTree.fromstring(svg).iter():
-        assert part.tag.rpartition("}")[2] in OF_A_PICTURE, f"{part.tag} in the picture"
-        strange = [name for name in part.attrib if name.startswith("on") or name in ("href", "src")]
-        assert not strange, f"{strange} in the picture"
+        _, _, tag = part.tag.rpartition("}")
+        assert tag in OF_A_PICTURE, f"{part.tag} in the picture"
+        for name in part.attrib:
+            is_strange = name.startswith("on") or name in ("href", "src")
+            assert not is_strange, f"{name} in the picture"
 
 
-# The whole, and of a failure the fewest moves that still fail.
+# All panels; and of a failure, the fewest moves that still fail.
 
 
 def fuzz(
     names: Sequence[str], tries: int, seed: int, *, moves_each: int = MOVES
 ) -> tuple[str, Sequence[str], BaseException] | None:
-    """Panel after panel, until one fails: which lab, the moves, as few as will do, and what they lead to."""
-    for number in range(-(-tries // moves_each)):
-        lab, draw = names[number % len(names)], random.Random(f"{seed} {number}")
+    """Move panel after panel until one fails: the lab, as few moves as will do, and the failure."""
+    for number in range(math.ceil(tries / moves_each)):
+        lab = names[number % len(names)]
+        draw = random.Random(f"{seed} {number}")
         moves, wrong = play(lab, partial(drawn_moves, lab=lab, draw=draw, count=moves_each))
         if wrong is not None:
             return lab, fewest(moves, lab, type(wrong)), wrong
@@ -257,7 +319,7 @@ def fuzz(
 
 
 def fewest(moves: Sequence[str], lab: str, kind: type[BaseException]) -> Sequence[str]:
-    """Without each move that it fails without."""
+    """The moves, less each one without which the lab fails as well."""
     for at in reversed(range(len(moves))):
         fewer = [*moves[:at], *moves[at + 1 :]]
         _, error = play(lab, lambda _, fewer=fewer: fewer)
@@ -273,7 +335,7 @@ def told(lab: str, moves: Sequence[str], error: BaseException) -> str:
 
 
 def main() -> int:
-    """Print what fails first, with the moves that lead to it."""
+    """Print the first failure, with the moves that lead to it."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.fuzz", description=__doc__)
     parser.add_argument(
         "--browser", action="store_true", help="in a real one, by mouse and keyboard"
@@ -283,20 +345,24 @@ def main() -> int:
     parser.add_argument("--lab", choices=labs.__all__)
     asked = parser.parse_args()
     names = [asked.lab] if asked.lab else labs.__all__
-    begun, tries = time.monotonic(), asked.tries or (500 if asked.browser else 10_000)
+    tries = asked.tries or (500 if asked.browser else 10_000)
+    begun = time.monotonic()
     if asked.browser:
-        from tests.tools import fuzz_browser  # which needs a browser
+        from tests.tools import fuzz_browser  # only now, because it needs a browser
 
         failure = fuzz_browser.fuzz(names, tries, asked.seed)
     else:
+        failure = ""
         with wired():
             failed = fuzz(names, tries, asked.seed)
-        failure = failed and told(*failed)
-    print(
-        failure
-        or f"{tries:,} moves, seed {asked.seed}, {time.monotonic() - begun:.0f} s: no failure."
-    )
-    return 1 if failure else 0
+        if failed:
+            failure = told(*failed)
+    if failure:
+        print(failure)
+        return 1
+    took_s = time.monotonic() - begun
+    print(f"{tries:,} moves, seed {asked.seed}, {took_s:.0f} s: no failure.")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
-"""A hostile reader at every lab, in a real JupyterLab and a real browser: mouse, keyboard and typing in any order.
+"""A hostile reader at every lab, in a real JupyterLab and browser: by mouse and keyboard.
 
-`make fuzz ARGS=--browser`, or `python -m tests.tools.fuzz --browser --tries 100 --seed 7 --lab float_lab`. The same seed
-draws the same moves; how they fall in with work that is running is the machine's affair.
+`make fuzz ARGS=--browser`, or
+`python -m tests.tools.fuzz --browser --tries 100 --seed 7 --lab float_lab`. The same seed draws the
+same moves; what the labs are computing at that moment depends on the machine.
 """
 
+import math
 import random
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, expect
 
 from course_utils.chapters import labs
 from course_utils.engine.labs.lab import Lab
@@ -20,80 +22,106 @@ from tests.helpers.waiting import wait_until
 MOVES = 10  # at one lab, before the next one's turn
 CONTROLS = ":is(button.widget-button, button.widget-toggle-button, input[type=checkbox]):visible"
 FIELDS = "input[type=text]:visible, .widget-readout[contenteditable=true]:visible"
-KEYS = ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", "Tab", "Space", "Enter", "d", "b", "Escape")  # fmt: skip
+ARROWS = ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown")
+KEYS = (*ARROWS, "PageUp", "PageDown", "Home", "End", "Tab", "Space", "Enter", "d", "b", "Escape")
 
-# Where a part of a lab can be hit, if it can.
+# The point at which a part of a lab can be clicked; null if something lies over it.
 PLACE = """(part) => {
   part.scrollIntoView({ block: "center" });
   const box = part.getBoundingClientRect();
-  const x = box.left + box.width / 2, y = box.top + box.height / 2;
+  const x = box.left + box.width / 2;
+  const y = box.top + box.height / 2;
   return document.elementFromPoint(x, y)?.closest(".course-lab") ? [x, y] : null;
 }"""
-# What is wrong with what a lab shows, in words.
+# What is wrong with what a lab shows, as a list of texts.
 LOOK = """(lab) => {
   const wrong = [];
-  const words = (name) => lab.querySelector(`.course-${name}`)?.textContent ?? "";
-  const picture = lab.querySelector(".course-picture");
-  if (!picture?.querySelector("svg text")) wrong.push("no picture");
+  const check = (isRight, otherwise) => {
+    if (!isRight) wrong.push(otherwise);
+  };
+  const found = (selector) => lab.querySelector(selector);
+  const words = (selector) => found(selector)?.textContent ?? "";
+
+  const picture = found(".course-picture");
+  check(picture?.querySelector("svg text"), "no picture");
+  const shapes = ["svg", "g", "text", "rect", "polyline", "circle"];
   for (const part of picture?.querySelectorAll("*") ?? []) {
-    if (!["svg", "g", "text", "rect", "polyline", "circle"].includes(part.nodeName)) wrong.push(`${part.nodeName} in the picture`);
-    for (const { name } of part.attributes) if (/^on|^href$|^src$/.test(name)) wrong.push(`${name} in the picture`);
+    check(shapes.includes(part.nodeName), `${part.nodeName} in the picture`);
+    for (const { name } of part.attributes) {
+      check(!/^on|^href$|^src$/.test(name), `${name} in the picture`);
+    }
   }
-  for (const name of ["meaning", "mistake", "report"])
-    if (lab.querySelector(`.course-${name} *`)) wrong.push(`markup in the ${name}`);
-  if (lab.querySelector(".course-table :not(table, tbody, tr, th, td)")) wrong.push("markup in the table");
-  if (lab.querySelector("img, script, iframe, object, embed")) wrong.push("a foreign element in the lab");
-  if (!words("meaning")) wrong.push("nothing is said");
-  for (const said of [words("mistake"), lab.querySelector(".course-report.failed")?.textContent ?? ""])
-    if (said && (said.includes("not your doing") || !/[.?!)”…]$/.test(said.trimEnd()))) wrong.push(`no sentence: “${said}”`);
-  if ("wasHere" in window) wrong.push("what was typed has run");
+
+  for (const name of ["meaning", "mistake", "report"]) {
+    check(!found(`.course-${name} *`), `markup in the ${name}`);
+  }
+  check(!found(".course-table :not(table, tbody, tr, th, td)"), "markup in the table");
+  check(!found("img, script, iframe, object, embed"), "a foreign element in the lab");
+
+  check(words(".course-meaning"), "nothing is said");
+  for (const said of [words(".course-mistake"), words(".course-report.failed")]) {
+    const isSentence = /[.?!)”…]$/.test(said.trimEnd()) && !said.includes("not your doing");
+    check(!said || isSentence, `no sentence: “${said}”`);
+  }
+  check(!("wasHere" in window), "what was typed has run");
   return wrong;
+}"""
+# What a reader sees at a field: its value, and its name.
+FIELD = """(field) => {
+  const value = field.value ?? field.textContent;
+  const name = field.title || field.parentElement.textContent;
+  return [value, name];
 }"""
 
 
 class Hand:
-    """Draws and does one move after the other at a lab, in view of what the page shows."""
+    """Draws and makes one move after the other at a lab, in view of what the page shows."""
 
     def __init__(self, page: Page, lab: Lab, draw: random.Random) -> None:
-        self.page, self.draw, self.reader = page, draw, Reader(lab, draw)
+        self.page = page
+        self.draw = draw
+        self.reader = Reader(lab, draw)
         self.done: list[str] = []
 
     @property
     def lab(self) -> Locator:
-        """The lab as it stands now; a cell that runs again makes a new one."""
+        """The lab that is on the page now, because a cell that runs again makes a new one."""
         return browser.lab_of(self.page, self.reader.lab.name.removesuffix(" lab"))
 
     def move(self) -> None:
-        """One of them; if the lab has nothing for it, the next one."""
-        kinds = [
-            self._press,
-            self._type,
-            self._drag,
-            self._click_picture,
-            self._key,
-            self.run_again,
-        ]
-        (first,) = self.draw.choices(kinds, (30, 22, 16, 10, 16, 1))
-        any(move() for move in (first, self._press))
+        """Make a move of a drawn kind; press something if the lab has nothing for that kind."""
+        weights = {
+            self._press: 30,
+            self._type: 22,
+            self._drag: 16,
+            self._click_picture: 10,
+            self._key: 16,
+            self.run_again: 1,
+        }
+        (move,) = self.draw.choices(list(weights), weights=list(weights.values()))
+        if not move():
+            self._press()
 
     def _press(self) -> bool:
         control = self._one_of(CONTROLS)
-        self.done.append(
-            f"click {control.evaluate('(one) => one.textContent.trim() || one.type')!r}"
-        )
+        label = control.evaluate("(control) => control.textContent.trim() || control.type")
+        self.done.append(f"click {label!r}")
         return self._click(control)
 
     def _type(self) -> bool:
-        if not (field := self._one_of(FIELDS)):
+        field = self._one_of(FIELDS)
+        if field is None:
             return False
-        before, name = field.evaluate(
-            "(one) => [one.value ?? one.textContent, one.title || one.parentElement.textContent]"
-        )
-        asked = self.reader.lab.fields
-        same_name = [one for one in asked if asked[one].label and name.startswith(asked[one].label)]
-        so_far = {one: asked[one].default for one in asked}
-        one = self.draw.choice(same_name or list(asked))
-        said = self.reader.answer(one, so_far | {one: before})
+        before, label = field.evaluate(FIELD)
+        questions = self.reader.lab.fields
+        labelled = []
+        for name, question in questions.items():
+            if question.label and label.startswith(question.label):
+                labelled.append(name)
+        name = self.draw.choice(labelled or list(questions))
+        so_far = {other: question.default for other, question in questions.items()}
+        so_far[name] = before
+        said = self.reader.answer(name, so_far)
         words = str(eval(said, {"nan": "nan", "inf": "inf"}))
         self.done.append(f"type {words[:100]!r} over {before[:40]!r}")
         if self._click(field):
@@ -105,7 +133,10 @@ class Hand:
 
     def _drag(self) -> bool:
         handle = self._one_of(".noUi-handle:visible")
-        if not handle or not (place := handle.evaluate(PLACE)):
+        if handle is None:
+            return False
+        place = handle.evaluate(PLACE)
+        if not place:
             return False
         x, y = place
         way = [self.draw.randrange(-200, 200) for _ in range(self.draw.randrange(1, 5))]
@@ -118,7 +149,8 @@ class Hand:
         return True
 
     def _click_picture(self) -> bool:
-        if not (part := self._one_of("[data-key]")):
+        part = self._one_of("[data-key]")
+        if part is None:
             return False
         self.done.append(f"click {part.get_attribute('data-key')!r} in the picture")
         return self._click(part)
@@ -128,33 +160,35 @@ class Hand:
         self.done.append(f"press {keys}")
         self._one_of(f"{CONTROLS}, .noUi-handle:visible, [data-key][tabindex='0']").focus()
         for key in keys:
-            if self.page.evaluate(
-                "!!document.activeElement.closest('.course-lab')"
-            ):  # Tab may have left it
+            is_in_lab = self.page.evaluate("!!document.activeElement.closest('.course-lab')")
+            if is_in_lab:  # Tab may have left it
                 self.page.keyboard.press(key)
         return True
 
     def run_again(self) -> bool:
-        """As a reader does: into the cell, and Ctrl+Enter."""
+        """Run the lab's cell again as a reader does, with a click into it and Ctrl+Enter."""
         self.done.append("run the cell again")
-        self.page.locator(".jp-CodeCell", has=self.lab).locator(".cm-content").first.click()
+        cell = self.page.locator(".jp-CodeCell", has=self.lab)
+        cell.locator(".cm-content").first.click()
         self.page.keyboard.press("Control+Enter")
         return True
 
     def _one_of(self, kind: str) -> Locator | None:
         parts = self.lab.locator(kind)
         count = parts.count()
-        return parts.nth(self.draw.randrange(count)) if count else None
+        if not count:
+            return None
+        return parts.nth(self.draw.randrange(count))
 
     def _click(self, part: Locator) -> bool:
-        """By the mouse, where it lies; nothing, if something else lies there."""
+        """Click the part with the mouse, and say whether nothing lies over it."""
         place = part.evaluate(PLACE)
         if place:
             self.page.mouse.click(*place)
         return bool(place)
 
 
-# Looking, and what it takes to be alive.
+# What a lab has to show, and how it shows that it is alive.
 
 STATE = """(lab) => JSON.stringify([
   lab.querySelector(".course-picture").innerHTML,
@@ -167,46 +201,55 @@ SPILT = (
 
 
 class WatchedPage:
-    """The page with its labs, and what must not change however they are handled."""
+    """The page with its labs, and all that must not change whatever is done to them."""
 
     def __init__(self, page: Page, folder: Path) -> None:
-        self.page, self.folder = page, folder
-        self.errors: list[str] = []  # that the page tells of itself
+        self.page = page
+        self.folder = folder
+        self.errors: list[str] = []  # that the page reports
         page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
-        page.on(
-            "dialog",
-            lambda asked: asked.type == "beforeunload" or self._hear("error", asked.message),
-        )
-        page.on("console", lambda said: self._hear(said.type, said.text))
-        self.cells, self.files = self._cells(), self._files()
+        page.on("dialog", self._note_dialog)
+        page.on("console", self._note_console)
+        self.cells = self._cells()
+        self.files = self._files()
 
-    def _hear(self, kind: str, words: str) -> None:
-        if kind == "error" and not words.startswith(
-            ("Failed to load resource", "WebSocket connection")
-        ):
+    def _note_dialog(self, dialog: Dialog) -> None:
+        if dialog.type != "beforeunload":
+            self._note_error(dialog.message)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note_error(message.text)
+
+    def _note_error(self, words: str) -> None:
+        if not words.startswith(("Failed to load resource", "WebSocket connection")):
             self.errors.append(f"in the console, or in a dialog: {words}")
 
     def _cells(self) -> int:
         return self.page.locator(".jp-Cell").count()
 
     def _files(self) -> set[str]:
-        """Beside the notebook, and one of ours a folder further up."""
+        """The files beside the notebook, and FILE in the folder above, if an answer wrote it."""
         return {path.name for path in (*self.folder.iterdir(), *self.folder.parent.glob(FILE))}
 
     def look(self, lab: Locator) -> None:
-        """A picture or a sentence, no markup, no error, nothing run and nothing written."""
+        """Check that the lab shows a picture and a sentence, and no markup.
+
+        No error may have come, no cell may have come or gone, and no file been written.
+        """
         self.page.wait_for_selector(browser.IDLE)
         wrong = [*lab.evaluate(LOOK), *self.errors]
         if self._cells() != self.cells:
             wrong.append("a cell came or went")
-        if new := self._files() - self.files - {".ipynb_checkpoints"}:
-            wrong.append(f"files: {sorted(new)}")
+        new_files = self._files() - self.files - {".ipynb_checkpoints"}
+        if new_files:
+            wrong.append(f"files: {sorted(new_files)}")
         if self.page.locator(SPILT).count():
             wrong.append("an error, or words for stderr, below a cell")
         assert not wrong, "; ".join(wrong)[:1000]
 
     def visit(self, name: str, draw: random.Random, moves: int) -> list[str]:
-        """Some moves at a lab, which is alive in the end; what was done."""
+        """Make some moves at a lab, check that it is alive in the end, and return what was done."""
         hand = Hand(self.page, labs.lab_named(name), draw)
         try:
             for _ in range(moves):
@@ -219,14 +262,15 @@ class WatchedPage:
         return hand.done
 
     def bring_to_rest(self, lab: Locator) -> None:
-        """Stop what runs; then two presets show two states, neither of them a mistake."""
+        """Stop what runs; then two presets have to show two states, neither of them a mistake."""
         stop = lab.get_by_role("button", name="Stop", exact=True)
         if stop.count():
-            stop.evaluate(
-                "(button) => button.click()"
-            )  # the page's: nothing, if work has ended by itself
+            # Unlike the mouse's click, this one does not wait for a button that is enabled: the job
+            # may have ended by itself.
+            stop.evaluate("(button) => button.click()")
             expect(stop).to_be_disabled()
-        presets, shown = lab.locator(".course-controls + .widget-hbox .widget-button"), []
+        presets = lab.locator(".course-controls + .widget-hbox .widget-button")
+        shown = []
         for preset in presets.all()[:2]:
             preset.click()
             self.page.wait_for_selector(browser.IDLE)
@@ -237,14 +281,14 @@ class WatchedPage:
 
 
 def fuzz(names: Sequence[str], tries: int, seed: int) -> str:
-    """Round after round over the labs, until something fails: what, and what was done."""
+    """Visit lab after lab until something fails; what failed and what was done, or nothing."""
     names = [name.removesuffix("_lab") for name in names]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "labs"
         folder.mkdir()
         with browser.opened_labs(folder, *names) as page:
             watched = WatchedPage(page, folder)
-            for number in range(-(-tries // MOVES)):
+            for number in range(math.ceil(tries / MOVES)):
                 name = names[number % len(names)]
                 try:
                     watched.visit(name, random.Random(f"{seed} {number}"), MOVES)

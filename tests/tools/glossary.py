@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def spellings(self) -> Iterator[str]:
-        """Its names as patterns, which also match plurals, and capitals at a sentence's beginning."""
+        """Its names as patterns, which also match plurals and a capital at the beginning."""
         for name in self.names:
             first = name[0]
             if first.islower():

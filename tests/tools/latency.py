@@ -1,16 +1,20 @@
-"""How soon a lab answers, in a real browser, in a real JupyterLab and on a page: from the movement to the painted picture.
+"""How soon a lab answers, from a movement to the painted picture, in JupyterLab and on a page.
 
-`make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. The page itself keeps the time, from the
-event's own stamp until the frame with the new picture is painted. A movement is an arrow key on a slider or on a mark
-of the picture, each in turn over all that the lab or a notebook's figure shows; what has none is left out. Then each
-slider is dragged to and fro for a second. Where a guess is drawn, its marks move first; then Show is pressed, and what
-moves the picture from there on is timed, too.
-Other work only ever makes a lab slower, so that of some such rounds the quietest counts. On a page, also how soon after
-its opening it is alive, and what it asked for until then; where npm is missing, pages are left out.
+`make latency`, or `python -m tests.tools.latency --lab float_lab --times 1`. A real browser's page
+keeps the time, from the event's own time stamp until the frame with the new picture is painted. A
+movement is an arrow key on a slider or on a mark in the picture; all sliders and marks of a lab, or
+of a notebook's figure, are moved in turn. Then each slider is dragged to and fro for a second.
+Where a guess is drawn, its marks move first; then Show is pressed, and what moves the picture from
+there on is timed, too. A lab that has nothing to move is left out.
+
+Other work on the machine can only make a lab slower, so the quietest of several rounds counts. On a
+page, it also says how soon after opening the page the lab is alive, and how much Python is loaded
+until then. Where npm is missing, pages are left out.
 """
 
 import argparse
 import gzip
+import math
 import os
 import platform
 import re
@@ -36,61 +40,83 @@ from tests.helpers import pages as site
 from tests.helpers.notebooks import read
 
 MOVEMENTS = 100
-DRAG_STEPS = 60  # in a second: as often as a screen is drawn
-REST_MS = 40  # between two movements, for what the kernel still has to say
+DRAG_STEPS = 60  # in a second, as often as a screen is drawn
+REST_MS = 40  # between two movements, so that the kernel's other messages arrive
 SETTLED_MS = 1000  # after Show
-# What follows a guess is folded, on a page; and a lab in there has no size.
-UNFOLD = "() => document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
-# A picture is whatever changes at the place; it counts once the frame after the change is painted.
+# What follows a guess is folded on a page, and a lab that is folded has no size.
+UNFOLD = """() => {
+  for (const fold of document.querySelectorAll("main details")) fold.open = true;
+}"""
+# Notes when the picture in that place changes. A frame is painted when a message that was sent
+# while it was being drawn arrives.
 WATCH = """(place) => {
   const seen = { moved: 0, released: 0, pictures: [], heard: () => {} };
-  const note = (name) => (event) => { seen[name] = event.timeStamp; };
-  window.addEventListener("keydown", note("moved"), true);
-  window.addEventListener("pointerup", note("released"), true);
+  const noteMoved = (event) => { seen.moved = event.timeStamp; };
+  const noteReleased = (event) => { seen.released = event.timeStamp; };
+  window.addEventListener("keydown", noteMoved, true);
+  window.addEventListener("pointerup", noteReleased, true);
+
   const painted = new MessageChannel();
-  painted.port1.onmessage = () => { seen.pictures.push(performance.now()); seen.heard(); };
+  painted.port1.onmessage = () => {
+    seen.pictures.push(performance.now());
+    seen.heard();
+  };
+  const hasPicture = (node) =>
+    ["svg", "IMG"].includes(node.nodeName) || node.querySelector?.("img, svg");
   let waiting = false;
-  const isPicture = (node) => ["svg", "IMG"].includes(node.nodeName) || node.querySelector?.("img, svg");
   const watching = new MutationObserver((changes) => {
-    if (waiting || !changes.some((change) => [...change.addedNodes].some(isPicture))) return;
+    const added = changes.flatMap((change) => [...change.addedNodes]);
+    if (waiting || !added.some(hasPicture)) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; painted.port2.postMessage(""); });
+    requestAnimationFrame(() => {
+      waiting = false;
+      painted.port2.postMessage("");
+    });
   });
   watching.observe(place, { childList: true, subtree: true });
   window.courseSeen = seen;
 }"""
+# The seconds from the last key to the picture; null if none comes within two seconds.
 ANSWER = """async () => {
   const seen = window.courseSeen;
-  const soon = new Promise((heard) => { seen.heard = heard; });
-  if (!seen.pictures.length) await Promise.race([soon, new Promise((done) => setTimeout(done, 2000))]);
+  const picture = new Promise((heard) => { seen.heard = heard; });
+  const tooLate = new Promise((done) => setTimeout(done, 2000));
+  if (!seen.pictures.length) await Promise.race([picture, tooLate]);
   return seen.pictures.length ? (seen.pictures[0] - seen.moved) / 1000 : null;
 }"""
 FORGET = "() => { window.courseSeen.pictures.length = 0; }"
-# What a slider's handle says of itself; an end is where no key leads further.
+# Whether a slider is at one of its ends, where no key moves it further, and in which half it is.
 VALUE = """(handle) => {
-  const says = (name, own) => Number(handle.type === "range" ? handle[own] : handle.getAttribute(`aria-value${name}`));
-  const now = says("now", "value"), least = says("min", "min"), most = says("max", "max");
+  const isNative = handle.type === "range";
+  const aria = (name) => handle.getAttribute(`aria-value${name}`);
+  const now = Number(isNative ? handle.value : aria("now"));
+  const least = Number(isNative ? handle.min : aria("min"));
+  const most = Number(isNative ? handle.max : aria("max"));
   return { atLeast: now <= least, atMost: now >= most, below: now < (least + most) / 2 };
 }"""
-# The middle of what is taken: of JupyterLab's handle, which moves, or of a page's, which a slider draws.
+# The middle of what the mouse takes: of JupyterLab's handle, which is an element of its own, or of
+# the thumb that the browser draws in a page's slider.
 MIDDLE = """(handle) => {
-  const { left, top, width, height } = handle.getBoundingClientRect(), thumb = 16;
-  const share = handle.type === "range" ? (handle.value - handle.min) / (handle.max - handle.min) : 0.5;
-  return [left + (handle.type === "range" ? thumb / 2 + share * (width - thumb) : width / 2), top + height / 2];
+  const { left, top, width, height } = handle.getBoundingClientRect();
+  const y = top + height / 2;
+  if (handle.type !== "range") return [left + width / 2, y];
+  const thumb = 16;
+  const share = (handle.value - handle.min) / (handle.max - handle.min);
+  return [left + thumb / 2 + share * (width - thumb), y];
 }"""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds from a movement to its painted picture; and the drags."""
+    """How soon a lab's picture follows keys and drags."""
 
-    answers_s: Sequence[float]
-    pictures: float  # in a drag, on average
-    behind_s: float  # the last picture, after the pointer is up; of the worst drag
+    answers_s: Sequence[float]  # from each movement to its painted picture
+    pictures: float  # painted in a drag, on average
+    behind_s: float  # from the pointer's release to the last picture, in the worst drag
 
     @property
     def median_s(self) -> float:
-        """Half of the movements are answered sooner."""
+        """The median of the answers."""
         return statistics.median(self.answers_s)
 
 
@@ -106,54 +132,69 @@ class Slider:
     """A handle that is moved to and fro between its ends."""
 
     def __init__(self, handle: Locator) -> None:
-        self.handle, self.page = handle, handle.page
+        self.handle = handle
+        self.page = handle.page
         self.forwards = handle.evaluate(VALUE)["below"]
         self.is_mark = handle.get_attribute("data-mark") is not None
 
     def answer_s(self) -> float | None:
-        """By an arrow key: from when the page felt it to when it had painted the picture; None if that stayed as it was."""
+        """Press an arrow key; the seconds until the picture is painted, or None if it stays."""
         self.page.evaluate(FORGET)
-        says = self.handle.evaluate(VALUE)
-        self.forwards = says["atLeast"] or (self.forwards and not says["atMost"])
+        value = self.handle.evaluate(VALUE)
+        if value["atLeast"]:
+            self.forwards = True
+        elif value["atMost"]:
+            self.forwards = False
         self.handle.focus()
-        forwards, back = ("ArrowUp", "ArrowDown") if self.is_mark else ("ArrowRight", "ArrowLeft")
-        self.page.keyboard.press(forwards if self.forwards else back)
+        self.page.keyboard.press(self._key())
         seconds = self.page.evaluate(ANSWER)
         self.page.wait_for_timeout(REST_MS)
         return seconds
 
+    def _key(self) -> str:
+        if self.is_mark:
+            return "ArrowUp" if self.forwards else "ArrowDown"
+        return "ArrowRight" if self.forwards else "ArrowLeft"
+
     def drag(self) -> tuple[int, float]:
-        """By the mouse: how many pictures came while it moved, and how long after its end the last one."""
-        page, (x, y) = self.page, self.handle.evaluate(MIDDLE)
+        """Drag it by the mouse to and fro, and let go.
+
+        Returns how many pictures came meanwhile, and how many seconds after the end the last one.
+        """
+        page = self.page
+        x, y = self.handle.evaluate(MIDDLE)
         reach = 40 if self.forwards else -40
         page.mouse.move(x, y)
         page.mouse.down()
         page.wait_for_timeout(200)
         page.evaluate(FORGET)
         begun = time.monotonic()
-        for share in (step / DRAG_STEPS for step in range(1, DRAG_STEPS + 1)):
+        for step in range(1, DRAG_STEPS + 1):
+            share = step / DRAG_STEPS  # of the second
             page.mouse.move(x + reach * sin(2 * pi * share), y)
             page.wait_for_timeout(max(0, 1000 * (begun + share - time.monotonic())))
         page.mouse.move(x + reach * sin(2 * pi * 0.04), y)
         page.mouse.up()
         page.wait_for_timeout(800)
         seen = page.evaluate("window.courseSeen")
-        during = [one for one in seen["pictures"] if one <= seen["released"]]
-        return len(during), max(0, max(seen["pictures"], default=0) - seen["released"]) / 1000
+        released_ms = seen["released"]
+        during = [picture_ms for picture_ms in seen["pictures"] if picture_ms <= released_ms]
+        behind_ms = max(seen["pictures"], default=0) - released_ms
+        return len(during), max(0, behind_ms) / 1000
 
 
 HEAD = f"{'':<12}{'median':>10}{'worst':>10}{'pictures in a drag':>20}{'last after it':>15}"
 
 
-def row(name: str, one: Latency) -> str:
-    return (
-        f"{name:<12}{seconds_text(one.median_s):>10}{seconds_text(max(one.answers_s)):>10}"
-        f"{one.pictures:>20.0f}{seconds_text(one.behind_s):>15}"
-    )
+def row(name: str, timed: Latency) -> str:
+    median = seconds_text(timed.median_s)
+    worst = seconds_text(max(timed.answers_s))
+    behind = seconds_text(timed.behind_s)
+    return f"{name:<12}{median:>10}{worst:>10}{timed.pictures:>20.0f}{behind:>15}"
 
 
 def latency(lab: Locator, movements: int) -> Latency | None:
-    """Keys on one slider or mark after the other, and drags, before Show and after it; None if nothing moves the picture."""
+    """Time keys and drags before Show and after it; None if nothing moves the picture."""
     lab.locator(".course-picture").evaluate(WATCH)
     show = lab.get_by_role("button", name="Show", exact=True)
     answers_s, drags = moved(sliders_of(lab), movements)
@@ -161,11 +202,17 @@ def latency(lab: Locator, movements: int) -> Latency | None:
         press(show)
         more_s, more_drags = moved(sliders_of(lab), movements)
         press(show)  # for the next round, which begins with the question
-        answers_s, drags = answers_s + more_s, drags + more_drags
+        answers_s += more_s
+        drags += more_drags
     if not answers_s:
         return None
-    pictures, behind_s = zip(*(drags or [(0, 0)]), strict=True)
-    return Latency(answers_s, statistics.mean(pictures), max(behind_s))
+    if not drags:
+        return Latency(answers_s, pictures=0, behind_s=0)
+    return Latency(
+        answers_s,
+        pictures=statistics.mean(pictures for pictures, _ in drags),
+        behind_s=max(behind_s for _, behind_s in drags),
+    )
 
 
 def press(show: Locator) -> None:
@@ -175,11 +222,23 @@ def press(show: Locator) -> None:
 
 def moved(sliders: Sequence[Slider], movements: int) -> tuple[list[float], list[tuple[int, float]]]:
     """How soon each movement was answered, and how each drag went."""
-    # A slider can be about the next run, and change nothing yet; and three steps of a size all stand for 1.
-    sliders = [slider for slider in sliders if any(slider.answer_s() for _ in range(4))]
+    sliders = [slider for slider in sliders if moves_the_picture(slider)]
     drags = [slider.drag() for slider in sliders if not slider.is_mark]
-    seen = [slider.answer_s() for slider in sliders for _ in range(-(-movements // len(sliders)))]
-    return [seconds for seconds in seen if seconds is not None], drags
+    answers_s = []
+    for slider in sliders:
+        for _ in range(math.ceil(movements / len(sliders))):
+            seconds = slider.answer_s()
+            if seconds is not None:
+                answers_s.append(seconds)
+    return answers_s, drags
+
+
+def moves_the_picture(slider: Slider) -> bool:
+    """Whether it does so within four steps.
+
+    The first steps of a size can all round to 1. Some sliders only choose what the next job does.
+    """
+    return any(slider.answer_s() for _ in range(4))
 
 
 def sliders_of(lab: Locator) -> list[Slider]:
@@ -190,55 +249,57 @@ def sliders_of(lab: Locator) -> list[Slider]:
 
 
 def report(name: str, lab: Locator, rounds: Rounds, more: str = "") -> Latency | None:
-    """Print the quietest of so many rounds; of a lab that has no slider, that it has none."""
-    timed = [one for _ in range(rounds.times) if (one := latency(lab, rounds.movements))]
+    """Print the quietest of the rounds, or that the lab has nothing to move."""
+    all_rounds = [latency(lab, rounds.movements) for _ in range(rounds.times)]
+    timed = [found for found in all_rounds if found]
     if not timed:
         print(f"{name:<12} has nothing that moves its picture by key", flush=True)
         return None
-    quietest = min(timed, key=lambda one: one.median_s)
+    quietest = min(timed, key=lambda found: found.median_s)
     print(row(name, quietest), more, sep="", flush=True)
     return quietest
 
 
 def summary(found: Sequence[Latency | None]) -> str:
-    """The slowest of all: medians, and single answers."""
-    timed = [one for one in found if one]
+    """The range of all medians, and of the slowest answers."""
+    timed = [lab for lab in found if lab]
     if not timed:
         return "Nothing was timed."
-    medians, worst = [one.median_s for one in timed], [max(one.answers_s) for one in timed]
-    return (
-        f"{len(timed)} timed: medians {seconds_text(min(medians))} to {seconds_text(max(medians))}, "
-        f"worst answers {seconds_text(min(worst))} to {seconds_text(max(worst))}"
-    )
+    medians = [lab.median_s for lab in timed]
+    worst = [max(lab.answers_s) for lab in timed]
+    return f"{len(timed)} timed: medians {range_text(medians)}, worst answers {range_text(worst)}"
+
+
+def range_text(seconds: Sequence[float]) -> str:
+    return f"{seconds_text(min(seconds))} to {seconds_text(max(seconds))}"
 
 
 def notebooks(names: Sequence[str], rounds: Rounds) -> None:
-    """The labs, and the figures of all notebooks, in a JupyterLab of this machine."""
-    figures = [
-        (f"{path.stem[:2]} {part.figure.lab}", part.text)
-        for path in NOTEBOOKS
-        for part in outline(read(path)).parts
-        if part.figure and not part.figure.is_whole and part.figure.lab in names
-    ]
-    cells = [source for _, source in figures]
+    """Time the labs, and the figures of all notebooks, in a JupyterLab on this machine."""
+    figure_names = []
+    figure_cells = []
+    for path in NOTEBOOKS:
+        for part in outline(read(path)).parts:
+            if part.figure and not part.figure.is_whole and part.figure.lab in names:
+                figure_names.append(f"{path.stem[:2]} {part.figure.lab}")
+                figure_cells.append(part.text)
     with (
         tempfile.TemporaryDirectory() as folder,
-        browser.opened_labs(Path(folder), *names, figures=cells) as page,
+        browser.opened_labs(Path(folder), *names, figures=figure_cells) as page,
     ):
-        print(
-            f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}, Chromium {page.context.browser.version}"
-        )
+        machine = f"{device_name('cpu')}, {os.cpu_count()} of them; {platform.system()}"
+        print(f"{machine}, Chromium {page.context.browser.version}")
         print(HEAD)
         found = []
-        for place, name in enumerate([*names, *(name for name, _ in figures)]):
-            lab = page.locator(".course-lab[aria-label]").nth(place)
+        for number, name in enumerate([*names, *figure_names]):
+            lab = page.locator(".course-lab[aria-label]").nth(number)
             lab.scroll_into_view_if_needed()
             found.append(report(name, lab, rounds))
         print(summary(found))
 
 
 def pages(names: Sequence[str], rounds: Rounds) -> None:
-    """The same of each lab on its page, which a server on this machine sends."""
+    """Time each lab on its page, which a server on this machine sends."""
     with (
         tempfile.TemporaryDirectory() as folder,
         site.served(Path(folder)) as address,
@@ -251,25 +312,24 @@ def pages(names: Sequence[str], rounds: Rounds) -> None:
             return
         python = [*Path(folder, "pyodide").iterdir(), Path(folder, "course.zip")]
         sent = sum(len(gzip.compress(path.read_bytes())) for path in python)
-        print(
-            f"On a page, and how soon it is alive; Python is {decimal_bytes_text(sent)} compressed, once for all"
-        )
+        size = decimal_bytes_text(sent)
+        print(f"On a page, and how soon it is alive; Python is {size} compressed, once for all")
         found = []
         for path in sorted(Path(folder).glob("[0-9]*.html")):
-            for place, name in enumerate(
-                re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))
-            ):
+            on_page = re.findall(r'data-lab="(\w+)"', path.read_text(encoding="utf-8"))
+            for number, name in enumerate(on_page):
                 if name in names:
-                    found.append(_page(chromium, f"{address}/{path.name}", place, rounds))
+                    found.append(_page(chromium, f"{address}/{path.name}", number, rounds))
         print(summary(found))
 
 
-def _page(chromium: Browser, address: str, place: int, rounds: Rounds) -> Latency | None:
+def _page(chromium: Browser, address: str, number: int, rounds: Rounds) -> Latency | None:
+    """Open a page, wait until the lab of that number on it is alive, and time it."""
     page = chromium.new_page(viewport=browser.VIEWPORT)
     begun = time.monotonic()
     page.goto(address)
     page.evaluate(UNFOLD)
-    lab = page.locator("[data-lab]").nth(place)
+    lab = page.locator("[data-lab]").nth(number)
     expect(lab).to_have_attribute("data-alive", "true")
     alive_s = time.monotonic() - begun
     lab.scroll_into_view_if_needed()
@@ -288,7 +348,8 @@ def main() -> None:
     asked = parser.parse_args()
     if browser.browser_path() is None:
         sys.exit(f"No browser found to measure in; looked for {', '.join(browser.BROWSERS)}.")
-    names = [name.removesuffix("_lab") for name in ([asked.lab] if asked.lab else labs.__all__)]
+    chosen = [asked.lab] if asked.lab else labs.__all__
+    names = [name.removesuffix("_lab") for name in chosen]
     rounds = Rounds(asked.times, asked.movements)
     if asked.on != "pages":
         notebooks(names, rounds)

@@ -162,7 +162,7 @@ def write_into(page: Path) -> None:
 
 
 def say_in_its_metadata(path: Path) -> bool:
-    """Bring the minutes in a notebook's metadata up to date, and say whether that changes the file."""
+    """Bring the minutes in the metadata up to date, and say whether that changes the file."""
     notebook = deepcopy(read(path))
     said = notebook.metadata[KEY]
     said.minutes = count(path.stem, main_path(path)).minutes

@@ -1,10 +1,12 @@
-"""Everything that wants a GPU, in one go, for whoever has one. Called by `make gpu`.
+"""Runs everything that needs a GPU: `make gpu`.
 
-Tests, the timer beside others, the recording, the notebooks: each bounded in time, and one that fails does not keep the
-next from running. It needs torch and pytest; without Jupyter the labs are left out.
+These are the tests, our timer beside others, a recording, and the notebooks. Each part is bounded
+in time, and if one fails, the next ones still run. It needs torch and pytest; without Jupyter the
+labs are left out.
 """
 
 import importlib.metadata
+import platform
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ import torch
 
 from tests import ROOT
 
-PARTS = {  # by name: the longest it may take, and how it is called
+PARTS = {  # by name, the seconds that it may take, and the arguments for Python
     "tests": (300, ["-m", "pytest", "-o", "addopts=", "-q", "-rs", "tests/gpu/test_gpu.py"]),
     "bench": (270, ["-m", "tests.tools.bench_gpu"]),
     "record": (480, ["-m", "course_utils.subjects.machines"]),
@@ -23,12 +25,11 @@ PARTS = {  # by name: the longest it may take, and how it is called
 
 
 def differing() -> list[str]:
-    """The course's packages that are here in another version than the pinned one, or not at all."""
-    pinned = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "dependencies"
-    ]
+    """The course's packages that are missing here, or have another version than the pinned one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = []
-    for name, version in (line.split("==") for line in pinned):
+    for pin in project["dependencies"]:
+        name, version = pin.split("==")
         try:
             here = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -39,35 +40,39 @@ def differing() -> list[str]:
 
 
 def run(name: str) -> str:
-    """One part, in a process of its own; how it ended, in words."""
+    """Run one part in a process of its own, and say how it ended."""
     longest_s, arguments = PARTS[name]
     print(f"\n==== {name}: at most {longest_s} s", flush=True)
     begun = time.monotonic()
+    command = [sys.executable, *arguments]
     try:
-        ended = subprocess.run(
-            [sys.executable, *arguments], cwd=ROOT, check=False, timeout=longest_s
-        ).returncode
+        process = subprocess.run(command, cwd=ROOT, check=False, timeout=longest_s)
     except subprocess.TimeoutExpired:
         return f"{name}: ended after {longest_s} s"
-    return f"{name}: {'done' if not ended else f'failed ({ended})'} in {time.monotonic() - begun:.0f} s"
+    took_s = time.monotonic() - begun
+    if process.returncode:
+        return f"{name}: failed ({process.returncode}) in {took_s:.0f} s"
+    return f"{name}: done in {took_s:.0f} s"
 
 
 def main(names: list[str]) -> int:
-    """`make gpu`, or `make gpu ARGS="tests bench"` for some of it."""
-    if unknown := [name for name in names if name not in PARTS]:
+    """Run all parts, or those that `make gpu ARGS="tests bench"` names."""
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
         print(f"There is no part {', '.join(unknown)}. There are: {', '.join(PARTS)}.")
         return 2
     if not torch.cuda.is_available():
         print("There is no NVIDIA GPU here that torch can use; nothing was run.")
         return 1
-    print(
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}"
-    )
-    if other := differing():
-        print(f"Other than pinned: {', '.join(other)}.", flush=True)
+    python = platform.python_version()
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {python}")
+    other_versions = differing()
+    if other_versions:
+        print(f"Other than pinned: {', '.join(other_versions)}.", flush=True)
     endings = [run(name) for name in names or PARTS]
     print("\n" + "\n".join(endings))
-    return int(any(": done" not in ending for ending in endings))
+    all_done = all(": done" in ending for ending in endings)
+    return 0 if all_done else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Run the notebooks in order and store what they show. Called by `make outputs`.
+"""Runs the notebooks in order and stores what they show: `make outputs`.
 
-Only outputs are written; every cell's source stays as it is, and a notebook whose run fails stays
-as it is altogether. What would differ from run to run without meaning anything is made the same.
+Only outputs are written: every cell's source stays as it is. A notebook in which a cell fails is
+not changed at all. What differs from run to run without a meaning, such as a widget's id, is
+replaced by something that stays the same.
 """
 
 import sys
@@ -18,37 +19,43 @@ from tests.helpers.notebooks import WIDGET, rewrite
 
 
 def run(notebook: nbformat.NotebookNode) -> None:
-    """Execute all cells in a fresh kernel, in place."""
-    options = {"timeout": 120, "kernel_name": "python3", "record_timing": False}
-    NotebookClient(
-        notebook, resources={"metadata": {"path": str(ROOT / "notebooks")}}, **options
-    ).execute()
+    """Run all cells in a new kernel, and put their outputs into the notebook."""
+    client = NotebookClient(
+        notebook,
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+        timeout=120,
+        kernel_name="python3",
+        record_timing=False,
+    )
+    client.execute()
     normalise(notebook)
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:
     """Take out what differs from run to run and machine to machine."""
     python = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    of_any_run = {"kernelspec": python, "language_info": {"name": "python"}}
-    ours = {KEY: notebook.metadata[KEY]} if KEY in notebook.metadata else {}
-    notebook.metadata = nbformat.from_dict({**ours, **of_any_run})
+    metadata = {}
+    if KEY in notebook.metadata:
+        metadata[KEY] = notebook.metadata[KEY]
+    metadata["kernelspec"] = python
+    metadata["language_info"] = {"name": "python"}
+    notebook.metadata = nbformat.from_dict(metadata)
     for cell in notebook.cells:
         for number, output in enumerate(cell.get("outputs", [])):
-            if widget := output.get("data", {}).get(WIDGET):
-                widget["model_id"] = (
-                    f"{cell.id}-{number}"  # the widget itself ended with its kernel
-                )
+            widget = output.get("data", {}).get(WIDGET)
+            if widget:  # it has ended with its kernel, so any id will do
+                widget["model_id"] = f"{cell.id}-{number}"
 
 
 def store(path: Path) -> bool:
-    """Run one notebook and store its outputs; whether the file changed."""
+    """Run one notebook, store its outputs, and say whether that changed the file."""
     notebook = nbformat.read(path, as_version=4)
     run(notebook)
     return rewrite(path, notebook)
 
 
 def main(names: list[str]) -> int:
-    """`make outputs`, or `make outputs ARGS="01_floats.ipynb"` for one."""
+    """Run `make outputs`, or `make outputs ARGS="01_floats.ipynb"` for one notebook."""
     try:
         paths = copies.chosen(names)
     except ValueError as error:
@@ -61,9 +68,8 @@ def main(names: list[str]) -> int:
             print(f"{path.name} is left as it was: a cell failed.\n{error}")
             return 1
         except OSError as error:  # a read-only checkout, a full disk
-            print(
-                f"{path.name} is left as it was: {error.strerror}, {error.filename or path.parent}."
-            )
+            where = error.filename or path.parent
+            print(f"{path.name} is left as it was: {error.strerror}, {where}.")
             return 1
     return 0
 

@@ -1,6 +1,6 @@
-"""The pictures of the README and of the pages, drawn from the labs as they are: called by `make pictures`.
+"""Draws the pictures of the README and of the pages from the labs: `make pictures`.
 
-Each keeps what it was drawn from as a digest, so a test can say when it is stale.
+Each file holds a digest of what it was drawn from, by which a test notices that it is stale.
 """
 
 import base64
@@ -18,12 +18,13 @@ from tests import ROOT
 
 FOLDER = ROOT / "notebooks" / "pictures"
 DRAWN_FROM = "Drawn from"  # the digest's name in the file
-WIDTH_PX, MARGIN_PX = 1400, 24
+WIDTH_PX = 1400
+MARGIN_PX = 24
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A lab's picture, once these answers are given."""
+    """A lab's picture after these answers."""
 
     lab: str
     answers: dict[str, object] = field(default_factory=dict)
@@ -38,16 +39,18 @@ class Picture:
         return session
 
     def digest(self) -> str:
-        """What changes when the picture would: its drawing, with the style sheet that colours it."""
+        """The digest of all that the picture depends on: its drawing, and the style sheet."""
         drawing = self.session().shown["svg"] + still.STILL_CSS
-        return base64.urlsafe_b64encode(hashlib.sha256(drawing.encode()).digest()).decode()
+        digest = hashlib.sha256(drawing.encode()).digest()
+        return base64.urlsafe_b64encode(digest).decode()
 
     def png(self) -> bytes:
-        """The picture, with its words and its digest inside."""
+        """The picture as a PNG that also holds its description and its digest."""
         shown = self.session().shown
         words = f"{self.lab.capitalize()} lab. {shown['meaning']}"
-        drawn = Image.open(BytesIO(still.still_png(shown["svg"], words, width_px=WIDTH_PX)))
-        image = ImageOps.expand(drawn.convert("RGB"), MARGIN_PX, "white").quantize(96)
+        drawn = still.still_png(shown["svg"], words, width_px=WIDTH_PX)
+        image = Image.open(BytesIO(drawn)).convert("RGB")
+        image = ImageOps.expand(image, MARGIN_PX, "white").quantize(96)
         inside = PngImagePlugin.PngInfo()
         inside.add_itxt("Description", words)
         inside.add_text(DRAWN_FROM, self.digest())
@@ -65,13 +68,13 @@ PICTURES = {
 
 
 def is_stale(name: str, folder: Path = FOLDER) -> bool:
-    """Whether the picture would be drawn otherwise now."""
+    """Whether the lab would now draw another picture."""
     with Image.open(folder / name) as image:
         return image.text.get(DRAWN_FROM) != PICTURES[name].digest()
 
 
 def draw(folder: Path = FOLDER) -> None:
-    """Draw those that are stale, or not there."""
+    """Draw the pictures that are stale or missing."""
     for name, picture in PICTURES.items():
         if not (folder / name).is_file() or is_stale(name, folder):
             (folder / name).write_bytes(picture.png())

@@ -1,4 +1,6 @@
-"""Write into `promised.toml` what the notebooks have and it does not list yet: `python -m tests.tools.promised`.
+"""Adds to `promised.toml` what the notebooks have and it does not list yet.
+
+The command is `python -m tests.tools.promised`.
 
 What the list says of a thing, such as a section's title, is brought up to date. Nothing is ever
 taken out of the list.

@@ -1,8 +1,8 @@
 """Builds the recordings by others from what they published: `make recordings`.
 
 `measured_elsewhere.json` beside this file holds their matrix products as their tables have them,
-with source, licence, method, what is not said, and what is in doubt. Its "f32" says in which format
-a compiler most likely multiplied what a table calls f32, where its best rates are above fp32's peak.
+with source, licence, method, what is not said, and what is in doubt. Where a table's best rates in
+f32 are above fp32's peak, "f32" says in which format the compiler most likely multiplied.
 """
 
 import json
@@ -32,7 +32,7 @@ def built() -> dict[str, str]:
 
 
 def recording_of(published: dict) -> Recording:
-    """What others published, in our format: seconds by size, and apart from these what is in doubt."""
+    """What others published, in our format; what is in doubt is set apart."""
     used: dict[str, dict[MatmulSize, Number]] = {}
     set_apart: list[SetApart] = []
     doubts = published.get("in doubt", {})

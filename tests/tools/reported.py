@@ -1,4 +1,7 @@
-"""`make reported`: each number that others reported of a run beside its prediction, or whether a file is complete."""
+"""`make reported` sets each number that others reported of a training run beside its prediction.
+
+`make reported FILE=...` says whether a file of such runs is complete.
+"""
 
 import json
 import math
@@ -15,23 +18,34 @@ from course_utils.subjects.reported import PublishedRun, memory
 from course_utils.subjects.reported.beside import held_bytes
 from course_utils.subjects.reported.runs import COUNTS, read
 
-PUBLISHED = Path(reported.__file__).with_name("published.json")  # what notebooks show, and more
-FOUNDRY = Path(__file__).with_name(
-    "llm_foundry.json"
-)  # a table of 216 runs, which predict is held against
+PUBLISHED = Path(reported.__file__).with_name("published.json")  # the notebooks show some of them
+FOUNDRY = Path(__file__).with_name("llm_foundry.json")  # 216 runs, for checking `predict` only
 RUNS = read(PUBLISHED) | read(FOUNDRY)
 HEAD = (
     "reported / predicted, largest disagreement first; nothing reported was measured by this course"
 )
 REPORTED = {
-    "tokens_per_sec",
+    "tokens_per_sec",  # the rates are of one GPU
     "tflop_per_sec",
     "gpu_hours",
-    "tokens",
-}  # rates of one GPU, tokens of the run
-REPORTED |= {"mfu_percent", "hfu_percent", "flops_per_token", "parameters", "memory_gib", "fits"}
+    "tokens",  # of the whole run
+    "mfu_percent",
+    "hfu_percent",
+    "flops_per_token",
+    "parameters",
+    "memory_gib",
+    "fits",
+}
 NEEDED = {"name", "model", "machine", "gpus", "batch", "sequence", "reported", "source", "not_said"}
-FIELDS = {one.name for one in fields(PublishedRun)} - {"shape"} | {"model"}
+FIELDS = {field.name for field in fields(PublishedRun)} - {"shape"} | {"model"}
+
+DEFAULTS = {  # of fields that a run need not have
+    "recompute": None,
+    "fused_loss": False,
+    "counts": None,
+    "memory_kind": "allocated",
+    "stage": None,
+}
 
 
 @dataclass(frozen=True)
@@ -54,110 +68,133 @@ class Row:
 
     @property
     def why(self) -> str:
-        """What is known of the cause, or unknown; nothing within 1 %."""
-        kind = self.what.split(",")[0].lower()
-        return self.run.source.why.get(kind, "unknown") if self.apart > 1.01 else ""
+        """The cause of the disagreement, or "unknown"; within 1 % it needs none."""
+        if self.apart <= 1.01:
+            return ""
+        kind, _, _ = self.what.partition(",")
+        return self.run.source.why.get(kind.lower(), "unknown")
 
 
 def rows(runs: Iterable[PublishedRun]) -> list[Row]:
     """All reported numbers that have a prediction, the largest disagreement first."""
-    found = [Row(run, *numbers) for run in runs for numbers in _numbers_of(run)]
-    return sorted(found, key=lambda row: (-round(math.log(row.apart), 9), row.run.name, row.what))
+    found = [row for run in runs for row in _rows_of(run)]
+
+    def largest_first(row: Row) -> tuple[float, str, str]:
+        return -round(math.log(row.apart), 9), row.run.name, row.what
+
+    return sorted(found, key=largest_first)
 
 
-def _numbers_of(run: PublishedRun) -> Iterator[tuple[str, Number, Number]]:
+def _rows_of(run: PublishedRun) -> Iterator[Row]:
     said = run.reported
     if "parameters" in said:
-        yield "parameters", run.shape.parameters, said["parameters"]
+        yield Row(run, "parameters", run.shape.parameters, said["parameters"])
     if "flops_per_token" in said:
-        yield "FLOPs a token", run.flops_per_token[run.counts], said["flops_per_token"]
-    for share, name in (("mfu_percent", f"MFU, {run.counts}"), ("hfu_percent", "HFU")):
-        if share in said and run.share_of_peak and (name != "HFU" or "mfu_percent" not in said):
-            yield name, 100 * run.share_of_peak, said[share]
+        predicted = run.flops_per_token[run.counts]
+        yield Row(run, "FLOPs a token", predicted, said["flops_per_token"])
+    if run.share_of_peak:
+        predicted = 100 * run.share_of_peak
+        if "mfu_percent" in said:
+            yield Row(run, f"MFU, {run.counts}", predicted, said["mfu_percent"])
+        elif "hfu_percent" in said:
+            yield Row(run, "HFU", predicted, said["hfu_percent"])
     if "memory_gib" in said and run.timeline:
         table = memory(run)
         for part in table.measured:
-            yield f"memory, {part}", table.predicted[part], table.measured[part]
+            yield Row(run, f"memory, {part}", table.predicted[part], table.measured[part])
 
 
 def fits(run: PublishedRun) -> bool:
     """Whether `predict` says that the run fits its GPUs' memory."""
-    memory_bytes = MACHINES[run.machine].bytes if run.gigabytes is None else run.gigabytes * 10**9
+    if run.gigabytes is None:
+        memory_bytes = MACHINES[run.machine].bytes
+    else:
+        memory_bytes = run.gigabytes * 10**9
     return held_bytes(run) <= memory_bytes
 
 
 def lines(runs: Iterable[PublishedRun]) -> list[str]:
     """A line for each reported number, with the cause of a disagreement, and one for what fits."""
-    runs, said = list(runs), [HEAD]
+    runs = list(runs)
+    found = [HEAD]
     for row in rows(runs):
         ratio = number_text(row.ratio, 4)
-        numbers = (
-            f"{number_text(row.predicted, 4)} predicted, {number_text(row.reported, 4)} reported"
-        )
+        predicted = number_text(row.predicted, 4)
+        as_reported = number_text(row.reported, 4)
+        what = f"{row.run.name}, {row.what}, {predicted} predicted, {as_reported} reported"
         why = f": {row.why}" if row.why else ""
-        said.append(f"{ratio:>7}  {row.run.name}, {row.what}, {numbers}{why}")
+        found.append(f"{ratio:>7}  {what}{why}")
     asked = [run for run in runs if "fits" in run.reported]
     right = sum(fits(run) == run.reported["fits"] for run in asked)
-    return [*said, f"Whether a run fits its memory: {right} of {len(asked)} as reported."]
+    found.append(f"Whether a run fits its memory: {right} of {len(asked)} as reported.")
+    return found
 
 
 def faults_of(data: Mapping) -> Iterator[str]:
-    """A sentence on everything that a file of runs lacks or says wrongly."""
+    """A sentence on everything that is missing or wrong in a file of runs."""
     absent = {"models", "sources", "runs"} - set(data)
     if absent:
-        yield f"The file has no {_sorted(absent)}. Write it as course_utils/subjects/reported/published.json is written."
+        yield (
+            f"The file has no {_sorted(absent)}. "
+            "Write it as course_utils/subjects/reported/published.json is written."
+        )
         return
     for name, source in data["sources"].items():
         for part in ("what", "where", "licence", "not_read"):
-            if part not in source or (part != "not_read" and not source[part]):
-                yield f"Source {name!r} has no {part!r}. If all was read at the source, 'not_read' is ''."
-    for one in data["runs"]:
-        one = data.get("each", {}) | one
-        yield from (
-            f"{one.get('name', 'A run without a name')}: {fault}" for fault in _of_run(data, one)
-        )
+            may_be_empty = part == "not_read"
+            if part not in source or not (source[part] or may_be_empty):
+                yield (
+                    f"Source {name!r} has no {part!r}. "
+                    "If all was read at the source, 'not_read' is ''."
+                )
+    for given in data["runs"]:
+        run = data.get("each", {}) | given
+        name = run.get("name", "A run without a name")
+        for fault in _of_run(data, run):
+            yield f"{name}: {fault}"
 
 
-def _of_run(data: Mapping, one: Mapping) -> Iterator[str]:
-    if NEEDED - set(one):
-        yield f"{_sorted(NEEDED - set(one))} missing. Write null where the source does not say it."
+def _of_run(data: Mapping, run: Mapping) -> Iterator[str]:
+    missing = NEEDED - set(run)
+    if missing:
+        yield f"{_sorted(missing)} missing. Write null where the source does not say it."
         return
-    said = one["reported"]
-    allowed = {
-        "model": {*predict.MODELS, *data["models"]},
-        "machine": {*MACHINES},
-        "source": {*data["sources"]},
-        "recompute": {*predict.RECOMPUTE, None},
-        "fused_loss": {*predict.FUSED_LOSSES},
-        "counts": {*COUNTS} if "mfu_percent" in said else {*COUNTS, None},
-        "memory_kind": {"allocated", "reserved"},
-        "stage": {0, 1, 2, 3, None},
-    }
-    defaults = {
-        "recompute": None,
-        "fused_loss": False,
-        "counts": None,
-        "memory_kind": "allocated",
-        "stage": None,
-    }
-    parts = [(part, {(defaults | one)[part]}, among) for part, among in allowed.items()]
-    for part, given, among in (
-        *parts,
-        ("a field", {*one}, FIELDS),
-        ("reported", {*said}, REPORTED),
-    ):
-        if given - among:
-            yield f"{part} is {_sorted(given - among)}. Allowed are: {_sorted(among)}."
+    said = run["reported"]
+    for part, allowed in _allowed(data, said).items():
+        value = run.get(part, DEFAULTS.get(part))
+        if value not in allowed:
+            yield f"{part} is {value}. Allowed are: {_sorted(allowed)}."
+    for part, given, allowed in (("a field", run, FIELDS), ("reported", said, REPORTED)):
+        unknown = set(given) - allowed
+        if unknown:
+            yield f"{part} is {_sorted(unknown)}. Allowed are: {_sorted(allowed)}."
     if not said or ("gpu_hours" in said and "tokens" not in said):
         yield f"report at least one of {_sorted(REPORTED)}, and with GPU hours the tokens."
 
 
+def _allowed(data: Mapping, said: Mapping) -> dict[str, set[object]]:
+    """The values that a field of a run may have."""
+    allowed = {
+        "model": {*predict.MODELS, *data["models"]},
+        "machine": set(MACHINES),
+        "source": set(data["sources"]),
+        "recompute": {*predict.RECOMPUTE, None},
+        "fused_loss": set(predict.FUSED_LOSSES),
+        "counts": set(COUNTS),
+        "memory_kind": {"allocated", "reserved"},
+        "stage": {0, 1, 2, 3, None},
+    }
+    if "mfu_percent" not in said:
+        allowed["counts"].add(None)
+    return allowed
+
+
 def _sorted(names: Iterable[object]) -> str:
-    return ", ".join(sorted(map(str, names)))
+    return ", ".join(sorted(str(name) for name in names))
 
 
 def main(arguments: list[str]) -> int:
-    """Print the comparison, or what is wrong with the file that is named; 0 if nothing is."""
+    """Print the comparison, or what is wrong with the named file; the status is 0 if nothing is."""
     if not any(arguments):
         print(*lines(RUNS.values()), sep="\n")
         return 0

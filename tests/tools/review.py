@@ -1,4 +1,4 @@
-"""Whether a recording may be added to the course's: `make recording FILE=...`."""
+"""Says whether a recording may be added to those of the course: `make recording FILE=...`."""
 
 import math
 import sys
@@ -11,30 +11,37 @@ from course_utils.core.say import Number, rate_text, seconds_text
 from course_utils.subjects.machines import MatmulSize, Recording
 from course_utils.subjects.machines import recording as recording_files
 
-# Where no sheet gives a peak, the largest rate of a few shapes takes its place, and other shapes may exceed it.
-# On a CPU without units for it, fp16 was seen at 1.41 times that.
+# Where no data sheet gives a peak, the largest rate of a few shapes stands for it, and other shapes
+# may exceed that. On a CPU without units for fp16, 1.41 times that rate was seen.
 OVER_A_MEASURED_PEAK = 1.5
 MOST_SAID = 20
 AGAIN = "Record again with this version."
 
 
 def problems_of(recording: Recording, path: Path) -> list[str]:
-    """A sentence on everything that speaks against adding it; none, and it may be added."""
+    """A sentence on everything that speaks against adding it; without one it may be added."""
     return [*_machine(recording), *_rates(recording), *_twins(path, recording)]
 
 
 def _machine(recording: Recording) -> Iterator[str]:
-    machine, sheet = recording.machine, MACHINES.get(recording.machine.name)
+    machine = recording.machine
+    sheet = MACHINES.get(machine.name)
     if machine.has_data_sheet != bool(sheet):
         there = "a sheet" if sheet else "no sheet"
-        yield f"machine.has_data_sheet: in datasheets.toml is {there} of {machine.name}. Add it, or record again with this version."
+        yield (
+            f"machine.has_data_sheet: in datasheets.toml is {there} of {machine.name}. "
+            "Add it, or record again with this version."
+        )
     for name in ("peak_flop_per_sec", "sparse_flop_per_sec", "bytes", "bytes_per_sec"):
         if sheet and getattr(machine, name) != getattr(sheet, name):
-            yield f"machine.{name} is not that of the data sheet of {machine.name} in datasheets.toml. {AGAIN}"
+            yield (
+                f"machine.{name} is not that of the data sheet of {machine.name} "
+                f"in datasheets.toml. {AGAIN}"
+            )
 
 
 def _limits(recording: Recording) -> tuple[Number, str]:
-    """By how many times a rate may exceed the machine's peak, and what that peak is."""
+    """How many times the machine's peak a rate may be, and what that limit is called."""
     if recording.machine.has_data_sheet:
         return 1, "the dense peak"
     return OVER_A_MEASURED_PEAK, f"{OVER_A_MEASURED_PEAK} times the largest rate that was measured"
@@ -43,18 +50,11 @@ def _limits(recording: Recording) -> tuple[Number, str]:
 def _rates(recording: Recording) -> Iterator[str]:
     factor, peak = _limits(recording)
     limits = {dtype: factor * rate for dtype, rate in recording.machine.peak_flop_per_sec.items()}
-    done = [
-        (f"workloads: {one.name}", one.dtype, one.flop_per_sec)
-        for one in recording.workloads
-        if one.flops
-    ]
-    for dtype, seconds_by_size in recording.seconds_by_size.items():
+    for dtype in recording.seconds_by_size:
         if dtype not in DTYPE_BYTES:
-            yield f"products.{dtype}: no dtype is called that here; there are: {', '.join(DTYPE_BYTES)}."
-        for size, seconds in seconds_by_size.items():
-            what = f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)}"
-            done.append((what, dtype, 2 * math.prod(size) / seconds))
-    for what, dtype, rate in done:
+            known = ", ".join(DTYPE_BYTES)
+            yield f"products.{dtype}: no dtype is called that here; there are: {known}."
+    for what, dtype, rate in _recorded_rates(recording):
         if dtype not in limits:
             yield f"{what}: machine.peak_flop_per_sec has no {dtype}, so its rate cannot be judged."
         elif rate > limits[dtype]:
@@ -62,10 +62,24 @@ def _rates(recording: Recording) -> Iterator[str]:
             yield f"{what} is {above}. Either the time is wrong or not all of the work was done."
 
 
+def _recorded_rates(recording: Recording) -> Iterator[tuple[str, str, Number]]:
+    """What was done, its dtype, and its FLOP/s."""
+    for workload in recording.workloads:
+        if workload.flops:
+            yield f"workloads: {workload.name}", workload.dtype, workload.flop_per_sec
+    for dtype, seconds_by_size in recording.seconds_by_size.items():
+        for size, seconds in seconds_by_size.items():
+            what = f"products.{dtype}: {_sizes(size)} in {seconds_text(seconds)}"
+            yield what, dtype, 2 * math.prod(size) / seconds
+
+
 def _twins(path: Path, recording: Recording) -> Iterator[str]:
     other = recording_files.FOLDER / recording.file_name
     if other.exists() and other.resolve() != path.resolve():
-        yield f"machine.name: {other.name} is a recording of {recording.name} already. Replace that file if yours is better."
+        yield (
+            f"machine.name: {other.name} is a recording of {recording.name} already. "
+            "Replace that file if yours is better."
+        )
 
 
 def _sizes(size: MatmulSize) -> str:
@@ -73,7 +87,7 @@ def _sizes(size: MatmulSize) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Say whether the recording may be added; 0 if it may."""
+    """Say whether the recording may be added; the status is 0 if it may."""
     if len(arguments) != 1 or not arguments[0]:
         print("Which recording? Say it so: make recording FILE=path/to/recording.json")
         return 2
@@ -84,15 +98,14 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         problems = [str(error)]
     if problems:
-        more = (
-            [f"and {len(problems) - MOST_SAID} more of the kind."]
-            if len(problems) > MOST_SAID
-            else []
-        )
-        print(f"{path.name} may not be added:", *problems[:MOST_SAID], *more, sep="\n- ")
+        said = problems[:MOST_SAID]
+        if len(problems) > MOST_SAID:
+            said.append(f"and {len(problems) - MOST_SAID} more of the kind.")
+        print(f"{path.name} may not be added:", *said, sep="\n- ")
         return 1
-    number, (_, what) = sum(map(len, recording.seconds_by_size.values())), _limits(recording)
-    print(f"{path.name} may be added: {recording.name}, {number} products, none above {what}.")
+    count = sum(len(table) for table in recording.seconds_by_size.values())
+    _, limit = _limits(recording)
+    print(f"{path.name} may be added: {recording.name}, {count} products, none above {limit}.")
     return 0
 
 

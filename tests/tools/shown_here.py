@@ -1,7 +1,8 @@
-"""Run the notebooks on the machine at hand, without Jupyter, and print what differs from what is stored.
+"""Runs the notebooks on this machine, without Jupyter, and prints what differs from stored outputs.
 
-The stored outputs come from a CPU. Where there is a GPU, a cell may fail, show something else, or take long: that is
-what one wants to see before a class does. Nothing is written. Labs need Jupyter; without it they are left out.
+The stored outputs come from a CPU. With a GPU, a cell may fail, show something else, or take long,
+which one wants to know before a class sees it. Nothing is written. Labs need Jupyter's widgets;
+where these are not installed, labs are left out.
 
     python -m tests.tools.shown_here            all notebooks, each in a process of its own
     python -m tests.tools.shown_here 04_flops   one
@@ -32,7 +33,7 @@ LEFT_OUT = "(a lab, left out)"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One cell: what it showed here and what is stored, or how it failed."""
+    """What a cell showed here and what is stored of it, or how it failed."""
 
     id: str
     seconds: float
@@ -43,7 +44,7 @@ class Outcome:
 
     @property
     def same(self) -> bool:
-        """But for white space, which depends on who prints."""
+        """Whether both are equal, apart from white space, which differs without Jupyter."""
         if self.here == LEFT_OUT:
             return True
         return not self.failure and "".join(self.here.split()) == "".join(self.stored.split())
@@ -51,107 +52,140 @@ class Outcome:
 
 def executed(source: str, names: dict[str, object]) -> str:
     """What the cell prints, and the value of its last expression, as a notebook would show both."""
-    body = ast.parse(source)
-    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
-    silent = source.rstrip().endswith(";")
+    cell = ast.parse(source)
+    last = None
+    if cell.body and isinstance(cell.body[-1], ast.Expr):
+        last = ast.Expression(cell.body.pop().value)
+    value = None
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(body, "<cell>", "exec"), names)
-        value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if last else None
-    return printed.getvalue() + ("" if value is None or silent else _text(value))
+        exec(compile(cell, "<cell>", "exec"), names)
+        if last:
+            value = eval(compile(last, "<cell>", "eval"), names)
+    is_silent = source.rstrip().endswith(";")
+    if value is None or is_silent:
+        return printed.getvalue()
+    return printed.getvalue() + _text(value)
 
 
 def _text(value: object) -> str:
+    """The value's plain text, as IPython would show it, or its repr where IPython is missing."""
     if isinstance(value, MagicMock):
         return LEFT_OUT
     try:
         from IPython.lib.pretty import pretty
     except ImportError:
         return repr(value)
-    bundle = getattr(value, "_repr_mimebundle_", dict)()
-    data = (
-        bundle[0] if isinstance(bundle, tuple) else bundle
-    )  # some say something of their data, too
+    data = getattr(value, "_repr_mimebundle_", dict)()
+    if isinstance(data, tuple):
+        data, _ = data  # the second is metadata
     return data.get("text/plain") or pretty(value)
 
 
 def stored_text(cell: dict) -> str:
-    """What the notebook has of it: streams and plain text, in order."""
-    texts = (
-        output.get("text") or output.get("data", {}).get("text/plain", "")
-        for output in cell["outputs"]
-    )
-    return "".join("".join(text) for text in texts)
+    """The stored outputs of a cell as text: streams and plain text, in order."""
+    found = ""
+    for output in cell["outputs"]:
+        lines = output.get("text") or output.get("data", {}).get("text/plain", "")
+        found += "".join(lines)
+    return found
 
 
 def outcomes(path: Path) -> Iterator[Outcome]:
-    """Each code cell in turn, in one module, as a kernel would run them; after a failure the next one is tried."""
+    """Run all code cells in one module, as a kernel does, but go on after a failure."""
     main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main  # where what is defined in cells is looked for
+    sys.modules["__main__"] = main  # pickle, for example, looks there for what cells define
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
-        here = failure = ""
+        here = ""
+        failure = ""
         begun = time.perf_counter()
         try:
             here = executed("".join(cell["source"]), main.__dict__)
         except Exception as error:
             failure = traceback.format_exception_only(error)[-1].strip()
-        tags = cell["metadata"].get("tags", [])
-        took, may_differ = time.perf_counter() - begun, "nbval-ignore-output" in tags
-        yield Outcome(cell["id"], took, here, stored_text(cell), may_differ, failure)
+        yield Outcome(
+            id=cell["id"],
+            seconds=time.perf_counter() - begun,
+            here=here,
+            stored=stored_text(cell),
+            may_differ="nbval-ignore-output" in cell["metadata"].get("tags", []),
+            failure=failure,
+        )
 
 
 def words_on(outcome: Outcome) -> str:
-    """What there is to say of a cell; nothing if it shows what is stored, and soon."""
-    words = f" took {outcome.seconds:.1f} s" if outcome.seconds > SLOW_S else ""
+    """What there is to say of a cell: nothing if it is quick and shows what is stored."""
+    is_slow = outcome.seconds > SLOW_S
+    took = f" took {outcome.seconds:.1f} s" if is_slow else ""
     if outcome.failure:
-        return f"{outcome.id} FAILED{words}: {outcome.failure}"
+        return f"{outcome.id} FAILED{took}: {outcome.failure}"
     if outcome.same:
-        return words and f"{outcome.id}{words}"
+        return f"{outcome.id}{took}" if is_slow else ""
     why = " (a time or a device)" if outcome.may_differ else " DIFFERS"
-    return f"{outcome.id}{why}{words}\n  stored: {outcome.stored.strip()}\n  here:   {outcome.here.strip()}"
+    lines = [
+        f"{outcome.id}{why}{took}",
+        f"  stored: {outcome.stored.strip()}",
+        f"  here:   {outcome.here.strip()}",
+    ]
+    return "\n".join(lines)
 
 
 def one(path: Path) -> int:
-    """Print what one notebook shows here; how many cells failed or differ without leave."""
+    """Print what differs in one notebook; the number of cells that failed, or wrongly differ."""
     os.chdir(path.parent)
     if not (find_spec("ipywidgets") and find_spec("anywidget")):
-        import course_utils.chapters
-
-        sys.modules["course_utils.chapters.labs"] = course_utils.chapters.labs = MagicMock(
-            name="labs"
-        )
+        leave_labs_out()
         print("Labs are left out: Jupyter's widgets are not installed.")
-    bad = cells = 0
+    cells = 0
+    bad = 0
     for outcome in outcomes(path):
         cells += 1
-        bad += bool(outcome.failure) or not (outcome.same or outcome.may_differ)
-        if words := words_on(outcome):
+        if outcome.failure or not (outcome.same or outcome.may_differ):
+            bad += 1
+        words = words_on(outcome)
+        if words:
             print(words, flush=True)
     print(f"{path.name}: {cells} cells, {bad} failed or differ.", flush=True)
     return bad
 
 
+def leave_labs_out() -> None:
+    """Replace the module of the labs by one in which every name is there and does nothing."""
+    import course_utils.chapters
+
+    stand_in = MagicMock(name="labs")
+    sys.modules["course_utils.chapters.labs"] = stand_in
+    course_utils.chapters.labs = stand_in
+
+
 def main(names: list[str]) -> int:
-    """All notebooks, or those that are named."""
+    """Run all notebooks, or those that are named."""
     chosen = [path for path in NOTEBOOKS if not names or path.stem in names or path.name in names]
     if not chosen:
-        print(
-            f"No notebook {', '.join(names)}. There are: {', '.join(path.stem for path in NOTEBOOKS)}."
-        )
+        known = ", ".join(path.stem for path in NOTEBOOKS)
+        print(f"No notebook {', '.join(names)}. There are: {known}.")
         return 2
     if len(chosen) == 1:
         return bool(one(chosen[0]))
-    bad = len(chosen)
+    bad = 0
     for path in chosen:
         print(f"\n== {path.stem}", flush=True)
-        command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
-        try:
-            bad -= subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S).returncode == 0
-        except subprocess.TimeoutExpired:
-            print(f"{path.name}: ended after {LONGEST_S} s.", flush=True)
+        if not holds_in_a_process(path):
+            bad += 1
     print(f"\n{bad} of {len(chosen)} notebooks have cells that failed or differ.")
     return bool(bad)
+
+
+def holds_in_a_process(path: Path) -> bool:
+    """Run one notebook in a process of its own, which is ended if it takes too long."""
+    command = [sys.executable, "-m", "tests.tools.shown_here", path.stem]
+    try:
+        run = subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        print(f"{path.name}: ended after {LONGEST_S} s.", flush=True)
+        return False
+    return run.returncode == 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Twenty students at once on a real JupyterHub: each with a server and a kernel, all notebooks in turn.
+"""Twenty students at once on a real JupyterHub, each with a server, a kernel and a notebook.
 
-`make students`; `make students ARGS="6 05"` lets six run the fifth. Says which cells failed, and what a student takes of
-memory.
+`make students`; `make students ARGS="6 05"` lets six run the fifth notebook. It prints which cells
+failed, and how much memory a student takes.
 """
 
 import secrets
@@ -34,7 +34,7 @@ PATIENCE_S = 600  # twenty kernels that start on two cores take turns
 
 @dataclass
 class Student:
-    """One who has logged in, and the notebook that this one runs."""
+    """A student of the hub, and the notebook that this one runs."""
 
     name: str
     address: str
@@ -44,7 +44,7 @@ class Student:
     failed: list[str] = field(default_factory=list)
 
     def log_in(self, password: str) -> None:
-        """Which asks for a server, too; it has not started when this returns."""
+        """Log in, which also asks for a server; the server has not started when this returns."""
         page = f"{self.address}/hub/login"
         self.session.get(page).raise_for_status()
         form = {"username": self.name, "password": password, "_xsrf": self._token("/hub/")}
@@ -56,26 +56,31 @@ class Student:
 
     def start_kernel(self) -> None:
         """Start a kernel for the student's copy."""
-        asked = {"path": f"{copies.MINE.name}/{self.notebook.name}", "name": "", "type": "notebook"}
+        session = {
+            "path": f"{copies.MINE.name}/{self.notebook.name}",
+            "name": "",
+            "type": "notebook",
+            "kernel": {"name": "python3"},
+        }
         answer = self.session.post(
             f"{self._server}/api/sessions",
-            json=asked | {"kernel": {"name": "python3"}},
+            json=session,
             headers={"X-XSRFToken": self._token(f"/user/{self.name}/")},
         )
         self.kernel = answer.json()["kernel"]["id"]
 
     def run(self, first: int, last: int | None = None) -> None:
-        """These code cells, one after the other, on the way to the kernel that a page would take."""
+        """Run these code cells one by one, through the websocket that a page would use."""
         token = quote(self._token(f"/user/{self.name}/"))
         channels = f"{self._server}/api/kernels/{self.kernel}/channels?_xsrf={token}"
         cookies = get_cookie_header(self.session.cookies, requests.Request(url=channels))
-        way = create_connection(channels.replace("http", "ws", 1), PATIENCE_S, cookie=cookies)
-        with closing(way) as channel:
+        address = channels.replace("http", "ws", 1)
+        with closing(create_connection(address, PATIENCE_S, cookie=cookies)) as channel:
             for cell in code(self.notebook)[first:last]:
                 said = reply(channel, cell.source)
                 if said["status"] != "ok":
-                    what = f"{self.notebook.name}, {cell.source[:60]!r}"
-                    self.failed.append(f"{what}: {said.get('evalue', said)}")
+                    where = f"{self.notebook.name}, {cell.source[:60]!r}"
+                    self.failed.append(f"{where}: {said.get('evalue', said)}")
 
     @property
     def _server(self) -> str:
@@ -86,82 +91,93 @@ class Student:
 
 
 def memory_bytes(homes: Path) -> dict[str, list[int]]:
-    """Of each student's server and kernel, what is its alone plus its share of what several hold (Linux: PSS)."""
+    """The memory of each student's server and kernel.
+
+    On Linux it is the proportional set size: what the process has alone, and its share of what
+    several processes have together. Elsewhere it is only what the process has alone.
+    """
     found = defaultdict(list)
     for process in psutil.process_iter():
-        with suppress(psutil.Error):  # gone meanwhile, or another's
-            command = " ".join(process.cmdline())
+        with suppress(psutil.Error):  # the process has ended, or is another user's
             if Path(process.cwd()).is_relative_to(homes):
-                kind = (
-                    "kernel"
-                    if "ipykernel" in command
-                    else "server"
-                    if "singleuser" in command
-                    else "worker"
-                )
                 memory = process.memory_full_info()
-                found[kind].append(getattr(memory, "pss", memory.uss))
+                found[_kind_of(process)].append(getattr(memory, "pss", memory.uss))
     return found
+
+
+def _kind_of(process: psutil.Process) -> str:
+    command = " ".join(process.cmdline())
+    if "ipykernel" in command:
+        return "kernel"
+    if "singleuser" in command:
+        return "server"
+    return "worker"
+
+
+def together(taken: dict[str, list[int]]) -> int:
+    return sum(sum(nbytes) for nbytes in taken.values())
 
 
 def told(when: str, taken: dict[str, list[int]]) -> str:
     """A line on the memory at that moment."""
-    parts = [
-        f"{fmean(taken[kind]) / 1e6:.0f} MB a {kind}"
-        for kind in ("server", "kernel")
-        if taken[kind]
-    ]
-    return (
-        f"{when:<28}{', '.join(parts)}; all together {sum(map(sum, taken.values())) / 1e9:.2f} GB"
-    )
+    parts = []
+    for kind in ("server", "kernel"):
+        if taken[kind]:
+            parts.append(f"{fmean(taken[kind]) / 1e6:.0f} MB a {kind}")
+    return f"{when:<28}{', '.join(parts)}; all together {together(taken) / 1e9:.2f} GB"
 
 
 def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
     """The most bytes of all students together, and of one kernel, until the work is done."""
-    most = largest = 0
+    most = 0
+    largest_kernel = 0
     is_done = False
     while not is_done:
-        is_done = not wait(work, timeout=0.5).not_done  # before it is looked at once more
+        waited = wait(work, timeout=0.5)
+        is_done = not waited.not_done  # the memory is looked at once more after the end
         taken = memory_bytes(homes)
-        most, largest = max(most, sum(map(sum, taken.values()))), max(largest, *taken["kernel"])
-    for each in work:
-        each.result()
-    return most, largest
+        most = max(most, together(taken))
+        largest_kernel = max(largest_kernel, *taken["kernel"])
+    for future in work:
+        future.result()  # raises what the work has raised
+    return most, largest_kernel
 
 
 def run_all(students: list[Student], homes: Path) -> None:
-    """First what every notebook begins with, then all the rest; what it took of memory."""
+    """Run all first cells, which import, then all others; print how much memory they took."""
     with ThreadPoolExecutor(len(students)) as at_once:
         list(at_once.map(Student.start_kernel, students))
-        list(at_once.map(lambda each: each.run(0, 1), students))
+        list(at_once.map(lambda student: student.run(0, 1), students))
         print(told("after the first cell", memory_bytes(homes)), flush=True)
-        most, largest = most_while(homes, [at_once.submit(each.run, 1) for each in students])
+        work = [at_once.submit(student.run, 1) for student in students]
+        most, largest = most_while(homes, work)
     print(told("after the last cell", memory_bytes(homes)))
     print(f"{'at most':<28}{largest / 1e6:.0f} MB a kernel; all together {most / 1e9:.2f} GB")
 
 
 def main(number: str = "20", *names: str) -> int:
-    notebooks, number = copies.chosen(names), int(number)
-    password, begun = secrets.token_hex(8), time.monotonic()
+    notebooks = copies.chosen(names)
+    password = secrets.token_hex(8)
+    begun = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as folder,
         running_hub(Path(folder), password, "") as (address, homes),
     ):
-        students = [
-            Student(f"student{n}", address, notebooks[n % len(notebooks)]) for n in range(number)
-        ]
+        students = []
+        for n in range(int(number)):
+            notebook = notebooks[n % len(notebooks)]
+            students.append(Student(f"student{n}", address, notebook))
         wait_until(lambda: answers(f"{address}/hub/api"), "the hub answers")
-        for each in students:
-            each.log_in(password)
-        for each in students:
-            wait_until(each.has_contents, f"{each.name} has a page", seconds=PATIENCE_S)
+        for student in students:
+            student.log_in(password)
+        for student in students:
+            wait_until(student.has_contents, f"{student.name} has a page", seconds=PATIENCE_S)
         print(told("after opening the contents", memory_bytes(homes())), flush=True)
         run_all(students, homes())
-    failed = [line for each in students for line in each.failed]
+    failed = [line for student in students for line in student.failed]
     took_s = time.monotonic() - begun
-    print(
-        f"{number} students at once: {took_s:.0f} s, {len(failed)} cells failed.", *failed, sep="\n"
-    )
+    summary = f"{number} students at once: {took_s:.0f} s, {len(failed)} cells failed."
+    print(summary, *failed, sep="\n")
     return 1 if failed else 0
 
 

@@ -1,9 +1,13 @@
-"""Other releases of torch: for each, every notebook is compared with what is stored, in an environment of its own.
+"""Compares every notebook with its stored outputs under other releases of torch.
 
-`make versions`, or `make versions ARGS="2.12.0 2.14.0"`; without a word 2.11.0, which is the oldest that the course knows,
-and the newest that pip finds. All else is installed as it is pinned. It says which cells fail, which stored outputs no
-longer hold, and which texts take a number from these. torch brings CUDA along: several GB for each, kept in .versions.
-`make seconds` asks the same of the torch that is here, to see what each notebook and its slowest cells take.
+`make versions` takes 2.11.0, the oldest release that the course supports, and the newest that pip
+finds; `make versions ARGS="2.12.0 2.14.0"` takes these. Each release gets an environment of its
+own, with all else installed as it is pinned. Printed are the cells that fail, the stored outputs
+that no longer hold, and the texts that take a number from such a cell. torch brings CUDA along, so
+each environment, kept in .versions, takes several GB.
+
+`make seconds` does the same with the torch that is installed here, to see how long each notebook
+and its slowest cells take.
 """
 
 import subprocess
@@ -19,8 +23,8 @@ from tests.tools.front_end import FrontEnd, outcomes
 from tests.tools.shown_here import Outcome, words_on
 
 OLDEST = "2.11.0"
-SLOWEST = 3  # cells of each notebook, whose seconds are said
-# As everywhere: one thread of a CPU.
+SLOWEST = 3  # cells of each notebook whose seconds are printed
+# One thread of a CPU, as the Makefile sets it for tests and stored outputs.
 ALONE = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -30,45 +34,44 @@ ALONE = {
 
 
 def lines_on(outcome: Outcome) -> Iterator[str]:
-    """What came of a cell that fails or shows what is not stored, and the texts that take a number from it."""
+    """Lines on a cell that fails or shows something else than is stored.
+
+    They also name the texts that take a number from it.
+    """
     if outcome.failure or not (outcome.same or outcome.may_differ):
         yield words_on(outcome)
         yield from (f"    {text} is taken from it" for text in taken_from(outcome.id))
 
 
 def taken_from(cell_id: str) -> Iterator[str]:
-    """Every number of a text that this cell holds, as `make claims` wrote it down."""
+    """Every number in the prose that this cell holds, by what `make claims` wrote down."""
     for path in sorted((ROOT / "tests" / "claims").glob("*.txt")):
         place = ""
         for line in path.read_text(encoding="utf-8").splitlines():
-            place = place if line.startswith(" ") else line
+            if not line.startswith(" "):
+                place = line
             if line.endswith(f" cell {cell_id}"):
                 yield f"{path.stem} {place}: {line.partition(' cell ')[0].strip()}"
 
 
 def newest() -> str:
-    """The newest version that pip finds."""
+    """The newest version of torch that pip finds."""
     asked = [sys.executable, "-m", "pip", "index", "versions", "torch"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    return said.partition("(")[2].partition(")")[0]
+    _, _, from_version_on = said.partition("(")  # its first line is like: torch (2.13.0)
+    version, _, _ = from_version_on.partition(")")
+    return version
 
 
 def environment(name: str, *lists: list[str], made_by: str = sys.executable) -> Path:
-    """The Python of an environment of that name, with what pip installs by each of these lists of arguments."""
+    """The Python of the environment of that name; pip installs what each list of arguments says."""
     folder = ROOT / ".versions" / name
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([made_by, "-m", "venv", folder], check=True)
     for wanted in lists:
-        command = [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            *wanted,
-        ]
+        quietly = ["--quiet", "--disable-pip-version-check"]
+        command = [python, "-m", "pip", "install", *quietly, *wanted]
         subprocess.run(command, cwd=ROOT, check=True)
     return python
 
@@ -82,20 +85,22 @@ def install(version: str) -> Path:
 
 
 def holds(path: Path, python: Path | str) -> bool:
-    """Whether all that is stored of a notebook holds there. Prints how long it and its slowest cells took, and what does not."""
+    """Run a notebook with that Python, and say whether all its stored outputs hold.
+
+    It prints how long the notebook and its slowest cells took, and what does not hold.
+    """
     with kernel_in(path.parent, python, "-m", "ipykernel_launcher", **ALONE) as (_, client):
         ran = list(outcomes(FrontEnd(client), read(path).cells, path))
-    slowest = sorted(ran, key=lambda one: one.seconds, reverse=True)[:SLOWEST]
-    wrong = [line for one in ran for line in lines_on(one)]
-    print(f"{sum(one.seconds for one in ran):6.1f} s  {path.name}", flush=True)
-    print(
-        *(f"{one.seconds:10.2f} s  cell {one.id}" for one in slowest), *wrong, sep="\n", flush=True
-    )
+    slowest = sorted(ran, key=lambda cell: cell.seconds, reverse=True)[:SLOWEST]
+    wrong = [line for cell in ran for line in lines_on(cell)]
+    lines = [f"{sum(cell.seconds for cell in ran):6.1f} s  {path.name}"]
+    lines += [f"{cell.seconds:10.2f} s  cell {cell.id}" for cell in slowest]
+    print(*lines, *wrong, sep="\n", flush=True)
     return not wrong
 
 
 def main(versions: list[str]) -> int:
-    """What no longer holds with each of these releases, or `here`."""
+    """Print what does not hold with each of these releases; `here` is the torch of this Python."""
     bad = 0
     for version in versions or [OLDEST, newest()]:
         print(f"== torch {version}", flush=True)

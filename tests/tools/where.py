@@ -1,4 +1,7 @@
-"""Which cells of the notebooks use a name. `make where NAME=figures.waterfall`; a part will do, `figures` or `ravine`."""
+"""Finds the cells of the notebooks that use a name: `make where NAME=figures.waterfall`.
+
+A part of the name is enough, such as `figures` or `ravine`.
+"""
 
 import ast
 import re
@@ -12,33 +15,43 @@ from tests.helpers.notebooks import read
 
 
 def uses(path: Path) -> Iterator[tuple[str, str, set[str]]]:
-    """Each code cell's id, the heading above it, and the names that it uses, as they are written and in full."""
-    origins, heading = {}, ""
+    """Each code cell's id, the heading above it, and the names that it uses.
+
+    A name is there as it is written, and with the module that it was imported from.
+    """
+    origins: dict[str, str] = {}  # where the imported names come from
+    heading = ""
     for cell in read(path).cells:
         if cell.cell_type != "code":
-            heading = [heading, *re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)][-1]
+            for title in re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE):
+                heading = title
             continue
-        nodes = list(ast.walk(ast.parse(cell.source)))
-        for node in nodes:
-            if isinstance(node, ast.ImportFrom):
-                origins |= {
-                    alias.asname or alias.name: f"{node.module}.{alias.name}"
-                    for alias in node.names
-                }
-        written = {
-            ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute | ast.Name)
-        }
-        parts = [name.partition(".") for name in written]
-        yield (
-            cell.id,
-            heading,
-            written | {origins.get(first, first) + dot + rest for first, dot, rest in parts},
-        )
+        tree = ast.parse(cell.source)
+        origins.update(imported(tree))
+        names = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute | ast.Name):
+                written = ast.unparse(node)
+                first, dot, rest = written.partition(".")
+                names.add(written)
+                names.add(origins.get(first, first) + dot + rest)
+        yield cell.id, heading, names
+
+
+def imported(tree: ast.AST) -> dict[str, str]:
+    """The names that `from ... import` gives, each with its module and its own name there."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return found
 
 
 def main(asked: str = "") -> int:
-    """Print a line for each cell: the notebook, the cell's id, the heading above it."""
-    known, is_found = set(), False
+    """Print a line for each cell that uses it: the notebook, the cell's id, and its heading."""
+    known = set()
+    is_found = False
     for path in NOTEBOOKS:
         for id_, heading, names in uses(path):
             known |= names
@@ -46,10 +59,8 @@ def main(asked: str = "") -> int:
                 is_found = True
                 print(path.stem, id_, heading, sep="  ")
     if not is_found:
-        print(
-            f"No cell uses {asked!r}. Cells use:",
-            ", ".join(get_close_matches(asked, known) or sorted(known)),
-        )
+        similar = get_close_matches(asked, known) or sorted(known)
+        print(f"No cell uses {asked!r}. Cells use: {', '.join(similar)}")
     return not is_found
 
 

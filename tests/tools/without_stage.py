@@ -1,7 +1,8 @@
-"""All notebooks against their stored outputs, with the course installed from a wheel that has neither stage nor tests.
+"""Compares all notebooks with their stored outputs, without the stage: `make without-stage`.
 
-`make without-stage` builds that wheel, and an environment which has it and the packages that are here, but not this
-clone. So it shows what a test of imports cannot: that no notebook, lab or check reads anything of the stage.
+It builds a wheel that has neither stage nor tests, and an environment which has that wheel and the
+packages that are installed here, but not this clone. So it shows what a test of imports cannot: no
+notebook, lab or check reads any file of the stage.
 """
 
 import os
@@ -22,15 +23,16 @@ WHERE = "import course_utils; print(course_utils.__path__[0])"
 
 
 def wheel(folder: Path) -> Path:
-    """Build the course's wheel in that folder, without the stage and what it shares with Jupyter."""
+    """Build the course's wheel in that folder, without the stage and its files for Jupyter."""
     source = folder / "source"
-    without = shutil.ignore_patterns("__pycache__", ".*")
+    unwanted = shutil.ignore_patterns("__pycache__", ".*")
     for name in ("course_utils", "notebooks"):
-        shutil.copytree(ROOT / name, source / name, ignore=without)
+        shutil.copytree(ROOT / name, source / name, ignore=unwanted)
     shutil.rmtree(source / "course_utils" / "stage")
     for name in ("README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    project, times = SHARED.subn("", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    whole_project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project, times = SHARED.subn("", whole_project)
     if times != 1:
         raise ValueError(
             "pyproject.toml no longer says in one place what the stage shares with Jupyter."
@@ -43,32 +45,36 @@ def wheel(folder: Path) -> Path:
 
 
 def environment(folder: Path, built: Path) -> Path:
-    """The Python of an environment that has this wheel, and beside it the packages that are here."""
+    """The Python of an environment that has this wheel and the packages that are installed here."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     (packages,) = folder.glob("lib/python*/site-packages")
-    # In a folder that is named so, no other .pth is read: this clone's own package stays out.
+    # Python adds this folder to its path, but does not read the .pth files in it. One of them would
+    # add this clone.
     (packages / "packages_here.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    install = [
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--no-index",
-        built,
-    ]
-    subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python]
+    quietly = ["--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", *quietly, "--no-deps", "--no-index", built], check=True)
     return python
 
 
 def main() -> int:
-    """Run the notebooks there; pytest says what came of it."""
+    """Run the notebooks there; the status is that of pytest."""
     with tempfile.TemporaryDirectory(prefix="without-stage-") as place:
-        python = environment(Path(place, "environment"), wheel(Path(place)))
+        built = wheel(Path(place))
+        python = environment(Path(place, "environment"), built)
         alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        asked = {"cwd": place, "env": alone, "capture_output": True, "text": True, "check": True}
-        course = Path(subprocess.run([python, "-c", WHERE], **asked).stdout.strip())
-        print(f"{course}: {', '.join(sorted(path.name for path in course.iterdir()))}", flush=True)
+        asked = subprocess.run(
+            [python, "-c", WHERE],
+            cwd=place,
+            env=alone,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        course = Path(asked.stdout.strip())
+        parts = sorted(path.name for path in course.iterdir())
+        print(f"{course}: {', '.join(parts)}", flush=True)
         if not course.is_relative_to(place) or (course / "stage").exists():
             raise ValueError(f"{course} is not the wheel without the stage.")
         strict = [
@@ -76,17 +82,11 @@ def main() -> int:
             "--nbval-cell-timeout=60",
             f"--nbval-sanitize-with={ROOT}/tests/sanitize.cfg",
         ]
-        pytest = [
-            python,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            *strict,
-            course / "course",
-        ]
-        return subprocess.run(pytest, cwd=place, env=alone, check=False).returncode
+        pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*pytest, *strict, course / "course"], cwd=place, env=alone, check=False
+        )
+        return run.returncode
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What stands in for google.colab in `make colab-proof`, as far as the course and anywidget can tell.
+"""Stands for google.colab in `make colab-proof`, with what the course and anywidget use of it.
 
-Each module does what github.com/googlecolab/colabtools documents, without Colab. That nothing shows which a thread sends
-is not the kernel's doing, but the page's: see `tests.tools.front_end`.
+Each module does what github.com/googlecolab/colabtools documents, without Colab. Colab's page shows
+nothing that a thread of the kernel sends by itself; `tests.tools.front_end` does that part.
 """
 
 from google.colab import drive, files, output  # noqa: F401, as Colab does

@@ -4,5 +4,5 @@ from pathlib import Path
 
 
 def mount(mountpoint: str) -> None:
-    """Colab asks the reader first; then the folder is there."""
+    """Make the folder at once; Colab asks the reader first."""
     Path(mountpoint, "MyDrive").mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""What goes to the reader's own machine."""
+"""Downloads to the reader's own machine."""
 
 from pathlib import Path
 
 
 def download(filename: str) -> None:
-    """Colab hands the file to the browser; one that is not there is an error."""
+    """Raise an error if the file is missing, and do nothing else; Colab hands it to the browser."""
     if not Path(filename).exists():
         raise FileNotFoundError(f"Cannot find file: {filename}")
