@@ -1,4 +1,4 @@
-"""The code for GPUs as far as it can be held to its word without one: by a stand-in with a clock of its own."""
+"""Code for GPUs, tried without one: a stand-in with a clock of its own takes the GPU's place."""
 
 import re
 import types
@@ -18,20 +18,27 @@ MB = 10**6
 
 
 class Gpu:
-    """A queue of work, and two clocks: the host's, and the time at which the GPU has done all that is queued.
+    """A GPU with a queue of work and two clocks.
 
-    It stands for torch, as far as sampling asks it. Its cache keeps what the last call touched until so many bytes have
-    been written. A call whose numbers are in the cache takes half the time. Events know their time only after someone
+    `host` is the time on the CPU, and `done` the time at which the GPU has done all that is queued.
+    The object stands for the module torch, with all that sampling uses of it.
+
+    The cache keeps what the last call touched until `l2_bytes` have been written, and a call whose
+    numbers are in the cache takes half the time. An event knows its time only after someone has
     waited for the GPU.
     """
 
     uint8 = torch.uint8
 
     def __init__(self, seconds_of_call, l2_bytes=50 * MB):
-        self.seconds_of_call = seconds_of_call  # of the n-th call
+        self.seconds_of_call = seconds_of_call  # a function of the call's number
         self.l2_bytes = l2_bytes
-        self.host = self.done = 100.0
-        self.calls = self.waits = self.waited_until = self.swept_bytes = 0
+        self.host = 100.0
+        self.done = 100.0
+        self.waited_until = 0.0
+        self.calls = 0
+        self.waits = 0
+        self.swept_bytes = 0
         self.cuda = types.SimpleNamespace(
             Event=lambda enable_timing: Event(self),
             synchronize=self.synchronize,
@@ -43,14 +50,18 @@ class Gpu:
         self.done = max(self.done, self.host) + seconds
 
     def call(self):
-        cached = self.calls and self.swept_bytes < self.l2_bytes
-        self.queue(self.seconds_of_call(self.calls) / (2 if cached else 1))
+        seconds = self.seconds_of_call(self.calls)
+        is_cached = self.calls > 0 and self.swept_bytes < self.l2_bytes
+        if is_cached:
+            seconds /= 2
+        self.queue(seconds)
         self.calls += 1
         self.swept_bytes = 0
 
     def synchronize(self):
         self.waits += 1
-        self.host = self.waited_until = max(self.host, self.done)
+        self.host = max(self.host, self.done)
+        self.waited_until = self.host
 
     def empty(self, nbytes, dtype, device):
         def zero():
@@ -83,44 +94,51 @@ def timed(gpu, at_most_s=2.0):
         return result_of(on_gpu.samples(gpu.call, "cuda", gpu.host, gpu.host + at_most_s))
 
 
-@pytest.mark.parametrize("l2_bytes", [4 * MB, 50 * MB, 300 * MB])  # from the cache it would be half
+@pytest.mark.parametrize(
+    "l2_bytes", [4 * MB, 50 * MB, 300 * MB]
+)  # with a warm cache, half the time
 @pytest.mark.parametrize(
     ("expected", "seconds_of_call"),
     [
         (1e-3, lambda n: 1e-3),
-        (
-            2e-6,
-            lambda n: 2e-6,
-        ),  # shorter than its launch: while the cache is swept, the host gets ahead
-        (
-            1e-3,
-            lambda n: 5e-3 if n % 5 == 0 else 1e-3,
-        ),  # the median, which one slow call in five leaves
+        # This call is shorter than its launch, but the host gets ahead while the cache is swept.
+        (2e-6, lambda n: 2e-6),
+        # One slow call in five does not change the median.
+        (1e-3, lambda n: 5e-3 if n % 5 == 0 else 1e-3),
     ],
 )
 def test_a_gpus_call_takes_what_its_work_takes_by_the_gpus_own_events(
     seconds_of_call, l2_bytes, expected
 ):
     seen = timed(Gpu(seconds_of_call, l2_bytes))
-    assert (seen.seconds, seen.spread) == (
-        pytest.approx(expected, rel=1e-3),
-        pytest.approx(0, abs=1e-3),
-    )
+    assert seen.seconds == pytest.approx(expected, rel=1e-3)
+    assert seen.spread == pytest.approx(0, abs=1e-3)
     assert min(seen.samples) == pytest.approx(expected, rel=1e-3)
-    assert (seen.statistic, seen.clock, seen.converged) == ("typical", "device events", True)
+    assert seen.statistic == "typical"
+    assert seen.clock == "device events"
+    assert seen.converged
 
 
 def test_the_first_calls_are_no_samples_and_the_gpu_is_waited_for_once_for_many():
-    gpu = Gpu(lambda n: 3.0 if n == 0 else 0.2 if n == 1 else 1e-4)
+    slow = {0: 3.0, 1: 0.2}
+    gpu = Gpu(lambda n: slow.get(n, 1e-4))
     seen = timed(gpu, at_most_s=10)
     assert max(seen.samples) == pytest.approx(1e-4)
     assert gpu.waits < 3 + len(seen.samples) / 50
 
 
 def test_sampling_goes_on_until_a_clock_that_rises_has_risen():
-    """Slow for the first 50 ms, as a GPU that was idle is; a first call that takes long is no sampling."""
-    gpu = Gpu(lambda n: 0)
-    gpu.seconds_of_call = lambda n: 0.4 if n == 0 else 3e-3 if gpu.done < 100.45 else 1e-3
+    """Calls are slow for the first 50 ms, as they are on a GPU that was idle.
+
+    The first call, which takes 400 ms, is no sample.
+    """
+
+    def seconds_of_call(n):
+        if n == 0:
+            return 0.4
+        return 3e-3 if gpu.done < 100.45 else 1e-3
+
+    gpu = Gpu(seconds_of_call)
     seen = timed(gpu)
     assert seen.seconds == pytest.approx(1e-3)
     assert seen.converged
@@ -129,23 +147,29 @@ def test_sampling_goes_on_until_a_clock_that_rises_has_risen():
 
 def test_a_clock_that_never_settles_is_sampled_to_the_end_and_said_to_disagree():
     seen = timed(Gpu(lambda n: 1e-3 * 1.002**n), at_most_s=1.0)
-    assert (seen.converged, seen.doubt) == (False, "the samples do not agree")
+    assert not seen.converged
+    assert seen.doubt == "the samples do not agree"
     assert 0.8 < seen.spent_s < 1.2
 
 
 def test_no_call_is_begun_that_the_budget_does_not_pay_for():
     gpu = Gpu(lambda n: 0.3)
-    assert (
-        timed(gpu, at_most_s=1.0).spent_s < 1.0
-    )  # a fourth call would be too much, and that is known
-    assert gpu.calls == 3
-    assert timed(Gpu(lambda n: 0.0)).spread >= 0  # events may tick too coarsely
+    seen = timed(gpu, at_most_s=1.0)
+    assert seen.spent_s < 1.0
+    assert gpu.calls == 3  # a fourth call would not fit into the second
+    assert timed(Gpu(lambda n: 0.0)).spread >= 0  # as with events that tick too coarsely
 
 
 # Memory that runs out.
 
-TORCHS = "CUDA out of memory. Tried to allocate 64.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 600.00 MiB is free."
-OF_A_CPU = "[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes."
+TORCHS = (
+    "CUDA out of memory. Tried to allocate 64.00 GiB. "
+    "GPU 0 has a total capacity of 79.11 GiB of which 600.00 MiB is free."
+)
+OF_A_CPU = (
+    "[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: "
+    "you tried to allocate 4096 bytes."
+)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +190,8 @@ def test_a_lab_survives_memory_that_runs_out_and_holds_none_of_it():
     held = weakref.WeakSet()
 
     def job(n):
-        held.add(operand := torch.ones(1))
+        operand = torch.ones(1)
+        held.add(operand)
         yield Progress(0.1, "The first operand is there.")
         if n == 2:
             raise torch.OutOfMemoryError(TORCHS)
@@ -189,7 +214,7 @@ def test_a_lab_survives_memory_that_runs_out_and_holds_none_of_it():
 
 
 def test_a_process_of_its_own_says_in_a_sentence_that_memory_ran_out():
-    """As it does here, for an operand of 2^50 bytes: no address space holds that."""
+    """It is asked for an operand of 2^50 bytes, which no address space holds."""
     order = {"b": 2**24, "d": 2**24, "k": 1, "dtype": "fp32"}
     sentence = f"Memory ran out: another {2**50} bytes could not be had."
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):

@@ -1,4 +1,7 @@
-"""What is run where there is a GPU, as far as it can be tried without one: tables, notebooks as they are shown here."""
+"""What can be tried without a GPU of the commands for GPUs.
+
+These are the table of timers, the parts of `make gpu`, and notebooks as they are shown here.
+"""
 
 import importlib.metadata
 import importlib.util
@@ -19,12 +22,12 @@ def test_every_way_of_timing_gets_a_rate_and_a_spread(monkeypatch):
     head, small, refused = bench_gpu.timers("cpu", ("fp32", "fp8"), (16,), repeats=2).rows
     assert head == ["n × n × n", "dtype", "time_call", "spread", "events", "spread", "ours / best"]
     assert small[:2] == ["16", "fp32"]
-    assert all("FLOP/s" in small[place] for place in (2, 4))
+    assert "FLOP/s" in small[2]
+    assert "FLOP/s" in small[4]
     assert 0 < float(small[-1]) <= 1
     assert "no units for NVIDIA's fp8" in refused[2]
-    monkeypatch.setattr(
-        bench_gpu, "methods", lambda _: {"time_call": lambda _: 2.0, "events": lambda _: 1.0}
-    )
+    ours_takes_twice = {"time_call": lambda _: 2.0, "events": lambda _: 1.0}
+    monkeypatch.setattr(bench_gpu, "methods", lambda _: ours_takes_twice)
     (_, ours_is_slower) = bench_gpu.timers("cpu", ("fp32",), (16,), repeats=3).rows
     assert ours_is_slower[3::2] == ["0.00%", "0.00%"]
     assert ours_is_slower[-1] == "0.5000"
@@ -59,9 +62,10 @@ def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_run
     monkeypatch.setattr(on_gpu, "PARTS", parts)
     assert on_gpu.main([]) == 1
     said = capfd.readouterr().out
-    assert re.search(
-        r"fails: failed \(3\) in \d+ s\nhangs: ended after 0\.3 s\nworks: done in \d+ s\n$", said
-    )
+    *_, fails, hangs, works = said.splitlines()
+    assert re.fullmatch(r"fails: failed \(3\) in \d+ s", fails)
+    assert hangs == "hangs: ended after 0.3 s"
+    assert re.fullmatch(r"works: done in \d+ s", works)
     assert "\nhere\n" in said
     assert on_gpu.main(["works"]) == 0
     assert on_gpu.main(["wroks"]) == 2
@@ -69,13 +73,17 @@ def test_each_part_is_bounded_and_one_that_fails_does_not_keep_the_next_from_run
 
 
 def test_every_part_is_there_to_be_run_and_what_is_here_in_another_version_is_told(monkeypatch):
-    assert all(importlib.util.find_spec(arguments[1]) for _, arguments in on_gpu.PARTS.values())
-    assert (ROOT / on_gpu.PARTS["tests"][1][-1]).exists()
+    for _, (_, module, *_) in on_gpu.PARTS.values():
+        assert importlib.util.find_spec(module), module
+    _, arguments = on_gpu.PARTS["tests"]
+    assert (ROOT / arguments[-1]).exists()
     assert on_gpu.differing() == []
     real = importlib.metadata.version
-    monkeypatch.setattr(
-        importlib.metadata, "version", lambda n: "2.11.0+cu130" if n == "torch" else real(n)
-    )
+
+    def with_an_older_torch(name):
+        return "2.11.0+cu130" if name == "torch" else real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", with_an_older_torch)
     assert on_gpu.differing() == ["torch 2.11.0+cu130 (pinned: 2.13.0)"]
 
 
@@ -83,16 +91,22 @@ def test_every_part_is_there_to_be_run_and_what_is_here_in_another_version_is_to
 
 
 def code(source, *stored, tags=()):
-    outputs = (
-        [{"output_type": "execute_result", "data": {"text/plain": list(stored)}}] if stored else []
-    )
-    named = {"cell_type": "code", "id": "abc", "source": [source]}
-    return named | {"outputs": outputs, "metadata": {"tags": list(tags)}}
+    """A code cell, with these lines as its stored result."""
+    outputs = []
+    if stored:
+        outputs.append({"output_type": "execute_result", "data": {"text/plain": list(stored)}})
+    return {
+        "cell_type": "code",
+        "id": "abc",
+        "source": [source],
+        "outputs": outputs,
+        "metadata": {"tags": list(tags)},
+    }
 
 
 @pytest.fixture
 def ran(tmp_path):
-    """What is said of each of the cells."""
+    """A function that runs cells, and returns what is said of each."""
     main = sys.modules["__main__"]
 
     def run(*cells):
@@ -137,10 +151,8 @@ def test_without_jupyters_widgets_the_labs_alone_are_left_out(tmp_path, monkeypa
     (tmp_path / "1.ipynb").write_text(json.dumps({"cells": cells}))
     assert shown_here.one(tmp_path / "1.ipynb") == 1
     first, second, *_, last = capsys.readouterr().out.splitlines()
-    assert (first, second) == (
-        "Labs are left out: Jupyter's widgets are not installed.",
-        "abc DIFFERS",
-    )
+    assert first == "Labs are left out: Jupyter's widgets are not installed."
+    assert second == "abc DIFFERS"
     assert last == "1.ipynb: 3 cells, 1 failed or differ."
     assert shown_here.main(["09_more"]) == 2
     assert capsys.readouterr().out.startswith(
