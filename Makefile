@@ -8,20 +8,25 @@ READY := $(VENV)/ready
 TESTS := $(VENV)/tests
 HUB := $(VENV)/hub
 
-# The first Python on this machine that the course runs on; `make lab PYTHON=...` names another.
+# The first Python found here that the course supports; `make lab PYTHON=...` names another.
 SUPPORTED := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(SUPPORTED)' 2>/dev/null && echo "$$p" && break; done)
 
-# Prediction and measurement are compared digit by digit, so tests and stored outputs
-# come from one thread of a CPU, whatever else the machine has.
+# Prediction and measurement are compared digit by digit, so tests run and outputs are stored
+# with one thread of a CPU, whatever else the machine has.
 ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=
-# A hundred kernels are started; each would compile the course anew.
+# Tests start a hundred kernels, and without bytecode files each would compile the course again.
 unexport PYTHONDONTWRITEBYTECODE
-# JupyterLab refuses to start as root, which is who one is in most containers.
+# JupyterLab refuses to start as root unless this option allows it, and containers often run as root.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help maintain lab anew results assignment key present slides hub grade site samepages pictures test thorough explore minutes seconds lint outputs where ledger glossary claims bench latency fuzz students elsewhere versions without-stage colab colab-proof record recording recordings reported gpu constraints clean space-at-home
+.PHONY: help maintain
+.PHONY: lab anew results present slides assignment key grade hub site
+.PHONY: test thorough explore lint fuzz samepages elsewhere versions without-stage gpu
+.PHONY: outputs pictures minutes seconds where ledger glossary claims
+.PHONY: bench latency students record recording recordings reported
+.PHONY: colab colab-proof constraints clean space-at-home
 
 help:
 	@echo 'make lab          open your own copies of the notebooks in JupyterLab, and bring them up to date'
@@ -43,7 +48,7 @@ help:
 	@echo
 	@echo 'Whatever is missing is installed first, into .venv.'
 
-# CONTRIBUTING's table is the list, so that there is one.
+# The list is CONTRIBUTING's table, so that there is only one list.
 maintain:
 	@test -f CONTRIBUTING.md || { echo 'The commands for those who maintain the course are not in this copy.'; exit 1; }
 	@awk -F ' *[|] *' '/^[|] `make / { gsub(/`/, ""); printf "%-20s%s\n", $$2, $$3 } \
@@ -162,9 +167,10 @@ gpu: $(TESTS)
 
 constraints: $(READY)
 	$(RUN) -m pip install --quiet uv
-	$(RUN) -m uv pip compile --all-extras --universal --no-header --no-annotate --quiet --upgrade pyproject.toml -o constraints.txt
+	$(RUN) -m uv pip compile --all-extras --universal --no-header --no-annotate --quiet \
+		--upgrade pyproject.toml -o constraints.txt
 
-# What starts kernels needs a home: Jupyter keeps its sockets, settings and history there.
+# Whatever starts kernels needs a home folder, where Jupyter keeps sockets, settings and history.
 lab present hub test thorough seconds outputs bench latency students versions without-stage colab-proof: space-at-home
 space-at-home:
 	@test -z "$$HOME" || ( spacer="$$HOME/.space-for-jupyter"; trap 'rm -f "$$spacer"' EXIT; \
@@ -175,15 +181,16 @@ clean:
 	rm -rf $(VENV) .versions slides site colab .pytest_cache .ruff_cache .hypothesis
 	find course_utils tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The environment is ready when the stamp is newer than both lists and names this very folder:
-# one that was moved or copied is full of paths that lead elsewhere, and is made anew.
+# The environment is ready when the stamp is newer than both lists and names this very folder. An
+# environment that was moved or copied is full of paths that lead elsewhere, so it is made anew.
 HERE := $(shell test "`cat $(READY) 2>/dev/null`" = "`pwd -P`" && $(RUN) -c '' 2>/dev/null && echo yes)
 ifneq ($(HERE),yes)
 .PHONY: $(READY)
 endif
 
-# JupyterLab reads the extension from the environment, so that has to have the same.
-$(READY): pyproject.toml constraints.txt $(wildcard course_utils/stage/workspace/keys/*.json course_utils/stage/workspace/keys/static/*.js)
+# JupyterLab reads the extension's files from the environment, so it is renewed when they change.
+KEYS := course_utils/stage/workspace/keys
+$(READY): pyproject.toml constraints.txt $(wildcard $(KEYS)/*.json $(KEYS)/static/*.js)
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { printf '%s\n' "$$NEED_PYTHON" >&2; exit 1; }
 	@test -w . || { printf '%s\n' "$$NEED_FOLDER" >&2; exit 1; }
 	@df -Pk . | awk 'NR == 2 { exit $$4 < $(if $(HERE),500000,3000000) }' || { printf '%s\n' "$$NEED_DISK" >&2; exit 1; }
@@ -195,13 +202,13 @@ $(READY): pyproject.toml constraints.txt $(wildcard course_utils/stage/workspace
 		> $(VENV)/etc/jupyter/labconfig/page_config.json
 	@pwd -P > $@
 
-# What tests and the maintainers' commands need besides: pytest, a browser's driver, a linter.
+# Tests and the maintainers' commands also need pytest, a browser's driver and a linter.
 $(TESTS): $(READY)
 	@echo 'Adding what tests need, once; this needs a network.'
 	@$(call install,.[test])
 	@touch $@
 
-# What `make hub` and its test need besides: a JupyterHub and its proxy.
+# `make hub` and its test also need a JupyterHub and its proxy.
 $(HUB): $(READY)
 	@echo 'Adding a JupyterHub, once; this needs a network.'
 	@$(call install,.[hub])
