@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 ONE_CPU_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=
 # Tests start a hundred kernels, and without bytecode files each would compile the course again.
 unexport PYTHONDONTWRITEBYTECODE
-# JupyterLab refuses to start as root unless this option allows it, and containers often run as root.
+# JupyterLab refuses to start as root without this option, and containers often run as root.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help maintain

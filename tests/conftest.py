@@ -1,8 +1,8 @@
 """Which worker runs which test.
 
-The process that deals the tests out to workers imports this file and no other. Processes that run
-tests also load the plugins `reproducible` and `chromium` of tests/helpers, because importing these
-two takes two seconds.
+The process that deals the tests out to workers imports this file and no other. Only processes that
+run tests load the plugins `reproducible` and `chromium` of tests/helpers, because to import these
+takes two seconds.
 """
 
 import os

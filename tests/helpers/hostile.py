@@ -12,9 +12,7 @@ from course_utils.engine.labs.lab import Lab
 from course_utils.engine.labs.panel import Panel
 
 SIZES = (1, 2, 3, 7, 32, 100, 1000, 1024, 4096, 16_384, LARGEST)  # small and large, even and odd
-FILE = (
-    "was_here"  # no lab writes a file of this name, so one that is there was written by an answer
-)
+FILE = "was_here"  # no lab writes such a file, so if it exists, an answer has been run
 STUFF = "0123456789 .,-+^*:()[]{}<>=>&'\"\\/_abcdehijkxBDK→×"
 # Each answer is written as Python writes it. No tuple is among them, because the message that
 # ipywidgets would send for one fails.

@@ -50,7 +50,7 @@ def code_lines(path: Path) -> int:
 
 
 def code_lines_of(path: Path) -> dict[str, int]:
-    """Count them for each function and class of a Python module, decorators included."""
+    """Count the lines with code of each function and class, decorators included."""
     text = path.read_text(encoding="utf-8")
     in_code = _code_in(text)
     return {name: len(in_code & set(lines)) for name, lines in _definitions(text).items()}
@@ -64,7 +64,7 @@ def tokens(path: Path) -> int:
 
 
 def tokens_of(path: Path) -> dict[str, int]:
-    """Count them for each function and class of the module, decorators included."""
+    """Count the tokens of each function and class, decorators included."""
     text = path.read_text(encoding="utf-8")
     in_code = _code_in(text)
     of_code = [line for line in _token_lines(text) if line in in_code]

@@ -89,7 +89,7 @@ def names(things: dict[str, Things]) -> list[str]:
 
 
 def _headings(parts: list[Part]) -> Iterator[tuple[str, str]]:
-    """Each heading, named by its cell's id, because its words may be bettered.
+    """Each heading, named by its cell's id, because its words may be improved.
 
     A second heading in the same cell has a number behind the id.
     """

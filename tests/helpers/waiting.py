@@ -32,8 +32,8 @@ def children(ended_within_s: float = 0) -> list[psutil.Process]:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether it is gone, or a zombie: in a container nobody may reap it."""
+    """Whether the process has ended; it may be a zombie, if nobody reaps it in a container."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # it can end at any moment, so asking before would not help
+    except psutil.NoSuchProcess:  # it may end at any moment, even between two calls
         return True

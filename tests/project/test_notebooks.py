@@ -173,7 +173,7 @@ def reveals(source: str) -> dict[str, str]:
 
 
 def revealed_by(call: ast.Call) -> dict[str, str]:
-    """The same of one Comparison or Choice: each guess, and the item that it is a guess of."""
+    """The guesses in one Comparison or Choice, each with the item that it is a guess of."""
     arguments = {keyword.arg: keyword.value for keyword in call.keywords}
     guess = arguments.get("guess")
     if guess is None:
@@ -241,7 +241,7 @@ def test_every_exercise_is_a_stub_a_check_and_a_solution_that_leave_the_notebook
 def lab_cells(path: Path) -> list[tuple[str, str, str]]:
     """Each cell with a lab, whole or as a figure.
 
-    It is the lab's name, the text above the cell, and the code of the four cells from it on.
+    For each: the lab's name, the text above the cell, and the code in four cells from it on.
     """
     parts = outline(read(path)).parts
     found = []

@@ -1,4 +1,4 @@
-"""One idea a line: the rules that the linter does not have. Its own ones are in pyproject.toml."""
+"""One idea a line: rules that the linter does not have. The linter's are in pyproject.toml."""
 
 import ast
 from pathlib import Path

@@ -76,7 +76,9 @@ def names_of(packages: Iterable[Requirement | Distribution]) -> set[str]:
 
 def what_a_reader_installs() -> set[str]:
     """The packages of pyproject's own list, and all that these bring along here."""
-    needs_of = {canonicalize_name(one.name): one.requires or [] for one in distributions()}
+    needs_of = {}
+    for package in distributions():
+        needs_of[canonicalize_name(package.name)] = package.requires or []
     found = set()
     new = names_of(DIRECT)
     while new:

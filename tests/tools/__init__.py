@@ -1,1 +1,1 @@
-"""What maintainers run, and nobody asserts."""
+"""Commands for maintainers; tests call some of their functions."""

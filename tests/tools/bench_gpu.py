@@ -101,7 +101,8 @@ def compared(rounds: Sequence[Sequence[float]], flops: int) -> list[str]:
     """The cells of a row: each method's rate and spread, and ours, the first, beside the best."""
     cells = []
     medians_s = []
-    for seconds in zip(*rounds, strict=True):
+    by_method = zip(*rounds, strict=True)
+    for seconds in by_method:
         median_s = statistics.median(seconds)
         medians_s.append(median_s)
         cells.append(rate_text(flops / median_s))

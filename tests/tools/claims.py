@@ -133,13 +133,13 @@ def _number(found: re.Match) -> Number:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of a text, where it stands, and what holds it; None if nothing does."""
+    """A number of a text, where it stands, and what holds it."""
 
     place: str  # the cell's id, or the heading
     at: int  # where in that text it begins
     number: str
     sentence: str
-    held_by: str | None
+    held_by: str | None  # nothing holds it if it is None
 
 
 @dataclass(frozen=True)

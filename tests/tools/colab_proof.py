@@ -122,7 +122,7 @@ def bad_in(path: Path, python: Path, address: Path) -> int:
 
 
 def moved(widget: Widget) -> dict[str, object]:
-    """The state that a page sends when a reader moves a control to its end; {} if it is none."""
+    """The state that a page sends when a reader moves a control to its end; else nothing."""
     labels = widget.get("_options_labels")
     if labels:
         is_first = widget["index"] == 0

@@ -319,7 +319,7 @@ def fuzz(
 
 
 def fewest(moves: Sequence[str], lab: str, kind: type[BaseException]) -> Sequence[str]:
-    """The moves, less each one without which the lab fails as well."""
+    """Leave out each move without which the lab still fails in the same way."""
     for at in reversed(range(len(moves))):
         fewer = [*moves[:at], *moves[at + 1 :]]
         _, error = play(lab, lambda _, fewer=fewer: fewer)

@@ -138,7 +138,7 @@ class Slider:
         self.is_mark = handle.get_attribute("data-mark") is not None
 
     def answer_s(self) -> float | None:
-        """Press an arrow key; the seconds until the picture is painted, or None if it stays."""
+        """Press an arrow key; the seconds until a picture is painted, or None if none is."""
         self.page.evaluate(FORGET)
         value = self.handle.evaluate(VALUE)
         if value["atLeast"]:

@@ -132,7 +132,10 @@ def words_on(outcome: Outcome) -> str:
 
 
 def one(path: Path) -> int:
-    """Print what differs in one notebook; the number of cells that failed, or wrongly differ."""
+    """Print what differs in one notebook, and count the bad cells.
+
+    These are the cells that failed, and those that differ though no tag allows it.
+    """
     os.chdir(path.parent)
     if not (find_spec("ipywidgets") and find_spec("anywidget")):
         leave_labs_out()

@@ -146,7 +146,7 @@ def most_while(homes: Path, work: Sequence[Future]) -> tuple[int, int]:
 def run_all(students: list[Student], homes: Path) -> None:
     """Run all first cells, which import, then all others; print how much memory they took."""
     with ThreadPoolExecutor(len(students)) as at_once:
-        list(at_once.map(Student.start_kernel, students))
+        list(at_once.map(Student.start_kernel, students))  # a list waits for all of them
         list(at_once.map(lambda student: student.run(0, 1), students))
         print(told("after the first cell", memory_bytes(homes)), flush=True)
         work = [at_once.submit(student.run, 1) for student in students]

@@ -49,7 +49,7 @@ def imported(tree: ast.AST) -> dict[str, str]:
 
 
 def main(asked: str = "") -> int:
-    """Print a line for each cell that uses it: the notebook, the cell's id, and its heading."""
+    """Print the notebook, the id and the heading of each cell that uses the name."""
     known = set()
     is_found = False
     for path in NOTEBOOKS:
