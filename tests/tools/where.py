@@ -1,6 +1,6 @@
 """Finds the cells of the notebooks that use a name: `make where NAME=figures.waterfall`.
 
-A part of the name is enough, such as `figures` or `ravine`.
+A part of the name is enough, such as `figures` or `waterfall`.
 """
 
 import ast
