@@ -129,15 +129,10 @@ class LayerOperations:
             q = self.linear(x, "query", splits=splits and not turn)
             k = self.linear(x, "key", folds=keys_fold)
         v = self.linear(x, "value", splits=values_split)
-        former = (q, k)  # as in the model, both are held until both have a new value
         if self.shape.head_norms:
-            q = self.head_norm(q, "query norm")
-            k = self.head_norm(k, "key norm")
-        former = (q, k)
+            q, k = self.both_normed(q, k)
         if turn:
-            q = self.rotated(q, turn, "query")
-            k = self.rotated(k, turn, "key")
-        del former
+            q, k = self.both_rotated(q, k, turn)
         self.tape.where = "attention"
         if self.config.fused:
             mixed = self._fused_attention(q, k, v)
@@ -146,6 +141,18 @@ class LayerOperations:
         if splits:
             mixed = self.copied(mixed)
         return self.linear(mixed, "out")
+
+    # Queries and keys are held until both have a new value, as they are in the model.
+
+    def both_normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        new_q = self.head_norm(q, "query norm")
+        new_k = self.head_norm(k, "key norm")
+        return new_q, new_k
+
+    def both_rotated(self, q: Tensor, k: Tensor, turn: Tensor) -> tuple[Tensor, Tensor]:
+        new_q = self.rotated(q, turn, "query")
+        new_k = self.rotated(k, turn, "key")
+        return new_q, new_k
 
     def rotated(self, x: Tensor, turn: Tensor, where: str) -> Tensor:
         """x with rotary positions: each half of the result is made of both halves of x."""
