@@ -1,6 +1,7 @@
 """The exercises of notebook 05."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
@@ -11,6 +12,7 @@ from course_utils.chapters import by_torch
 from course_utils.chapters.small_models import GPT, LLAMA, QWEN
 from course_utils.core import measure, predict
 from course_utils.core.accountant import BYTES, Model
+from course_utils.core.say import Number, count_text
 from course_utils.engine.judging import Answers, NotYetError, call, function, objection, outcome
 from course_utils.engine.judging.agreement import agree
 from course_utils.engine.judging.sentences import name_of, stopped
@@ -23,20 +25,22 @@ def _drawn(
     shapes_by_case: Sequence[Sequence[tuple[int, int]]], seed: int
 ) -> list[tuple[Tensor, ...]]:
     draw = torch.Generator().manual_seed(seed)
-    return [
-        tuple(torch.randn(shape, generator=draw) for shape in shapes) for shapes in shapes_by_case
-    ]
+    cases = []
+    for shapes in shapes_by_case:
+        tensors = [torch.randn(shape, generator=draw) for shape in shapes]
+        cases.append(tuple(tensors))
+    return cases
 
 
 @function(lambda: _drawn(ONE_LAYER, seed=4), tolerance=1e-5)
 def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     """(gradient of w, gradient of x) of a layer x w, where g is the gradient of its result."""
-    right = einsum(x, g, "i j, i k -> j k"), einsum(w, g, "j k, i k -> i j")
+    of_w = einsum(x, g, "i j, i k -> j k")
+    of_x = einsum(w, g, "j k, i k -> i j")
     yield (
-        right,
+        (of_w, of_x),
         "w.grad = xᵀ g is a sum over the rows, x.grad = g wᵀ a sum over the layer's outputs.",
     )
-    of_w, of_x = right
     yield (of_x, of_w), "The gradient of w comes first."
     yield (of_w / len(x), of_x), "The gradient of w is a sum over the rows, not a mean."
     no_transpose = outcome(lambda: (x @ g, g @ w))
@@ -49,9 +53,11 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     over_i = outcome(lambda: (of_w, einsum(w, g, "i j, i k -> i j")))
     yield (
         over_i,
-        "i counts the rows of the data, and w has none: x.grad[i, j] sums w[j, k] · g[i, k] over k.",
+        "i counts the rows of the data, and w has none: "
+        "x.grad[i, j] sums w[j, k] · g[i, k] over k.",
     )
-    yield (einsum(g, x, "i k, i j -> k j"), of_x), "w.grad has the shape of w: transpose it."
+    w_transposed = einsum(g, x, "i k, i j -> k j")
+    yield (w_transposed, of_x), "w.grad has the shape of w: transpose it."
     yield of_w, "Two gradients are wanted: of w and of x."
     yield (
         (of_w.T, of_x.T),
@@ -65,13 +71,14 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     right = predict.mlp_flops(batch, widths).total
     yield right, "Three products in each layer, without the first layer's gradient of the data."
     layers = [2 * batch * d * k for d, k in pairwise(widths)]
+    forward = sum(layers)
     yield (
-        3 * sum(layers),
+        3 * forward,
         "That is the rule of 6. The first layer reads plain data, and skips a product.",
     )
-    yield right - sum(layers), "That is the backward pass; the forward pass belongs to a step, too."
-    yield sum(layers), "That is the forward pass alone."
-    yield 3 * sum(layers) - layers[-1], "It is the first layer that skips a product, not the last."
+    yield right - forward, "That is the backward pass; the forward pass belongs to a step, too."
+    yield forward, "That is the forward pass alone."
+    yield 3 * forward - layers[-1], "It is the first layer that skips a product, not the last."
     yield (
         3 * sum(layers[1:]),
         "The first layer still runs forward, and its weights want their gradient.",
@@ -80,11 +87,15 @@ def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     yield right // batch, "That is for one row; there are `batch` of them."
 
 
-# A batch in parts: judged by the gradients, and by how many rows wait for their backward pass at one time.
+# A batch in parts. The reader's function is judged by its gradients, and by how much of the batch
+# waits for its backward pass at one time.
 
 ROWS = 24
 MORE_THAN_A_PART = 1.8  # times: a copy of a part's rows is 1.6 of what it keeps, two parts are 2
-ONLY_LAST = "only the last part's gradients are left. backward() adds: set nothing to zero between the parts."
+ONLY_LAST = (
+    "only the last part's gradients are left. "
+    "backward() adds: set nothing to zero between the parts."
+)
 LossOf = Callable[[Tensor], Tensor]
 Accumulate = Callable[[nn.Module, LossOf, Tensor, int], object]
 
@@ -92,7 +103,8 @@ Accumulate = Callable[[nn.Module, LossOf, Tensor, int], object]
 def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
     """Forward and backward for one part after the other, each loss divided by their number."""
     for part in batch.chunk(parts):
-        (loss_of(model(part)) / parts).backward()
+        loss = loss_of(model(part)) / parts
+        loss.backward()
 
 
 @objection(
@@ -100,79 +112,114 @@ def ours(model: nn.Module, loss_of: LossOf, batch: Tensor, parts: int) -> None:
     ours=ours,
 )
 def accumulated(answer: Accumulate) -> None:
-    """Leave in `.grad` the gradient of the whole batch's mean loss, with one part's activations at a time."""
+    """Leave the gradient of the whole batch's mean loss in `.grad`, and keep one part at a time."""
     for parts in (4, 1, 2, 8):
-        if words := _complaint(answer, parts):
-            raise NotYetError(
-                f"{name_of(answer)}, with {ROWS} rows in {parts} part{'s' * (parts > 1)}: {words}"
-            )
+        complaint = _complaint(answer, parts)
+        if complaint:
+            count = count_text(parts, "part")
+            raise NotYetError(f"{name_of(answer)}, with {ROWS} rows in {count}: {complaint}")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What happened while a reader's function ran."""
+
+    error: BaseException | None
+    most_rows: int  # whose backward pass was still to come, at one time
+    most_bytes: int  # that autograd kept at one time
 
 
 def _complaint(answer: Accumulate, parts: int) -> str:
+    """What is wrong with the gradients, or with what is kept meanwhile; empty if nothing is."""
     model, batch = _model_and_batch()
-    weights = [*model.parameters()]
-    before = [p.detach().clone() for p in weights]
-    data = batch, batch.chunk(parts)[-1]
-    whole, last = ([*torch.autograd.grad(_loss(model(rows)), weights)] for rows in data)
-    rows: list[int] = []  # that go forward, and below 0 those that go backward
+    weights = list(model.parameters())
+    weights_before = [weight.detach().clone() for weight in weights]
+    of_whole = _gradients(model, batch)
+    of_last = _gradients(model, batch.chunk(parts)[-1])
+
+    attempt = _attempt(answer, model, batch, parts)
+    if attempt.error:
+        return f"it {stopped(answer, attempt.error)}"
+    if not all(map(torch.equal, weights, weights_before)):
+        return (
+            "the weights have moved. The optimizer's step comes later; "
+            "here only gradients are wanted."
+        )
+    found = [weight.grad for weight in weights]
+    if any(gradient is None for gradient in found):
+        return (
+            "no gradients are left in .grad: call .backward() on each part's loss, "
+            "and set nothing to zero after it."
+        )
+    if not agree(found, of_whole, 1e-4):
+        return _how_they_differ(found, of_whole, of_last, parts)
+    return _kept_too_long(attempt, parts)
+
+
+def _gradients(model: nn.Module, rows: Tensor) -> list[Tensor]:
+    loss = _loss(model(rows))
+    return list(torch.autograd.grad(loss, list(model.parameters())))
+
+
+def _attempt(answer: Accumulate, model: nn.Module, batch: Tensor, parts: int) -> Attempt:
+    """Run the reader's function, and watch how many rows go forward before others go backward."""
+    error: BaseException | None = None
+    passes: list[int] = []  # rows that go forward are above 0, and rows that go backward below
 
     def went_forward(_: nn.Module, __: object, result: Tensor) -> None:
-        many = len(result)
-        rows.append(many)
-        if result.requires_grad:  # a hook that held the result itself would keep it
-            result.register_hook(lambda _: rows.append(-many))
+        rows = len(result)
+        passes.append(rows)
+        if result.requires_grad:
+            # This hook must not hold the result itself, which would then be kept.
+            result.register_hook(lambda _: passes.append(-rows))
 
-    stopped_with: list[BaseException | None] = []
-
-    def attempt() -> None:
+    def run() -> None:
+        nonlocal error
         _, error = call(lambda: answer(model, _loss, batch, parts))
-        stopped_with.append(error)
 
     with model.register_forward_hook(went_forward):
-        kept = measure.saved_bytes_over_time(attempt, exclude=[*weights, batch])
-    (error,) = stopped_with
-    if error:
-        return f"it {stopped(answer, error)}"
-    if not all(map(torch.equal, weights, before)):
-        return "the weights have moved. The optimizer's step comes later; here only gradients are wanted."
-    found = [p.grad for p in weights]
-    if any(gradient is None for gradient in found):
-        return "no gradients are left in .grad: call .backward() on each part's loss, and set nothing to zero after it."
-    if not agree(found, whole, 1e-4):
-        return _how_they_differ(found, whole, last, parts)
-    if (most := max(accumulate(rows), default=0)) > ROWS // parts:
-        return f"the activations of {most} rows are kept at one time. Call .backward() for each part before the next."
-    if max(kept) > MORE_THAN_A_PART * _bytes_of_a_part(parts):
-        return "the activations of parts that went backward are still there. Leave out retain_graph=True."
-    return ""
+        kept = measure.saved_bytes_over_time(run, exclude=[*model.parameters(), batch])
+    most_rows = max(accumulate(passes), default=0)
+    return Attempt(error, most_rows, most_bytes=max(kept))
 
 
 def _how_they_differ(
-    found: list[Tensor], whole: list[Tensor], last: list[Tensor], parts: int
+    found: list[Tensor], of_whole: list[Tensor], of_last: list[Tensor], parts: int
 ) -> str:
-    """What explains gradients that are not those of the whole batch: a factor, or that only the last part is in them."""
-    for factor, of, words in (
-        (
-            parts,
-            whole,
-            f"the gradients are {parts} times too large: divide each part's loss by that.",
-        ),
-        (1 / parts, whole, f"the gradients are {parts} times too small: divide by {parts} once."),
-        (1, last, ONLY_LAST),
-        (1 / parts, last, ONLY_LAST),
-    ):
-        if agree(found, [factor * gradient for gradient in of], 1e-4):
-            return words
+    """What explains gradients that are not those of the whole batch."""
+
+    def are(factor: Number, expected: list[Tensor]) -> bool:
+        return agree(found, [factor * gradient for gradient in expected], 1e-4)
+
+    if are(parts, of_whole):
+        return f"the gradients are {parts} times too large: divide each part's loss by that."
+    if are(1 / parts, of_whole):
+        return f"the gradients are {parts} times too small: divide by {parts} once."
+    if are(1, of_last) or are(1 / parts, of_last):
+        return ONLY_LAST
     return "the gradients differ from those of the whole batch."
+
+
+def _kept_too_long(attempt: Attempt, parts: int) -> str:
+    """What is wrong if the activations of more than one part were kept; empty if they were not."""
+    if attempt.most_rows > ROWS // parts:
+        return (
+            f"the activations of {attempt.most_rows} rows are kept at one time. "
+            "Call .backward() for each part before the next."
+        )
+    if attempt.most_bytes > MORE_THAN_A_PART * _bytes_of_a_part(parts):
+        return (
+            "the activations of parts that went backward are still there. "
+            "Leave out retain_graph=True."
+        )
+    return ""
 
 
 def _bytes_of_a_part(parts: int) -> int:
     """What autograd keeps at most if one part is forgotten before the next."""
     model, batch = _model_and_batch()
-    exclude = [*model.parameters(), batch]
-    return max(
-        measure.saved_bytes_over_time(lambda: ours(model, _loss, batch, parts), exclude=exclude)
-    )
+    attempt = _attempt(ours, model, batch, parts)
+    return attempt.most_bytes
 
 
 def _model_and_batch() -> tuple[nn.Module, Tensor]:
@@ -192,26 +239,25 @@ def _loss(results: Tensor) -> Tensor:
 # LayerNorm keeps two numbers a token for its statistics: 0.09 % of a layer, at a width of 256.
 @function([(QWEN, 3, 32, "bf16"), (LLAMA, 1, 96, "bf16"), (GPT, 2, 64, "fp32")], tolerance=0.001)
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
-    """A reader's layer_bytes(m, batch, sequence, dtype): what autograd keeps of one layer, attention fused."""
-    right, n, tokens = (
-        by_torch.layer_bytes(m, batch, sequence, dtype),
-        BYTES[dtype],
-        batch * sequence,
-    )
-    sizes = (m.heads * m.head_width, m.kv_heads * m.head_width, m.inner, m.width)
-    (queries, keys, inner, width), rows = (
-        (size * tokens * n for size in sizes),
-        4 * tokens * m.heads,
-    )
+    """The bytes that autograd keeps of one layer, whose attention is fused."""
+    right = by_torch.layer_bytes(m, batch, sequence, dtype)
     yield (
         right,
         "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out.",
     )
+    tokens = batch * sequence
+    bytes_each = BYTES[dtype]
+    row_sums = tokens * m.heads
+    without_row_sums = right - row_sums * BYTES["fp32"]
     yield (
-        right - rows,
+        without_row_sums,
         "Attention keeps one fp32 number for each row of scores: batch × heads × sequence.",
     )
-    yield right - rows + rows * n // 4, "The row sums are in fp32 whatever the dtype: 4 bytes each."
+    yield (
+        without_row_sums + row_sums * bytes_each,
+        "The row sums are in fp32 whatever the dtype: 4 bytes each.",
+    )
+    width = tokens * m.width * bytes_each
     yield (
         right - 2 * width,
         "A normalisation keeps its input, and the next product its result: 4 of the width.",
@@ -220,18 +266,38 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         right - width,
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
-    yield right - queries, "Of attention are kept: queries, keys, values, and its result."
+    yield from _of_queries_and_keys(m, right, tokens * bytes_each)
+    gate = 0
+    if m.gated:
+        gate = 2 * tokens * m.inner * bytes_each
     yield (
-        right + (2 + m.head_norms) * (queries - keys),
+        right - gate,
+        "A gated feed-forward keeps four tensors of its inner width, the other one two.",
+    )
+    yield right // bytes_each, "That is how many numbers are kept. Their bytes are wanted."
+    scores = row_sums * sequence * bytes_each
+    yield (
+        without_row_sums + scores,
+        "Fused attention does not keep the scores: one number a row alone.",
+    )
+
+
+def _of_queries_and_keys(m: Model, right: int, bytes_of_a_column: int) -> Answers:
+    """Wrong counts of what attention keeps: queries, keys, values, and its result."""
+    queries = m.heads * m.head_width * bytes_of_a_column
+    keys = m.kv_heads * m.head_width * bytes_of_a_column
+    yield right - queries, "Of attention are kept: queries, keys, values, and its result."
+    norm_inputs = 0
+    tensors_of_that_width = 2  # keys and values
+    if m.head_norms:
+        norm_inputs = queries + keys
+        tensors_of_that_width = 3  # and the keys before they are normalised
+    yield (
+        right + tensors_of_that_width * (queries - keys),
         "Keys and values have kv_heads heads, and not all.",
     )
-    yield right - (queries + keys) * m.head_norms, "If m.head_norms, their inputs are kept, too."
+    yield right - norm_inputs, "If m.head_norms, their inputs are kept, too."
     yield (
         right - 2 * keys,
         "Keys and values are kept, too: both are needed for the other's gradient.",
     )
-    gated = "A gated feed-forward keeps four tensors of its inner width, the other one two."
-    yield right - 2 * inner * m.gated, gated
-    yield right // n, "That is how many numbers are kept. Their bytes are wanted."
-    scores = tokens * sequence * m.heads * n
-    yield right - rows + scores, "Fused attention does not keep the scores: one number a row alone."

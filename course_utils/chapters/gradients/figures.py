@@ -9,57 +9,91 @@ from matplotlib.patches import FancyArrowPatch
 from course_utils.core.say import Number
 from course_utils.engine.figures.style import COLOURS, axes_with
 
+INK = "#1a1a1a"
+# The rows of the figure, from bottom to top.
+WEIGHT_GRADIENTS = 0
+INPUT_GRADIENTS = 1
+ACTIVATIONS = 2
+WEIGHTS = 3
+
+Place = tuple[Number, Number]
+Shape = tuple[int, int]
+
 
 def gradient_chain(
-    activations: Mapping[str, tuple[int, int]],
-    weights: Mapping[str, tuple[int, int]],
+    activations: Mapping[str, Shape],
+    weights: Mapping[str, Shape],
     missing: Collection[str] = (),
 ) -> Figure:
-    """A chain of layers, each matrix above its gradient. What a product makes is coloured, what is `missing` is dashed.
+    """A chain of layers, with each matrix above its gradient.
 
-    Dashed arrows lead from what is read again on the way back to the gradient that is made of it.
+    A matrix that a product makes has a colour, and one that is `missing` has a dashed edge. Dashed
+    arrows lead from what is read again on the way back to the gradient that is made of it.
     """
     back = 2 * len(weights) - len(missing)
     title = (
         f"Each coloured box is a product: {len(weights)} on the way there, {back} on the way back"
     )
-    xlabel, ylabel = "from the data to the loss", "gradients below, numbers above"
+    xlabel = "from the data to the loss"
+    ylabel = "gradients below, numbers above"
+    end = 2 * len(weights)  # activations stand at even places, weights between them
     with axes_with(title, xlabel, ylabel, height=4.6) as axes:
-        end = 2 * len(weights)  # activations stand at even places, weights between them
-        for place, (name, shape) in zip(range(0, end + 1, 2), activations.items(), strict=True):
-            _matrix(axes, (place, 2), name, shape, "forward" if place else None)
-            made = "input_gradient" if place < end else None  # the last one is the loss's own
-            _matrix(axes, (place, 1), f"{name}.grad", shape, made, dashed=f"{name}.grad" in missing)
-        for place, (name, shape) in zip(range(1, end, 2), weights.items(), strict=True):
-            _matrix(axes, (place, 3), name, shape)
-            _matrix(
-                axes,
-                (place, 0),
-                f"{name}.grad",
-                shape,
-                "weight_gradient",
-                f"{name}.grad" in missing,
-            )
-            _arrow(axes, (place - 1, 2), (place + 1, 2))
-            _arrow(axes, (place, 3), (place, 2), 24, 1)
-            _arrow(axes, (place + 1, 1), (place - 1, 1))
-            _arrow(axes, (place, 1), (place, 0), 1, 24)
-            _arrow(axes, (place - 1, 2), (place, 0), 30, 30, again=True)
-            before = list(activations)[place // 2]
-            if f"{before}.grad" not in missing:
-                _arrow(axes, (place, 3), (place - 1, 1), 30, 30, again=True)
-        _arrow(axes, (end, 2), (end + 1.2, 1.5), 44, 22)
-        _arrow(axes, (end + 1.2, 1.5), (end, 1), 22, 44)
-        _box(axes, (end + 1.2, 1.5), "loss")
+        for x, (name, shape) in zip(range(0, end + 1, 2), activations.items(), strict=True):
+            is_data = x == 0
+            is_result = x == end  # whose gradient comes from the loss, and from no product
+            made = None if is_data else "forward"
+            gradient_made = None if is_result else "input_gradient"
+            _matrix(axes, (x, ACTIVATIONS), name, shape, made)
+            _gradient(axes, (x, INPUT_GRADIENTS), name, shape, gradient_made, missing)
+        inputs = list(activations)[:-1]
+        layers = zip(range(1, end, 2), weights.items(), inputs, strict=True)
+        for x, (name, shape), of_layer in layers:
+            _matrix(axes, (x, WEIGHTS), name, shape)
+            _gradient(axes, (x, WEIGHT_GRADIENTS), name, shape, "weight_gradient", missing)
+            _arrows_of_a_layer(axes, x, has_input_gradient=f"{of_layer}.grad" not in missing)
+        _loss(axes, end)
         axes.set(xlim=(-0.6, end + 1.7), ylim=(-0.45, 3.45), xticks=[], yticks=[])
     return axes.figure
 
 
+def _arrows_of_a_layer(axes: Axes, x: int, *, has_input_gradient: bool) -> None:
+    """What flows through the layer whose weights stand at x, forward and backward."""
+    before = x - 1
+    after = x + 1
+    _arrow(axes, (before, ACTIVATIONS), (after, ACTIVATIONS))
+    _arrow(axes, (x, WEIGHTS), (x, ACTIVATIONS), start_gap=24, end_gap=1)
+    _arrow(axes, (after, INPUT_GRADIENTS), (before, INPUT_GRADIENTS))
+    _arrow(axes, (x, INPUT_GRADIENTS), (x, WEIGHT_GRADIENTS), start_gap=1, end_gap=24)
+    _arrow_of_reading_again(axes, (before, ACTIVATIONS), (x, WEIGHT_GRADIENTS))
+    if has_input_gradient:
+        _arrow_of_reading_again(axes, (x, WEIGHTS), (before, INPUT_GRADIENTS))
+
+
+def _loss(axes: Axes, end: int) -> None:
+    """The loss, behind the last activation and before its gradient."""
+    place = (end + 1.2, 1.5)
+    _arrow(axes, (end, ACTIVATIONS), place, start_gap=44, end_gap=22)
+    _arrow(axes, place, (end, INPUT_GRADIENTS), start_gap=22, end_gap=44)
+    _box(axes, place, "loss")
+
+
+def _gradient(
+    axes: Axes,
+    place: Place,
+    of: str,
+    shape: Shape,
+    made: str | None,
+    missing: Collection[str],
+) -> None:
+    name = f"{of}.grad"
+    _matrix(axes, place, name, shape, made, dashed=name in missing)
+
+
 def _matrix(
     axes: Axes,
-    place: tuple[Number, Number],
+    place: Place,
     name: str,
-    shape: tuple[int, int],
+    shape: Shape,
     made: str | None = None,
     dashed: bool = False,
 ) -> None:
@@ -69,33 +103,39 @@ def _matrix(
 
 
 def _box(
-    axes: Axes,
-    place: tuple[Number, Number],
-    words: str,
-    made: str | None = None,
-    dashed: bool = False,
+    axes: Axes, place: Place, words: str, made: str | None = None, dashed: bool = False
 ) -> None:
-    fill = "white" if dashed or not made else COLOURS[made]
-    look = {"facecolor": fill, "edgecolor": "#1a1a1a", "linestyle": "--" if dashed else "-"}
-    axes.text(
-        *place,
-        words,
-        ha="center",
-        va="center",
-        bbox={"boxstyle": "round,pad=0.4", **look},
-        zorder=3,
-    )
+    fill = "white"
+    if made and not dashed:
+        fill = COLOURS[made]
+    box = {
+        "boxstyle": "round,pad=0.4",
+        "facecolor": fill,
+        "edgecolor": INK,
+        "linestyle": "--" if dashed else "-",
+    }
+    x, y = place
+    axes.text(x, y, words, ha="center", va="center", bbox=box, zorder=3)
 
 
 def _arrow(
-    axes: Axes,
-    begin: tuple[Number, Number],
-    tip: tuple[Number, Number],
-    after: int = 44,
-    before: int = 44,
-    again: bool = False,
+    axes: Axes, begin: Place, tip: Place, *, start_gap: int = 44, end_gap: int = 44, **look: object
 ) -> None:
-    """An arrow between two places. It starts `after` points behind the first, and ends `before` points in front of the second."""
-    look = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "#1a1a1a", "zorder": 1}
-    look |= {"linewidth": 1, "linestyle": "--"} if again else {"linewidth": 1.5, "linestyle": "-"}
-    axes.add_patch(FancyArrowPatch(begin, tip, shrinkA=after, shrinkB=before, **look))
+    """An arrow between two places. At each end it leaves a gap of so many points."""
+    look = {"linewidth": 1.5, "linestyle": "-", **look}
+    arrow = FancyArrowPatch(
+        begin,
+        tip,
+        arrowstyle="-|>",
+        mutation_scale=14,
+        color=INK,
+        zorder=1,
+        shrinkA=start_gap,
+        shrinkB=end_gap,
+        **look,
+    )
+    axes.add_patch(arrow)
+
+
+def _arrow_of_reading_again(axes: Axes, begin: Place, tip: Place) -> None:
+    _arrow(axes, begin, tip, start_gap=30, end_gap=30, linewidth=1, linestyle="--")

@@ -19,7 +19,7 @@ COLUMNS = 200
 
 @dataclass(frozen=True)
 class Moment:
-    """An operation, when it begins as a share of the step's time, and what is held while it runs."""
+    """An operation, and what is held while it runs. It begins at that share of the step's time."""
 
     where: str
     phase: str
@@ -30,7 +30,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Step:
-    """A step on a machine. Of each column's time, the fullest moment; of each phase, when it begins."""
+    """A step on a machine: the fullest moment of each column, and when each phase begins."""
 
     seconds: Number
     columns: Sequence[Moment]
@@ -41,16 +41,24 @@ class Step:
         """The moment at which most is held."""
         return max(self.columns, key=lambda moment: moment.held.total)
 
+    @property
+    def most(self) -> int:
+        """The bytes that are held then."""
+        return self.fullest.held.total
+
     def at(self, share: Number) -> Moment:
         """The fullest moment of the column in which this share of the step is over."""
-        return self.columns[min(COLUMNS - 1, int(COLUMNS * share))]
+        column = int(COLUMNS * share)
+        return self.columns[min(column, COLUMNS - 1)]
 
 
 @lru_cache(8)
 def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
     """The step on a machine, by the rates of its data sheet."""
+    # Thousands of tuples come and go here. Each search for garbage among them goes through all of
+    # torch's objects as well, and takes longer than a frame of the picture may.
     collects = gc.isenabled()
-    gc.disable()  # thousands of tuples come and go: looking for garbage among all of torch's takes longer than a frame
+    gc.disable()
     try:
         return _step_on(machine_named(machine_name), dtype, timeline)
     finally:
@@ -59,15 +67,18 @@ def step_on(machine_name: str, dtype: str, timeline: Timeline) -> Step:
 
 
 def _step_on(machine: Machine, dtype: str, timeline: Timeline) -> Step:
-    parts = timeline.stretches
-    seconds = [seconds_of(part.rows, machine, dtype) for part in parts]
-    whole_s = sum(part.times * sum(each) for part, each in zip(parts, seconds, strict=True))
+    stretches = timeline.stretches
+    seconds = [seconds_of(stretch.rows, machine, dtype) for stretch in stretches]
+    repeated = zip(stretches, seconds, strict=True)
+    whole_s = sum(stretch.times * sum(once) for stretch, once in repeated)
+
     columns: list[Moment | None] = [None] * COLUMNS
     phases: dict[str, Number] = {}
-    for place, moment in _moments(timeline, parts, seconds, whole_s):
+    for column, moment in _moments(timeline, stretches, seconds, whole_s):
         phases.setdefault(moment.phase, moment.share)
-        if columns[place] is None or columns[place].held.total < moment.held.total:
-            columns[place] = moment
+        fullest = columns[column]
+        if fullest is None or fullest.held.total < moment.held.total:
+            columns[column] = moment
     return Step(whole_s, columns, phases)
 
 
@@ -78,40 +89,65 @@ def seconds_of(rows: Sequence[Operation], machine: Machine, dtype: str) -> list[
 
 
 def rate_for(machine: Machine, dtype: str) -> str:
-    """The dtype whose rate counts: that dtype if the data sheet has it, else fp32, else tf32, which is fp32's stand-in."""
+    """The dtype whose rate counts.
+
+    It is the dtype itself, if the data sheet has it; else fp32, or tf32 where fp32 is missing, too.
+    """
     return next(name for name in (dtype, "fp32", "tf32") if name in machine.peak_flop_per_sec)
 
 
 def highest(
     measured: Sequence[int], machine_name: str, dtype: str, timeline: Timeline
 ) -> list[int]:
-    """The most bytes that were measured in each column. If torch ran other operations than predicted, they are spread evenly."""
+    """The most bytes that were measured in each column.
+
+    If torch ran another number of operations than predicted, they are spread evenly over the step.
+    """
     seconds = seconds_of(timeline.operations, machine_named(machine_name), dtype)
-    begins = [0, *accumulate(seconds if len(seconds) == len(measured) else [1] * len(measured))]
-    columns = [0] * COLUMNS
-    for begin, nbytes in zip(begins, measured, strict=False):
-        place = min(COLUMNS - 1, int(COLUMNS * begin / begins[-1]))
-        columns[place] = max(columns[place], nbytes)
-    return [*accumulate(columns, lambda before, now: now or before)]
+    if len(seconds) != len(measured):
+        seconds = [1] * len(measured)
+    *begins, whole_s = [0, *accumulate(seconds)]
+    most = [0] * COLUMNS
+    for begin, nbytes in zip(begins, measured, strict=True):
+        column = min(COLUMNS - 1, int(COLUMNS * begin / whole_s))
+        most[column] = max(most[column], nbytes)
+    for column in range(1, COLUMNS):
+        if most[column] == 0:  # no operation begins there: the one before is still running
+            most[column] = most[column - 1]
+    return most
 
 
 def _moments(
-    timeline: Timeline, parts: Sequence[Stretch], seconds: Sequence[Sequence[float]], whole_s: float
+    timeline: Timeline,
+    stretches: Sequence[Stretch],
+    seconds: Sequence[Sequence[float]],
+    whole_s: float,
 ) -> Iterator[tuple[int, Moment]]:
-    """The fullest operation of each column. Layers that are alike are looked at once."""
-    begin = 0.0
-    totals = [[timeline.held_by(row, row.during).total for row in part.rows] for part in parts]
-    ends = [[end / whole_s for end in accumulate(each)] for each in seconds]
-    for n, turn in ((n, turn) for n, part in enumerate(parts) for turn in range(part.times)):
-        starts = [0.0, *ends[n][:-1]]
-        for place in range(
-            int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * (begin + ends[n][-1])))
-        ):
-            first = bisect_right(ends[n], place / COLUMNS - begin)
-            last = bisect_left(starts, (place + 1) / COLUMNS - begin)
-            if first < last:
-                fullest = max(range(first, last), key=totals[n].__getitem__)
-                (one,) = parts[n]._replace(rows=parts[n].rows[fullest : fullest + 1]).at(turn)
-                now = timeline.held_by(one, one.during)
-                yield place, Moment(one.where, one.phase, one.layer, begin + starts[fullest], now)
-        begin += ends[n][-1]
+    """In each column that a stretch of operations runs in, the fullest of these operations.
+
+    Layers that are alike repeat one stretch. So the bytes of its operations are compared as they
+    are the first time, because each repetition adds the same number to all of them.
+    """
+    begin = 0.0  # of this repetition, as a share of the step's time
+    for stretch, row_seconds in zip(stretches, seconds, strict=True):
+        totals = [timeline.held_by(row, row.during).total for row in stretch.rows]
+        ends = [end / whole_s for end in accumulate(row_seconds)]
+        starts = [0.0, *ends[:-1]]
+        for turn in range(stretch.times):
+            end = begin + ends[-1]
+            for column in range(int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * end))):
+                first = bisect_right(ends, column / COLUMNS - begin)
+                last = bisect_left(starts, (column + 1) / COLUMNS - begin)
+                if first < last:
+                    row = max(range(first, last), key=totals.__getitem__)
+                    share = begin + starts[row]
+                    yield column, _moment(timeline, stretch, row, turn, share)
+            begin = end
+
+
+def _moment(timeline: Timeline, stretch: Stretch, row: int, turn: int, share: Number) -> Moment:
+    """The moment of one operation in one repetition of its stretch."""
+    alone = stretch._replace(rows=[stretch.rows[row]])
+    (operation,) = alone.at(turn)
+    held = timeline.held_by(operation, operation.during)
+    return Moment(operation.where, operation.phase, operation.layer, share, held)
