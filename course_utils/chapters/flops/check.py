@@ -9,36 +9,42 @@ from course_utils.core.predict import shape_of
 from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function, value
 
-# c in seconds, e, FLOP/s of the peak
+# c in seconds, e, and the peak in FLOP/s.
 FORECASTS = [(5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)]
 
 
 @function(FORECASTS, tolerance=2e-3)
 def half_of_the_peak(c: Number, e: Number, peak_flop_per_sec: Number) -> Answers:
-    """The n from which on n × n matrices multiply at half of the peak, by c + roof / e; arithmetic is the limit."""
+    """The n at which n × n matrices multiply at half of the peak, if arithmetic is the limit."""
     right = 1
-    while 2 * right**3 / (c + 2 * right**3 / peak_flop_per_sec / e) < peak_flop_per_sec / 2:
+    while _forecast_rate(right, c, e, peak_flop_per_sec) < peak_flop_per_sec / 2:
         right += 1
     yield (
         right,
-        "Twice the roof is c + roof / e, so the roof is c / (2 - 1/e). Times the peak, that is 2n³.",
+        "Twice the roof is c + roof / e, so the roof is c / (2 - 1/e). "
+        "Times the peak, that is 2n³.",
     )
-    priced = c * peak_flop_per_sec  # what could be done in the time of c
-    only_c = (priced / 2) ** (1 / 3)
+    during_c = c * peak_flop_per_sec  # the FLOPs that could be done in the time of c
+    only_c = (during_c / 2) ** (1 / 3)
     yield only_c, "There the roof is as long as c. The forecast divides the roof by e, too."
-    of_large = (priced * e / 2) ** (1 / 3)
+    of_large = (during_c * e / 2) ** (1 / 3)
     yield of_large, "That is half of what large products get. Half of the peak takes a larger n."
+    times_e = (during_c / 2 / (2 - e)) ** (1 / 3)
+    yield times_e, "Large products get a share of the speed: divide the roof by e."
+    twice_n_cubed = during_c / (2 - 1 / e)
     yield (
-        (priced / 2 / (2 - e)) ** (1 / 3),
-        "Large products get a share of the speed: divide the roof by e.",
-    )
-    cubed = priced / (2 - 1 / e)
-    yield (
-        cubed ** (1 / 3),
+        twice_n_cubed ** (1 / 3),
         "An n × n product has 2n³ FLOPs: each multiplication comes with an addition.",
     )
-    yield cubed / 2, "That is n³. Take the cube root."
-    yield (cubed / 2) ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
+    n_cubed = twice_n_cubed / 2
+    yield n_cubed, "That is n³. Take the cube root."
+    yield n_cubed ** (1 / 2), "FLOPs grow as n³: take the cube root, and not the square root."
+
+
+def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> Number:
+    """The FLOP/s of n × n matrices by the forecast c + roof / e."""
+    flops = 2 * n**3
+    return flops / (c + flops / peak_flop_per_sec / e)
 
 
 # Seconds, each of half a product and its transposition: as OpenXLA has them, and made up.
@@ -47,12 +53,8 @@ HALVES = [(56.705e-6, 17.872e-6, 11.056e-6), (56e-6, 16e-6, 9e-6), (45e-6, 24e-6
 
 @function(HALVES, tolerance=1e-4)
 def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
-    """The square's product alone, from times that are each half of a product and a transposition."""
-    least, most = 0.0, 2 * wide
-    while most - least > 1e-12:  # seconds; the wide and the narrow product alone take the same time
-        transposition = (least + most) / 2
-        is_too_short = 2 * wide - transposition > 2 * narrow - transposition / 8
-        least, most = (transposition, most) if is_too_short else (least, transposition)
+    """The square's product alone. Each time is half of a product and a transposition together."""
+    transposition = _transposition_s(wide, narrow)
     right = 2 * square - transposition
     yield (
         right,
@@ -72,10 +74,30 @@ def square_alone(square: Number, wide: Number, narrow: Number) -> Answers:
     yield transposition, "That is the transposition. Return the time of the product."
 
 
-@value(
-    wanted="the name of a format, in quotes",
-    read=lambda answer: answer.strip().lower() if isinstance(answer, str) else answer,
-)
+def _transposition_s(wide: Number, narrow: Number) -> Number:
+    """The seconds of the wide factor's transposition, by bisection.
+
+    The wide and the narrow product take equally long, and the narrow factor's transposition takes
+    an eighth of the wide one's.
+    """
+    least = 0.0
+    most = 2 * wide
+    while most - least > 1e-12:
+        transposition = (least + most) / 2
+        wide_product = 2 * wide - transposition
+        narrow_product = 2 * narrow - transposition / 8
+        if wide_product > narrow_product:
+            least = transposition
+        else:
+            most = transposition
+    return transposition
+
+
+def _lower_case(answer: object) -> object:
+    return answer.strip().lower() if isinstance(answer, str) else answer
+
+
+@value(wanted="the name of a format, in quotes", read=_lower_case)
 def name_of_f32() -> Answers:
     """The format in which an H100 multiplies what a compiler calls f32."""
     yield "tf32", "tf32: fp32's range, 11 significant bits, on tensor cores. 403 of 494.5 TFLOP/s."
@@ -91,75 +113,115 @@ def name_of_f32() -> Answers:
 # In this order, no two of the listed mistakes give the same number of parameters.
 @function([(LLAMA,), (replace(QWEN, kv_heads=2),), (GPT,)])
 def parameters(m: Model) -> Answers:
-    """A reader's parameters(m): how many the whole model has."""
+    """How many parameters the whole model has."""
     right = sum(p.numel() for p in by_torch.model(m).parameters())
-    parts, norm = shape_of(m).parameters_by_part, m.norm_vectors * m.width
-    table, layer = m.vocabulary * m.width, shape_of(m).parameters_of_a_layer
+    shape = shape_of(m)
+    matrices = shape.parameters_by_part["matrices"]
+    other_layers = (m.layers - 1) * shape.parameters_of_a_layer
     yield right, "As torch counts them, for a GPT-2, a Llama and a Qwen."
-    yield parts["matrices"], "Embeddings, biases and normalisations have parameters, too."
+    yield matrices, "Embeddings, biases and normalisations have parameters, too."
     one_layer = "That has one layer's matrices; there are m.layers layers."
-    yield parts["matrices"] // m.layers, one_layer
-    yield right - (m.layers - 1) * layer, one_layer
+    yield matrices // m.layers, one_layer
+    yield right - other_layers, one_layer
+    yield from _of_norms(m, right, other_layers)
+    yield from _of_head_norms(m, right)
+    yield from _of_biases(m, right)
+    yield from _of_tables(m, right)
+
+
+def _of_norms(m: Model, right: int, other_layers: int) -> Answers:
+    norm = m.norm_vectors * m.width
     once = "The embedding and the last normalisation come once, not in each layer."
-    yield m.layers * (right - (m.layers - 1) * layer), once
+    yield m.layers * (right - other_layers), once
     yield right + (m.layers - 1) * norm, once
     yield right - norm, "After the last layer comes one more normalisation."
     yield right - m.layers * norm, "A layer has two normalisations."
-    yield right - parts["normalisations"], "A normalisation has norm_vectors × width parameters."
+    all_norms = shape_of(m).parameters_by_part["normalisations"]
+    yield right - all_norms, "A normalisation has norm_vectors × width parameters."
     yield right - 2 * m.layers * norm, "Each layer has two normalisations, beside the last one."
     of_vectors = "LayerNorm has a weight and a bias: m.norm_vectors vectors, in each normalisation."
+    second_vector = (m.norm_vectors - 1) * m.width
     for normalisations in (2 * m.layers + 1, 2 * m.layers, 1):
-        yield right - normalisations * (m.norm_vectors - 1) * m.width, of_vectors
-    yield from _of_head_norms(m, right)
-    yield from _of_biases(m, right)
-    yield right + table * m.tied, "If m.tied, the embedding serves as output, too: count it once."
-    two_tables = "If it is not tied, there are two tables: the embedding and the output matrix."
-    yield right - table * (not m.tied), two_tables
-    yield right - table * (2 - m.tied), "The embedding has a row of the width for each token."
-    learned = m.context * m.width
-    a_row = "Learned positions have a row of the width for each place of the context."
-    yield right - parts["positions"], a_row
-    yield right - parts["positions"] + m.context * m.learned_positions, a_row
-    yield (
-        right + learned * (not m.learned_positions),
-        "Positions have parameters only if m.learned_positions.",
-    )
+        yield right - normalisations * second_vector, of_vectors
 
 
 def _of_head_norms(m: Model, right: int) -> Answers:
-    of_one, heads = m.layers * m.head_width, m.heads + m.kv_heads
-    only_if = "Only if m.head_norms has a layer 2 × head_width more."
-    yield right + 2 * of_one * (not m.head_norms), only_if
-    missing = (
+    vector = m.layers * m.head_width  # the same vector in all layers together
+    if m.head_norms:
+        counted = vector
+        missing = 0
+    else:
+        counted = 0
+        missing = vector
+    yield right + 2 * missing, "Only if m.head_norms has a layer 2 × head_width more."
+    two_vectors = (
         "If m.head_norms, a layer has 2 × head_width more: queries and keys have one vector each."
     )
-    yield right - 2 * of_one * m.head_norms, missing
-    yield right - of_one * m.head_norms, missing
-    all_heads = (
-        "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are."
+    yield right - 2 * counted, two_vectors
+    yield right - counted, two_vectors
+    heads = m.heads + m.kv_heads
+    yield (
+        right + (heads - 2) * counted,
+        "All heads share the vector of m.head_norms: 2 × head_width, however many heads there are.",
     )
-    yield right + (heads - 2) * of_one * m.head_norms, all_heads
 
 
 def _of_biases(m: Model, right: int) -> Answers:
-    by_name = by_torch.matrices(m)
-    inputs, outputs = (sum(by_name[name][side] for name in m.biases) for side in (0, 1))
+    shapes = by_torch.matrices(m)
+    inputs = sum(shapes[name][0] for name in m.biases)
+    outputs = sum(shapes[name][1] for name in m.biases)
+    all_outputs = sum(shape[1] for shape in shapes.values())
     without = right - m.layers * outputs
     of_outputs = "A matrix that m.biases names has a bias: a number for each output."
     yield without, of_outputs
     yield without + m.layers * inputs, of_outputs
     yield without + m.layers * len(m.biases) * m.width, of_outputs
-    all_outputs = sum(shape[1] for shape in by_name.values())
     yield without + m.layers * all_outputs, "Only the matrices that m.biases names have a bias."
+
+
+def _of_tables(m: Model, right: int) -> Answers:
+    table = m.vocabulary * m.width
+    if m.tied:
+        tables = table
+        second_table = 0
+        counted_twice = table
+    else:
+        tables = 2 * table
+        second_table = table
+        counted_twice = 0
+    yield (
+        right + counted_twice,
+        "If m.tied, the embedding serves as output, too: count it once.",
+    )
+    yield (
+        right - second_table,
+        "If it is not tied, there are two tables: the embedding and the output matrix.",
+    )
+    yield right - tables, "The embedding has a row of the width for each token."
+    rows = m.context * m.width
+    if m.learned_positions:
+        positions = rows
+        one_number_each = m.context
+        unlearned = 0
+    else:
+        positions = 0
+        one_number_each = 0
+        unlearned = rows
+    a_row = "Learned positions have a row of the width for each place of the context."
+    yield right - positions, a_row
+    yield right - positions + one_number_each, a_row
+    yield right + unlearned, "Positions have parameters only if m.learned_positions."
 
 
 # Five layers first: in a model of two, half of attention is that of one layer.
 @function([(replace(LLAMA, layers=5), 1, 64), (QWEN, 2, 16), (GPT, 3, 32)])
 def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
-    """A reader's forward_flops(m, batch, sequence): one forward pass, all S × S scores counted."""
-    right, tokens = by_torch.step(m, batch, sequence).flops["forward"], batch * sequence
-    parts = shape_of(m).forward_flops(batch, sequence)
+    """The FLOPs of one forward pass, in which all S × S scores are counted."""
+    right = by_torch.step(m, batch, sequence).flops["forward"]
+    shape = shape_of(m)
+    parts = shape.forward_flops(batch, sequence)
     output = parts["output"]
+    attention = parts["attention"]
     yield right, "As torch counts three models, to the last FLOP."
     yield right // 2, "A multiplication comes with an addition: 2 FLOPs."
     yield right // batch, "That is for one sequence of the batch."
@@ -167,12 +229,12 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
     all_layers = "There are m.layers layers."
     yield (right - output) // m.layers + output, all_layers
     yield right - (m.layers - 1) * parts["matrices"] // m.layers, all_layers
-    of_all = 2 * tokens * shape_of(m).parameters
+    of_all_parameters = 2 * batch * sequence * shape.parameters
     only_matrices = (
         "Only matrices are multiplied: no bias, no normalisation, no row that is looked up"
     )
-    yield of_all, f"{only_matrices}. And attention is missing."
-    yield of_all + parts["attention"], f"{only_matrices}."
+    yield of_all_parameters, f"{only_matrices}. And attention is missing."
+    yield of_all_parameters + attention, f"{only_matrices}."
     yield right - output, "The last product compares with every token of the vocabulary."
     yield (
         right - output + output // sequence,
@@ -182,17 +244,19 @@ def forward_flops(m: Model, batch: int, sequence: int) -> Answers:
         right + (m.layers - 1) * output,
         "The product with the vocabulary comes once, after the last layer.",
     )
-    look_up = "To look up a row of the embedding is no product: it counts 0."
-    yield right + output, look_up
-    for wrong, advice in _of_scores(m, batch, sequence, parts["attention"]):
-        yield right - parts["attention"] + wrong, advice
+    yield right + output, "To look up a row of the embedding is no product: it counts 0."
+    for wrong, advice in _of_scores(m, batch, sequence, attention):
+        yield right - attention + wrong, advice
 
 
 def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
     """Wrong counts of attention's two products."""
     yield 0, "Attention multiplies, too: queries by keys, and scores by values."
-    half = "That is half of attention: it has two products, of all S × S pairs, and each multiply-add is 2 FLOPs."
-    yield scores // 2, half
+    yield (
+        scores // 2,
+        "That is half of attention: it has two products, of all S × S pairs, "
+        "and each multiply-add is 2 FLOPs.",
+    )
     masked = "Count all S × S pairs, those of a mask, too."
     yield scores * (sequence + 1) // (2 * sequence), masked
     yield scores * (sequence - 1) // (2 * sequence), masked
@@ -202,8 +266,10 @@ def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
     over_heads = "Scores go over heads × head_width numbers."
     yield scores * m.width // (m.heads * m.head_width), over_heads
     yield scores * m.width // m.head_width, over_heads
-    of_keys = "Each head of the queries has scores, also where keys are shared."
-    yield scores * m.kv_heads // m.heads, of_keys
+    yield (
+        scores * m.kv_heads // m.heads,
+        "Each head of the queries has scores, also where keys are shared.",
+    )
     of_itself = "A token attends to its own sequence alone: batch × S × S pairs."
     yield scores * batch, of_itself
     yield scores // batch, of_itself
@@ -214,7 +280,7 @@ def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
     tolerance=1e-9,
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:
-    """A reader's days(flops, gpus, peak, share): how long so many FLOPs take."""
+    """How many days so many FLOPs take on GPUs that reach this share of their peak."""
     seconds = flops / gpus / peak / share
     right = seconds / 3600 / 24
     yield right, "All GPUs together reach gpus × peak × share, and a day has 86,400 seconds."

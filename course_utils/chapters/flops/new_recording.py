@@ -26,26 +26,34 @@ from course_utils.subjects.machines.schema import MatmulSize
 ALL_S = 420  # of the eight minutes, so that the last product has time to end
 WORKLOADS_SHARE = 0.35  # of it
 GPU_S = 150  # of the three minutes that a notebook takes
-LONGEST_PRODUCT_S, LONGEST_WORKLOAD_S = 2.0, 10.0
+LONGEST_PRODUCT_S = 2.0
+LONGEST_WORKLOAD_S = 10.0
+LEAST_RUNS = 4  # of a workload: warm-up, two samples, and once to see its peak memory
 
 
 def on_this_machine(folder: Path | None = None, at_most_s: Number | None = None) -> Path:
-    """Measure workloads, and a grid of products by dtype, on this machine; returns the file."""
-    begun, where, at_most_s = time.monotonic(), at_hand.device(), at_most_s or ALL_S
+    """Measure workloads, and a grid of products by dtype, on this machine; return the file."""
+    begun = time.monotonic()
+    if at_most_s is None:
+        at_most_s = ALL_S
+    where = at_hand.device()
     machine = at_hand.this_machine()
     rates = (f"{dtype} {rate_text(rate)}" for dtype, rate in machine.achieved_flop_per_sec.items())
     print(f"{machine.name}: {', '.join(rates)}")
     done = _workloads(machine, where, begun + at_most_s * WORKLOADS_SHARE)
     seconds_by_size, spreads = _products(machine, where, begun + at_most_s)
+    python = f"Python {platform.python_version()}"
     found = Recording(
         machine=machine,
         taken=time.strftime("%Y-%m-%d"),
-        software=f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}",
+        software=f"torch {torch.__version__}, {python}, {platform.system()}",
         median_spread=_digits(statistics.median(spreads), 3),
         workloads=tuple(done),
         seconds_by_size=seconds_by_size,
     )
-    path = (folder or recording.FOLDER) / found.file_name
+    if folder is None:
+        folder = recording.FOLDER
+    path = folder / found.file_name
     path.parent.mkdir(exist_ok=True)
     path.write_text(recording.text_of(found), encoding="utf-8")
     took = f"{time.monotonic() - begun:.0f} s"
@@ -58,9 +66,11 @@ def on_this_gpu() -> Recording | None:
 
     Return None without a GPU, and where no reader's workspace is.
     """
-    if (folder := workspace()) is None or at_hand.device() != "cuda":
+    folder = workspace()
+    if folder is None or at_hand.device() != "cuda":
         return None
-    found = recording.read(on_this_machine(folder / recording.READERS_RECORDINGS, GPU_S))
+    path = on_this_machine(folder / recording.READERS_RECORDINGS, GPU_S)
+    found = recording.read(path)
     recording.recordings()[found.name] = found
     return found
 
@@ -74,7 +84,7 @@ def _digits(number: Number, digits: int) -> float:
 
 
 def _seconds(timing: Timing) -> dict[str, float]:
-    """A timing as a recording has it."""
+    """A timing, rounded as a recording has it."""
     return {"seconds": _digits(timing.seconds, 4), "spread": _digits(timing.spread, 3)}
 
 
@@ -84,29 +94,42 @@ def _seconds(timing: Timing) -> dict[str, float]:
 def working_dtype(machine: Machine) -> str:
     """bf16 if its products are faster than those in fp32, as on any recent GPU; else fp32."""
     reached = machine.achieved_flop_per_sec
-    return "bf16" if reached.get("bf16", 0) > reached.get("fp32", 0) else "fp32"
+    if reached.get("bf16", 0) > reached.get("fp32", 0):
+        return "bf16"
+    return "fp32"
 
 
 def _workloads(machine: Machine, where: str, deadline: Number) -> list[Workload]:
     done = []
     jobs = workloads.jobs(where, working_dtype(machine), _scale(where))
     for number, job in enumerate(jobs):
-        left_s, asked = deadline - time.monotonic(), job.workload
+        name = job.workload.name
+        left_s = deadline - time.monotonic()
+        waiting = len(jobs) - number
         try:
-            predicted_s = asked.flops / machine.achieved_flop_per_sec.get(asked.dtype, math.inf)
-            if 0 < left_s < 4 * predicted_s:  # warm-up, two samples, and once to see its peak
-                raise ValueError(
-                    f"it would take {seconds_text(predicted_s)} and more, again and again."
-                )
-            done.append(timed(job, where, at_most_s=left_s / (len(jobs) - number)))
-            print(f"{asked.name}: {seconds_text(done[-1].seconds)}")
+            _refuse_too_long(job.workload, machine, left_s)
+            workload = timed(job, where, at_most_s=left_s / waiting)
         except ValueError as refusal:
-            print(f"{asked.name} is left out: {refusal}")
+            print(f"{name} is left out: {refusal}")
+            continue
+        done.append(workload)
+        print(f"{name}: {seconds_text(workload.seconds)}")
     return done
 
 
+def _refuse_too_long(workload: Workload, machine: Machine, left_s: Number) -> None:
+    """Raise a sentence if the workload would take all the time that is left."""
+    rate = machine.achieved_flop_per_sec.get(workload.dtype, math.inf)
+    predicted_s = workload.flops / rate
+    if 0 < left_s < LEAST_RUNS * predicted_s:
+        raise ValueError(f"it would take {seconds_text(predicted_s)} and more, again and again.")
+
+
 def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
-    """The workload with its time, and a step's peak memory. ValueError if it cannot run; its memory is free again then."""
+    """The workload with its time, and a step's peak memory.
+
+    If it cannot run, its memory is free again when the ValueError is raised.
+    """
     free = measure.free_bytes(where)
     if job.needs_bytes > free:
         raise ValueError(
@@ -117,18 +140,24 @@ def timed(job: Job, where: str, *, at_most_s: Number) -> Workload:
     try:
         return _timed(job, where, min(at_most_s, LONGEST_WORKLOAD_S))
     except RuntimeError as error:  # in a torch that lacks a kernel, or short of memory after all
-        why = measure.memory_ran_out(error) or str(error).splitlines()[0]
-    finally:  # what it held is for the next one, in whatever sizes that asks for
+        reason = measure.memory_ran_out(error)
+        if not reason:
+            reason = str(error).splitlines()[0]
+    finally:
+        # The memory that it held is given back, because the next workload asks for other sizes.
         gc.collect()
         torch.cuda.empty_cache()
-    raise ValueError(why)  # here, where the error and what it held are gone
+    # It is raised here and not above, where the error still holds all tensors of the call.
+    raise ValueError(reason)
 
 
 def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
     call = job.make()
     timing = measure.time_call(call, device=where, at_most_s=at_most_s)
-    peak = measure.peak_bytes(call, device=where) if job.workload.predicted_peak_bytes else 0
-    return replace(job.workload, **_seconds(timing), peak_bytes=peak)
+    peak_bytes = 0
+    if job.workload.predicted_peak_bytes:
+        peak_bytes = measure.peak_bytes(call, device=where)
+    return replace(job.workload, **_seconds(timing), peak_bytes=peak_bytes)
 
 
 # Products.
@@ -137,22 +166,22 @@ def _timed(job: Job, where: str, at_most_s: Number) -> Workload:
 def _products(
     machine: Machine, where: str, deadline: Number
 ) -> tuple[dict[str, dict[MatmulSize, Number]], list[Number]]:
-    """Time the products of each dtype, small ones first, so that a slow machine leaves out the large ones."""
+    """Time the products of each dtype, and return their seconds and all spreads.
+
+    Small products come first, so that a slow machine leaves out the large ones.
+    """
     seconds_by_size: dict[str, dict[MatmulSize, Number]] = {}
     spreads = []
     grid = sorted(itertools.product(_scale(where).sides, repeat=3), key=math.prod)
-    # Of a dtype that its sheet leaves out, nobody could judge the rate.
-    on_its_sheet = (
-        machine.peak_flop_per_sec if machine.has_data_sheet else machine.achieved_flop_per_sec
-    )
-    dtypes = [dtype for dtype in machine.achieved_flop_per_sec if dtype in on_its_sheet]
-    wanted = list(itertools.product(grid, dtypes))
+    wanted = list(itertools.product(grid, _judged_dtypes(machine)))
     for number, (size, dtype) in enumerate(wanted):
         predicted_s = 2 * math.prod(size) / machine.achieved_flop_per_sec[dtype]
+        least_s = 3 * predicted_s  # warm-up, and two samples
         left_s = deadline - time.monotonic()
-        if predicted_s > LONGEST_PRODUCT_S or 3 * predicted_s > left_s:
+        if predicted_s > LONGEST_PRODUCT_S or least_s > left_s:
             continue
-        timing = _product(size, dtype, where, max(3 * predicted_s, left_s / (len(wanted) - number)))
+        share_s = left_s / (len(wanted) - number)
+        timing = _product(size, dtype, where, max(least_s, share_s))
         if timing:
             seconds_by_size.setdefault(dtype, {})[size] = _seconds(timing)["seconds"]
             spreads.append(timing.spread)
@@ -161,12 +190,20 @@ def _products(
     return seconds_by_size, spreads
 
 
+def _judged_dtypes(machine: Machine) -> list[str]:
+    """The dtypes that are on its data sheet, because nobody could judge the rate of another."""
+    reached = machine.achieved_flop_per_sec
+    if not machine.has_data_sheet:
+        return list(reached)
+    return [dtype for dtype in reached if dtype in machine.peak_flop_per_sec]
+
+
 def _product(size: MatmulSize, dtype: str, where: str, at_most_s: Number) -> Timing | None:
-    """The product's timing; None if it cannot run, for its dtype, its size or its memory. The others are kept."""
+    """The product's timing; None if it cannot run, because of its dtype, its size or its memory."""
+    b, d, k = size
     try:
-        return measure.time_call(
-            products.matmul_call(*size, dtype, where), device=where, at_most_s=at_most_s
-        )
+        call = products.matmul_call(b, d, k, dtype, where)
+        return measure.time_call(call, device=where, at_most_s=at_most_s)
     except (ValueError, RuntimeError):
         return None
 

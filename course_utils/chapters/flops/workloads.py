@@ -1,6 +1,7 @@
 """What a training step is made of, and the step itself, ready to be timed on a device.
 
-The numbers are random, as in `subjects/child_processes/products.py`, and each workload's tensors are made when it is asked for.
+The numbers are random, as in `subjects/child_processes/products.py`, and each workload's tensors
+are made when it is asked for.
 """
 
 import math
@@ -13,20 +14,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from course_utils.core import measure, predict
+from course_utils.core.say import Number
 from course_utils.subjects import models
 from course_utils.subjects.machines.recording import Workload
 
 Call = Callable[[], object]
 _FP32_BYTES = 4
-_SAFE_SHARE = (
-    0.6  # of the free memory: an allocator's blocks and a library's scratch space are not predicted
-)
-_HEAD = 64  # the width of attention's heads
+# A step may fill this share of the free memory: what an allocator's blocks and a library's scratch
+# space take beside it is not predicted.
+_SAFE_SHARE = 0.6
+_HEAD_WIDTH = 64
+_MOST_SEQUENCES = 4  # of attention
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large products and workloads are. A CPU core takes seconds for what a GPU does in milliseconds."""
+    """How large products and workloads are.
+
+    A CPU core takes seconds for what a GPU does in milliseconds.
+    """
 
     sides: tuple[int, ...]  # of the products
     numbers: int  # that are copied
@@ -40,26 +46,52 @@ class Scale:
     model: str = "GPT-2 small"
 
 
-SIDES = 1, 16, 64, 256, 1024, 4096
-GPU = Scale((*SIDES, 16_384), 2**28, 16_384, 4096, heads=16, attended=4096, batch=16, sequence=1024)
-CPU = Scale(SIDES, 2**25, 4096, 1024, heads=12, attended=1024, batch=1, sequence=1024)
+SIDES = (1, 16, 64, 256, 1024, 4096)
+GPU = Scale(
+    sides=(*SIDES, 16_384),
+    numbers=2**28,
+    rows=16_384,
+    columns=4096,
+    heads=16,
+    attended=4096,
+    batch=16,
+    sequence=1024,
+)
+CPU = Scale(
+    sides=SIDES,
+    numbers=2**25,
+    rows=4096,
+    columns=1024,
+    heads=12,
+    attended=1024,
+    batch=1,
+    sequence=1024,
+)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A workload that is not timed yet (its seconds are NaN), how to make its call, and the memory it needs."""
+    """A workload that is not timed yet, how to make its call, and the memory that it needs."""
 
-    workload: Workload
+    workload: Workload  # its seconds are NaN
     make: Callable[[], Call]
     needs_bytes: int
 
 
 def jobs(device: str, dtype: str, scale: Scale) -> list[Job]:
-    """Every workload, the small ones first; `dtype` is what products, attention and normalisations are done in."""
+    """Every workload, the small ones first.
+
+    Products, attention and normalisations are done in `dtype`.
+    """
     return [
-        *_operations(device, dtype, scale),
-        *(_optimizer(device, scale, way) for way in ("foreach", "fused")),
-        *(_training_step(device, dtype, scale, recompute) for recompute in (False, True)),
+        *_copies(device, scale),
+        *_normalisations(device, dtype, scale),
+        _loss(device, scale),
+        *_attention(device, dtype, scale),
+        _optimizer(device, scale, "foreach"),
+        _optimizer(device, scale, "fused"),
+        _training_step(device, dtype, scale, recompute=False),
+        _training_step(device, dtype, scale, recompute=True),
     ]
 
 
@@ -68,10 +100,11 @@ def _job(
     sizes: Mapping[str, int],
     dtype: str,
     make: Callable[[], Call],
-    needs: int,
+    needs_bytes: int,
     **counts: int,
 ) -> Job:
-    return Job(Workload(name, sizes, dtype, math.nan, math.nan, **counts), make, needs)
+    workload = Workload(name, sizes, dtype, math.nan, math.nan, **counts)
+    return Job(workload, make, needs_bytes)
 
 
 def _call(
@@ -80,7 +113,10 @@ def _call(
     backward: bool = False,
     **kind: object,
 ) -> Call:
-    """A call of the operation on random operands, or with their gradients. Its result has the shape of the first operand."""
+    """A call of the operation on random operands; with `backward`, of their gradients, too.
+
+    The result has the shape of the first operand.
+    """
     operands = [torch.randn(shape, requires_grad=backward, **kind) for shape in shapes]
     if not backward:
         return partial(operation, *operands)
@@ -88,56 +124,90 @@ def _call(
     return lambda: torch.autograd.grad(operation(*operands), operands, gradient)
 
 
-def _operations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
-    """Copies, what is around the products, and attention."""
-    in_fp32 = partial(_call, device=device, dtype=torch.float32)
-    call = partial(_call, device=device, dtype=measure.DTYPES[dtype])
-
-    n, sizes, moved = scale.numbers, {"numbers": scale.numbers}, 2 * _FP32_BYTES * scale.numbers
-    yield _job(
-        "copy", sizes, "fp32", partial(in_fp32, Tensor.copy_, [(n,)] * 2), moved, bytes=moved
-    )
-    in_place = partial(in_fp32, partial(Tensor.mul_, other=1.0), [(n,)])
+def _copies(device: str, scale: Scale) -> Iterator[Job]:
+    call = partial(_call, device=device, dtype=torch.float32)
+    shape = (scale.numbers,)
+    sizes = {"numbers": scale.numbers}
+    moved = 2 * _FP32_BYTES * scale.numbers  # read and written
+    copy = partial(call, Tensor.copy_, [shape, shape])
+    yield _job("copy", sizes, "fp32", copy, moved, bytes=moved)
+    in_place = partial(call, partial(Tensor.mul_, other=1.0), [shape])
     yield _job("scale in place", sizes, "fp32", in_place, moved, bytes=moved)
 
+
+def _normalisations(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
+    call = partial(_call, device=device, dtype=measure.DTYPES[dtype])
+    matrix = (scale.rows, scale.columns)
+    vector = (scale.columns,)
+    sizes = {"rows": scale.rows, "columns": scale.columns}
+    nbytes = predict.tensor_bytes(matrix, dtype)
+
     def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        return functional.layer_norm(x, (columns,), weight, bias)
+        return functional.layer_norm(x, vector, weight, bias)
 
-    rows, columns = matrix = scale.rows, scale.columns
-    sizes, one = {"rows": rows, "columns": columns}, predict.tensor_bytes(matrix, dtype)
-    name, normalise = (
-        "LayerNorm, forward",
-        partial(call, layer_norm, [matrix, (columns,), (columns,)]),
+    name = "LayerNorm, forward"
+    normalise = partial(call, layer_norm, [matrix, vector, vector])
+    yield _job(name, sizes, dtype, normalise, 3 * nbytes, bytes=2 * nbytes)
+    # Forward reads x and writes y; backward reads x and y's gradient, and writes x's gradient.
+    both = partial(normalise, backward=True)
+    yield _job(f"{name} + backward", sizes, dtype, both, 5 * nbytes, bytes=5 * nbytes)
+    softmax = partial(call, partial(torch.softmax, dim=-1), [matrix])
+    yield _job("softmax", sizes, dtype, softmax, 3 * nbytes, bytes=2 * nbytes)
+
+
+def _loss(device: str, scale: Scale) -> Job:
+    tokens = scale.batch * scale.sequence
+    vocabulary = scale.shape.vocabulary
+    logits = (tokens, vocabulary)
+    sizes = {"tokens": tokens, "vocabulary": vocabulary}
+    targets = torch.randint(vocabulary, (tokens,), device=device)
+    cross_entropy = partial(functional.cross_entropy, target=targets)
+    make = partial(_call, cross_entropy, [logits], device=device, dtype=torch.float32)
+    # A kernel need only read the logits; torch also writes every logarithm.
+    nbytes = predict.tensor_bytes(logits, "fp32")
+    return _job("cross-entropy", sizes, "fp32", make, 3 * nbytes, bytes=nbytes)
+
+
+def _attention(device: str, dtype: str, scale: Scale) -> Iterator[Job]:
+    batch = min(scale.batch, _MOST_SEQUENCES)
+    heads = scale.heads
+    sequence = scale.attended
+    shape = (batch, heads, sequence, _HEAD_WIDTH)
+    sizes = {
+        "batch": batch,
+        "heads": heads,
+        "sequence": sequence,
+        "width of a head": _HEAD_WIDTH,
+    }
+    nbytes = predict.tensor_bytes(shape, dtype)
+    product = 2 * batch * heads * sequence * sequence * _HEAD_WIDTH  # FLOPs
+    name = "fused attention, forward"
+    forward = partial(
+        _call,
+        functional.scaled_dot_product_attention,
+        [shape, shape, shape],
+        device=device,
+        dtype=measure.DTYPES[dtype],
     )
-    yield _job(name, sizes, dtype, normalise, 3 * one, bytes=2 * one)
-    both = partial(normalise, backward=True)  # forward x to y; backward x and y's gradient to x's
-    yield _job(f"{name} + backward", sizes, dtype, both, 5 * one, bytes=5 * one)
-    weigh = partial(call, partial(torch.softmax, dim=-1), [matrix])
-    yield _job("softmax", sizes, dtype, weigh, 3 * one, bytes=2 * one)
-
-    tokens, vocabulary = logits = scale.batch * scale.sequence, scale.shape.vocabulary
-    sizes, one = {"tokens": tokens, "vocabulary": vocabulary}, predict.tensor_bytes(logits, "fp32")
-    loss = partial(
-        functional.cross_entropy, target=torch.randint(vocabulary, (tokens,), device=device)
-    )
-    # A kernel need only read; torch also writes every logarithm.
-    yield _job("cross-entropy", sizes, "fp32", partial(in_fp32, loss, [logits]), 3 * one, bytes=one)
-
-    head = batch, heads, s, width = min(scale.batch, 4), scale.heads, scale.attended, _HEAD
-    sizes = {"batch": batch, "heads": heads, "sequence": s, "width of a head": width}
-    one, product = predict.tensor_bytes(head, dtype), 2 * batch * heads * s * s * width
-    name, attention = "fused attention, forward", functional.scaled_dot_product_attention
-    attend = partial(call, attention, [head] * 3)
-    yield _job(name, sizes, dtype, attend, 6 * one, flops=2 * product, bytes=4 * one)
-    # Backward are five products, for the scores are computed anew; it reads q, k, v, the result and its gradient.
-    counts = {"flops": (2 + 5) * product, "bytes": (4 + 5 + 3) * one}
+    yield _job(name, sizes, dtype, forward, 6 * nbytes, flops=2 * product, bytes=4 * nbytes)
+    # Backward are five products, because the scores are computed anew. It reads queries, keys,
+    # values, the result and its gradient, and writes three gradients.
     yield _job(
-        f"{name} + backward", sizes, dtype, partial(attend, backward=True), 16 * one, **counts
+        f"{name} + backward",
+        sizes,
+        dtype,
+        partial(forward, backward=True),
+        16 * nbytes,
+        flops=(2 + 5) * product,
+        bytes=(4 + 5 + 3) * nbytes,
     )
 
 
 def _optimizer(device: str, scale: Scale, way: str) -> Job:
-    """One step of AdamW on a model's parameters in fp32: it reads p, g, m and v, and writes p, m and v."""
+    """One step of AdamW on a model's parameters in fp32.
+
+    It reads parameters, gradients and both averages, and writes all of them but the gradients.
+    """
 
     def make() -> Call:
         parameters = list(models.Transformer(scale.shape).to(device).parameters())
@@ -145,8 +215,10 @@ def _optimizer(device: str, scale: Scale, way: str) -> Job:
             p.grad = torch.randn_like(p)
         return torch.optim.AdamW(parameters, **{way: True}).step
 
-    one, sizes = _FP32_BYTES * scale.shape.parameters, {"parameters": scale.shape.parameters}
-    return _job(f"AdamW, {way}", sizes, "fp32", make, 6 * one, bytes=7 * one)
+    numbers = scale.shape.parameters
+    nbytes = _FP32_BYTES * numbers
+    sizes = {"parameters": numbers}
+    return _job(f"AdamW, {way}", sizes, "fp32", make, 6 * nbytes, bytes=7 * nbytes)
 
 
 # A training step.
@@ -157,17 +229,20 @@ def predicted_peak_bytes(
 ) -> int:
     """The most that a step holds beyond parameters, averages and data.
 
-    Here gradients are freed between steps. In the optimizer's step there are all, and for a master copy once more in
-    fp32; the loss itself stays.
+    Here gradients are freed between steps. In the optimizer's step all of them are there, and for
+    a master copy once more in fp32. The loss itself stays, too.
 
     >>> predicted_peak_bytes(predict.MODELS["GPT-2 small"], "bf16", 1, 1024) / 1e9
     0.923385864
     """
     recipe = "fp32 adamw" if dtype == "fp32" else "bf16 adamw"
     step = predict.timeline(shape, batch, sequence, recipe=recipe, recompute=recompute)
-    before = step.peak - step.state["parameters"] - step.state["optimizer"]
-    each = predict.dtype_bytes(dtype) + (0 if dtype == "fp32" else _FP32_BYTES)
-    return max(before, each * shape.parameters + _FP32_BYTES)
+    before_update = step.peak - step.state["parameters"] - step.state["optimizer"]
+    gradient_bytes = predict.dtype_bytes(dtype)
+    if dtype != "fp32":
+        gradient_bytes += _FP32_BYTES
+    in_update = gradient_bytes * shape.parameters + _FP32_BYTES  # the loss is one number
+    return max(before_update, in_update)
 
 
 def training_step(
@@ -179,7 +254,10 @@ def training_step(
     recompute: bool = False,
     device: str = "cpu",
 ) -> Call:
-    """Forward, cross-entropy in fp32, backward, and fused AdamW: on the parameters, or in 16 bits on a master copy of them."""
+    """Forward, cross-entropy in fp32, backward, and fused AdamW.
+
+    In 16 bits AdamW updates a master copy of the parameters, otherwise the parameters themselves.
+    """
     longer = replace(shape, context=max(shape.context, sequence))
     kind = {"fused": True, "recompute": recompute, "dtype": measure.DTYPES[dtype]}
     model = models.Transformer(longer, **kind).to(device)
@@ -188,12 +266,13 @@ def training_step(
         adamw = partial(models.WithMaster, make_optimizer=adamw, keep_gradients=False)
     optimizer = adamw(model.parameters())
     ids = torch.randint(shape.vocabulary, (batch, sequence + 1), device=device)
-    read, targets = ids[:, :-1].contiguous(), ids[:, 1:].flatten()
+    inputs = ids[:, :-1].contiguous()
+    targets = ids[:, 1:].flatten()
 
     def step() -> None:
-        logits = model(read)  # nobody else may hold them when the backward pass begins
+        logits = model(inputs)
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), targets)
-        del logits
+        del logits  # nobody else may hold them when the backward pass begins
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -201,24 +280,37 @@ def training_step(
     return step
 
 
-def _training_step(device: str, dtype: str, scale: Scale, recompute: bool) -> Job:
-    """The batch is the largest power of two, up to the scale's, that fits; both steps have the same."""
-    shape, s = scale.shape, scale.sequence
-    state = (14 if dtype != "fp32" else 12) * shape.parameters  # gradients are among the peak
-    free = _SAFE_SHARE * measure.free_bytes(device) - state
-    batch = scale.batch
-    while batch > 1 and predicted_peak_bytes(shape, dtype, batch, s) > free:
-        batch //= 2
-    peak = predicted_peak_bytes(shape, dtype, batch, s, recompute=recompute)
+def _training_step(device: str, dtype: str, scale: Scale, *, recompute: bool) -> Job:
+    """A training step, recomputed or not, with the same batch in both cases."""
+    shape = scale.shape
+    sequence = scale.sequence
+    bytes_each = 12 if dtype == "fp32" else 14  # the gradients are counted in the peak
+    state = bytes_each * shape.parameters
+    batch = _largest_batch(dtype, scale, _SAFE_SHARE * measure.free_bytes(device) - state)
+    peak = predicted_peak_bytes(shape, dtype, batch, sequence, recompute=recompute)
+    name = f"{scale.model}, a training step"
+    if recompute:
+        name += ", each layer recomputed"
+    # The FLOPs are those that the model needs, so that their share of the peak is the MFU.
+    flops = shape.training_flops(batch, sequence).total
+    make = partial(training_step, shape, dtype, batch, sequence, recompute=recompute, device=device)
     return _job(
-        f"{scale.model}, a training step{', each layer recomputed' if recompute else ''}",
-        {"batch": batch, "sequence": s},
+        name,
+        {"batch": batch, "sequence": sequence},
         dtype,
-        partial(training_step, shape, dtype, batch, s, recompute=recompute, device=device),
+        make,
         state + peak,
-        flops=shape.training_flops(
-            batch, s
-        ).total,  # what the model needs, so that its share is the MFU
-        tokens=batch * s,
+        flops=flops,
+        tokens=batch * sequence,
         predicted_peak_bytes=peak,
     )
+
+
+def _largest_batch(dtype: str, scale: Scale, free_bytes: Number) -> int:
+    """The scale's batch, halved until a step without recomputing fits; at least one sequence."""
+    batch = scale.batch
+    while batch > 1:
+        if predicted_peak_bytes(scale.shape, dtype, batch, scale.sequence) <= free_bytes:
+            break
+        batch //= 2
+    return batch

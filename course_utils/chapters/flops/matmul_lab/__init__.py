@@ -1,7 +1,7 @@
 """A product's time has a bound: the slower of its arithmetic and its memory.
 
-After two minutes the reader has seen a thin product hit the memory's limit and a square one the arithmetic's, and
-where measurements stand below the roof.
+After two minutes the reader has seen a thin product hit the memory's limit and a square one the
+arithmetic's, and where measurements stand below the roof.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,17 @@ class MatmulLab(Lab):
     """A product's time: predicted, recorded, measured."""
 
     name = "Matmul lab"
-    asks, presets, found = Product, PRESETS, Found()
+    asks = Product
+    presets = PRESETS
+    found = Found()
     rows = (("b", "d", "k"), ("dtype", "sweep"), ("where",))
     view = staticmethod(view)
 
     def known(self, product: Product, found: Found) -> Found:
         """What is known, with this machine in it, which is measured once."""
-        return found if found.here else replace(found, here=machines.this_machine())
+        if found.here:
+            return found
+        return replace(found, here=machines.this_machine())
 
     def time_it(self, product: Product, found: Found) -> Iterator[Progress]:
         """Time the product, or bring the nearest one that was recorded."""
@@ -35,28 +39,26 @@ class MatmulLab(Lab):
             from course_utils.chapters.flops.matmul_lab import jobs
 
             run = yield from jobs.timed(product, machine)
-        doubt = f" Take it as an upper bound: {run.doubt}." if run.doubt else ""
-        said = f"{run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
-        yield Progress(1, said + doubt, _kept(run))
+        sizes = sizes_text(product, run)
+        said = f"{run.verb}{sizes}: {seconds_text(run.seconds)}, {rate_text(run.rate)}."
+        if run.doubt:
+            said += f" Take it as an upper bound: {run.doubt}."
+        yield Progress(1, said, _kept(run))
 
     def sweep(self, product: Product, found: Found) -> Iterator[Progress]:
         """Time the product along one size, or bring all that were recorded along it."""
-        name = product.sweep
         if product.recording:
-            others = product.nearest_recorded().product.others(name)
-            runs = [run for run in product.recorded.values() if run.product.others(name) == others]
-            said = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
-            yield Progress(1, said, _kept(*runs))
+            yield _recorded_along(product)
             return
         machine = found.machine(_here(product))
         from course_utils.chapters.flops.matmul_lab import jobs
 
         along = jobs.quick_ones_along(product, machine)
-        for number, one in enumerate(along):
+        for number, swept in enumerate(along):
             begun = number / len(along)
-            run = yield from jobs.timed(one, machine, jobs.SWEEP_AT_MOST_S, begun=begun, share=0)
-            yield Progress(begun, f"{' × '.join(map(str, one.size))} is done.", _kept(run))
-        yield Progress(1, f"{len(along)} products along {name}.")
+            run = yield from jobs.timed(swept, machine, jobs.SWEEP_AT_MOST_S, begun=begun, share=0)
+            yield Progress(begun, f"{swept.b} × {swept.d} × {swept.k} is done.", _kept(run))
+        yield Progress(1, f"{len(along)} products along {product.sweep}.")
 
     def clear(self, product: Product, found: Found) -> Change:
         """Forget every run."""
@@ -66,18 +68,30 @@ class MatmulLab(Lab):
     actions = {"Clear history": clear}
 
 
+def _recorded_along(product: Product) -> Progress:
+    """All products that were recorded with the other two sizes of the nearest one."""
+    name = product.sweep
+    others = product.nearest_recorded().product.others(name)
+    runs = [run for run in product.recorded.values() if run.product.others(name) == others]
+    said = f"{count_text(len(runs), 'product')} recorded along {name}, at {others}."
+    return Progress(1, said, _kept(*runs))
+
+
 def _here(product: Product) -> str:
     """This machine, which alone can time a product."""
     if product.where != HERE:
         raise ValueError(
-            f"What you see is the prediction from the data sheet of one {product.where}. For times, choose "
-            f"{HERE}, or one that was recorded."
+            f"What you see is the prediction from the data sheet of one {product.where}. "
+            f"For times, choose {HERE}, or one that was recorded."
         )
     return HERE
 
 
 def _kept(*runs: TimedProduct) -> Change:
-    """Some runs more; what was recorded is the same each time."""
-    return Change(
-        found=lambda known: replace(known, runs=tuple(dict.fromkeys([*known.runs, *runs])))
-    )
+    """The change that adds these runs to those that are known, without the ones that are there."""
+
+    def added(known: Found) -> Found:
+        without_repeats = dict.fromkeys([*known.runs, *runs])
+        return replace(known, runs=tuple(without_repeats))
+
+    return Change(found=added)

@@ -13,15 +13,7 @@ from course_utils.subjects.machines import MatmulSize
 
 HERE = "this machine"
 ON_PAPER = ("H100 SXM", "A100 SXM", "H200 SXM")  # by the data sheet alone
-DTYPES = (
-    "fp64",
-    "fp32",
-    "tf32",
-    "bf16",
-    "fp16",
-    "fp8",
-    "xf32",
-)  # an MI300X was recorded in the last
+DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "xf32")  # xf32 is the MI300X's tf32
 POWERS = [2**power for power in range(21)]
 A_GPU = {"where": "H100 SXM, by OpenXLA", "dtype": "bf16"}
 PRESETS = {
@@ -33,13 +25,21 @@ PRESETS = {
 
 
 def recordings_by_label() -> dict[str, machines.Recording]:
-    """Every recording, as the lab's buttons call it: those by others say by whom."""
-    found = machines.recordings().values()
-    return {one.name if one.source else f"{one.name} (recorded)": one for one in found}
+    """Every recording, by the name that the lab's menu has for it.
+
+    The name of a recording by others says already who made it.
+    """
+    by_label = {}
+    for recording in machines.recordings().values():
+        label = recording.name
+        if not recording.source:
+            label += " (recorded)"
+        by_label[label] = recording
+    return by_label
 
 
 class _Machines(Mapping):
-    """The machines to choose from, by their names; one that a notebook has just recorded is among them."""
+    """The names to choose a machine by. A machine that was recorded just now is among them."""
 
     def __iter__(self) -> Iterator[str]:
         return iter((HERE, *recordings_by_label(), *ON_PAPER))
@@ -48,7 +48,7 @@ class _Machines(Mapping):
         return sum(1 for _ in self)
 
     def __getitem__(self, name: str) -> str:
-        return next(one for one in self if one == name)
+        return next(label for label in self if label == name)
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,14 @@ class Product:
 
     def others(self, name: str) -> str:
         """The sizes, with a dot in the place of that one: 64 × · × 8."""
-        sizes = zip("BDK", self.size, strict=True)
-        return " × ".join("·" if other == name else f"{size:,}" for other, size in sizes)
+        texts = {"B": f"{self.b:,}", "D": f"{self.d:,}", "K": f"{self.k:,}"}
+        texts[name] = "·"
+        return " × ".join(texts.values())
 
     def along(self, name: str) -> list["Product"]:
-        """The sizes once for each power of two that this one can be."""
-        return [replace(self, **{name.lower(): size}) for size in POWERS]
+        """The product once for each power of two that this size can be."""
+        field = name.lower()
+        return [replace(self, **{field: size}) for size in POWERS]
 
     @property
     def flops(self) -> int:
@@ -107,21 +109,25 @@ class Product:
             return {}
         source = self.recording.source
         verb = f"Recorded by {source.by}" if source else "Recorded"
-        products = self.recording.seconds_by_size.get(self.dtype, {})
-        return {
-            size: TimedProduct(Product(*size, self.dtype, self.where), seconds, verb=verb)
-            for size, seconds in sorted(products.items())
-        }
+        seconds_by_size = self.recording.seconds_by_size.get(self.dtype, {})
+        recorded = {}
+        for (b, d, k), seconds in sorted(seconds_by_size.items()):
+            product = Product(b, d, k, self.dtype, self.where)
+            recorded[b, d, k] = TimedProduct(product, seconds, verb=verb)
+        return recorded
 
     def timed(self, runs: Sequence["TimedProduct"]) -> list["TimedProduct"]:
-        """The products that were timed on this machine in this dtype: those recorded, and those among the runs."""
-        here = self.where, self.dtype
-        mine = (run for run in runs if (run.product.where, run.product.dtype) == here)
-        return [*self.recorded.values(), *mine]
+        """The products that were timed on this machine in this dtype, recorded or in these runs."""
+        timed = list(self.recorded.values())
+        for run in runs:
+            if run.product.where == self.where and run.product.dtype == self.dtype:
+                timed.append(run)
+        return timed
 
     def nearest_recorded(self) -> "TimedProduct":
         """The nearest product in the recording, or a sentence on the dtypes that it has."""
-        return self.recorded[self.recording.nearest(*self.size, self.dtype)]
+        nearest = self.recording.nearest(self.b, self.d, self.k, self.dtype)
+        return self.recorded[nearest]
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,9 @@ class Found:
             raise ValueError(
                 "A page without a kernel has no machine of its own. Choose one of the others."
             )
-        known = {label: one.machine for label, one in recordings_by_label().items()} | {
-            HERE: self.here
-        }
-        return known[where] if where in known else machines.machine_named(where)
+        if where == HERE:
+            return self.here
+        recording = recordings_by_label().get(where)
+        if recording:
+            return recording.machine
+        return machines.machine_named(where)

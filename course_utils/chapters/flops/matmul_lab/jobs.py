@@ -12,33 +12,50 @@ from course_utils.subjects import machines
 from course_utils.subjects.child_processes import process, products
 
 LONGEST_S = 60.0  # what may take longer is predicted, not run
-IN_PROCESS_FROM_S, IN_PROCESS_FROM_BYTES = (
-    0.3,
-    2**28,
-)  # what may be more runs in a process that can be killed
-AT_MOST_S, SWEEP_AT_MOST_S = 2.0, 0.4  # of sampling one product
-AT_WORST = (
-    5  # times what is predicted: CPUs multiply some shapes and dtypes at a fraction of their peak
-)
+# A product that may take longer, or more memory, runs in a process that can be killed.
+IN_PROCESS_FROM_S = 0.3
+IN_PROCESS_FROM_BYTES = 2**28
+# So long one product is sampled.
+AT_MOST_S = 2.0
+SWEEP_AT_MOST_S = 0.4
+# A product may take so many times what is predicted, because CPUs multiply some shapes and dtypes
+# at a fraction of their peak.
+AT_WORST = 5
 
 
 def timed(
     product: Product, machine: Machine, at_most_s: Number | None = None, **place: object
 ) -> Generator[Progress, None, TimedProduct]:
-    """Timed here; `place` says which part of something longer it is."""
-    _check_that_it_can_run(product, machine)
-    order = {name: getattr(product, name) for name in ("b", "d", "k", "dtype")}
-    order |= {"device": machines.device(), "at_most_s": at_most_s or AT_MOST_S}
-    work, long = products.timing_steps, runs_in_process(product, machine)
-    steps = process.steps_of(work, order) if long else work(**order)
+    """Time the product on this machine.
+
+    `place` holds `begun` and `share`, if it is a part of something longer: see `as_progress`.
+    """
+    _refuse_what_cannot_run(product, machine)
+    if at_most_s is None:
+        at_most_s = AT_MOST_S
+    order = {
+        "b": product.b,
+        "d": product.d,
+        "k": product.k,
+        "dtype": product.dtype,
+        "device": machines.device(),
+        "at_most_s": at_most_s,
+    }
+    if runs_in_process(product, machine):
+        steps = process.steps_of(products.timing_steps, order)
+    else:
+        steps = products.timing_steps(**order)
     timing = yield from as_progress(steps, at_most_s=LONGEST_S, **place)
     return TimedProduct(product, timing.seconds, timing.doubt)
 
 
 def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
-    """Along the size that is swept, those that take less than a moment."""
+    """Along the size that is swept, the products that take less than a moment."""
     name = product.sweep
-    along = [one for one in product.along(name) if _fits(one) and not runs_in_process(one, machine)]
+    along = []
+    for swept in product.along(name):
+        if _fits(swept) and not runs_in_process(swept, machine):
+            along.append(swept)
     if not along:
         raise ValueError(
             f"Already at {name} = 1 this takes too long to sweep. Make the other two smaller."
@@ -47,7 +64,10 @@ def quick_ones_along(product: Product, machine: Machine) -> list[Product]:
 
 
 def runs_in_process(product: Product, machine: Machine) -> bool:
-    """Whether the product could take longer than a moment, to run or to fill its operands with numbers."""
+    """Whether the product could take longer than a moment.
+
+    It may be slow to run, or so large that filling its operands with numbers takes long.
+    """
     at_worst_s = AT_WORST * product.predicted_s(machine)
     return at_worst_s > IN_PROCESS_FROM_S or product.nbytes > IN_PROCESS_FROM_BYTES
 
@@ -57,14 +77,16 @@ def _fits(product: Product) -> bool:
     return product.nbytes < 0.8 * measure.free_bytes(machines.device())
 
 
-def _check_that_it_can_run(product: Product, machine: Machine) -> None:
+def _refuse_what_cannot_run(product: Product, machine: Machine) -> None:
     """Raise a sentence on why the product cannot run here."""
     if not _fits(product):
-        needed, free = bytes_text(product.nbytes), bytes_text(measure.free_bytes(machines.device()))
+        needed = bytes_text(product.nbytes)
+        free = bytes_text(measure.free_bytes(machines.device()))
         raise ValueError(f"Not run: it needs {needed}, and {free} are free. Make it smaller.")
     predicted_s = product.predicted_s(machine)
     if AT_WORST * predicted_s > LONGEST_S:
         raise ValueError(
-            f"Not run: one product is predicted to take {seconds_text(predicted_s)} at the machine's peak and could "
-            f"take {AT_WORST} times that. This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
+            f"Not run: one product is predicted to take {seconds_text(predicted_s)} at the "
+            f"machine's peak and could take {AT_WORST} times that. "
+            f"This lab waits {LONGEST_S:.0f} s at most. Make it smaller."
         )

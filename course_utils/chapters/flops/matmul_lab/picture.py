@@ -19,84 +19,99 @@ from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
-WIDTH, HEIGHT = 1000, 356
-ROW, WORDS_AT = 17, 100
-ROOF, TIMES = ((left, 188, 370, 126) for left in (90, 590))  # left, top, width, height
-Rows = Iterator[tuple[str, str, str]]
+WIDTH = 1000
+HEIGHT = 356
+ROW = 17
+WORDS_AT = 100
+# left, top, width, height
+ROOF = (90, 188, 370, 126)
+TIMES = (590, 188, 370, 126)
+Row = tuple[str, str, str]  # a name, words, and their class
 FAR_OVER = 1.1  # a rate so far over the largest known one is no noise
 HEAD = ["where", "B", "D", "K", "dtype", "time", "FLOP/s", "of the peak"]
 
 
 def view(product: Product, found: Found) -> View:
-    """The prediction in full, the roofline, and the time along the size that a sweep would change."""
+    """The prediction in full, the roofline, and the time along the size that is swept."""
     machine = found.machine(product.where)
-    machine.peak(product.dtype)  # or a sentence on what there is
+    machine.peak(product.dtype)  # if it has none, this raises a sentence on what there is
     timed = product.timed(found.runs)
     runs = timed[len(product.recorded) :]
-    now = [run for run in runs if run.product.size == product.size]
-    run = now[-1] if now else product.nearest_recorded() if product.recorded else None
+    run = _run_shown(product, runs)
+    rows = _formulas(product, machine, run)
     drawn = [
-        *labelled_lines(_formulas(product, machine, run), WORDS_AT, 16, WIDTH, step=ROW),
+        *labelled_lines(rows, WORDS_AT, 16, WIDTH, step=ROW),
         *_roofline(product, machine, timed, run),
         *_along(product, machine, runs, run),
     ]
-    rows = [_row(one, found.machine(one.product.where)) for one in reversed(found.runs)]
-    return View(
-        svg.picture(WIDTH, HEIGHT, *drawn), _meaning(product, machine, run), rows and [HEAD, *rows]
-    )
+    picture = svg.picture(WIDTH, HEIGHT, *drawn)
+    return View(picture, _meaning(product, machine, run), _table(found))
+
+
+def _run_shown(product: Product, runs: Sequence[TimedProduct]) -> TimedProduct | None:
+    """The last run of this very product, or the nearest product that was recorded."""
+    of_this_size = [run for run in runs if run.product.size == product.size]
+    if of_this_size:
+        return of_this_size[-1]
+    if product.recorded:
+        return product.nearest_recorded()
+    return None
 
 
 def _meaning(product: Product, machine: Machine, run: TimedProduct | None) -> str:
-    ridge, ours = predict.ridge(machine, product.dtype), product.intensity
-    side, limit = ("above", "arithmetic") if ours >= ridge else ("below", "memory")
+    ridge = predict.ridge(machine, product.dtype)
+    if product.intensity >= ridge:
+        side = "above"
+        limit = "arithmetic"
+    else:
+        side = "below"
+        limit = "memory"
+    seconds = seconds_text(product.predicted_s(machine))
     basis = "" if machine.has_data_sheet else ", by measured peaks"
-    found = f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}." if run else ""
-    if run and not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
-        found += f" That is {_share(run, machine)} of the largest rate known. Restart the kernel to measure that again."
-    return (
-        f"{three_digits(ours)} FLOPs per byte, {side} the ridge of {three_digits(ridge)}: {limit} is the limit, and predicts "
-        f"{seconds_text(product.predicted_s(machine))}{basis}.{found}"
+    sentences = (
+        f"{three_digits(product.intensity)} FLOPs per byte, {side} the ridge of "
+        f"{three_digits(ridge)}: {limit} is the limit, and predicts {seconds}{basis}."
     )
+    if run is None:
+        return sentences
+    sentences += f" {run.verb}{sizes_text(product, run)}: {seconds_text(run.seconds)}."
+    if not machine.has_data_sheet and run.rate > FAR_OVER * machine.peak(product.dtype):
+        sentences += (
+            f" That is {_share(run, machine)} of the largest rate known. "
+            "Restart the kernel to measure that again."
+        )
+    return sentences
 
 
 def sizes_text(product: Product, run: TimedProduct) -> str:
     """The sizes of a run, if they are not those that are asked for."""
-    near = run.product.size
-    return "" if near == product.size else " at the nearest size ({:,} × {:,} × {:,})".format(*near)
+    if run.product.size == product.size:
+        return ""
+    b, d, k = run.product.size
+    return f" at the nearest size ({b:,} × {d:,} × {k:,})"
 
 
 # In numbers.
 
 
-def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> Rows:
-    """The formulas with the numbers filled in, prediction beside measurement, and whose peaks and times these are."""
-    (b, d, k), flops, nbytes = product.size, product.flops, product.nbytes
-    width, seconds = predict.dtype_bytes(product.dtype), product.predicted_s(machine)
-    bytes_of = (
-        f"(B·D + D·K + B·K) · {width}" if product.dtype != "fp8" else "(B·D + D·K) · 1 + B·K · 2"
-    )
-    peak, per_sec = machine.peak(product.dtype), machine.bytes_per_sec
-    yield (
-        "FLOPs",
-        f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,} = {number_text(flops)} = {flops_text(flops)}",
-        "",
-    )
-    yield "bytes", f"{bytes_of} = {bytes_text(nbytes)}", ""
-    yield (
-        "arithmetic",
-        f"{flops_text(flops)} / {rate_text(peak)} = {seconds_text(flops / peak)}",
-        "",
-    )
-    moved = f"{number_text(nbytes)} / {rate_text(per_sec, 'B')} = {seconds_text(nbytes / per_sec)}"
-    yield "memory", moved, ""
-    yield "predicted", f"the larger of the two: {seconds_text(seconds)}", "formula"
+def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> Iterator[Row]:
+    """The formulas with the numbers filled in, the measurement, and where the numbers are from."""
+    flops = product.flops
+    nbytes = product.nbytes
+    peak = machine.peak(product.dtype)
+    bandwidth = machine.bytes_per_sec
+    b, d, k = product.size
+    multiplied = f"2·B·D·K = 2 · {b:,} · {d:,} · {k:,}"
+    yield "FLOPs", f"{multiplied} = {number_text(flops)} = {flops_text(flops)}", ""
+    yield "bytes", f"{_bytes_formula(product.dtype)} = {bytes_text(nbytes)}", ""
+    divided = f"{flops_text(flops)} / {rate_text(peak)}"
+    yield "arithmetic", f"{divided} = {seconds_text(flops / peak)}", ""
+    divided = f"{number_text(nbytes)} / {rate_text(bandwidth, 'B')}"
+    yield "memory", f"{divided} = {seconds_text(nbytes / bandwidth)}", ""
+    predicted = seconds_text(product.predicted_s(machine))
+    yield "predicted", f"the larger of the two: {predicted}", "formula"
     if run:
-        peaks = (
-            "the data sheet's peak (MFU)" if machine.has_data_sheet else "the largest rate of a few"
-        )
-        rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
-        words = f"{seconds_text(run.seconds)}{sizes_text(product, run)}, {rate}"
-        yield run.verb.split()[0].lower(), words, "measured-words"
+        yield _measured(product, machine, run)
     else:
         yield "measured", _why_nothing(product), "faint"
     yield "peaks", f"{machine.name}: {machine.source}.", "faint small"
@@ -105,74 +120,133 @@ def _formulas(product: Product, machine: Machine, run: TimedProduct | None) -> R
         yield "times", f"Recorded by {source.by}: {source.where}.", "faint small"
 
 
+def _bytes_formula(dtype: str) -> str:
+    if dtype == "fp8":
+        return "(B·D + D·K) · 1 + B·K · 2"  # the result is in 16 bits
+    return f"(B·D + D·K + B·K) · {predict.dtype_bytes(dtype)}"
+
+
+def _measured(product: Product, machine: Machine, run: TimedProduct) -> Row:
+    peaks = "the largest rate of a few"
+    if machine.has_data_sheet:
+        peaks = "the data sheet's peak (MFU)"
+    verb = run.verb.split()[0].lower()
+    time = f"{seconds_text(run.seconds)}{sizes_text(product, run)}"
+    rate = f"{rate_text(run.rate)}, {_share(run, machine)} of {peaks}"
+    return verb, f"{time}, {rate}", "measured-words"
+
+
 def _why_nothing(product: Product) -> str:
     """Why there is no measurement; it stands in its place."""
     if product.where == HERE:
         return "not timed yet"
     if product.recording:
-        return f"not recorded in {product.dtype}; there are: {', '.join(product.recording.seconds_by_size)}"
+        dtypes = ", ".join(product.recording.seconds_by_size)
+        return f"not recorded in {product.dtype}; there are: {dtypes}"
     return f"not here, only by its data sheet; for times, choose {HERE} or one that was recorded"
 
 
 def _share(run: TimedProduct, machine: Machine) -> str:
-    return f"{100 * run.rate / machine.peak(run.product.dtype):.1f} %"
+    percent = 100 * run.rate / machine.peak(run.product.dtype)
+    return f"{percent:.1f} %"
+
+
+def _table(found: Found) -> list[list[str]]:
+    """All runs, the last one first."""
+    if not found.runs:
+        return []
+    rows = [HEAD]
+    for run in reversed(found.runs):
+        machine = found.machine(run.product.where)
+        rows.append(_row(run, machine))
+    return rows
 
 
 def _row(run: TimedProduct, machine: Machine) -> list[str]:
-    product, at_most = run.product, "at most " if run.doubt else ""
-    sizes = [f"{size:,}" for size in product.size]
-    time = [f"{at_most}{seconds_text(run.seconds)}", rate_text(run.rate), _share(run, machine)]
-    return [product.where, *sizes, product.dtype, *time]
+    product = run.product
+    time = seconds_text(run.seconds)
+    if run.doubt:
+        time = f"at most {time}"
+    return [
+        product.where,
+        f"{product.b:,}",
+        f"{product.d:,}",
+        f"{product.k:,}",
+        product.dtype,
+        time,
+        rate_text(run.rate),
+        _share(run, machine),
+    ]
 
 
 # In pictures.
 
 
 def _roofline(
-    product: Product, machine: Machine, runs: Sequence[TimedProduct], now: TimedProduct | None
+    product: Product,
+    machine: Machine,
+    runs: Sequence[TimedProduct],
+    shown: TimedProduct | None,
 ) -> Iterator[str]:
     """The roof, every run under it, and the product that is asked for on it."""
-    peak, ridge = machine.peak(product.dtype), predict.ridge(machine, product.dtype)
-    lowest = min((run.rate for run in runs), default=peak)
-    y_axis = Axis(min(peak / 10_000, lowest / 2), peak * 3, "FLOP/s", rate_text)
-    ours = product.intensity
-    shown = [ours, *(run.product.intensity for run in runs)]
-    low, high = min(0.1, *shown), max(10_000, *shown)
-    plot = Plot(*ROOF, Axis(low, high, "FLOPs per byte", number_text), y_axis)
-    roof = [(low, min(peak, low * machine.bytes_per_sec)), (max(ridge, low), peak), (high, peak)]
+    peak = machine.peak(product.dtype)
+    bandwidth = machine.bytes_per_sec
+    ridge = predict.ridge(machine, product.dtype)
+    intensities = [product.intensity, *(run.product.intensity for run in runs)]
+    low = min(0.1, *intensities)
+    high = max(10_000, *intensities)
+    lowest_rate = min((run.rate for run in runs), default=peak)
+    bottom = min(peak / 10_000, lowest_rate / 2)
+    x_axis = Axis(low, high, "FLOPs per byte", number_text)
+    y_axis = Axis(bottom, peak * 3, "FLOP/s", rate_text)
+    plot = Plot(*ROOF, x_axis, y_axis)
+
     yield plot.frame("Under the roofline")
-    yield plot.line(roof, "line predicted")
-    yield plot.line([(ridge, peak), (ridge, y_axis.low)], "line dashed")
+    left_end = (low, min(peak, low * bandwidth))
+    yield plot.line([left_end, (max(ridge, low), peak), (high, peak)], "line predicted")
+    yield plot.line([(ridge, peak), (ridge, bottom)], "line dashed")
     yield svg.text(plot.x(ridge) + 6, plot.bottom - 8, f"ridge {ridge:.3g}", class_="small")
-    yield from _dots(runs, now, lambda run: plot.at(run.product.intensity, run.rate))
-    yield svg.dot(*plot.at(ours, min(peak, ours * machine.bytes_per_sec)), 8, class_="ring")
+    yield from _dots(runs, shown, lambda run: plot.at(run.product.intensity, run.rate))
+    x, y = plot.at(product.intensity, min(peak, product.intensity * bandwidth))
+    yield svg.dot(x, y, 8, class_="ring")
 
 
 def _along(
-    product: Product, machine: Machine, runs: Sequence[TimedProduct], now: TimedProduct | None
+    product: Product,
+    machine: Machine,
+    runs: Sequence[TimedProduct],
+    shown: TimedProduct | None,
 ) -> Iterator[str]:
     """Predicted time along one size, and the runs that share the other two."""
-    name, near = product.sweep, now.product if now else product
-    seconds = [one.predicted_s(machine) for one in near.along(name)]
-    same = [run for run in runs if run.product.others(name) == near.others(name)]
-    shown = [run.seconds for run in same]
-    y_axis = Axis(
-        min([seconds[0] / 10, *shown]), max([seconds[-1] * 2, *shown]), "time", seconds_text
-    )
-    plot = Plot(*TIMES, Axis(1, POWERS[-1], f"size of {name}", number_text), y_axis)
-    yield plot.frame(f"Time along {name}, at {near.others(name)}")
-    yield plot.line(zip(POWERS, seconds, strict=True), "line predicted")
-    yield from _dots(
-        same, now, lambda run: plot.at(getattr(run.product, name.lower()), run.seconds)
-    )
-    yield svg.dot(
-        *plot.at(getattr(near, name.lower()), near.predicted_s(machine)), 8, class_="ring"
-    )
+    name = product.sweep
+    near = shown.product if shown else product
+    others = near.others(name)
+    predicted_s = [swept.predicted_s(machine) for swept in near.along(name)]
+    sharing = [run for run in runs if run.product.others(name) == others]
+    run_s = [run.seconds for run in sharing]
+    x_axis = Axis(1, POWERS[-1], f"size of {name}", number_text)
+    shortest = min([predicted_s[0] / 10, *run_s])
+    longest = max([predicted_s[-1] * 2, *run_s])
+    plot = Plot(*TIMES, x_axis, Axis(shortest, longest, "time", seconds_text))
+
+    def swept_size(product: Product) -> int:
+        return getattr(product, name.lower())
+
+    yield plot.frame(f"Time along {name}, at {others}")
+    yield plot.line(zip(POWERS, predicted_s, strict=True), "line predicted")
+    yield from _dots(sharing, shown, lambda run: plot.at(swept_size(run.product), run.seconds))
+    x, y = plot.at(swept_size(near), near.predicted_s(machine))
+    yield svg.dot(x, y, 8, class_="ring")
 
 
 def _dots(
-    runs: Sequence[TimedProduct], now: TimedProduct | None, at: Callable[[TimedProduct], Point]
+    runs: Sequence[TimedProduct],
+    shown: TimedProduct | None,
+    place_of: Callable[[TimedProduct], Point],
 ) -> Iterator[str]:
-    yield from (svg.dot(*at(run), 4, class_="measured past") for run in runs)
-    if now:
-        yield svg.dot(*at(now), 6, class_="measured")
+    for run in runs:
+        x, y = place_of(run)
+        yield svg.dot(x, y, 4, class_="measured past")
+    if shown:
+        x, y = place_of(shown)
+        yield svg.dot(x, y, 6, class_="measured")

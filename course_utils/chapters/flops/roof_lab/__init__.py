@@ -1,7 +1,7 @@
 """The roof is a bound: small products stay far below it. Two numbers, c and e, make it a forecast.
 
-After two minutes the reader has drawn what products of n × n matrices reach, has seen what a GPU reached, and has bent the roof by c and e
-until it goes through the recorded times.
+After two minutes the reader has drawn what products of n × n matrices reach, has seen what a GPU
+reached, and has bent the roof by c and e until it goes through the recorded times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,39 +23,40 @@ class RoofLab(Lab):
     """The share of the peak that products of n × n matrices reach: drawn, recorded and forecast."""
 
     name = "Roof lab"
-    asks, presets = Roofed, PRESETS
+    asks = Roofed
+    presets = PRESETS
     rows = (("table", "shown", "c_us", "e_percent"),)
 
     def guesses(self, asked: Roofed, found: object) -> Sequence[Guess]:
         """Each share that the reader has drawn, beside the one that was recorded, in percent."""
-        pairs = zip(SQUARES, asked.shares, strict=True)
-        return [
-            Guess(
-                f"the share of the peak at n = {n:,}, in %",
-                said,
-                asked.recorded(n),
-                kind="reported",
-                digits=2,
-            )
-            for n, said in pairs
-            if said is not None
-        ]
+        guesses = []
+        for n, percent in zip(SQUARES, asked.shares, strict=True):
+            if percent is not None:
+                question = f"the share of the peak at n = {n:,}, in %"
+                recorded = asked.recorded(n)
+                guesses.append(Guess(question, percent, recorded, kind="reported", digits=2))
+        return guesses
 
     def view(self, asked: Roofed, found: object) -> View:
         """The squares, and beside them all products of the table."""
         return picture.view(asked, self.guesses(asked, found))
 
     def fit(self, asked: Roofed, found: object) -> Iterator[Progress]:
-        """Find c and e on a random half of the recorded products, and try them on the other half."""
+        """Fit c and e to a random half of the recorded products, and try them on the other half."""
         if not asked.shown:
             raise ValueError(
                 "A fit uses what was recorded. Draw what you expect, and press Show first."
             )
         fitted, others = predict.random_halves(asked.seconds_by_size)
         c, e = predict.fitted_forecast(fitted, asked.machine, asked.dtype)
-        steps, percent = round(c * 1e6 / C_STEP_US), round(100 * e)
-        there = f"Fitted to {len(fitted)} products, drawn by chance: c = {seconds_text(c)}, e = {percent} %."
-        moved = {"c_us": min(C_STEP_US * steps, MOST_C_US), "e_percent": percent}
-        yield Progress(1, f"{there} The other {asked.errors_text(others, c, e)}.", Change(moved))
+        steps = round(c * 1e6 / C_STEP_US)
+        percent = round(100 * e)
+        values = {"c_us": min(C_STEP_US * steps, MOST_C_US), "e_percent": percent}
+        report = (
+            f"Fitted to {len(fitted)} products, drawn by chance: "
+            f"c = {seconds_text(c)}, e = {percent} %. "
+            f"The other {asked.errors_text(others, c, e)}."
+        )
+        yield Progress(1, report, Change(values))
 
     jobs = {"Fit": fit}

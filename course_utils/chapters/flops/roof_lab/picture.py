@@ -1,4 +1,4 @@
-"""The share of the peak over n, for products of n × n matrices, and the time of every product over the time that the roof promises."""
+"""What n × n matrices reach of the peak, and every product's time beside what the roof promises."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,62 +9,71 @@ from course_utils.engine.labs.draw import marks, svg
 from course_utils.engine.labs.draw.plot import Axis, Plot
 from course_utils.engine.labs.lab import View
 
-WIDTH, HEIGHT = 1000, 310
-N, PERCENT = (
-    Axis(200, 5500, "n", number_text, marks=SQUARES),
-    Axis(0, 100, "% of the peak", linear=True),
-)
+WIDTH = 1000
+HEIGHT = 310
+N = Axis(200, 5500, "n", number_text, marks=SQUARES)
+PERCENT = Axis(0, 100, "% of the peak", linear=True)
 SHARES = Plot(52, 52, 560, 218, N, PERCENT)
-ALL = 722, 52, 245, 218  # left, top, width, height
+ALL = (722, 52, 245, 218)  # left, top, width, height
 ALONG = [round(SQUARES[0] * 2 ** (step / 16)) for step in range(65)]
 TRACKS = [marks.Track(SHARES.at(n, 0), SHARES.at(n, 100)) for n in SQUARES]
 
 
 def view(asked: Roofed, guesses: Sequence[Guess]) -> View:
-    """Before the reveal, roof and forecast alone."""
-    drawn = [*_squares(asked), *_all(asked), marks.drawn("shares", asked, TRACKS, through=True)]
+    """The squares, and beside them all products; before the reveal, roof and forecast alone."""
+    drawn = [
+        *_squares(asked),
+        *_all(asked),
+        marks.drawn("shares", asked, TRACKS, through=True),
+    ]
     if asked.shown:
         drawn += marks.offs(guesses, asked, "shares", TRACKS)
     return View(svg.picture(WIDTH, HEIGHT, *drawn), _meaning(asked, guesses))
 
 
 def _squares(asked: Roofed) -> Iterator[str]:
+    c, e = asked.c_and_e
+    roof = [(n, asked.forecast(n, c=0, e=1)) for n in ALONG]
+    forecast = [(n, asked.forecast(n, c, e)) for n in ALONG]
     yield SHARES.frame("Products of n × n matrices")
-    yield SHARES.line([(n, asked.forecast(n, 0, 1)) for n in ALONG], "line predicted")
-    yield SHARES.line(
-        [(n, asked.forecast(n, *asked.c_and_e)) for n in ALONG], "line predicted dashed"
-    )
+    yield SHARES.line(roof, "line predicted")
+    yield SHARES.line(forecast, "line predicted dashed")
     if asked.shown:
-        yield from (
-            svg.dot(*SHARES.at(n, asked.recorded(n)), 6, class_="measured") for n in SQUARES
-        )
+        for n in SQUARES:
+            x, y = SHARES.at(n, asked.recorded(n))
+            yield svg.dot(x, y, 6, class_="measured")
 
 
 def _all(asked: Roofed) -> Iterator[str]:
     """Every time beside what the roof promises."""
-    roofs = {
-        size: predict.matmul_seconds(*size, asked.machine, asked.dtype)
-        for size in asked.seconds_by_size
-    }
-    low, high = min(roofs.values()) / 2, max(roofs.values()) * 4
-    plot = Plot(
-        *ALL,
-        Axis(low, high, "time by the roof", seconds_text),
-        Axis(low, 4 * high, "time", seconds_text),
-    )
-    (c, e), along = asked.c_and_e, [low * (high / low) ** (step / 40) for step in range(41)]
+    roofs = {}
+    for b, d, k in asked.seconds_by_size:
+        roofs[b, d, k] = predict.matmul_seconds(b, d, k, asked.machine, asked.dtype)
+    low = min(roofs.values()) / 2
+    high = max(roofs.values()) * 4
+    x_axis = Axis(low, high, "time by the roof", seconds_text)
+    y_axis = Axis(low, 4 * high, "time", seconds_text)
+    plot = Plot(*ALL, x_axis, y_axis)
+
+    c, e = asked.c_and_e
+    along = [low * (high / low) ** (step / 40) for step in range(41)]
     yield plot.frame("All products")
     yield plot.line([(low, low), (high, high)], "line predicted")
     yield plot.line([(roof, c + roof / e) for roof in along], "line predicted dashed")
     if asked.shown:
         for size, seconds in asked.seconds_by_size.items():
-            yield svg.dot(*plot.at(roofs[size], seconds), 4, class_="measured past")
+            x, y = plot.at(roofs[size], seconds)
+            yield svg.dot(x, y, 4, class_="measured past")
 
 
 def _meaning(asked: Roofed, guesses: Sequence[Guess]) -> str:
-    (c, e), source = asked.c_and_e, asked.recording.source
     if not asked.shown:
-        return "Solid: the roof. Dashed: c + roof / e. Draw the share that each product reaches, then press Show."
+        return (
+            "Solid: the roof. Dashed: c + roof / e. "
+            "Draw the share that each product reaches, then press Show."
+        )
+    c, e = asked.c_and_e
+    recorder = asked.recording.source.by
     errors = asked.errors_text(asked.seconds_by_size, c, e)
-    said = f"{seconds_text(c)} + roof / {e:g} against what {source.by} recorded, {errors}."
-    return f"{marks.farthest(guesses)} {said}".lstrip()
+    forecast = f"{seconds_text(c)} + roof / {e:g} against what {recorder} recorded, {errors}."
+    return f"{marks.farthest(guesses)} {forecast}".lstrip()
