@@ -42,20 +42,19 @@ def test_timing_a_product_measures_it_and_keeps_its_row(matmul):
 
 
 def test_a_job_leaves_the_lab_awake_and_stop_ends_it_in_the_middle(matmul):
-    start, stop = (matmul.get_by_role("button", name=name) for name in ("Time it", "Stop"))
+    start = matmul.get_by_role("button", name="Time it")
+    stop = matmul.get_by_role("button", name="Stop")
+    picture = matmul.locator(".course-picture")
+    report = matmul.locator(".course-report")
     expect(stop).to_be_disabled()
     for name in "BDK":
         matmul.get_by_title(f"{name}, typed").fill("6000")  # some seconds
-    expect(matmul.locator(".course-picture")).to_contain_text("2 · 6,000 · 6,000 · 6,000 = ")
+    expect(picture).to_contain_text("2 · 6,000 · 6,000 · 6,000 = ")
     start.click()
-    expect(matmul.locator(".course-report")).to_contain_text(
-        re.compile("first call runs|process of its own")
-    )
+    expect(report).to_contain_text(re.compile("first call runs|process of its own"))
     expect(start).to_be_disabled()
-    matmul.get_by_title("B, typed").fill("64")
-    expect(matmul.locator(".course-picture")).to_contain_text(
-        "2 · 64 · 6,000 · 6,000 = "
-    )  # while the job runs
+    matmul.get_by_title("B, typed").fill("64")  # while the job runs
+    expect(picture).to_contain_text("2 · 64 · 6,000 · 6,000 = ")
     stop.click()
-    expect(matmul.locator(".course-report")).to_contain_text("Stopped.")
+    expect(report).to_contain_text("Stopped.")
     expect(start).to_be_enabled()

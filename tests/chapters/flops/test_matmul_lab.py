@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import re
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -12,10 +11,11 @@ from course_utils.chapters import labs
 from course_utils.chapters.flops.matmul_lab import jobs
 from course_utils.chapters.flops.matmul_lab.asked import Found, Product
 from course_utils.chapters.flops.matmul_lab.picture import ROOF, TIMES, view
+from course_utils.core import measure
 from course_utils.core.datasheets import MACHINES, Machine
 from course_utils.core.say import rate_text, seconds_text
 from course_utils.subjects import machines
-from course_utils.subjects.child_processes import products
+from course_utils.subjects.child_processes import process, products
 from tests.helpers.labs import centres, lines, nodes, opened, run, text_of
 from tests.helpers.words import words
 from tests.subjects.test_machines import CORE
@@ -45,7 +45,9 @@ def matmul(monkeypatch):
 
 def shown(found=None, **asked):
     """All that a view says."""
-    return text_of(view(Product(**asked), found or Found(A_CORE)))
+    if found is None:
+        found = Found(A_CORE)
+    return text_of(view(Product(**asked), found))
 
 
 # What is predicted, and whose numbers these are.
@@ -54,19 +56,32 @@ def shown(found=None, **asked):
 SIZES = {"b": 1024, "d": 256, "k": 64}
 IN_FP8 = {"where": "B200, by OpenXLA", "dtype": "fp8", "b": 4096, "d": 4096, "k": 4096}
 IN_DOUBT = {"where": BY_OPENXLA, "dtype": "bf16", "b": 256, "d": 4096, "k": 256}
+NOT_RECORDED = {"where": "MI355X, by AMD", "dtype": "fp32"}
+ON_PAPER = {"where": "A100 SXM", "dtype": "bf16"}
 SHOWN = [
     (SIZES, "2·B·D·K = 2 · 1,024 · 256 · 64 = 33,554,432"),
     (SIZES, "(B·D + D·K + B·K) · 4 = 1,376,256 bytes"),
-    (SIZES, "33.6 MFLOPs / 100 GFLOP/s = 336 µs memory 1,376,256 / 25 GB/s = 55.1 µs predicted the larger of the two: 336 µs"),
-    (SIZES, "24.4 FLOPs per byte, above the ridge of 4: arithmetic is the limit, and predicts 336 µs, by measured peaks."),
+    (
+        SIZES,
+        "33.6 MFLOPs / 100 GFLOP/s = 336 µs memory 1,376,256 / 25 GB/s = 55.1 µs "
+        "predicted the larger of the two: 336 µs",
+    ),
+    (
+        SIZES,
+        "24.4 FLOPs per byte, above the ridge of 4: "
+        "arithmetic is the limit, and predicts 336 µs, by measured peaks.",
+    ),
     (SIZES | {"b": 1}, "0.49 FLOPs per byte, below the ridge of 4: memory is the limit"),
     (SIZES, "measured not timed yet"),
     (IN_FP8, "(B·D + D·K) · 1 + B·K · 2 = 67,108,864 bytes"),
     (IN_DOUBT, "Recorded by OpenXLA at the nearest size ("),  # that one is left out itself
-    ({"where": "MI355X, by AMD", "dtype": "fp32"}, "not recorded in fp32; there are: bf16, fp8"),
-    ({"where": "A100 SXM", "dtype": "bf16"}, "not here, only by its data sheet; for times, choose this machine or one that was recorded"),
-    ({"where": "A100 SXM", "dtype": "bf16"}, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
-]  # fmt: skip
+    (NOT_RECORDED, "not recorded in fp32; there are: bf16, fp8"),
+    (
+        ON_PAPER,
+        "not here, only by its data sheet; for times, choose this machine or one that was recorded",
+    ),
+    (ON_PAPER, f"peaks A100 SXM: {MACHINES['A100 SXM'].source}."),
+]
 
 
 @pytest.mark.parametrize(("asked", "sentence"), SHOWN)
@@ -77,22 +92,34 @@ def test_what_is_predicted_and_recorded_is_shown_with_the_numbers_filled_in(aske
 def done(job, asked, found):
     """What a job says last, and what is known then."""
     for step in job(asked, found):
-        found = step.change.found(found) if step.change and step.change.found else found
+        if step.change and step.change.found:
+            found = step.change.found(found)
     return step.report, found
 
 
+def along_a_log_axis(value, low, high, left, width):
+    """Where a value lies on an axis that begins at `left`."""
+    return left + width * math.log(value / low) / math.log(high / low)
+
+
 def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
-    recording, size = machines.recordings()[CORE], (256, 1024, 1024)
-    seconds, flops = recording.seconds_by_size["fp32"][size], 2 * math.prod(size)
+    seconds = machines.recordings()[CORE].seconds_by_size["fp32"][256, 1024, 1024]
     values = {"b": 250, "d": 1000, "k": 1100, "where": RECORDED}
-    asked, text = Product(**values), shown(**values)
+    asked = Product(**values)
+    text = shown(**values)
+    flops = 2 * 256 * 1024 * 1024
     nearest = f"Recorded at the nearest size (256 × 1,024 × 1,024): {seconds_text(seconds)}"
     assert f"{nearest}." in text
     assert f"{rate_text(flops / seconds)}, " in text
-    _, under_the_roof, along_k = centres(view(asked, Found()).picture, "measured")
-    x = math.log10(flops / (4 * (256 * 1024 + 1024**2 + 256 * 1024)) / 0.1) / math.log10(1e5)
-    assert under_the_roof[0] == pytest.approx(ROOF[0] + ROOF[2] * x, abs=0.1)
-    assert along_k[0] == pytest.approx(TIMES[0] + TIMES[2] * 10 / 20, abs=0.1)  # 2^10 of 2^20
+
+    _, (under_the_roof, _), (along_k, _) = centres(view(asked, Found()).picture, "measured")
+    intensity = flops / (4 * (256 * 1024 + 1024 * 1024 + 256 * 1024))
+    left, _, width, _ = ROOF
+    expected = along_a_log_axis(intensity, 0.1, 10_000, left, width)
+    assert under_the_roof == pytest.approx(expected, abs=0.1)
+    left, _, width, _ = TIMES
+    assert along_k == pytest.approx(left + width * 10 / 20, abs=0.1)  # 2^10 of 2^20
+
     _, found = done(LAB.time_it, asked, Found())
     said, again = done(LAB.time_it, asked, found)  # the same each time
     _, row = view(asked, again).table
@@ -103,17 +130,19 @@ def test_a_recorded_machine_shows_its_nearest_product_and_says_so():
 @pytest.mark.parametrize("n", [1, 2**20])
 def test_the_roofline_reaches_as_far_as_the_product_that_is_asked_for(n):
     asked = Product(b=n, d=n, k=n, dtype="fp64", where="H100 SXM")
-    ours, machine = n / 12, MACHINES["H100 SXM"]
-    svg = view(asked, Found()).picture
-    (ring, *_), (dashed, *_) = centres(svg, "ring"), lines(svg, "line dashed")
-    low, high = min(0.1, ours), max(10_000, ours)
-    for shown, intensity in (
-        (ring[0], ours),
-        (dashed[0][0], machine.peak("fp64") / machine.bytes_per_sec),
-    ):
-        assert shown == pytest.approx(
-            ROOF[0] + ROOF[2] * math.log(intensity / low) / math.log(high / low), abs=0.1
-        )
+    machine = MACHINES["H100 SXM"]
+    intensity = n / 12  # 2n³ FLOPs over 24n² bytes
+    ridge = machine.peak("fp64") / machine.bytes_per_sec
+    low = min(0.1, intensity)
+    high = max(10_000, intensity)
+    left, _, width, _ = ROOF
+    picture = view(asked, Found()).picture
+    ring_x, _ = centres(picture, "ring")[0]
+    ridge_x, _ = lines(picture, "line dashed")[0][0]
+    expected = along_a_log_axis(intensity, low, high, left, width)
+    assert ring_x == pytest.approx(expected, abs=0.1)
+    expected = along_a_log_axis(ridge, low, high, left, width)
+    assert ridge_x == pytest.approx(expected, abs=0.1)
 
 
 BY_OTHERS = [
@@ -128,21 +157,21 @@ BY_OTHERS = [
 def test_a_gpu_that_others_recorded_shows_all_its_products_and_whose_they_are(name, dtype):
     recording = machines.recordings()[name]
     recorded = recording.seconds_by_size[dtype]
-    size = max(recorded, key=math.prod)
-    asked = Product(*size, dtype, name, "D")
-    text = shown(b=size[0], d=size[1], k=size[2], dtype=dtype, where=name, sweep="D")
+    largest = max(recorded, key=math.prod)
+    b, d, k = largest
+    asked = Product(b, d, k, dtype, name, sweep="D")
+    opened = view(asked, Found())
+    text = text_of(opened)
     whose = f"Recorded by {recording.source.by}"
-    assert len(nodes(view(asked, Found()).picture, "circle", "measured past")) == len(recorded)
+    assert len(nodes(opened.picture, "circle", "measured past")) == len(recorded)
     assert f"{whose}: {recording.source.where}." in text
-    assert f"{whose}: {seconds_text(recorded[size])}." in text
+    assert f"{whose}: {seconds_text(recorded[largest])}." in text
+
     _, found = done(LAB.sweep, asked, Found())
     _, *rows = view(asked, found).table
-    along_d = [
-        (f"{b:,}", f"{d:,}", f"{k:,}") for b, d, k in recorded if (b, k) == (size[0], size[2])
-    ]
-    assert sorted(tuple(row[:5]) for row in rows) == sorted(
-        (name, *sizes, dtype) for sizes in along_d
-    )
+    along_d = [size[1] for size in recorded if size[0] == b and size[2] == k]
+    expected = [[name, f"{b:,}", f"{other_d:,}", f"{k:,}", dtype] for other_d in along_d]
+    assert sorted(row[:5] for row in rows) == sorted(expected)
 
 
 # What is timed here.
@@ -152,15 +181,13 @@ def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
     matmul.set(b=32, d=32, k=32)
     for _ in range(2):
         assert run(matmul, "Time it").startswith("Measured: ")
-    head, *rows = matmul.screen.table
-    assert [row[:5] for row in rows] == [
-        ["this machine", "32", "32", "32", "fp32"]
-    ] * 2  # each time is kept
-    assert f"{rows[0][head.index('of the peak')]} of the largest rate of a few" in words(matmul)
+    head, first, second = matmul.screen.table  # each time is kept
+    assert first[:5] == second[:5] == ["this machine", "32", "32", "32", "fp32"]
+    share = first[head.index("of the peak")]
+    assert f"{share} of the largest rate of a few" in words(matmul)
     assert "Measured: " in matmul.screen.meaning
-    assert (
-        len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2
-    )  # by its words, and in each plot
+    # A dot stands by its words, and one in each plot.
+    assert len(nodes(matmul.screen.svg, "circle", "measured")) == 1 + 2
     assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 2 * 2
     matmul.set(b=64)
     assert "Measured" not in matmul.screen.meaning
@@ -174,28 +201,38 @@ def test_timing_puts_a_measured_point_and_a_row_beside_the_prediction(matmul):
 def test_a_sweep_draws_every_product_that_takes_less_than_a_moment(matmul):
     matmul.set(b=64, d=64, k=64, dtype="fp16", sweep="K")  # at 1 GFLOP/s and worse, up to K = 2^12
     assert run(matmul, "Sweep") == "13 products along K."
-    assert [row[3] for row in reversed(matmul.screen.table[1:])] == [f"{2**n:,}" for n in range(13)]
+    _, *rows = matmul.screen.table
+    assert [row[3] for row in reversed(rows)] == [f"{2**n:,}" for n in range(13)]
     assert len(nodes(matmul.screen.svg, "circle", "measured past")) == 13 * 2  # in each plot
 
 
-WAITS = "This lab waits 60 s at most"
+TOO_LARGE = {"b": 2**20, "d": 2**20, "k": 2**20}
+TOO_SLOW = {"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}  # 137 s, and perhaps five times that
 CANNOT_RUN = [
-    ({"b": 2**20, "d": 2**20, "k": 2**20}, "Time it", "are free. Make it smaller."),
-    ({"b": 4096, "d": 4096, "k": 4096, "dtype": "fp16"}, "Time it", WAITS),  # 137 s, and perhaps ten times that
+    (TOO_LARGE, "Time it", "are free. Make it smaller."),
+    (TOO_SLOW, "Time it", "This lab waits 60 s at most"),
     ({"b": 2**20, "d": 2**20}, "Sweep", "Already at K = 1 this takes too long to sweep."),
-    ({"where": "A100 SXM"}, "Time it", "What you see is the prediction from the data sheet of one A100 SXM. For times, choose this machine"),
-    ({"where": "MI355X, by AMD"}, "Sweep", "'fp32' was not recorded on MI355X. There are: bf16, fp8."),
+    (
+        {"where": "A100 SXM"},
+        "Time it",
+        "What you see is the prediction from the data sheet of one A100 SXM. "
+        "For times, choose this machine",
+    ),
+    (
+        {"where": "MI355X, by AMD"},
+        "Sweep",
+        "'fp32' was not recorded on MI355X. There are: bf16, fp8.",
+    ),
     ({"dtype": "tf32"}, "Sweep", "No dense peak for 'tf32' on a core"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("values", "job", "sentence"), CANNOT_RUN)
 def test_what_cannot_run_is_said_before_and_not_run(matmul, monkeypatch, values, job, sentence):
-    monkeypatch.setattr(
-        "course_utils.subjects.child_processes.products.matmul_call", None
-    )  # whoever calls it fails otherwise
+    monkeypatch.setattr(products, "matmul_call", None)  # whoever calls it fails otherwise
     matmul.set(**values)
-    assert matmul.screen.mistake == "" or sentence in matmul.screen.mistake
+    if matmul.screen.mistake:
+        assert sentence in matmul.screen.mistake
     with pytest.raises(ValueError, match=re.escape(sentence)):
         run(matmul, job)
     assert sentence in matmul.screen.report + matmul.screen.mistake
@@ -210,34 +247,39 @@ def test_a_product_that_exceeds_the_labs_patience_is_ended(matmul, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("size", "dtype", "apart"),
+    ("size", "dtype", "where"),
     [
-        ((1024, 1024, 1024), "fp32", False),  # 21 ms at the peak
-        ((2048, 2048, 2048), "fp32", True),  # 172 ms
-        ((512, 512, 512), "fp16", True),  # predicted too well, without units for it
-        ((2**20, 1024, 1), "fp32", True),  # 4 GiB have to be filled first
+        ((1024, 1024, 1024), "fp32", "here"),  # 21 ms at the peak
+        ((2048, 2048, 2048), "fp32", "in a process"),  # 172 ms
+        ((512, 512, 512), "fp16", "in a process"),  # predicted too well, without units for it
+        ((2**20, 1024, 1), "fp32", "in a process"),  # 4 GiB have to be filled first
     ],
 )
 def test_what_may_take_long_is_judged_with_a_margin_and_timed_in_a_process(
-    monkeypatch, size, dtype, apart
+    monkeypatch, size, dtype, where
 ):
-    def timed(where, b, d, k, dtype, **_):
-        used.append((where, b, d, k, dtype))
+    used = []
+
+    def timed(where, b, d, k, dtype):
+        used.append((where, (b, d, k), dtype))
         yield products.MeasurementProgress(0.5, "on the way")
         return SimpleNamespace(seconds=1e-3, doubt="")
 
-    used = []
+    def timed_here(b, d, k, dtype, **_):
+        return timed("here", b, d, k, dtype)
+
+    def timed_in_a_process(work, order):
+        return timed("in a process", order["b"], order["d"], order["k"], order["dtype"])
+
     monkeypatch.setattr("course_utils.subjects.machines.device", lambda: "cpu", raising=False)
-    monkeypatch.setattr("course_utils.core.measure.free_bytes", lambda device: 2**40)
-    in_process = partial(timed, "in a process")
-    monkeypatch.setattr(
-        "course_utils.subjects.child_processes.process.steps_of",
-        lambda work, order: in_process(**order),
-    )
-    monkeypatch.setattr(products, "timing_steps", partial(timed, "here"))
+    monkeypatch.setattr(measure, "free_bytes", lambda device: 2**40)
+    monkeypatch.setattr(process, "steps_of", timed_in_a_process)
+    monkeypatch.setattr(products, "timing_steps", timed_here)
     _, found = done(LAB.time_it, Product(*size, dtype), Found(A_CORE))
-    assert used == [("in a process" if apart else "here", *size, dtype)]
-    assert [(run.product.size, run.seconds) for run in found.runs] == [(size, 1e-3)]
+    assert used == [(where, size, dtype)]
+    (run,) = found.runs
+    assert run.product.size == size
+    assert run.seconds == 1e-3
 
 
 # What is typed.

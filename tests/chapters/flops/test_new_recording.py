@@ -1,6 +1,7 @@
-"""What `make record` measures: workloads and products, in the time that there is, and what it leaves out."""
+"""What `make record` measures in the time that there is, and what it leaves out."""
 
 import dataclasses
+import itertools
 import types
 
 import pytest
@@ -17,11 +18,22 @@ from course_utils.subjects.machines import recording as recording_files
 from tests.subjects.test_machines import CORE, STUB
 from tests.tools import review
 
-MODEL = {"shape": predict.Transformer(1, 16, 2, 211, 8), "model": "tiny"}
-TINY = workloads.Scale((1, 16), 2**12, 8, 16, heads=2, attended=8, batch=2, sequence=8, **MODEL)
+TINY = workloads.Scale(
+    sides=(1, 16),
+    numbers=2**12,
+    rows=8,
+    columns=16,
+    heads=2,
+    attended=8,
+    batch=2,
+    sequence=8,
+    shape=predict.Transformer(1, 16, 2, 211, 8),
+    model="tiny",
+)
 
 
 def jobs(dtype="bf16", scale=TINY):
+    """The jobs of a recording by their names."""
     return {job.workload.name: job for job in workloads.jobs("cpu", dtype, scale)}
 
 
@@ -31,11 +43,16 @@ def jobs(dtype="bf16", scale=TINY):
 def test_the_recorded_core_was_asked_for_these_very_workloads():
     """Names, sizes, FLOPs, bytes, predicted peaks: all that is said before something is timed."""
     asked = jobs("bf16", workloads.CPU)
-    found = {one.name: one for one in machines.recordings()[CORE].workloads}
-    assert list(asked) == list(found)
-    for name, job in asked.items():
-        measured = {key: getattr(found[name], key) for key in ("seconds", "spread", "peak_bytes")}
-        assert dataclasses.replace(job.workload, **measured) == found[name]
+    recorded = machines.recordings()[CORE].workloads
+    assert list(asked) == [workload.name for workload in recorded]
+    for workload in recorded:
+        timed = dataclasses.replace(
+            asked[workload.name].workload,
+            seconds=workload.seconds,
+            spread=workload.spread,
+            peak_bytes=workload.peak_bytes,
+        )
+        assert timed == workload
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
@@ -51,13 +68,26 @@ def test_a_workloads_flops_are_those_that_torch_counts(dtype):
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_a_workload_moves_at_least_the_bytes_of_its_operands_and_results(dtype):
-    """By what operations read and hand out, gradients of parameters aside; a kernel that does less work is not known."""
-    moved = {name: job.workload.bytes for name, job in jobs(dtype).items()}
-    matrix, head = (predict.dtype_bytes(dtype) * numbers for numbers in (8 * 16, 2 * 2 * 8 * 64))
-    parameters = sum(p.numel() for p in models.Transformer(TINY.shape).parameters())
-    assert list(moved.values()) == [
-        *(2 * 4 * 2**12, 2 * 4 * 2**12, 2 * matrix, (2 + 3) * matrix, 2 * matrix, 4 * 16 * 211),
-        *(4 * head, (4 + 5 + 3) * head, 7 * 4 * parameters, 7 * 4 * parameters, 0, 0),
+    """No kernel is known that moves fewer bytes. Gradients of parameters are left out."""
+    moved = [job.workload.bytes for job in jobs(dtype).values()]
+    copied = 4 * 2**12
+    matrix = 8 * 16 * predict.dtype_bytes(dtype)
+    logits = 4 * 16 * 211
+    queries = 2 * 2 * 8 * 64 * predict.dtype_bytes(dtype)
+    parameters = 4 * sum(p.numel() for p in models.Transformer(TINY.shape).parameters())
+    assert moved == [
+        2 * copied,
+        2 * copied,  # in place
+        2 * matrix,  # LayerNorm
+        (2 + 3) * matrix,
+        2 * matrix,  # softmax
+        logits,
+        4 * queries,  # attention
+        (4 + 5 + 3) * queries,
+        7 * parameters,  # AdamW
+        7 * parameters,
+        0,  # training steps
+        0,
     ]
 
 
@@ -76,16 +106,24 @@ def test_a_steps_peak_memory_is_predicted_but_for_the_losss_scalars(
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_a_training_step_trains(dtype, monkeypatch):
-    made, build = [], models.Transformer
-    monkeypatch.setattr(
-        models, "Transformer", lambda m, **ways: made.append(build(m, **ways)) or made[-1]
-    )
+    made = []
+    build = models.Transformer
+
+    def building(shape, **ways):
+        model = build(shape, **ways)
+        made.append(model)
+        return model
+
+    monkeypatch.setattr(models, "Transformer", building)
     step = workloads.training_step(TINY.shape, dtype, 2, 8)
     parameters = list(made[0].parameters())
     before = [p.clone() for p in parameters]
     step()
     moved = [not torch.equal(p, old) for p, old in zip(parameters, before, strict=True)]
-    assert any(moved) if dtype == "bf16" else all(moved)  # bf16's 1 is too coarse for a step
+    if dtype == "bf16":
+        assert any(moved)  # but not all: around 1, bf16 is too coarse for a step
+    else:
+        assert all(moved)
     assert all(p.grad is None for p in parameters)
 
 
@@ -93,8 +131,8 @@ def test_a_training_step_trains(dtype, monkeypatch):
 def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
     def batches(free_bytes):
         monkeypatch.setattr(measure, "free_bytes", lambda device: free_bytes)
-        found = jobs(dtype, dataclasses.replace(TINY, batch=16)).items()
-        return {job.workload.sizes["batch"] for name, job in found if "step" in name}
+        found = jobs(dtype, dataclasses.replace(TINY, batch=16))
+        return {job.workload.sizes["batch"] for name, job in found.items() if "step" in name}
 
     def needs(batch):
         peak = workloads.predicted_peak_bytes(TINY.shape, dtype, batch, 8)
@@ -109,10 +147,8 @@ def test_the_batch_is_the_largest_that_fits(monkeypatch, dtype, state_bytes):
 def test_the_working_dtype_is_bf16_only_where_it_is_faster():
     assert new_recording.working_dtype(STUB) == "bf16"
     for reached in ({"fp32": 2e9, "bf16": 1e9}, {"fp32": 1e9}):
-        assert (
-            new_recording.working_dtype(dataclasses.replace(STUB, achieved_flop_per_sec=reached))
-            == "fp32"
-        )
+        slower = dataclasses.replace(STUB, achieved_flop_per_sec=reached)
+        assert new_recording.working_dtype(slower) == "fp32"
 
 
 # A new recording.
@@ -126,19 +162,22 @@ def as_many_seconds_as_flops(call, **_):
 
 @pytest.fixture
 def record(tmp_path, monkeypatch, capsys):
-    """Record the made-up machine, or another, and few small things: what can be read back of it, and what was said."""
+    """A function that records a few small things on a machine, the made-up one by default.
+
+    It returns what can be read back, and the lines that were printed.
+    """
 
     def run(machine=STUB):
         monkeypatch.setattr(at_hand, "this_machine", lambda: machine)
-        return recording_files.read(
-            new_recording.on_this_machine()
-        ), capsys.readouterr().out.splitlines()
+        path = new_recording.on_this_machine()
+        printed = capsys.readouterr().out
+        return recording_files.read(path), printed.splitlines()
 
     monkeypatch.setattr(recording_files, "FOLDER", tmp_path)
     monkeypatch.setattr(workloads, "CPU", TINY)
     monkeypatch.setattr(at_hand, "device", lambda: "cpu")
     monkeypatch.setattr(measure, "time_call", as_many_seconds_as_flops)
-    # Slow among so many modules.
+    # To look for garbage among so many modules is slow.
     monkeypatch.setattr(new_recording, "gc", types.SimpleNamespace(collect=lambda: None))
     return run
 
@@ -148,16 +187,18 @@ def test_what_is_recorded_can_be_read_back(record, tmp_path):
     path = tmp_path / "a_machine_made_up.json"
     assert said[0] == "A machine (made up): fp32 1 GFLOP/s, bf16 2 GFLOP/s"
     assert said[-1].startswith(f"Written: {path.name}, 12 workloads and 16 products in ")
-    assert (read.machine, read.median_spread) == (STUB, 0.25)
-    sizes = {(b, d, k): 2 * b * d * k + 1 for b in (1, 16) for d in (1, 16) for k in (1, 16)}
-    assert read.seconds_by_size == {
-        dtype: pytest.approx(sizes, rel=1e-3) for dtype in ("fp32", "bf16")
-    }
-    for one, job in zip(read.workloads, jobs().values(), strict=True):
-        timed = {"seconds": one.seconds, "spread": 0.25, "peak_bytes": one.peak_bytes}
-        assert one == dataclasses.replace(job.workload, **timed)
-        assert abs(one.peak_bytes - one.predicted_peak_bytes) <= 8
-        assert one.seconds == pytest.approx(measure.flops(job.make()).total + 1, rel=1e-3)
+    assert read.machine == STUB
+    assert read.median_spread == 0.25
+    sizes = itertools.product((1, 16), repeat=3)
+    seconds_by_size = pytest.approx({(b, d, k): 2 * b * d * k + 1 for b, d, k in sizes}, rel=1e-3)
+    assert read.seconds_by_size == {"fp32": seconds_by_size, "bf16": seconds_by_size}
+    for workload, job in zip(read.workloads, jobs().values(), strict=True):
+        seconds = workload.seconds
+        peak_bytes = workload.peak_bytes
+        timed = {"seconds": seconds, "spread": 0.25, "peak_bytes": peak_bytes}
+        assert workload == dataclasses.replace(job.workload, **timed)
+        assert abs(peak_bytes - workload.predicted_peak_bytes) <= 8
+        assert seconds == pytest.approx(measure.flops(job.make()).total + 1, rel=1e-3)
     assert recording_files.text_of(read) == path.read_text()
     assert path.read_text().count("\n   [") == 16  # one product a line
 
@@ -179,40 +220,51 @@ def test_a_notebook_records_a_gpu_beside_the_readers_copy_so_that_it_may_be_adde
     (tmp_path / ".course").mkdir()
     assert new_recording.on_this_gpu() is None
     found = new_recording.on_this_gpu()
-    assert (found.machine, [*found.seconds_by_size]) == (t4, ["fp32", "fp16"])
+    assert found.machine == t4
+    assert list(found.seconds_by_size) == ["fp32", "fp16"]
     assert review.problems_of(found, tmp_path / "recorded" / "t4.json") == []
     lab = labs.matmul_lab()
     lab.set(where="T4 (recorded)", dtype="fp16")
-    assert (lab.screen.mistake, lab.session.lab.read(lab.values).recording) == ("", found)
+    assert lab.screen.mistake == ""
+    assert lab.session.lab.read(lab.values).recording == found
 
 
 def test_a_workload_that_does_not_fit_is_left_out_with_a_sentence(record, monkeypatch):
     monkeypatch.setattr(measure, "free_bytes", lambda device: 20_000)
     read, said = record()
-    needed, free = "32,768 bytes = 32 KiB = 32.8 kB", "20,000 bytes = 19.5 KiB = 20 kB"
+    needed = "32,768 bytes = 32 KiB = 32.8 kB"
+    free = "20,000 bytes = 19.5 KiB = 20 kB"
     assert f"copy is left out: it needs {needed}, and {free} are free." in said
-    assert "softmax" in [one.name for one in read.workloads]
+    assert "softmax" in [workload.name for workload in read.workloads]
+
+
+OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has"
+NO_KERNEL = "\"norm\" not implemented for 'Half'\nat kernel.cpp"
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has"), "another 20.00 GiB"),
-        (NotImplementedError('"norm" not implemented for \'Half\'\nat kernel.cpp'), "not implemented for 'Half'"),
+        (torch.OutOfMemoryError(OUT_OF_MEMORY), "another 20.00 GiB"),
+        (NotImplementedError(NO_KERNEL), "not implemented for 'Half'"),
     ],
-)  # fmt: skip
+)
 def test_what_fails_is_left_out_and_the_rest_is_recorded(record, monkeypatch, error, sentence):
+    multiply = products.matmul_call
+
     def failing(*operands, **_):
         raise error
 
-    def multiplying(*asked):
-        return failing() if asked[:3] == (16, 16, 16) else multiply(*asked)
+    def multiplying(b, d, k, dtype, device):
+        if (b, d, k) == (16, 16, 16):
+            raise error
+        return multiply(b, d, k, dtype, device)
 
-    multiply = products.matmul_call
     monkeypatch.setattr(torch, "softmax", failing)
     monkeypatch.setattr(products, "matmul_call", multiplying)
     read, said = record()
-    assert [one.name for one in read.workloads] == [name for name in jobs() if name != "softmax"]
+    others = [name for name in jobs() if name != "softmax"]
+    assert [workload.name for workload in read.workloads] == others
     (why,) = (line for line in said if "left out" in line)
     assert why.startswith("softmax is left out: ")
     assert sentence in why
@@ -221,24 +273,26 @@ def test_what_fails_is_left_out_and_the_rest_is_recorded(record, monkeypatch, er
 
 def test_a_workload_that_would_take_all_the_time_is_not_begun(record):
     flops = {name: job.workload.flops for name, job in jobs("fp32").items()}
-    rate = max(flops.values()) / 40  # 40 s for the longest, where there are 150 s for all
+    most = max(flops.values())
+    rate = most / 40  # 40 s for the longest, where there are 150 s for all
     _, said = record(dataclasses.replace(STUB, achieved_flop_per_sec={"fp32": rate}))
-    assert [line for line in said if "left out" in line] == [
-        f"{name} is left out: it would take 40 s and more, again and again."
-        for name in flops
-        if flops[name] / rate == 40
-    ]
+    left_out = [line for line in said if "left out" in line]
+    longest = [name for name in flops if flops[name] == most]
+    sentence = "is left out: it would take 40 s and more, again and again."
+    assert left_out == [f"{name} {sentence}" for name in longest]
 
 
-@pytest.mark.parametrize(
-    ("all_s", "longest_s"), [(600, 2.0), (60, 100)]
-)  # one alone; what time is left
+TOO_LONG_ALONE = (600, 2.0)
+TOO_LONG_FOR_WHAT_IS_LEFT = (60, 100)
+
+
+@pytest.mark.parametrize(("all_s", "longest_s"), [TOO_LONG_ALONE, TOO_LONG_FOR_WHAT_IS_LEFT])
 def test_products_that_would_take_too_long_are_left_out(record, monkeypatch, all_s, longest_s):
     monkeypatch.setattr(new_recording, "ALL_S", all_s)
     monkeypatch.setattr(new_recording, "LONGEST_PRODUCT_S", longest_s)
     monkeypatch.setattr(workloads, "jobs", lambda *_: [])
     rates = {"fp32": 2 * 16**3 / 21, "fp64": 1e9}
-    found = record(dataclasses.replace(STUB, achieved_flop_per_sec=rates))[0].seconds_by_size
-    assert (16, 16, 16) not in found["fp32"]
-    assert (16, 16, 16) in found["fp64"]
-    assert (1, 1, 1) in found["fp32"]
+    read, _ = record(dataclasses.replace(STUB, achieved_flop_per_sec=rates))
+    assert (16, 16, 16) not in read.seconds_by_size["fp32"]
+    assert (16, 16, 16) in read.seconds_by_size["fp64"]
+    assert (1, 1, 1) in read.seconds_by_size["fp32"]

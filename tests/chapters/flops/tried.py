@@ -13,32 +13,58 @@ def by_two_equations(square, wide, narrow):
     return 2 * square - t
 
 
-def parameters_with(in_layers, at_the_end, *, bias_side=1, head_vectors=lambda m: 2):
+def all_vectors(m):
+    """The numbers of a normalisation."""
+    return m.norm_vectors * m.width
+
+
+def one_vector(m):
+    return m.width
+
+
+def half_of_all_vectors(m):
+    return all_vectors(m) // 2
+
+
+def two(m):
+    return 2
+
+
+def all_heads(m):
+    return m.heads + m.kv_heads
+
+
+def parameters_with(in_layers, at_the_end, *, bias_side=1, head_vectors=two):
     """Parameters, with so many numbers in a normalisation of a layer and in the last one."""
 
     def parameters(m):
         shapes = matrices(m)
-        layer = sum(inputs * outputs for inputs, outputs in shapes.values())
-        layer += sum(shapes[name][bias_side] for name in m.biases)
-        layer += 2 * in_layers(m)
+        layer = 2 * in_layers(m)
+        for inputs, outputs in shapes.values():
+            layer += inputs * outputs
+        for name in m.biases:
+            layer += shapes[name][bias_side]
         if m.head_norms:
             layer += head_vectors(m) * m.head_width
-        tables = m.vocabulary * m.width * (1 if m.tied else 2)
-        positions = m.context * m.width if m.learned_positions else 0
-        return m.layers * layer + tables + positions + at_the_end(m)
+        rows = m.vocabulary
+        if not m.tied:
+            rows += m.vocabulary
+        if m.learned_positions:
+            rows += m.context
+        return m.layers * layer + rows * m.width + at_the_end(m)
 
     return parameters
 
 
-def of_all_vectors(m):
-    return m.norm_vectors * m.width
+def all_layers(m):
+    return m.layers
 
 
-def of_one_vector(m):
-    return m.width
+def one_layer(m):
+    return 1
 
 
-def forward_with(attention_of_a_layer, layers=lambda m: m.layers):
+def forward_with(attention_of_a_layer, layers=all_layers):
     """The FLOPs of a forward pass, with another count of attention, in so many layers."""
 
     def forward_flops(m, batch, sequence):
@@ -50,72 +76,102 @@ def forward_with(attention_of_a_layer, layers=lambda m: m.layers):
     return forward_flops
 
 
-def of_pairs(pairs):
-    """Two products of so many pairs for each head."""
-    return lambda m, batch, s: 4 * batch * pairs(s) * m.heads * m.head_width
+def attention_of_pairs(pairs_of):
+    """Two products of so many pairs of tokens, for each head."""
+
+    def attention(m, batch, sequence):
+        return 4 * batch * pairs_of(sequence) * m.heads * m.head_width
+
+    return attention
+
+
+all_pairs = attention_of_pairs(lambda sequence: sequence * sequence)
+half_of_the_pairs = attention_of_pairs(lambda sequence: sequence * sequence / 2)
+pairs_of_a_mask = attention_of_pairs(lambda sequence: sequence * (sequence + 1) // 2)
+
+
+def one_product(m, batch, sequence):
+    return 2 * batch * sequence**2 * m.heads * m.head_width
+
+
+def heads_of_the_keys(m, batch, sequence):
+    return 4 * batch * sequence**2 * m.kv_heads * m.head_width
+
+
+def pairs_across_sequences(m, batch, sequence):
+    return 4 * (batch * sequence) ** 2 * m.heads * m.head_width
+
+
+def days_by_hours(flops, gpus, peak, share):
+    return flops / gpus / peak / share / (24 * 60 * 60)
+
+
+def days_at_the_full_peak(flops, gpus, peak, share):
+    return flops / (gpus * peak) / 86_400
+
+
+def days_times_the_share(flops, gpus, peak, share):
+    return flops / (gpus * peak) * share / 86_400
+
+
+def days_without_brackets(flops, gpus, peak, share):
+    return flops / gpus * peak * share / 86_400
+
+
+def days_times_seconds(flops, gpus, peak, share):
+    return flops / (gpus * peak * share) * 86_400
+
+
+def half_in_one_formula(c, e, peak):
+    n_cubed = c * peak * e / (4 * e - 2)
+    return round(n_cubed ** (1 / 3))
+
+
+def no_n_at_all(c, e, peak):
+    return c + peak / e
 
 
 TRIED: dict[Check, Tried] = {
     check.days: Tried(
-        right=(lambda flops, gpus, peak, share: flops / gpus / peak / share / (24 * 60 * 60),),
+        right=(days_by_hours,),
         wrong=(
-            (lambda flops, gpus, peak, share: flops / (gpus * peak) / 86_400, "at the full peak"),
-            (
-                lambda flops, gpus, peak, share: flops / (gpus * peak) * share / 86_400,
-                "Divide by it",
-            ),
-            (lambda flops, gpus, peak, share: flops / gpus * peak * share / 86_400, "in brackets"),
-            (
-                lambda flops, gpus, peak, share: flops / (gpus * peak * share) * 86_400,
-                "not multiplied",
-            ),
+            (days_at_the_full_peak, "at the full peak"),
+            (days_times_the_share, "Divide by it"),
+            (days_without_brackets, "in brackets"),
+            (days_times_seconds, "not multiplied"),
         ),
     ),
     check.parameters: Tried(
-        right=(parameters_with(of_all_vectors, of_all_vectors),),
+        right=(parameters_with(all_vectors, all_vectors),),
         wrong=(
-            (parameters_with(of_one_vector, of_one_vector), "m.norm_vectors vectors"),
-            (parameters_with(of_one_vector, of_all_vectors), "m.norm_vectors vectors"),
-            (parameters_with(of_all_vectors, of_one_vector), "m.norm_vectors vectors"),
+            (parameters_with(one_vector, one_vector), "m.norm_vectors vectors"),
+            (parameters_with(one_vector, all_vectors), "m.norm_vectors vectors"),
+            (parameters_with(all_vectors, one_vector), "m.norm_vectors vectors"),
+            (parameters_with(half_of_all_vectors, all_vectors), "two normalisations."),
             (
-                parameters_with(lambda m: of_all_vectors(m) // 2, of_all_vectors),
-                "two normalisations.",
-            ),
-            (
-                parameters_with(of_all_vectors, of_all_vectors, bias_side=0),
+                parameters_with(all_vectors, all_vectors, bias_side=0),
                 "a number for each output",
             ),
             (
-                parameters_with(
-                    of_all_vectors, of_all_vectors, head_vectors=lambda m: m.heads + m.kv_heads
-                ),
+                parameters_with(all_vectors, all_vectors, head_vectors=all_heads),
                 "however many heads",
             ),
         ),
     ),
     check.forward_flops: Tried(
-        right=(forward_with(of_pairs(lambda s: s * s)),),
+        right=(forward_with(all_pairs),),
         wrong=(
-            (forward_with(of_pairs(lambda s: s * s), lambda m: 1), "Each of the m.layers layers"),
-            (forward_with(of_pairs(lambda s: s * s / 2)), "two products, of all S × S pairs"),
-            (forward_with(of_pairs(lambda s: s * (s + 1) // 2)), "those of a mask"),
-            (
-                forward_with(lambda m, batch, s: 2 * batch * s * s * m.heads * m.head_width),
-                "two products, of all S × S pairs",
-            ),
-            (
-                forward_with(lambda m, batch, s: 4 * batch * s * s * m.kv_heads * m.head_width),
-                "Each head of the queries",
-            ),
-            (
-                forward_with(lambda m, batch, s: 4 * (batch * s) ** 2 * m.heads * m.head_width),
-                "its own sequence",
-            ),
+            (forward_with(all_pairs, layers=one_layer), "Each of the m.layers layers"),
+            (forward_with(half_of_the_pairs), "two products, of all S × S pairs"),
+            (forward_with(pairs_of_a_mask), "those of a mask"),
+            (forward_with(one_product), "two products, of all S × S pairs"),
+            (forward_with(heads_of_the_keys), "Each head of the queries"),
+            (forward_with(pairs_across_sequences), "its own sequence"),
         ),
     ),
     check.half_of_the_peak: Tried(
-        right=(lambda c, e, peak: round((c * peak * e / (4 * e - 2)) ** (1 / 3)),),
-        wrong=((lambda c, e, peak: c + peak / e, "gave 1.28506e+15; expected 1572."),),
+        right=(half_in_one_formula,),
+        wrong=((no_n_at_all, "gave 1.28506e+15; expected 1572."),),
     ),
     check.square_alone: Tried(right=(by_two_equations,)),
     check.name_of_f32: Tried(right=(" TF32",), wrong=((19, "the name of a format, in quotes"),)),

@@ -1,4 +1,4 @@
-"""The labs of notebooks 5 to 8 as a reader meets them: clicked, dragged, typed into, counted, trained and stopped."""
+"""The labs of notebooks 5 to 8 as a reader meets them: clicked, dragged and moved by keys."""
 
 import random
 
@@ -48,7 +48,7 @@ def test_jupyterlab_takes_no_key_from_any_part_of_a_lab(labs_page, name, preset,
 
 @pytest.fixture
 def watched(labs_page):
-    """Its page with nothing in the way, whose failures are heard from now on."""
+    """The labs' page with no mouse over a lab. Its failures are heard from now on."""
     labs_page.mouse.move(0, 0)
     return WatchedPage(labs_page, labs_page.folder)
 

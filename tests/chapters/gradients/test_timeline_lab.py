@@ -37,28 +37,43 @@ asked = st.builds(
     machines=st.sampled_from([1, 7]),
     stage=st.integers(0, 3),
     segment=st.sampled_from([0, 1, 5]),
-    **{name: st.booleans() for name in ("fused", "pieces", "accumulate")},
+    fused=st.booleans(),
+    pieces=st.booleans(),
+    accumulate=st.booleans(),
 )
 
 
+def asked_by(preset):
+    """What is asked after these moves of the lab as it opens."""
+    defaults = {name: field.default for name, field in LAB.fields.items()}
+    return LAB.read(defaults | preset)
+
+
+def scale_of(asked):
+    machine = machine_named(asked.machine)
+    return Scale(asked.step.fullest.held.total, machine.bytes)
+
+
 def highest_by_operation(asked):
-    """Of each column the most that any operation holds which runs in it, one operation after the other."""
+    """The most that any operation in a column holds, if each operation is looked at by itself."""
     operations = asked.timeline.operations
     seconds = seconds_of(operations, machine_named(asked.machine), asked.dtype)
-    ends = [0, *accumulate(seconds)]
+    borders = [0, *accumulate(seconds)]
     most = [0] * COLUMNS
-    for one, (begin, end) in zip(operations, pairwise(ends), strict=True):
-        first, last = COLUMNS * begin / ends[-1], COLUMNS * end / ends[-1]
-        for place in range(COLUMNS):
-            if place < last and first < place + 1:
-                most[place] = max(most[place], sum(one.during))
+    for operation, (begin, end) in zip(operations, pairwise(borders), strict=True):
+        first = COLUMNS * begin / borders[-1]
+        last = COLUMNS * end / borders[-1]
+        for column in range(COLUMNS):
+            if column < last and first < column + 1:
+                most[column] = max(most[column], sum(operation.during))
     return most
 
 
 @settings(max_examples=15, deadline=None)
 @given(asked)
 def test_each_column_has_the_fullest_of_the_operations_that_run_in_it(asked):
-    step, most = asked.step, highest_by_operation(asked)
+    step = asked.step
+    most = highest_by_operation(asked)
     off = [n for n in range(COLUMNS) if step.columns[n].held.total != most[n]]
     assert len(off) <= 4  # an operation that ends where a column does may belong to either
     assert step.fullest.held.total == asked.timeline.peak
@@ -67,16 +82,15 @@ def test_each_column_has_the_fullest_of_the_operations_that_run_in_it(asked):
 @settings(max_examples=12, deadline=None)
 @given(asked)
 def test_layers_run_one_after_the_other_forwards_and_then_backwards(asked):
-    ran = {
-        phase: [m.layer for m in asked.step.columns if m.phase == phase]
-        for phase in ("forward", "backward")
-    }
-    forward, backward = ([n for n in layers if n is not None] for layers in ran.values())
+    in_a_layer = [moment for moment in asked.step.columns if moment.layer is not None]
+    forward = [moment.layer for moment in in_a_layer if moment.phase == "forward"]
+    backward = [moment.layer for moment in in_a_layer if moment.phase == "backward"]
     assert forward == sorted(forward)
     assert backward == sorted(backward, reverse=True)
-    layers = {*range(asked.shape.layers)}
+    layers = set(range(asked.shape.layers))
     assert {*forward, *backward} <= layers
-    assert len(forward) < 2 * len(layers) or {*forward} == layers  # else there are too few columns
+    if len(forward) >= 2 * len(layers):  # otherwise there are too few columns for all layers
+        assert set(forward) == layers
 
 
 def corners(node):
@@ -85,13 +99,15 @@ def corners(node):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_areas_are_as_high_as_their_bytes_from_the_first_column_to_the_last(preset):
-    asked = LAB.read({name: field.default for name, field in LAB.fields.items()} | PRESETS[preset])
-    view, step = LAB.view(asked, {}), asked.step
-    scale, below = Scale(step.fullest.held.total, machine_named(asked.machine).bytes), [0] * COLUMNS
+    asked = asked_by(PRESETS[preset])
+    picture = LAB.view(asked, {}).picture
+    step = asked.step
+    scale = scale_of(asked)
+    below = [0] * COLUMNS
     for place, part in enumerate(Held._fields):
         heights = [moment.held[place] for moment in step.columns]
-        areas = nodes(view.picture, "polyline", f"part {part}")
-        assert len(areas) == any(heights)
+        areas = nodes(picture, "polyline", f"part {part}")
+        assert len(areas) == (1 if any(heights) else 0)
         below = [low + high for low, high in zip(below, heights, strict=True)]
         for area in areas:
             upper = dict(corners(area))
@@ -99,31 +115,30 @@ def test_areas_are_as_high_as_their_bytes_from_the_first_column_to_the_last(pres
             assert max(upper) == RIGHT
             top = min(y for _, y in corners(area))
             assert top == pytest.approx(scale.y(max(below)), abs=0.06)
-    ends = [points[0][1] for points in lines(view.picture, "line")]
-    shown = [scale.y(machine_named(asked.machine).bytes)] * scale.has_memory
-    assert ends == pytest.approx(shown, abs=0.06)
+    memory_ends = [points[0][1] for points in lines(picture, "line")]
+    expected = [scale.y(scale.memory)] if scale.has_memory else []
+    assert memory_ends == pytest.approx(expected, abs=0.06)
     assert TOP < scale.y(step.fullest.held.total) < BOTTOM
 
 
+UNITS = {"MB": 1e6, "GB": 1e9, "TB": 1e12, "bytes": 1, "kB": 1e3}
+
+
 def test_numbers_on_the_axis_stand_at_the_height_of_their_bytes_and_the_upper_edge_is_round():
-    units = {"MB": 1e6, "GB": 1e9, "TB": 1e12, "bytes": 1, "kB": 1e3}
     for preset in PRESETS.values():
         for fused in (True, False):
-            first = {name: field.default for name, field in LAB.fields.items()}
-            asked = LAB.read(first | preset | {"fused": fused})
-            picture, most = LAB.view(asked, {}).picture, asked.step.fullest.held.total
-            labels = nodes(picture, "text", "end small faint")
+            asked = asked_by(preset | {"fused": fused})
+            labels = nodes(LAB.view(asked, {}).picture, "text", "end small faint")
             assert 2 <= len(labels) <= 6
-            full = 0
             for label in labels:
                 number, unit = label.text.split(" ")
-                nbytes = float(number) * units[unit]
-                full = nbytes * (BOTTOM - TOP) / (BOTTOM - (float(label.get("y")) - 4))
-                assert Scale(most, machine_named(asked.machine).bytes).full == pytest.approx(
-                    full, rel=0.01
-                )
-            assert float(f"{full:.1e}"[:3]) in (1, 1.5, 2, 3, 4, 5, 6, 8)
-            assert full >= most
+                nbytes = float(number) * UNITS[unit]
+                height = BOTTOM - (float(label.get("y")) - 4)
+                at_the_upper_edge = nbytes * (BOTTOM - TOP) / height
+                assert scale_of(asked).full == pytest.approx(at_the_upper_edge, rel=0.01)
+            leading = float(f"{at_the_upper_edge:.1e}"[:3])
+            assert leading in (1, 1.5, 2, 3, 4, 5, 6, 8)
+            assert at_the_upper_edge >= asked.step.fullest.held.total
 
 
 def test_before_a_guess_is_revealed_the_axis_has_no_numbers(lab):
@@ -146,12 +161,13 @@ def test_nothing_of_the_timeline_is_in_the_picture_before_it_is_shown(lab):
 
 def test_a_drawn_line_is_compared_with_what_is_held_at_each_eighth_of_the_step(lab):
     lab.set(**LARGE, ask=HELD, held=(50,) * len(EIGHTHS), shown=True)
-    guesses, step = lab.session.guesses(), LAB.read(lab.values).step
+    guesses = lab.session.guesses()
+    step = LAB.read(lab.values).step
     assert [guess.said for guess in guesses] == [50] * len(EIGHTHS)
     for n, guess in enumerate(guesses):
         held = step.columns[min(COLUMNS - 1, COLUMNS * n // 8)].held.total
         assert guess.measured == pytest.approx(100 * held / step.fullest.held.total)
-    farthest = max(guesses, key=lambda one: one.off)
+    farthest = max(guesses, key=lambda guess: guess.off)
     assert farthest.words in lab.screen.meaning
 
 
@@ -177,7 +193,10 @@ def test_a_mark_on_the_fullest_moment_is_right_where_the_ring_is(lab):
 # What it says.
 
 SAYS = [
-    ({"preset": "do 8 H100s hold 8B?"}, "Does not fit: at its fullest moment (backward, cross-entropy) a machine"),
+    (
+        {"preset": "do 8 H100s hold 8B?"},
+        "Does not fit: at its fullest moment (backward, cross-entropy) a machine",
+    ),
     (LARGE, "Llama 3 8B: a step of 1 × 8,192 tokens on each of 8 × H100 SXM"),
     (
         {"machine": "B200", "recipe": "fp32 adamw"},
@@ -187,8 +206,11 @@ SAYS = [
         {"machine": "T4", "recipe": "bf16 adamw", "model": "GPT-2 small"},
         " by its data sheet, at fp32's rate: it has none for bf16",
     ),
-    ({"model": "GPT-2 small", "sequence": 8192}, "GPT-2 small: a step of 1 × 1,024 tokens on one H100 SXM"),
-]  # fmt: skip
+    (
+        {"model": "GPT-2 small", "sequence": 8192},
+        "GPT-2 small: a step of 1 × 1,024 tokens on one H100 SXM",
+    ),
+]
 
 
 @pytest.mark.parametrize(("moved", "sentence"), SAYS)
@@ -208,7 +230,7 @@ def test_the_table_has_every_byte(lab):
 # What it measures.
 
 
-@pytest.mark.parametrize(("place", "recipe"), [*enumerate(RECIPES)])
+@pytest.mark.parametrize(("place", "recipe"), list(enumerate(RECIPES)))
 def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(
     place, recipe, monkeypatch
 ):
@@ -230,19 +252,17 @@ def test_a_step_that_is_measured_is_drawn_over_the_prediction_and_holds_as_much(
     assert len(found[asked.timeline]) == len(asked.timeline.operations)
     (line,) = lines(LAB.view(asked, found).picture, "line measured")
     assert len(line) == COLUMNS
-    assert [one.report for one in said[1:4]] == [f"Forward, {n} of 3 layers." for n in (1, 2, 3)]
+    reports = [progress.report for progress in said[1:4]]
+    assert reports == [f"Forward, {n} of 3 layers." for n in (1, 2, 3)]
 
 
-def test_a_step_on_several_machines_is_not_measured_and_one_that_torch_cannot_address_is_refused(
-    lab,
-):
-    assert "Set machines to 1." in run_refused(lab, machines=2)
-    assert "more than torch can address" in run_refused(
-        lab, machines=1, batch=2**20, sequence=2**20
-    )
+def test_a_step_on_several_machines_or_beyond_addresses_is_not_measured(lab):
+    assert "Set machines to 1." in said_when_refused(lab, machines=2)
+    unaddressable = said_when_refused(lab, machines=1, batch=2**20, sequence=2**20)
+    assert "more than torch can address" in unaddressable
 
 
-def run_refused(lab, **moved):
+def said_when_refused(lab, **moved):
     lab.set(**moved)
     with pytest.raises(ValueError, match=r"\."):
         run(lab, "Measure a real step")
