@@ -245,9 +245,9 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         right,
         "As the storages that autograd keeps of three layers; LayerNorm's statistics are left out.",
     )
-    tokens = batch * sequence
     bytes_each = BYTES[dtype]
-    row_sums = tokens * m.heads
+    column = batch * sequence * bytes_each  # one number for each token
+    row_sums = batch * sequence * m.heads
     without_row_sums = right - row_sums * BYTES["fp32"]
     yield (
         without_row_sums,
@@ -257,7 +257,7 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         without_row_sums + row_sums * bytes_each,
         "The row sums are in fp32 whatever the dtype: 4 bytes each.",
     )
-    width = tokens * m.width * bytes_each
+    width = m.width * column
     yield (
         right - 2 * width,
         "A normalisation keeps its input, and the next product its result: 4 of the width.",
@@ -266,14 +266,12 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
         right - width,
         "One of the model's width is missing: two normalisations, an input and a result each.",
     )
-    yield from _of_queries_and_keys(m, right, tokens * bytes_each)
-    gate = 0
-    if m.gated:
-        gate = 2 * tokens * m.inner * bytes_each
-    yield (
-        right - gate,
-        "A gated feed-forward keeps four tensors of its inner width, the other one two.",
+    yield from _of_queries_and_keys(m, right, column)
+    gate = 2 * m.inner * column if m.gated else 0
+    of_feed_forward = (
+        "A gated feed-forward keeps four tensors of its inner width, the other one two."
     )
+    yield right - gate, of_feed_forward
     yield right // bytes_each, "That is how many numbers are kept. Their bytes are wanted."
     scores = row_sums * sequence * bytes_each
     yield (
@@ -282,10 +280,10 @@ def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     )
 
 
-def _of_queries_and_keys(m: Model, right: int, bytes_of_a_column: int) -> Answers:
+def _of_queries_and_keys(m: Model, right: int, column: int) -> Answers:
     """Wrong counts of what attention keeps: queries, keys, values, and its result."""
-    queries = m.heads * m.head_width * bytes_of_a_column
-    keys = m.kv_heads * m.head_width * bytes_of_a_column
+    queries = m.heads * m.head_width * column
+    keys = m.kv_heads * m.head_width * column
     yield right - queries, "Of attention are kept: queries, keys, values, and its result."
     norm_inputs = 0
     tensors_of_that_width = 2  # keys and values
