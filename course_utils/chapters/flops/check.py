@@ -10,7 +10,11 @@ from course_utils.core.say import Number
 from course_utils.engine.judging import Answers, function, value
 
 # c in seconds, e, and the peak in FLOP/s.
-FORECASTS = [(5.5e-6, 0.77, 989.5e12), (6e-6, 0.66, 2250e12), (9e-6, 0.82, 125e12)]
+FORECASTS = [
+    (5.5e-6, 0.77, 989.5e12),
+    (6e-6, 0.66, 2250e12),
+    (9e-6, 0.82, 125e12),
+]
 
 
 @function(FORECASTS, tolerance=2e-3)
@@ -48,7 +52,11 @@ def _forecast_rate(n: int, c: Number, e: Number, peak_flop_per_sec: Number) -> N
 
 
 # Seconds, each of half a product and its transposition: as OpenXLA has them, and made up.
-HALVES = [(56.705e-6, 17.872e-6, 11.056e-6), (56e-6, 16e-6, 9e-6), (45e-6, 24e-6, 6.5e-6)]
+HALVES = [
+    (56.705e-6, 17.872e-6, 11.056e-6),
+    (56e-6, 16e-6, 9e-6),
+    (45e-6, 24e-6, 6.5e-6),
+]
 
 
 @function(HALVES, tolerance=1e-4)
@@ -276,7 +284,11 @@ def _of_scores(m: Model, batch: int, sequence: int, scores: int) -> Answers:
 
 
 @function(
-    [(6.3e24, 1024, 989.5e12, 0.5), (3.14e23, 1024, 312e12, 0.35), (8.64e4, 1, 1.0, 1.0)],
+    [
+        (6.3e24, 1024, 989.5e12, 0.5),
+        (3.14e23, 1024, 312e12, 0.35),
+        (8.64e4, 1, 1.0, 1.0),
+    ],
     tolerance=1e-9,
 )
 def days(flops: Number, gpus: int, peak: Number, share: Number) -> Answers:

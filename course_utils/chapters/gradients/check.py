@@ -18,7 +18,11 @@ from course_utils.engine.judging.agreement import agree
 from course_utils.engine.judging.sentences import name_of, stopped
 
 # Shapes of x, w and g; in the first case all are square, so that no shape tells a wrong index.
-ONE_LAYER = [((3, 3), (3, 3), (3, 3)), ((5, 4), (4, 2), (5, 2)), ((1, 2), (2, 6), (1, 6))]
+ONE_LAYER = [
+    ((3, 3), (3, 3), (3, 3)),
+    ((5, 4), (4, 2), (5, 2)),
+    ((1, 2), (2, 6), (1, 6)),
+]
 
 
 def _drawn(
@@ -65,7 +69,15 @@ def layer_backward(x: Tensor, w: Tensor, g: Tensor) -> Answers:
     )
 
 
-@function([(16, [8, 4, 4, 2]), (4, [3, 5]), (64, [512, 2048, 2048, 10])])
+# Rows of a batch, and the widths of the layers.
+STEPS = [
+    (16, [8, 4, 4, 2]),
+    (4, [3, 5]),
+    (64, [512, 2048, 2048, 10]),
+]
+
+
+@function(STEPS)
 def step_flops(batch: int, widths: Sequence[int]) -> Answers:
     """FLOPs of one training step, forward and backward, of a deep linear model on plain data."""
     right = predict.mlp_flops(batch, widths).total
@@ -236,8 +248,16 @@ def _loss(results: Tensor) -> Tensor:
 # The accountant's term.
 
 
+# A model, the batch, the sequence and the dtype.
+LAYERS = [
+    (QWEN, 3, 32, "bf16"),
+    (LLAMA, 1, 96, "bf16"),
+    (GPT, 2, 64, "fp32"),
+]
+
+
 # LayerNorm keeps two numbers a token for its statistics: 0.09 % of a layer, at a width of 256.
-@function([(QWEN, 3, 32, "bf16"), (LLAMA, 1, 96, "bf16"), (GPT, 2, 64, "fp32")], tolerance=0.001)
+@function(LAYERS, tolerance=0.001)
 def layer_bytes(m: Model, batch: int, sequence: int, dtype: str) -> Answers:
     """The bytes that autograd keeps of one layer, whose attention is fused."""
     right = by_torch.layer_bytes(m, batch, sequence, dtype)

@@ -38,7 +38,8 @@ def gradient_chain(
     ylabel = "gradients below, numbers above"
     end = 2 * len(weights)  # activations stand at even places, weights between them
     with axes_with(title, xlabel, ylabel, height=4.6) as axes:
-        for x, (name, shape) in zip(range(0, end + 1, 2), activations.items(), strict=True):
+        even_places = range(0, end + 1, 2)
+        for x, (name, shape) in zip(even_places, activations.items(), strict=True):
             is_data = x == 0
             is_result = x == end  # whose gradient comes from the loss, and from no product
             made = None if is_data else "forward"
@@ -46,8 +47,8 @@ def gradient_chain(
             _matrix(axes, (x, ACTIVATIONS), name, shape, made)
             _gradient(axes, (x, INPUT_GRADIENTS), name, shape, gradient_made, missing)
         inputs = list(activations)[:-1]
-        layers = zip(range(1, end, 2), weights.items(), inputs, strict=True)
-        for x, (name, shape), of_layer in layers:
+        odd_places = range(1, end, 2)
+        for x, (name, shape), of_layer in zip(odd_places, weights.items(), inputs, strict=True):
             _matrix(axes, (x, WEIGHTS), name, shape)
             _gradient(axes, (x, WEIGHT_GRADIENTS), name, shape, "weight_gradient", missing)
             _arrows_of_a_layer(axes, x, has_input_gradient=f"{of_layer}.grad" not in missing)

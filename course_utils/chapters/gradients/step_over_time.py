@@ -135,13 +135,15 @@ def _moments(
         starts = [0.0, *ends[:-1]]
         for turn in range(stretch.times):
             end = begin + ends[-1]
-            for column in range(int(COLUMNS * begin), min(COLUMNS, math.ceil(COLUMNS * end))):
+            first_column = int(COLUMNS * begin)
+            end_column = min(COLUMNS, math.ceil(COLUMNS * end))
+            for column in range(first_column, end_column):
                 first = bisect_right(ends, column / COLUMNS - begin)
                 last = bisect_left(starts, (column + 1) / COLUMNS - begin)
                 if first < last:
-                    row = max(range(first, last), key=totals.__getitem__)
-                    share = begin + starts[row]
-                    yield column, _moment(timeline, stretch, row, turn, share)
+                    fullest = max(range(first, last), key=totals.__getitem__)
+                    share = begin + starts[fullest]
+                    yield column, _moment(timeline, stretch, fullest, turn, share)
             begin = end
 
 
