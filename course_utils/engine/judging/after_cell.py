@@ -1,7 +1,8 @@
-"""What is done after a notebook has run a cell.
+"""What happens after a notebook has run a cell.
 
-In a reader's copy, the record gets each verdict and each guess that the cell shows, and the place where the reader is.
-In any notebook, a verdict is taken back when its answer changes, or when the answer's cell stops with an error.
+In a reader's copy, the record gets each verdict and each guess that the cell shows, and the cell at
+which the reader is. In any notebook, a verdict is taken back when its answer changes, or when the
+answer's cell stops with an error.
 """
 
 import re
@@ -13,7 +14,7 @@ from course_utils.core import record
 from course_utils.core.say import Choice, Comparison
 from course_utils.engine.judging.verdict import SHOWN, Verdict
 
-SAID = {"right": "right", "not yet": "tried"}
+RECORDED_AS = {"right": "right", "not yet": "tried"}
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
 CHANGED = "The answer has changed: run this cell again."
 STOPPED = "The cell of the answer stopped with an error. Mend it, and run both cells again."
@@ -24,44 +25,79 @@ def note_what_is_shown() -> None:
     shell = IPython.get_ipython()
     if shell is None:
         return
-    shown_by_name: dict[str, Verdict] = {}  # the last on each of the reader's names
+    latest_by_answer: dict[str, Verdict] = {}  # by the name that the reader gave to the answer
 
     def note(result: object) -> None:
-        """Called by IPython after each cell, when its output is shown."""
-        verdicts = [*SHOWN]
+        verdicts = list(SHOWN)
         SHOWN.clear()
-        cell = result.info.raw_cell or ""
-        for name in [
-            name for name in shown_by_name if re.search(rf"\b{name}\b *=[^=]|\bdef {name}\b", cell)
-        ]:
-            shown_by_name.pop(name).take_back(CHANGED if result.success else STOPPED)
-        names = dict(CHECKED.findall(cell))
-        shown_by_name.update(
-            {names[one.exercise]: one for one in verdicts if one.exercise in names}
-        )
-        # JupyterLab and its like name the cell, and Colab in a place of its own. A notebook that is tested or exported
-        # is no reader's attempt.
-        asked = getattr(shell, "parent_header", {}).get("metadata", {})
-        named = result.info.cell_id or asked.get("colab", {}).get("cell_id")
-        module = getattr(shell.user_ns.get("check"), "__name__", "")
-        if (
-            (workspace := record.workspace())
-            and named
-            and module.startswith("course_utils.chapters.")
-            and module.endswith(".check")
-        ):
-            record.notebook = module.split(".")[2]
-            _note(workspace, record.notebook, verdicts, result)
-            record.note_place(workspace, record.notebook, named)
+        _take_back_outdated(latest_by_answer, result)
+        _remember(latest_by_answer, verdicts, result)
+        _record(shell, verdicts, result)
 
     SHOWN.clear()
     shell.events.register("post_run_cell", note)
 
 
-def _note(workspace: Path, notebook: str, verdicts: list[Verdict], result: object) -> None:
-    for one in verdicts:
-        if one.status in SAID:
-            record.note(workspace, f"{notebook}.{one.exercise}", SAID[one.status])
-    if isinstance(result.result, Comparison | Choice):
-        for guess in result.result.guesses:
+def _take_back_outdated(latest_by_answer: dict[str, Verdict], result: object) -> None:
+    """Take back the verdicts on names that the cell has assigned or defined anew."""
+    why = CHANGED if result.success else STOPPED
+    for name in list(latest_by_answer):
+        assigns = rf"\b{name}\b *=[^=]|\bdef {name}\b"
+        if re.search(assigns, _source(result)):
+            verdict = latest_by_answer.pop(name)
+            verdict.take_back(why)
+
+
+def _remember(
+    latest_by_answer: dict[str, Verdict], verdicts: list[Verdict], result: object
+) -> None:
+    """Remember which of the reader's names each verdict of this cell is on."""
+    answer_of = dict(CHECKED.findall(_source(result)))
+    for verdict in verdicts:
+        if verdict.exercise in answer_of:
+            latest_by_answer[answer_of[verdict.exercise]] = verdict
+
+
+def _source(result: object) -> str:
+    return result.info.raw_cell or ""
+
+
+def _record(shell: object, verdicts: list[Verdict], result: object) -> None:
+    """Write what the cell has shown into the record, if this is a reader's copy."""
+    workspace = record.workspace()
+    cell_id = _cell_id(shell, result)
+    notebook = _notebook(shell)
+    # A notebook that is tested or exported is no reader's attempt: its cells come without an id.
+    if not workspace or not cell_id or not notebook:
+        return
+    record.notebook = notebook
+    for verdict in verdicts:
+        if verdict.status in RECORDED_AS:
+            exercise = f"{notebook}.{verdict.exercise}"
+            record.note(workspace, exercise, RECORDED_AS[verdict.status])
+    _record_guesses(workspace, notebook, result.result)
+    record.note_place(workspace, notebook, cell_id)
+
+
+def _cell_id(shell: object, result: object) -> str | None:
+    """The cell's id as JupyterLab tells it, or as Colab does, which has a field of its own."""
+    if result.info.cell_id:
+        return result.info.cell_id
+    request = getattr(shell, "parent_header", {})
+    metadata = request.get("metadata", {})
+    return metadata.get("colab", {}).get("cell_id")
+
+
+def _notebook(shell: object) -> str:
+    """The notebook's name, from the `check` that it imports; empty if it imports none of ours."""
+    check = shell.user_ns.get("check")
+    module = getattr(check, "__name__", "")
+    if module.startswith("course_utils.chapters.") and module.endswith(".check"):
+        return module.split(".")[2]
+    return ""
+
+
+def _record_guesses(workspace: Path, notebook: str, shown: object) -> None:
+    if isinstance(shown, Comparison | Choice):
+        for guess in shown.guesses:
             record.note_guess(workspace, notebook, guess)

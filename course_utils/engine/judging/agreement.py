@@ -1,4 +1,7 @@
-"""When two values agree: to the last bit, or within a share; whatever type of number, list or tensor they come in."""
+"""When two values agree: to the last bit, or within a relative tolerance.
+
+They may come as any type of number, as a list, a tuple, a dict, an array or a tensor.
+"""
 
 import math
 from fractions import Fraction
@@ -8,34 +11,64 @@ import torch
 
 from course_utils.core.say import Number
 
+EXACT_IN_FLOAT = 2**53  # below it, a float holds every integer
 
-def agree(a: object, b: object, tolerance: Number) -> bool:
-    """Whether a is b, or lies within that share of it, part by part. Where b is a tensor, a has to be one too."""
-    if type(a) is type(b) is float and a == b != 0:  # quickly, where there are 131,072 of them
+
+def agree(came: object, expected: object, tolerance: Number) -> bool:
+    """Whether both are the same, or `came` lies within the tolerance, part by part.
+
+    Where a tensor with dimensions is expected, only a tensor agrees with it.
+    """
+    # A case may have 131,072 floats, so two equal ones are told first. Zeros have signs to compare.
+    if type(came) is type(expected) is float and came == expected != 0:
         return True
-    if isinstance(b, torch.Tensor) and b.ndim and not _stands_for(a, b):
+    if not _is_possible(came, expected):
         return False
-    if isinstance(a, torch.Tensor) and not is_dense(a):
+    if isinstance(expected, list | tuple):
+        came = _as_sequence(came)
+        if isinstance(came, list | tuple):
+            return _parts_agree(came, expected, tolerance)
+    if isinstance(came, dict) and isinstance(expected, dict):
+        if came.keys() != expected.keys():
+            return False
+        return all(agree(came[key], expected[key], tolerance) for key in expected)
+    if isinstance(expected, bool) and isinstance(plain(came), int):
+        return plain(came) == expected  # 1 says True, too
+    return same(came, expected) or near(came, expected, tolerance)
+
+
+def _is_possible(came: object, expected: object) -> bool:
+    """Whether the two can be compared: `came` has its numbers, and is a tensor if one is wanted.
+
+    If the expected tensor has a 16-bit format, the exercise is about that format, so the dtype has
+    to be the same.
+    """
+    is_tensor = isinstance(came, torch.Tensor)
+    if isinstance(expected, torch.Tensor) and expected.ndim:
+        if not is_tensor:
+            return False
+        if expected.dtype.itemsize == 2 and came.dtype != expected.dtype:
+            return False
+    return not is_tensor or is_dense(came)
+
+
+def _as_sequence(came: object) -> object:
+    """An array or a tensor with dimensions as a list; anything else as it is."""
+    if isinstance(came, torch.Tensor | np.ndarray) and came.ndim:
+        return list(came)
+    return came
+
+
+def _parts_agree(came: list | tuple, expected: list | tuple, tolerance: Number) -> bool:
+    if len(came) != len(expected):
         return False
-    if isinstance(b, list | tuple) and isinstance(a, torch.Tensor | np.ndarray) and a.ndim:
-        a = list(a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(agree(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(agree(a[key], b[key], tolerance) for key in b)
-    if isinstance(b, bool) and isinstance(plain(a), int):  # 1 says True, too
-        return plain(a) == b
-    return same(a, b) or near(a, b, tolerance)
+    pairs = zip(came, expected, strict=True)
+    return all(agree(a, b, tolerance) for a, b in pairs)
 
 
-def _stands_for(a: object, b: torch.Tensor) -> bool:
-    """Whether a is a tensor. If b is in 16 bits, the exercise is about the format, and a needs b's dtype."""
-    return isinstance(a, torch.Tensor) and (b.dtype.itemsize != 2 or a.dtype == b.dtype)
-
-
-def is_dense(x: torch.Tensor) -> bool:
-    """Whether all of its numbers are there."""
-    return not x.is_meta and x.layout == torch.strided
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the tensor stores every one of its numbers."""
+    return not tensor.is_meta and tensor.layout == torch.strided
 
 
 def is_number(x: object) -> bool:
@@ -44,24 +77,32 @@ def is_number(x: object) -> bool:
 
 
 def same(a: object, b: object) -> bool:
-    """Equal to the last bit: NaN equals NaN, and -0.0 is not 0.0. The type of number does not matter, nor list or tuple."""
-    tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    if tensors and a.is_meta and b.is_meta:  # they have no numbers
-        return (a.shape, a.stride(), a.dtype) == (b.shape, b.stride(), b.dtype)
-    # Quickly, where there are many.
-    if tensors and (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(a, b):
-        return True
-    a, b = plain(a), plain(b)
+    """Whether both are equal to the last bit: NaN equals NaN, and -0.0 is not 0.0.
+
+    The type of number does not matter, nor whether it is a list or a tuple.
+    """
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        if a.is_meta and b.is_meta:  # they have no numbers
+            return a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+        # This is the quick way, for tensors of many numbers.
+        if a.dtype == b.dtype and a.device == b.device and torch.equal(a, b):
+            return True
+    a = plain(a)
+    b = plain(b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    if {type(a), type(b)} == {int, float} and abs(a) < 2**53 > abs(
-        b
-    ):  # where a float holds every integer
-        a, b = float(a), float(b)
+    return _same_value(a, b)
+
+
+def _same_value(a: object, b: object) -> bool:
+    is_mixed = {type(a), type(b)} == {int, float}
+    if is_mixed and abs(a) < EXACT_IN_FLOAT and abs(b) < EXACT_IN_FLOAT:
+        a = float(a)
+        b = float(b)
     if isinstance(a, float) and isinstance(b, float):
-        return (math.isnan(a) and math.isnan(b)) or (
-            a == b and math.copysign(1, a) == math.copysign(1, b)
-        )
+        if math.isnan(a) and math.isnan(b):
+            return True
+        return a == b and math.copysign(1, a) == math.copysign(1, b)
     if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) != isinstance(b, str):
         return a is b
     try:
@@ -70,24 +111,36 @@ def same(a: object, b: object) -> bool:
         return False
 
 
-def near(a: object, b: object, tolerance: Number) -> bool:
-    """Whether a is within that share of b: number by number in sequences; in tensors, a share of the largest number."""
+def near(came: object, expected: object, tolerance: Number) -> bool:
+    """Whether `came` is within the tolerance, relative to `expected`.
+
+    Sequences are compared number by number. In tensors, the tolerance is relative to the largest
+    number.
+    """
     try:
-        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and max(a.ndim, b.ndim) > 0:
-            return a.shape == b.shape and bool(((a - b).abs() <= tolerance * b.abs().max()).all())
-        a, b = plain(a), plain(b)
-        if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-            return len(a) == len(b) and all(
-                near(x, y, tolerance) for x, y in zip(a, b, strict=True)
-            )
-        return (
-            is_number(a)
-            and is_number(b)
-            and tolerance > 0
-            and math.isclose(a, b, rel_tol=tolerance)
-        )
+        are_tensors = isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor)
+        if are_tensors and (came.ndim or expected.ndim):
+            return _tensors_near(came, expected, tolerance)
+        came = plain(came)
+        expected = plain(expected)
+        if isinstance(came, list | tuple) and isinstance(expected, list | tuple):
+            if len(came) != len(expected):
+                return False
+            pairs = zip(came, expected, strict=True)
+            return all(near(a, b, tolerance) for a, b in pairs)
+        if not is_number(came) or not is_number(expected) or tolerance <= 0:
+            return False
+        return math.isclose(came, expected, rel_tol=tolerance)
     except (RuntimeError, OverflowError):  # tensors of truth values; an integer beyond every float
         return False
+
+
+def _tensors_near(came: torch.Tensor, expected: torch.Tensor, tolerance: Number) -> bool:
+    if came.shape != expected.shape:
+        return False
+    allowed = tolerance * expected.abs().max()
+    is_near = (came - expected).abs() <= allowed
+    return bool(is_near.all())
 
 
 def plain(x: object) -> object:
@@ -96,6 +149,8 @@ def plain(x: object) -> object:
         return x.item() if x.numel() == 1 else x.tolist()
     if isinstance(x, np.ndarray):
         return x.tolist()
+    if isinstance(x, np.generic):
+        return x.item()
     if isinstance(x, Fraction):
         return float(x)
-    return x.item() if isinstance(x, np.generic) else x
+    return x

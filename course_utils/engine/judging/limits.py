@@ -4,30 +4,41 @@ import functools
 import signal
 import threading
 
-LONGEST_S = 5.0  # of a processor's time, so that a busy machine ends nobody's answer; no call of a solution takes 0.05
+# Seconds of a processor's time, so that a busy machine ends nobody's answer. No call of a solution
+# takes more than 0.05 s.
+LONGEST_S = 5.0
 
 
 class TooLongError(BaseException):
-    """The time is up. It is no Exception: the reader's `except Exception` does not catch it."""
+    """The time is up.
+
+    It is no Exception, so the reader's `except Exception` does not catch it.
+    """
 
 
 class Clock:
-    """Raises TooLongError in the code inside, after LONGEST_S. This works in the main thread only."""
+    """Raises TooLongError in the code inside, after LONGEST_S; in the main thread only."""
 
     def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread() and _has_signal():
-            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_S)
+        _set_timer(LONGEST_S)
 
     def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread() and _has_signal():
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _set_timer(0)
 
 
-@functools.cache  # once for good: to set a handler takes ten times as long as to set the clock
+def _set_timer(seconds: float) -> None:
+    """Set the timer, or switch it off with 0 seconds."""
+    if threading.current_thread() is threading.main_thread() and _has_signal():
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+
+@functools.cache  # since setting the handler takes ten times as long as setting the timer
 def _has_signal() -> bool:
-    if hasattr(signal, "SIGVTALRM"):
-        signal.signal(signal.SIGVTALRM, _end)
-    return hasattr(signal, "SIGVTALRM")
+    """Whether the system has a timer of processor time; if so, its signal raises TooLongError."""
+    if not hasattr(signal, "SIGVTALRM"):
+        return False
+    signal.signal(signal.SIGVTALRM, _end)
+    return True
 
 
 def _end(*_: object) -> None:

@@ -1,9 +1,10 @@
-"""The sentences of a verdict, on a value, a difference or an error: brief, and never a stack trace."""
+"""The sentences of a verdict: on a value, a difference or an error, brief, with no stack trace."""
 
 import inspect
 import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 
 import numpy as np
 import torch
@@ -13,18 +14,26 @@ from course_utils.engine.judging.agreement import agree, is_dense, is_number, ne
 from course_utils.engine.judging.limits import LONGEST_S, TooLongError
 
 NO_NUMBER = "NaN is not a number. It comes from 0 / 0, 0 × inf or inf - inf."
+NO_END = "Does its loop come to an end?"
+IN_PLACE = "changed what it was given. Change nothing in place: make a new one."
+MOST_SHOWN = 70  # characters of a value; of a longer one, the beginning and the end
+MOST_VARIABLES = 4
+MOST_OF_A_MESSAGE = 160  # characters
 
 
 class InPlaceError(Exception):
     """A function has changed what it was given."""
 
 
+# On a value.
+
+
 def shown(x: object) -> str:
     """A value as it may stand in a sentence: brief, on one line, and never an address in memory."""
-    if isinstance(x, torch.Tensor | np.ndarray) and x.ndim:
-        return (
-            f"{'a tensor' if isinstance(x, torch.Tensor) else 'an array'} of shape {tuple(x.shape)}"
-        )
+    if isinstance(x, torch.Tensor) and x.ndim:
+        return f"a tensor of shape {tuple(x.shape)}"
+    if isinstance(x, np.ndarray) and x.ndim:
+        return f"an array of shape {x.shape}"
     if inspect.isroutine(x):
         return "a function"
     try:
@@ -33,74 +42,116 @@ def shown(x: object) -> str:
         words = ""
     if not words or " at 0x" in words or words.startswith("<"):
         return f"a value of type {type(x).__name__}"
-    return words if len(words) <= 70 else f"{words[:50]} … {words[-10:]}"
+    if len(words) > MOST_SHOWN:
+        return f"{words[:50]} … {words[-10:]}"
+    return words
 
 
 def _written(x: object) -> str:
     """The value as Python writes it, with at most six digits and on one line."""
     if type(x) in (list, tuple):
-        parts = ", ".join(map(shown if len(x) < 9 else _written, x))
-        return f"[{parts}]" if isinstance(x, list) else f"({parts}{',' * (len(x) == 1)})"
+        is_short = len(x) < 9
+        parts = [shown(part) if is_short else _written(part) for part in x]
+        if isinstance(x, list):
+            return f"[{', '.join(parts)}]"
+        if len(parts) == 1:
+            return f"({parts[0]},)"
+        return f"({', '.join(parts)})"
     words = " ".join(repr(x).split())
-    return f"{x:.6g}" if isinstance(x, float) and len(words) > 9 else words
+    if isinstance(x, float) and len(words) > 9:
+        return f"{x:.6g}"
+    return words
 
 
 def called(function: Callable[..., object], case: tuple) -> str:
     """The call of the reader's function, as it is written."""
-    arguments = (
-        f"tensor{list(x.shape)}" if isinstance(x, torch.Tensor) else shown(x) for x in case
-    )
+    arguments = []
+    for x in case:
+        is_tensor = isinstance(x, torch.Tensor)
+        arguments.append(f"tensor{list(x.shape)}" if is_tensor else shown(x))
     return f"{name_of(function)}({', '.join(arguments)})"
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """The function's name; "your function" for a lambda or an object, which have none."""
+    name = getattr(function, "__name__", "<")
+    return "your function" if name.startswith("<") else name
 
 
 def off(answer: object, expected: object) -> str:
     """The sentence on a value that no exercise lists."""
-    number, words = plain(answer), shown(answer)
-    beginning = f"A{words[1:]}" if words.startswith(("a ", "an ")) else words
+    number = plain(answer)
+    words = shown(answer)
+    is_described = words.startswith(("a ", "an "))
+    beginning = f"A{words[1:]}" if is_described else words
     if not is_number(expected):
         return f"{beginning} is not it."
     if not is_number(number):
         advice = ": write it without quotes or a unit" if isinstance(number, str) else ""
         return f"{beginning} is not one plain number{advice}."
-    if number != number:  # which holds of NaN alone
+    if number != number:  # which holds of NaN alone; math.isnan refuses integers beyond every float
         return NO_NUMBER
     if near(number, expected, 0.03):
         return f"{words} is close, but something is rounded or left out."
     return f"{words} is too {'large' if number > expected else 'small'}."
 
 
-def gave(came: object, expected: object, tolerance: Number, part: str = "") -> str:
-    """The sentence on what came and what was expected. In a dict, or a tuple of tensors, it names the part that differs."""
+# On a difference.
+
+
+def gave(came: object, expected: object, tolerance: Number) -> str:
+    """The sentence on what came and what was expected.
+
+    In a dict, or in a tuple of tensors, it names the part that differs.
+    """
+    part = ""
     if _has_tensors(expected) and isinstance(came, list | tuple) and len(came) == len(expected):
-        places = [f" as the {place} of {len(came)}" for place in ("first", "second", "third")]
-        parts = zip(came, expected, places, strict=False)
-        came, expected, part = next(p for p in parts if not agree(*p[:2], tolerance))
+        part, came, expected = _differing_part(came, expected, tolerance)
     if isinstance(came, dict) and isinstance(expected, dict):
         if came.keys() != expected.keys():
-            return f"gave {', '.join(map(str, came)) or 'nothing'}; expected {', '.join(map(str, expected))}."
+            came_keys = ", ".join(map(str, came)) or "nothing"
+            return f"gave {came_keys}; expected {', '.join(map(str, expected))}."
         key = next(key for key in expected if not agree(came[key], expected[key], tolerance))
-        came, expected, part = came[key], expected[key], f" as {key}"
-    tensors = isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor)
-    gave, wanted = f"gave{part} {shown(came)}", shown(expected)
-    if not tensors and shown(came) == wanted:  # they differ beyond six digits
+        part = f" as {key}"
+        came = came[key]
+        expected = expected[key]
+    if isinstance(came, torch.Tensor) and isinstance(expected, torch.Tensor):
+        return _gave_tensor(came, expected, part)
+    if shown(came) == shown(expected):  # they differ beyond six digits
         return f"gave{part} {came!r}; expected {expected!r}."
-    if tensors and not is_dense(came):
-        return f"gave{part} a tensor whose numbers are not all there, as on the meta device; expected {wanted}."
-    if not tensors or came.shape != expected.shape:
-        return f"{gave}; expected {wanted}."
+    return f"gave{part} {shown(came)}; expected {shown(expected)}."
+
+
+def _differing_part(
+    came: list | tuple, expected: list | tuple, tolerance: Number
+) -> tuple[str, object, object]:
+    """Of two sequences that differ: in words, which part does; and that part of each."""
+    places = ("first", "second", "third")
+    for place, part, wanted in zip(places, came, expected, strict=False):
+        if not agree(part, wanted, tolerance):
+            return f" as the {place} of {len(came)}", part, wanted
+    raise ValueError("No exercise expects more than three tensors.")
+
+
+def _gave_tensor(came: torch.Tensor, expected: torch.Tensor, part: str) -> str:
+    """The same sentence on two tensors: they differ in shape, in NaN, in dtype or in a number."""
+    gave = f"gave{part} {shown(came)}"
+    if not is_dense(came):
+        return (
+            f"gave{part} a tensor whose numbers are not all there, as on the meta device; "
+            f"expected {shown(expected)}."
+        )
+    if came.shape != expected.shape:
+        return f"{gave}; expected {shown(expected)}."
     if came.isnan().any():
         return f"{gave} with NaN among its numbers."
-    if (
-        came.dtype == torch.bool
-        or came.is_complex()
-        or torch.equal(came.double(), expected.double())
-    ):
+    is_no_real_number = came.dtype == torch.bool or came.is_complex()
+    if is_no_real_number or torch.equal(came.double(), expected.double()):
         return f"{gave} and {came.dtype}; expected {expected.dtype}."
-    at = tuple(
-        torch.unravel_index((expected.double() - came.double()).abs().argmax(), expected.shape)
-    )
-    is_, should_be = _apart(came[at].item(), expected[at].item())
-    place = ", ".join(f"{index}" for index in at)
+    differences = (expected.double() - came.double()).abs()
+    farthest = tuple(torch.unravel_index(differences.argmax(), expected.shape))
+    is_, should_be = _apart(came[farthest].item(), expected[farthest].item())
+    place = ", ".join(f"{index}" for index in farthest)
     return f"{gave}, as expected, but [{place}] is {is_}, and should be {should_be}."
 
 
@@ -110,38 +161,59 @@ def _apart(a: Number, b: Number) -> tuple[str, str]:
     return next(pair for pair in pairs if pair[0] != pair[1])
 
 
+# On a result of the wrong kind.
+
+
 def advice_on_kind(came: object, expected: object) -> str:
     """The sentence on a result of the wrong kind; an empty string if its kind is right."""
-    wants_tensor = isinstance(expected, torch.Tensor)
-    given, came, expected = came, plain(came), plain(expected)
+    plain_came = plain(came)
+    plain_expected = plain(expected)
+    advice = _advice_on_a_slip(plain_came)
+    if advice:
+        return advice
+    if isinstance(plain_expected, bool):
+        is_bool = isinstance(plain_came, int) and plain_came in (0, 1)
+        return "" if is_bool else "True or False is wanted."
+    if _has_nan(plain_came) and not _has_nan(plain_expected):
+        return NO_NUMBER
+    if isinstance(expected, torch.Tensor):
+        return "" if isinstance(came, torch.Tensor) else "A tensor is wanted."
+    if isinstance(plain_expected, list | tuple):
+        return _advice_on_sequence(came, plain_expected)
+    if is_number(plain_expected) and not is_number(plain_came):
+        return "One plain number is wanted."
+    if near(plain_came, plain_expected, 0.003):
+        return "That is close: something is rounded or left out."
+    return ""
+
+
+def _advice_on_a_slip(came: object) -> str:
+    """The sentence on a return that was forgotten, or on what was returned in place of a value."""
     if came is None:
         return "A function gives None if it has no return, or returns print(...)."
     if inspect.isroutine(came):
         return "That is the function itself. Call it: write brackets after its name."
     if isinstance(came, Iterator):
-        return "Return the whole at once: write return instead of yield, and list(...) around a map or a zip."
-    if isinstance(expected, bool):
-        return "" if isinstance(came, int) and came in (0, 1) else "True or False is wanted."
-    if _has_nan(came) and not _has_nan(expected):
-        return NO_NUMBER
-    if wants_tensor:
-        return "" if isinstance(given, torch.Tensor) else "A tensor is wanted."
-    if isinstance(expected, list | tuple):
-        wanted = (
-            "A list is wanted."
-            if isinstance(expected, list)
-            else f"{len(expected)} values are wanted."
-        )
-        if not isinstance(came, list | tuple) or (
-            _has_tensors(expected) and isinstance(given, torch.Tensor)
-        ):
-            return wanted
         return (
-            "" if len(came) == len(expected) else f"It has {len(came)} parts, not {len(expected)}."
+            "Return the whole at once: write return instead of yield, "
+            "and list(...) around a map or a zip."
         )
-    if is_number(expected) and not is_number(came):
-        return "One plain number is wanted."
-    return "That is close: something is rounded or left out." if near(came, expected, 0.003) else ""
+    return ""
+
+
+def _advice_on_sequence(came: object, expected: list | tuple) -> str:
+    if isinstance(expected, list):
+        wanted = "A list is wanted."
+    else:
+        wanted = f"{len(expected)} values are wanted."
+    if isinstance(came, torch.Tensor) and _has_tensors(expected):
+        return wanted
+    parts = plain(came)
+    if not isinstance(parts, list | tuple):
+        return wanted
+    if len(parts) != len(expected):
+        return f"It has {len(parts)} parts, not {len(expected)}."
+    return ""
 
 
 def _has_tensors(x: object) -> bool:
@@ -149,11 +221,12 @@ def _has_tensors(x: object) -> bool:
 
 
 def _has_nan(x: object) -> bool:
-    return (
-        any(map(_has_nan, x))
-        if isinstance(x, list | tuple)
-        else isinstance(x, float) and math.isnan(x)
-    )
+    if isinstance(x, list | tuple):
+        return any(_has_nan(part) for part in x)
+    return isinstance(x, float) and math.isnan(x)
+
+
+# On an error.
 
 
 def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
@@ -161,60 +234,78 @@ def advice_on_calling(function: Callable[..., object], case: tuple) -> str:
     try:
         inspect.signature(function).bind(*case)
     except TypeError:
-        return f"It is called with {len(case)} value{'s' * (len(case) > 1)}: keep the first line of the stub."
+        values = "1 value" if len(case) == 1 else f"{len(case)} values"
+        return f"It is called with {values}: keep the first line of the stub."
     except ValueError:  # a function of Python's own, which does not say what it takes
         pass
     return ""
 
 
 def stopped(function: Callable[..., object], error: BaseException) -> str:
-    """The sentence on an error: the line in the reader's code, and the first line of Python's message."""
+    """The sentence on an error: its line in the reader's code, and the message's first line."""
     if isinstance(error, InPlaceError):
-        return "changed what it was given. Change nothing in place: make a new one."
-    if told := getattr(
-        error, "told", ""
-    ):  # it was raised in another process, which has the student's code
+        return IN_PLACE
+    told = getattr(error, "told", "")
+    if told:  # it was raised in another process, which has the student's code
         return told
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    frames = traceback.walk_tb(error.__traceback__)
-    theirs = [(f, line) for f, line in frames if code and f.f_code.co_filename == code.co_filename]
-    where = f" in line {theirs[-1][1]}" if theirs else ""
+
+    frame, line = _innermost(function, error)
+    where = f" in line {line}" if frame else ""
     if isinstance(error, TooLongError | KeyboardInterrupt):
-        with_ = _variables(theirs[-1][0].f_locals) if theirs else ""
+        variables = _variables(frame.f_locals) if frame else ""
         if isinstance(error, KeyboardInterrupt):
-            return f"was interrupted{where}{with_}."
-        return f"had not ended after {LONGEST_S:.0f} s, and was ended{where}{with_}. Does its loop come to an end?"
-    said = said_by(error)
-    end = "" if said.endswith((".", "?", "!")) else "."
-    return f"stopped{where} with {type(error).__name__}{': ' if said else ''}{said}{end}"
+            return f"was interrupted{where}{variables}."
+        return f"had not ended after {LONGEST_S:.0f} s, and was ended{where}{variables}. {NO_END}"
+    words = f"stopped{where} with {type(error).__name__}"
+    message = said_by(error)
+    if message:
+        words += f": {message}"
+    return words if message.endswith((".", "?", "!")) else f"{words}."
+
+
+def _innermost(
+    function: Callable[..., object], error: BaseException
+) -> tuple[FrameType | None, int]:
+    """The innermost frame of the error in the reader's code, and its line; or None and 0."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    found = (None, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if code and frame.f_code.co_filename == code.co_filename:
+            found = (frame, line)
+    return found
 
 
 def stopped_briefly(error: BaseException) -> str:
-    """The sentence on an error without its message, in which the function could tell what it was called with."""
+    """The sentence on an error, without its message.
+
+    In the message, the function could tell what it was called with.
+    """
     if isinstance(error, InPlaceError):
-        return "It changed what it was given. Change nothing in place: make a new one."
+        return f"It {IN_PLACE}"
     if isinstance(error, TooLongError):
-        return f"It had not ended after {LONGEST_S:.0f} s. Does its loop come to an end?"
-    name = type(error).__name__ if type(error).__module__ == "builtins" else "an error of its own"
+        return f"It had not ended after {LONGEST_S:.0f} s. {NO_END}"
+    is_pythons = type(error).__module__ == "builtins"
+    name = type(error).__name__ if is_pythons else "an error of its own"
     return f"In one of the cases it stopped with {name}."
 
 
 def _variables(found: Mapping[str, object]) -> str:
-    """The function's variables at that moment, at most four: numbers and strings alone."""
-    plain_ones = [
-        f"{name} = {shown(x)}" for name, x in found.items() if isinstance(x, int | float | str)
-    ]
-    return f", with {', '.join(plain_ones[:4])}" if plain_ones else ""
+    """The first of the function's variables at that moment: numbers and strings alone."""
+    words = []
+    for name, x in found.items():
+        if isinstance(x, int | float | str):
+            words.append(f"{name} = {shown(x)}")
+    if not words:
+        return ""
+    return f", with {', '.join(words[:MOST_VARIABLES])}"
 
 
 def said_by(error: BaseException) -> str:
-    """The first line of an error's message."""
+    """The first line of an error's message that is not empty."""
     try:
-        return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:160]
-    except Exception:  # one of the reader's own, that fails at that too
+        for line in str(error).splitlines():
+            if line.strip():
+                return line.strip()[:MOST_OF_A_MESSAGE]
+    except Exception:  # an error of the reader's own, whose message fails as well
         return ""
-
-
-def name_of(function: Callable[..., object]) -> str:
-    name = getattr(function, "__name__", "<")
-    return "your function" if name.startswith("<") else name
+    return ""

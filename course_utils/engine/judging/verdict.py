@@ -11,16 +11,20 @@ import course_utils.core.accountant as course
 from course_utils.core import keeping
 from course_utils.engine.figures.colours import COLOURS
 
-COLOUR = dict.fromkeys(("not attempted yet", "not judged", "not used"), COLOURS["limit"]) | {
+COLOUR = {
+    "not attempted yet": COLOURS["limit"],
+    "not judged": COLOURS["limit"],
+    "not used": COLOURS["limit"],
     "right": "#00875f",
     "not yet": COLOURS["alarm"],
 }
 
 
 class NotYetError(Exception):
-    """An answer is not right yet: the sentences that the reader is told; and of these, the advice on a listed mistake.
+    """An answer is not right yet.
 
-    `without_case` is what may be told to those who are not to know the case.
+    `words` are the sentences that the reader is told, and `advice` is what they say of a listed
+    mistake. `without_case` may be told to those who are not to know the case.
     """
 
     def __init__(self, words: str, advice: str = "", *, without_case: str = "") -> None:
@@ -28,44 +32,54 @@ class NotYetError(Exception):
         self.without_case = without_case or words
 
 
+def _nothing() -> object:
+    return ...
+
+
 @dataclass(frozen=True)
 class Verdict:
+    """What a check says of an answer.
+
+    `looks_like` is the advice on a listed mistake, or else the words. `without_case` has the words
+    for those who are not to know the case. `ours` returns a right answer.
+    """
+
     status: str  # one of those in COLOUR
     words: str = ""
     exercise: str = field(default="", compare=False)  # its check's name
-    looks_like: str = field(
-        default="", compare=False
-    )  # the advice on a listed mistake; else the words
-    without_case: str = field(
-        default="", compare=False
-    )  # the words for those who are not to know the case
+    looks_like: str = field(default="", compare=False)
+    without_case: str = field(default="", compare=False)
     answer: object = field(default=..., repr=False, compare=False)  # the reader's
-    ours: Callable[[], object] = field(default=lambda: ..., repr=False, compare=False)
-    check: Callable[[object], "Verdict"] | None = field(
-        default=None, repr=False, compare=False
-    )  # what judged it
+    ours: Callable[[], object] = field(default=_nothing, repr=False, compare=False)
+    # The check that judged the answer.
+    check: Callable[[object], "Verdict"] | None = field(default=None, repr=False, compare=False)
 
     @property
     def or_ours(self) -> object:
-        """The reader's answer if it is right, else ours. The verdict is shown, and says which is used."""
-        told = (
-            self
-            if self.right
-            else replace(self, words=f"{self.words} What follows uses ours.".strip())
-        )
-        told._ipython_display_()
-        return self.answer if self.right else self.ours()
+        """The reader's answer if it is right, else ours.
+
+        The verdict is shown, and says which is used.
+        """
+        if self.right:
+            self._ipython_display_()
+            return self.answer
+        words = f"{self.words} What follows uses ours.".strip()
+        replace(self, words=words)._ipython_display_()
+        return self.ours()
 
     @property
     def kept(self) -> object:
-        """The reader's, which becomes the term of this name in their accountant, if it is right; else our term.
+        """The reader's answer if it is right, else our term of this name.
 
-        Our term, and not what the check judges by: torch's count is slow, and what follows stands beside it.
+        A right answer becomes the term of this name in the reader's accountant. Our term is not the
+        answer that the check judges by: torch's count is slow, and what follows compares with it.
         """
         if not self.right:
-            return replace(self, ours=lambda: getattr(course, self.exercise)).or_ours
+            term = getattr(course, self.exercise)
+            return replace(self, ours=lambda: term).or_ours
         said = keeping.keep(self.exercise, self.answer, self.check)
-        return replace(self, words=f"{self.words} {said}".strip()).or_ours
+        words = f"{self.words} {said}".strip()
+        return replace(self, words=words).or_ours
 
     @property
     def right(self) -> bool:
@@ -80,7 +94,8 @@ class Verdict:
 
     def take_back(self, words: str) -> None:
         """Replace the shown verdict by these words."""
-        if handle := HANDLES.pop(self.exercise, None):
+        handle = HANDLES.pop(self.exercise, None)
+        if handle:
             handle.update(Verdict("not judged", words)._bundle(), raw=True)
 
     def _bundle(self) -> dict[str, str]:
@@ -90,15 +105,13 @@ class Verdict:
         return f"{self.status.capitalize()}. {self.words}".strip()
 
     def _repr_html_(self) -> str:
-        border = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
-        return (
-            f'<div style="{border}"><b>{self.status.capitalize()}.</b> {escape(self.words)}</div>'
-        )
+        style = f"border-left: 4px solid {COLOUR[self.status]}; padding: 4px 10px"
+        status = f"<b>{self.status.capitalize()}.</b>"
+        return f'<div style="{style}">{status} {escape(self.words)}</div>'
 
 
-# The verdicts that the running cell has shown; and by exercise, the display that shows its latest verdict.
-SHOWN: deque[Verdict] = deque(maxlen=9)
-HANDLES: dict[str, DisplayHandle] = {}
+SHOWN: deque[Verdict] = deque(maxlen=9)  # the verdicts that the running cell has shown
+HANDLES: dict[str, DisplayHandle] = {}  # by exercise, the display that shows its latest verdict
 NOT_ATTEMPTED = Verdict(
     "not attempted yet", "Put your answer where the ... stands, and run both cells again."
 )
