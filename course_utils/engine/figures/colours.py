@@ -1,8 +1,8 @@
 """The colours of the series."""
 
-# A colour means one thing in the whole series. Okabe and Ito's and Tol's, which colour-blind readers can tell apart;
-# some a little darker or lighter, so that lines and words stand out from white and from JupyterLab's dark page.
-# Paler ones are fills, and have an outline.
+# A colour means one thing in the whole series. Most are Okabe and Ito's or Tol's, which readers who
+# are colour-blind can tell apart. Some are made a little darker or lighter, so that lines and words
+# stand out both from white and from JupyterLab's dark page. Paler ones fill areas with an outline.
 COLOURS = {
     "predicted": "#0072B2",
     "measured": "#C45000",
@@ -17,7 +17,7 @@ COLOURS = {
     "forward": "#88CCEE",
     "weight_gradient": "#CC6677",
     "input_gradient": "#DDCC77",
-    # What training holds; for every kind of eye the nearest two are far apart.
+    # What training holds: even the two most alike can be told apart by every kind of eye.
     "parameters": "#88BBEE",
     "gradients": "#EEDD88",
     "optimizer": "#117755",

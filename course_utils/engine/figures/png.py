@@ -10,12 +10,13 @@ from PIL.PngImagePlugin import PngInfo
 def in_few_colours(png: bytes, metadata: Mapping[str, str]) -> bytes:
     """The picture in 96 colours, which are enough for a diagram: less than half the bytes.
 
-    Spread over those that occur, not over those that occur often: a rare one means something, too.
+    They cover all colours that occur, however seldom, since a rare one means something, too.
     """
-    small, info = io.BytesIO(), PngInfo()
+    info = PngInfo()
     for name, words in metadata.items():
         info.add_itxt(name, words)
-    picture = Image.open(io.BytesIO(png))
-    few = picture.convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE)
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    few = picture.quantize(96, Image.Quantize.MAXCOVERAGE)
+    small = io.BytesIO()
     few.save(small, "PNG", optimize=True, pnginfo=info)
     return small.getvalue()

@@ -32,38 +32,53 @@ MARGIN_INCHES = 0.1
 
 
 class DescribedFigure(Figure):
-    """A figure that also says in words what it shows: beside its picture, and inside, where screen.js finds them."""
+    """A figure that also says in words what it shows.
+
+    The words stand beside its PNG, and inside the PNG, where screen.js finds them.
+    """
 
     @property
     def words(self) -> str:
         """The figure in words: its message, its axes, and what is written in it."""
         (axes,) = self.axes
-        labels = "; ".join(" ".join(text.get_text().split()) for text in axes.texts)
-        said = f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. Upwards: {axes.get_ylabel()}."
-        return f"{said} Written in it: {labels}." if labels else said
+        labels = [" ".join(text.get_text().split()) for text in axes.texts]
+        said = (
+            f"{axes.get_title(loc='left')}. From left to right: {axes.get_xlabel()}. "
+            f"Upwards: {axes.get_ylabel()}."
+        )
+        written = "; ".join(labels)
+        return f"{said} Written in it: {written}." if written else said
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        return {"text/plain": self.words}, {"image/png": {"alt": self.words}}
+        data = {"text/plain": self.words}
+        metadata = {"image/png": {"alt": self.words}}
+        return data, metadata
 
 
 class _Canvas(FigureCanvasAgg):
     """The canvas that draws a figure's PNG for IPython: in few colours, with the figure's words."""
 
     def print_png(self, filename_or_obj: object, **_: object) -> None:
-        """Write a PNG in few colours, with a description in words."""
         full = io.BytesIO()
         super().print_png(full)
+        small = in_few_colours(full.getvalue(), {"Description": self.figure.words})
         with open_file_cm(filename_or_obj, "wb") as file:
-            file.write(in_few_colours(full.getvalue(), {"Description": self.figure.words}))
+            file.write(small)
 
 
 @contextmanager
 def axes_with(
-    title: str, xlabel: str, ylabel: str, *, height: Number = 4.8, log_x: int = 0, log_y: int = 0
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    *,
+    height: Number = 4.8,
+    log_x: int = 0,
+    log_y: int = 0,
 ) -> Iterator[Axes]:
-    """Axes in the course's style, on a figure that is closed when the drawing is done: it shows once, when returned.
+    """Axes in the course's style; `log_x` and `log_y` are the bases of logarithmic axes.
 
-    `log_x` and `log_y` are the bases of logarithmic axes.
+    Their figure is closed when the drawing is done. So a cell shows it once, when it returns it.
     """
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
@@ -72,24 +87,36 @@ def axes_with(
         figure.get_layout_engine().set(w_pad=MARGIN_INCHES, h_pad=MARGIN_INCHES)
         try:
             axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-            for set_scale, base in ((axes.set_xscale, log_x), (axes.set_yscale, log_y)):
-                if base:
-                    set_scale("log", base=base)
+            if log_x:
+                axes.set_xscale("log", base=log_x)
+            if log_y:
+                axes.set_yscale("log", base=log_y)
             yield axes
         finally:
-            plt.close(figure)  # which takes its canvas, too
+            plt.close(figure)  # which takes its canvas away, too
             _Canvas(figure)
 
 
 def key(axes: Axes, predicted: str, measured: str) -> None:
     """A key that says what blue and orange mean, in the lower right corner."""
-    for words, colour, height in ((predicted, "predicted", 0.1), (measured, "measured", 0.03)):
-        place = {"ha": "right", "transform": axes.transAxes}
-        axes.text(0.98, height, words, color=COLOURS[colour], weight="bold", **place)
+    lines = [("predicted", predicted, 0.1), ("measured", measured, 0.03)]
+    for colour, words, height in lines:
+        axes.text(
+            0.98,
+            height,
+            words,
+            color=COLOURS[colour],
+            weight="bold",
+            ha="right",
+            transform=axes.transAxes,
+        )
 
 
 def measured_dots(axes: Axes, points: Iterable[tuple[Number, Number]], size: int = 8) -> None:
-    axes.plot(*zip(*points, strict=True), "o", color=COLOURS["measured"], markersize=size)
+    points = list(points)
+    xs = [x for x, _ in points]
+    ys = [y for _, y in points]
+    axes.plot(xs, ys, "o", color=COLOURS["measured"], markersize=size)
 
 
 def label(
@@ -102,5 +129,12 @@ def label(
     ha: str = "left",
 ) -> None:
     """Words beside the thing they name, `offset` points away."""
-    place = {"xytext": offset, "textcoords": "offset points", "ha": ha}
-    axes.annotate(words, (x, y), color=colour, weight="bold", **place)
+    axes.annotate(
+        words,
+        (x, y),
+        xytext=offset,
+        textcoords="offset points",
+        color=colour,
+        weight="bold",
+        ha=ha,
+    )

@@ -4,6 +4,8 @@ import functools
 import signal
 import threading
 
+from course_utils.core.say import Number
+
 # Seconds of a processor's time, so that a busy machine ends nobody's answer. No call of a solution
 # takes more than 0.05 s.
 LONGEST_S = 5.0
@@ -26,7 +28,7 @@ class Clock:
         _set_timer(0)
 
 
-def _set_timer(seconds: float) -> None:
+def _set_timer(seconds: Number) -> None:
     """Set the timer, or switch it off with 0 seconds."""
     if threading.current_thread() is threading.main_thread() and _has_signal():
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -1,4 +1,6 @@
-"""What moves a lab: `session` holds one, `panel` is its host in Jupyter. The labs are in the chapters.
+"""What moves a lab. The labs themselves are in the chapters.
 
-To read one from slider to picture: `lab`, then `chapters/flops/matmul_lab`, its `asked` and its `picture`.
+`session` holds a lab while a reader moves it, and `panel` shows it in Jupyter. To read one from its
+slider to its picture, begin with `lab`, and go on with `chapters/flops/matmul_lab`, its `asked` and
+its `picture`.
 """

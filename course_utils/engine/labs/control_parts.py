@@ -9,16 +9,23 @@ from course_utils.core.say import Number
 
 LARGEST = 2**20  # size
 STEP = 0.25  # of a size's slider, in powers of two
-LETTER_PX = 8  # no narrower, so that names are not cut
+LETTER_PX = 8  # taken wide enough that names are not cut
+POWER = re.compile(r"2 *(?:\^|\*\*) *(\d{1,3})", re.ASCII)
+WHOLE_NUMBER = re.compile(r"\d{1,12}|\d{1,3}([,_]\d{3})+", re.ASCII)
 
 
 class ControlPart(NamedTuple):
-    """One thing of a control that can be moved, as plain data. The panel makes a widget of it, the page an HTML element.
+    """One part of a control that can be moved. The panel makes a widget of it, the page HTML.
 
-    A "slider" goes from `least` to `most`, or has a place for each of the `options`. "powers" is a slider whose value
-    is a power of two's exponent; None leaves it where it is. Beside it stands "typed", a text field without a name of
-    its own. Beside a slider may stand "play", a button that moves it. The others are "text", "tick", "toggle", "menu"
-    and "buttons". A choice is told by the option's name.
+    These are the kinds:
+
+    - "slider": it goes from `least` to `most`, or has a position for each of the `options`.
+    - "powers": a slider whose value is the exponent of a power of two. None leaves it where it is.
+    - "typed": a text field beside the slider before it, without a visible name of its own.
+    - "play": a button beside the slider before it, which moves that slider.
+    - "text", "tick", "toggle", "menu" and "buttons".
+
+    The value of a choice is the option's name.
     """
 
     kind: str
@@ -34,7 +41,7 @@ class ControlPart(NamedTuple):
     name_px: int = 0  # of that width, for the name
 
 
-# A size: a slider in powers of two, and a text field beside it.
+# A size has a slider in powers of two, and a text field beside it.
 
 
 def size_of(name: str, said: object) -> int:
@@ -43,38 +50,56 @@ def size_of(name: str, said: object) -> int:
     >>> size_of("B", "1,024"), size_of("B", "2^14"), size_of("B", 3)
     (1024, 16384, 3)
     """
-    words = str(said).strip()
-    power = re.fullmatch(r"2 *(?:\^|\*\*) *(\d{1,3})", words, re.ASCII)
-    if power or re.fullmatch(r"\d{1,12}|\d{1,3}([,_]\d{3})+", words, re.ASCII):
-        number = 2 ** int(power[1]) if power else int(words.replace(",", ""))
-        if 1 <= number <= LARGEST:
-            return number
-    raise ValueError(
-        f"{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. “{str(said)[:40]}” is none."
-    )
+    number = _number_in(str(said).strip())
+    if number is None or not 1 <= number <= LARGEST:
+        raise ValueError(
+            f"{name} is a size: a whole number from 1 to 1,048,576, like 1024 or 2^10. "
+            f"“{str(said)[:40]}” is none."
+        )
+    return number
+
+
+def _number_in(words: str) -> int | None:
+    power = POWER.fullmatch(words)
+    if power:
+        return 2 ** int(power[1])
+    if WHOLE_NUMBER.fullmatch(words):
+        return int(words.replace(",", ""))
+    return None
 
 
 def size_parts(
     name: str, held: object, slider_px: int, name_px: int, *, hidden: bool
 ) -> list[ControlPart]:
     """A slider in powers of two, at the step nearest to the size, and a text field beside it."""
-    width_px = slider_px + name_px
-    look = {"most": math.log2(LARGEST), "step": STEP, "width_px": width_px, "name_px": name_px}
-    return [
-        ControlPart("powers", name, _nearest_step(held), hidden, **look),
-        ControlPart("typed", name, str(held), hidden),
-    ]
+    slider = ControlPart(
+        kind="powers",
+        label=name,
+        value=_nearest_step(held),
+        hidden=hidden,
+        most=math.log2(LARGEST),
+        step=STEP,
+        width_px=slider_px + name_px,
+        name_px=name_px,
+    )
+    field = ControlPart(kind="typed", label=name, value=str(held), hidden=hidden)
+    return [slider, field]
 
 
 def size_moved(held: object, part: ControlPart, to: object) -> object:
-    """The size after its slider or its text field has been moved."""
+    """The size after its slider or its text field has been moved.
+
+    A slider that is moved to the step where it is already leaves the size as it was typed.
+    """
     if part.kind != "powers":
         return to
-    stays = not math.isfinite(to) or STEP * round(to / STEP) == _nearest_step(held)
-    return held if stays else round(2**to)
+    if not math.isfinite(to) or STEP * round(to / STEP) == _nearest_step(held):
+        return held
+    return round(2**to)
 
 
 def _nearest_step(held: object) -> Number | None:
-    with suppress(ValueError):  # what is no size has none; the lab says so
+    """The slider's step that is nearest to the size; None if what was typed is no size."""
+    with suppress(ValueError):  # the lab says what is wrong with it
         return STEP * round(math.log2(size_of("", held)) / STEP)
     return None

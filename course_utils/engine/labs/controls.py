@@ -1,89 +1,142 @@
 """A widget for each part of a control."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import ipywidgets as widgets
 
 from course_utils.engine.labs.control_parts import LETTER_PX, ControlPart
 
 PLAY_MS = 150  # between two steps of a slider that moves by itself
-BESIDE = {"typed", "play"}  # what stays beside the slider before it
+BESIDE = ("typed", "play")  # kinds of parts that stand beside the slider before them
 
 
 def widget_of(part: ControlPart) -> widgets.Widget:
-    """The widget that shows it."""
-    width_px = part.width_px
-    if part.kind == "menu":
-        width_px = LETTER_PX * len(part.label) + (LETTER_PX - 1) * max(map(len, part.options)) + 40
-    look = {
+    """The widget that shows the part."""
+    if part.kind not in _MAKERS:
+        raise TypeError(f"There is no widget for a part of the kind {part.kind}.")
+    make = _MAKERS[part.kind]
+    return make(part)
+
+
+def _look(part: ControlPart) -> dict[str, object]:
+    """What most widgets are made with: the part's name, and the space for it."""
+    return {
         "description": part.label,
-        "layout": widgets.Layout(width=f"{width_px}px" if width_px else "auto"),
+        "layout": _width(part.width_px),
         "style": {"description_width": f"{part.name_px}px" if part.name_px else "initial"},
     }
-    match part.kind:
-        case "powers":
-            powers = {
-                "base": 2,
-                "min": part.least,
-                "max": part.most,
-                "step": part.step,
-                "readout": False,
-            }
-            return widgets.FloatLogSlider(2.0**part.value, **powers, **look)
-        case "typed":
-            return widgets.Text(part.value, layout=widgets.Layout(width="80px"))
-        case "text":
-            return widgets.Text(part.value, placeholder=part.placeholder, **look)
-        case "tick":
-            return widgets.Checkbox(part.value, indent=False, **look)
-        case "toggle":
-            return widgets.ToggleButton(
-                part.value, description=part.label, layout=widgets.Layout(width="auto")
-            )
-        case "play":
-            ends = {"min": part.least, "max": part.most, "step": part.step}
-            layout = widgets.Layout(width="92px")
-            return widgets.Play(
-                value=part.value, interval=PLAY_MS, show_repeat=False, layout=layout, **ends
-            )
-        case "menu":
-            return widgets.Dropdown(options=part.options, value=part.value, **look)
-        case "buttons":
-            look["style"] |= {"button_width": "auto"}
-            return widgets.ToggleButtons(options=part.options, value=part.value, **look)
-        case "slider" if part.options:
-            slider = widgets.SelectionSlider(options=part.options, value=part.value, **look)
-            slider.add_class(
-                "course-chosen"
-            )  # its readout cannot be typed into: it would mean nothing
-            return slider
-        case "slider":
-            return widgets.IntSlider(part.value, part.least, part.most, part.step, **look)
-    raise TypeError(f"There is no widget for a part of the kind {part.kind}.")
+
+
+def _width(width_px: int) -> widgets.Layout:
+    """A layout of that width; 0 stands for as much as the widget needs."""
+    return widgets.Layout(width=f"{width_px}px" if width_px else "auto")
+
+
+def _powers(part: ControlPart) -> widgets.Widget:
+    return widgets.FloatLogSlider(
+        2.0**part.value,
+        base=2,
+        min=part.least,
+        max=part.most,
+        step=part.step,
+        readout=False,
+        **_look(part),
+    )
+
+
+def _typed(part: ControlPart) -> widgets.Widget:
+    return widgets.Text(part.value, layout=_width(80))
+
+
+def _text(part: ControlPart) -> widgets.Widget:
+    return widgets.Text(part.value, placeholder=part.placeholder, **_look(part))
+
+
+def _tick(part: ControlPart) -> widgets.Widget:
+    return widgets.Checkbox(part.value, indent=False, **_look(part))
+
+
+def _toggle(part: ControlPart) -> widgets.Widget:
+    return widgets.ToggleButton(part.value, description=part.label, layout=_width(0))
+
+
+def _play(part: ControlPart) -> widgets.Widget:
+    return widgets.Play(
+        value=part.value,
+        min=part.least,
+        max=part.most,
+        step=part.step,
+        interval=PLAY_MS,
+        show_repeat=False,
+        layout=_width(92),
+    )
+
+
+def _menu(part: ControlPart) -> widgets.Widget:
+    look = _look(part)
+    longest_option = max(len(option) for option in part.options)
+    name_px = LETTER_PX * len(part.label)
+    option_px = (LETTER_PX - 1) * longest_option
+    look["layout"] = _width(name_px + option_px + 40)
+    return widgets.Dropdown(options=part.options, value=part.value, **look)
+
+
+def _buttons(part: ControlPart) -> widgets.Widget:
+    look = _look(part)
+    look["style"]["button_width"] = "auto"
+    return widgets.ToggleButtons(options=part.options, value=part.value, **look)
+
+
+def _slider(part: ControlPart) -> widgets.Widget:
+    if not part.options:
+        return widgets.IntSlider(part.value, part.least, part.most, part.step, **_look(part))
+    slider = widgets.SelectionSlider(options=part.options, value=part.value, **_look(part))
+    # Nobody can type into its readout: what is typed there would mean nothing.
+    slider.add_class("course-chosen")
+    return slider
+
+
+_MAKERS: Mapping[str, Callable[[ControlPart], widgets.Widget]] = {
+    "powers": _powers,
+    "typed": _typed,
+    "text": _text,
+    "tick": _tick,
+    "toggle": _toggle,
+    "play": _play,
+    "menu": _menu,
+    "buttons": _buttons,
+    "slider": _slider,
+}
 
 
 def said_by(widget: widgets.Widget) -> object:
     """A widget's value in the form of its part's."""
-    return math.log2(widget.value) if isinstance(widget, widgets.FloatLogSlider) else widget.value
+    if isinstance(widget, widgets.FloatLogSlider):
+        return math.log2(widget.value)
+    return widget.value
 
 
 def show(widget: widgets.Widget, part: ControlPart) -> None:
     """Make the widget show what its part says now."""
     widget.layout.display = "none" if part.hidden else ""
-    if part.kind == "typed":
-        widget.tooltip = f"{part.label}, typed"
-    else:
-        widget.description = part.label
-        # Without a tooltip, ipywidgets writes "null" there.
-        widget.tooltip = f"{part.label} what was measured" if part.kind == "toggle" else part.label
+    _name(widget, part)
     if part.kind in ("slider", "play") and not part.options:
         widget.max = part.most
-    if part.kind == "play":
-        return  # the page itself keeps it and its slider at one value
-    value = 2.0**part.value if part.kind == "powers" and part.value is not None else part.value
-    if value is not None:
-        widget.value = value
+    if part.kind == "play" or part.value is None:
+        return  # the page itself keeps a play button and its slider at one value
+    widget.value = 2.0**part.value if part.kind == "powers" else part.value
+
+
+def _name(widget: widgets.Widget, part: ControlPart) -> None:
+    """Set the visible name and the tooltip: without one, ipywidgets writes "null" there."""
+    if part.kind == "typed":
+        widget.tooltip = f"{part.label}, typed"
+        return
+    widget.description = part.label
+    widget.tooltip = part.label
+    if part.kind == "toggle":
+        widget.tooltip = f"{part.label} what was measured"
 
 
 def box_of(
@@ -92,14 +145,17 @@ def box_of(
     """All widgets of a control in one box. A slider and what is beside it stay together."""
     groups: list[list[widgets.Widget]] = []
     for part, widget in zip(parts, made, strict=True):
-        groups = (
-            [*groups[:-1], [*groups[-1], widget]] if part.kind in BESIDE else [*groups, [widget]]
-        )
+        if part.kind in BESIDE:
+            groups[-1].append(widget)
+        else:
+            groups.append([widget])
         if part.kind == "play":
-            widgets.jslink((widget, "value"), (groups[-1][0], "value"))
+            slider = groups[-1][0]
+            widgets.jslink((widget, "value"), (slider, "value"))
     boxes = [group[0] if len(group) == 1 else widgets.HBox(group) for group in groups]
     if len(boxes) == 1:
         return boxes[0]
-    gap = {"grid_gap": "0 12px"} if heading else {}
-    label = [widgets.Label(heading)] if heading else []
-    return widgets.HBox([*label, *boxes], layout=widgets.Layout(flex_flow="row wrap", **gap))
+    if heading:
+        layout = widgets.Layout(flex_flow="row wrap", grid_gap="0 12px")
+        return widgets.HBox([widgets.Label(heading), *boxes], layout=layout)
+    return widgets.HBox(boxes, layout=widgets.Layout(flex_flow="row wrap"))

@@ -21,9 +21,9 @@ from course_utils.engine.labs.control_parts import (
     size_parts,
 )
 
-NEW_NAMES_SIZE = 4
-MOST_NAMES = 8  # that Sizes has sliders for
-Said = Mapping[str, object]  # what the controls say, by name
+NEW_NAMES_SIZE = 4  # the size of a name that is new
+MOST_NAMES = 8  # so many sliders Sizes has
+Said = Mapping[str, object]  # what the controls say, by the names of their fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,37 +31,36 @@ class Field:
     """One question. `when` says whether it is asked; if not, its default is the answer."""
 
     kind: ClassVar[str] = ""
-    types: ClassVar[tuple[type, ...]]
+    types: ClassVar[tuple[type, ...]]  # of what the control can hold
     means: ClassVar[str]  # what an answer is, in words
     label: str
     default: object
     when: Callable[[Said], bool] | None = None
-    heading: str = ""  # in front of all parts
+    heading: str = ""  # stands in front of all parts
 
     def asked(self, said: Said) -> bool:
-        """Whether it is asked, in view of the other answers."""
+        """Whether the question is asked, in view of the other answers."""
         return self.when is None or self.when(said)
 
     def held(self, said: object) -> object:
-        """What the control holds after that; ValueError if it cannot."""
+        """What the control holds once it is set to this; ValueError if it cannot be."""
         if not isinstance(said, self.types):
             raise ValueError(f"{self.label} cannot be {reprlib.repr(said)}. It is {self.means}.")
         return said
 
     def read(self, held: object) -> object:
-        """The answer; ValueError if the control holds none."""
+        """The answer, from what the control holds; ValueError if that is no answer."""
         return held
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
         """The parts that a reader moves to answer it; they may depend on other answers."""
-        look = self._look(said)
-        return (
-            [ControlPart(self.kind, self.label, held, not self.asked(said), **look)]
-            if self.kind
-            else []
-        )
+        if not self.kind:
+            return []
+        hidden = not self.asked(said)
+        return [ControlPart(self.kind, self.label, held, hidden, **self._look(said))]
 
     def _look(self, said: Said) -> dict[str, object]:
+        """What else the part says: its ends, its options, its width."""
         return {}
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
@@ -73,7 +72,8 @@ class Field:
 class Size(Field):
     """A whole number from 1 to 2^20, dragged or typed; what is typed stays as it is typed."""
 
-    types, means = (int, str), "a size, like 1024 or 2^10"
+    types = (int, str)
+    means = "a size, like 1024 or 2^10"
     slider: bool = True
     slider_px: int = 170
 
@@ -83,13 +83,11 @@ class Size(Field):
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
         """A slider with a text field, or the text field alone."""
+        hidden = not self.asked(said)
+        name_px = LETTER_PX * len(self.label)
         if self.slider:
-            name_px = LETTER_PX * len(self.label) + 12
-            return size_parts(
-                self.label, held, self.slider_px, name_px, hidden=not self.asked(said)
-            )
-        width_px = LETTER_PX * len(self.label) + 80
-        return [ControlPart("text", self.label, str(held), not self.asked(said), width_px=width_px)]
+            return size_parts(self.label, held, self.slider_px, name_px + 12, hidden=hidden)
+        return [ControlPart("text", self.label, str(held), hidden, width_px=name_px + 80)]
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
         """The number dragged to, or what was typed."""
@@ -98,30 +96,34 @@ class Size(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Field):
-    """A size for each of some names, which depend on other answers; sizes of names that have gone are remembered."""
+    """A size for each of some names, which depend on other answers.
 
-    types, means = (Mapping,), "a size for each name"
+    The size of a name that goes is remembered, in case that the name comes back.
+    """
+
+    types = (Mapping,)
+    means = "a size for each name"
     names: Callable[[Said], Sequence[str]]
 
     def parts(self, held: Mapping[str, object], said: Said) -> list[ControlPart]:
         """A slider and a text field for each name; always MOST_NAMES of them, the rest hidden."""
-        names = [*self.names(said), *[""] * MOST_NAMES][:MOST_NAMES]
-        sizes = ((name, held.get(name, NEW_NAMES_SIZE)) for name in names)
-        return [
-            part
-            for name, size in sizes
-            for part in size_parts(name, size, 145, 64, hidden=not name)
-        ]
+        names = list(self.names(said))[:MOST_NAMES]
+        unused = [""] * (MOST_NAMES - len(names))
+        parts = []
+        for name in names + unused:
+            size = held.get(name, NEW_NAMES_SIZE)
+            parts += size_parts(name, size, slider_px=145, name_px=64, hidden=not name)
+        return parts
 
     def moved(self, held: Mapping[str, object], part: ControlPart, to: object) -> dict[str, object]:
-        """The size of that name changes."""
+        """The same sizes, but for the one of that name."""
         size = held.get(part.label, NEW_NAMES_SIZE)
         return {**held, part.label: size_moved(size, part, to)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneOf(Field):
-    """One of several options: on buttons, in a menu if they have long names, or on a slider if they have an order.
+    """One of several options, on buttons; in a menu if the names are long; on a slider if in order.
 
     `options` are the values by their names.
     """
@@ -132,8 +134,10 @@ class OneOf(Field):
 
     @property
     def kind(self) -> str:
-        """What the options are shown as."""
-        return "slider" if self.slider_px else "menu" if self.menu else "buttons"
+        """The kind of part that shows the options."""
+        if self.slider_px:
+            return "slider"
+        return "menu" if self.menu else "buttons"
 
     def held(self, said: object) -> object:
         """The option's value; ValueError if there is no such option."""
@@ -162,33 +166,37 @@ class Several(Field):
 
     def held(self, said: object) -> tuple[str, ...]:
         """The ticked names in the order of the options; ValueError if there is no such name."""
-        some = said if isinstance(said, list | tuple) else [said]
-        if strangers := [name for name in some if name not in self.options]:
-            raise ValueError(
-                f"There is no {strangers[0]!s:.40} here. There are: {', '.join(self.options)}."
-            )
-        return tuple(name for name in self.options if name in some)
+        names = said if isinstance(said, list | tuple) else [said]
+        for name in names:
+            if name not in self.options:
+                known = ", ".join(self.options)
+                raise ValueError(f"There is no {name!s:.40} here. There are: {known}.")
+        return tuple(option for option in self.options if option in names)
 
     def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
         """A tick box for each option."""
-        return [
-            ControlPart("tick", name, name in held, not self.asked(said)) for name in self.options
-        ]
+        hidden = not self.asked(said)
+        return [ControlPart("tick", option, option in held, hidden) for option in self.options]
 
     def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
         """The ticked names, with that one added or removed."""
-        others = [name for name in held if name != part.label]
-        return self.held([*others, part.label] if to else others)
+        names = [name for name in held if name != part.label]
+        if to:
+            names.append(part.label)
+        return self.held(names)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Field):
-    """A whole number on a slider. Its largest value may depend on other answers; a number that is the largest stays so.
+    """A whole number on a slider, whose largest value may depend on other answers.
 
-    With `play`, a button beside it moves it to its end, step by step.
+    When the largest value changes, a number that was the largest goes along and stays it. With
+    `play`, a button beside the slider moves it to its end, step by step.
     """
 
-    kind, types, means = "slider", (int,), "a whole number"
+    kind = "slider"
+    types = (int,)
+    means = "a whole number"
     least: int
     most: int | Callable[[Said], int]
     step: int = 1
@@ -196,17 +204,23 @@ class Whole(Field):
     play: bool = False
 
     def end(self, said: Said) -> int:
-        """The largest that can be chosen."""
+        """The largest value that can be chosen, in view of the other answers."""
         return self.most(said) if callable(self.most) else self.most
 
     def held(self, said: object) -> int:
-        """The number, raised to `least` if it is smaller. The session takes care of the other end."""
-        return max(self.least, super().held(said))
+        """The number, raised to `least` if it is smaller.
+
+        The session lowers it to the largest value, which may depend on other answers.
+        """
+        number = super().held(said)
+        return max(self.least, number)
 
     def parts(self, held: object, said: Said) -> list[ControlPart]:
         """The slider, and perhaps the button beside it."""
         (slider,) = super().parts(held, said)
-        return [slider, slider._replace(kind="play")] if self.play else [slider]
+        if not self.play:
+            return [slider]
+        return [slider, slider._replace(kind="play")]
 
     def _look(self, said: Said) -> dict[str, object]:
         return {
@@ -221,38 +235,50 @@ class Whole(Field):
 class Tick(Field):
     """A tick box, or a button that stays pressed: True or False."""
 
-    types, means = (bool,), "True or False"
+    types = (bool,)
+    means = "True or False"
     kind: str = "tick"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn(Field):
-    """A guess that is set in the picture: for each mark a level, 0 to `levels - 1`, or None while it is not set.
+    """A guess that the reader draws: marks are moved in the picture, so it has no other control.
 
-    Its marks are moved in the picture. `says(mark, level)` is the level of mark number `mark` in words.
+    The answer has a level for each mark, from 0 to `levels - 1`, or None while the mark is not set.
+    `says(mark, level)` puts the level of mark number `mark` into words.
     """
 
-    types, means = (list, tuple), "a level for each mark"
+    types = (list, tuple)
+    means = "a level for each mark"
     marks: Sequence[str]
     levels: int
     says: Callable[[int, int], str]
 
     def held(self, said: object) -> tuple[int | None, ...]:
-        """The levels; ValueError if one is none, or if there are not as many as marks."""
-        held = tuple(super().held(said))
-        legal = (one is None or (type(one) is int and 0 <= one < self.levels) for one in held)
-        if len(held) != len(self.marks) or not all(legal):
-            what = f"{len(self.marks)} marks, each None or a whole number from 0 to {self.levels - 1:,}"
-            raise ValueError(f"{self.label} has {what}; {reprlib.repr(said)} is not that.")
-        return held
+        """The levels; ValueError if one is illegal, or if there are not as many as marks."""
+        levels = tuple(super().held(said))
+        are_legal = all(self._is_legal(level) for level in levels)
+        if len(levels) != len(self.marks) or not are_legal:
+            raise ValueError(
+                f"{self.label} has {len(self.marks)} marks, each None or a whole number "
+                f"from 0 to {self.levels - 1:,}; {reprlib.repr(said)} is not that."
+            )
+        return levels
+
+    def _is_legal(self, level: object) -> bool:
+        if level is None:
+            return True
+        return type(level) is int and 0 <= level < self.levels  # type, since True is an int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Typed(Field):
-    """A text field. The lab says what is legal; `examples` are."""
+    """A text field. The lab says what is legal."""
 
-    kind, types, means = "text", (str,), "a text"
-    examples: Sequence[str]
+    kind = "text"
+    types = (str,)
+    means = "a text"
+    examples: Sequence[str]  # of legal texts
     placeholder: str = ""
     width_px: int = 200
 
@@ -260,16 +286,24 @@ class Typed(Field):
         return {"placeholder": self.placeholder, "width_px": self.width_px}
 
 
-# Each returns a dataclass's field, and says Any of it, as dataclasses.field does.
+# The functions below make the fields of a lab. What they return is annotated as Any, as
+# dataclasses.field's is, so that the lab can annotate the field with the type of its answer.
 
 
 def said_is(name: str, answer: object) -> Callable[[Said], bool]:
-    """A `when`: the field is asked only if field `name` has that answer."""
-    return lambda said: said[name] == answer
+    """A `when`: the field is asked only if the field of that name has that answer."""
+
+    def when(said: Said) -> bool:
+        return said[name] == answer
+
+    return when
 
 
-def _asks(one: Field) -> object:
-    return dataclasses.field(default_factory=lambda: one.default, metadata={"field": one})
+def _asks(question: Field) -> Any:
+    def default() -> object:
+        return question.default
+
+    return dataclasses.field(default_factory=default, metadata={"field": question})
 
 
 def size(label: str, default: int, **options: object) -> Any:
@@ -285,22 +319,30 @@ def sizes(label: str, default: Mapping[str, int], names: Callable[[Said], Sequen
 def choice(
     label: str, options: Sequence[str] | Mapping[str, object], default: object, **more: object
 ) -> Any:
-    """A choice; a sequence of options names each by its str()."""
-    named = options if isinstance(options, Mapping) else {str(one): one for one in options}
-    return _asks(OneOf(label=label, options=named, default=default, **more))
+    """A choice. Where `options` is a sequence, the options' names are their str()."""
+    if not isinstance(options, Mapping):
+        options = {str(option): option for option in options}
+    return _asks(OneOf(label=label, options=options, default=default, **more))
 
 
 def among(
     label: str, options: Sequence[Number], default: Number, *, width_px: int, **more: object
 ) -> Any:
     """A choice of numbers, on a slider."""
-    return choice(label, {f"{n:g}": n for n in options}, default, slider_px=width_px, **more)
+    named = {f"{number:g}": number for number in options}
+    return choice(label, named, default, slider_px=width_px, **more)
 
 
 def several(label: str, options: Sequence[str], default: Sequence[str], **more: object) -> Any:
     """Tick boxes; the answer has the names of those that are ticked."""
-    some = tuple(options)
-    return _asks(Several(label=label, heading=label, options=some, default=tuple(default), **more))
+    question = Several(
+        label=label,
+        heading=label,
+        options=tuple(options),
+        default=tuple(default),
+        **more,
+    )
+    return _asks(question)
 
 
 def whole(
@@ -316,14 +358,23 @@ def tick(label: str, default: bool, **more: object) -> Any:
 
 
 def reveal(**more: object) -> Any:
-    """The button *Show*, of a field named `shown`: before it is pressed, nothing measured is in the view."""
+    """The button *Show*, of a field that has to be named `shown`.
+
+    Before it is pressed, nothing measured is in the view.
+    """
     return _asks(Tick(label="Show", default=False, kind="toggle", **more))
 
 
 def drawn(label: str, *, marks: Sequence[str], levels: int, says: Callable[[int, int], str]) -> Any:
     """A guess that is set in the picture. At first no mark is set."""
-    nothing = (None,) * len(marks)
-    return _asks(Drawn(label=label, default=nothing, marks=tuple(marks), levels=levels, says=says))
+    question = Drawn(
+        label=label,
+        default=(None,) * len(marks),
+        marks=tuple(marks),
+        levels=levels,
+        says=says,
+    )
+    return _asks(question)
 
 
 def typed(label: str, default: str, *, examples: Sequence[str], **more: object) -> Any:

@@ -19,7 +19,10 @@ def as_progress(
     begun: Number = 0,
     share: Number = 1,
 ) -> Generator[Progress, None, Result]:
-    """A measurement's steps as a job's: its fractions go from `begun` to `begun + share`. It is ended when time is up."""
+    """A measurement's steps as a job's; the measurement is ended when its time is up.
+
+    Its fractions, 0 to 1, become `begun` to `begun + share`: a job may make several measurements.
+    """
     deadline = time.monotonic() + at_most_s
     with closing(steps):
         while True:

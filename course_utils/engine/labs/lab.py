@@ -1,4 +1,7 @@
-"""What a lab is: questions, one pure function from their answers to a picture, and work that may need a kernel."""
+"""What a lab is: questions, a pure function from their answers to a picture, and jobs.
+
+The jobs may need a kernel; the rest also runs on a page, where there is none.
+"""
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,18 +16,19 @@ MOST_WORDS = 600  # characters of a sentence on what went wrong; it may quote wh
 
 @dataclass(frozen=True)
 class View:
-    """What a lab shows for one state: an SVG string, one line of meaning, and perhaps a folded table, its head first."""
+    """What a lab shows for one state."""
 
-    picture: str
-    meaning: str
-    table: Sequence[Sequence[str]] = ()
+    picture: str  # SVG
+    meaning: str  # one line
+    table: Sequence[Sequence[str]] = ()  # row by row, its head first; it is shown folded
 
 
 @dataclass(frozen=True)
 class Change:
     """The result of a click or of a job: values for controls, and what is known from now on.
 
-    `found` turns what was known into what is: in the meantime something else may have been found out, or forgotten.
+    `found` is a function from what was known to what is known. It is no value, because in the
+    meantime something else may have been found out, or forgotten.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -33,23 +37,25 @@ class Change:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a job says between two steps: how far it is, in words too, and whether that changes anything."""
+    """What a job says between two steps: how far it is, and what it has found."""
 
-    fraction: Number
+    fraction: Number  # of the work that is done, from 0 to 1
     report: str
     change: Change | None = None
 
 
 class Lab:
-    """What every lab has. Each is a class of its own, and each panel or page has an object of it.
+    """What every lab has. Each lab is a class of its own; each panel or page has an object of it.
 
-    `asks` is a frozen dataclass whose fields come from `fields`: they say what is legal, and what the controls are.
-    A ValueError from it, or from any method, is the reader's mistake, and its sentence is shown.
-    `found` is what is known at first. `rows` are the names of the controls, row by row.
+    `asks` is a frozen dataclass whose fields come from `fields`: they say what is legal, and what
+    the controls are. A ValueError from it, or from any method, is the reader's mistake, and its
+    sentence is shown. `found` is what is known at first. `rows` are the names of the controls, row
+    by row.
 
-    `jobs` and `actions` are methods by the labels of their buttons. A job, `job(self, asked, found)`, yields Progress;
-    an action returns a Change. Whoever needs torch imports it in the method: a page without a kernel has none, and
-    leaves out the buttons in `needs_kernel`.
+    `jobs` and `actions` are methods by the labels of their buttons. Both take `asked` and `found`;
+    a job yields Progress, and an action returns a Change. A method that needs torch imports it
+    itself, because a page without a kernel has no torch. Such a page also leaves out the buttons
+    named in `needs_kernel`.
     """
 
     name: str
@@ -62,15 +68,21 @@ class Lab:
     needs_kernel: Collection[str] = ()
 
     def view(self, asked: object, found: object) -> View:
-        """The picture. It runs at every movement, without torch, numpy and Jupyter."""
+        """The picture and its words; it runs at every movement, without torch, numpy or Jupyter."""
         raise NotImplementedError
 
     def known(self, asked: object, found: object) -> object:
-        """`found`, with what a kernel computes in milliseconds. It runs before every view, job and action."""
+        """`found`, and with it what a kernel computes in milliseconds.
+
+        It runs before every view, job and action.
+        """
         return found
 
     def noted(self, asked: object, found: object) -> Callable[[object], object] | None:
-        """What is known from now on because this state was reached, as in `Change.found`. It runs before every view."""
+        """What is known from now on because this state was reached, as in `Change.found`.
+
+        It runs before every view.
+        """
         return None
 
     def guesses(self, asked: object, found: object) -> Sequence[Guess]:
@@ -78,26 +90,31 @@ class Lab:
         return ()
 
     def pick(self, key: str, asked: object) -> Mapping[str, object]:
-        """The values that controls take when the part of the picture with that `data-key` is clicked."""
+        """The values that controls take when a part of the picture is clicked: its `data-key`."""
         return {}
 
     @cached_property
     def fields(self) -> dict[str, Field]:
         """What is asked, by name."""
-        return {one.name: one.metadata["field"] for one in dataclasses.fields(self.asks)}
+        asked = dataclasses.fields(self.asks)
+        return {field.name: field.metadata["field"] for field in asked}
 
     def read(self, said: Mapping[str, object]) -> object:
         """What the controls say, as the dataclass; ValueError if they say something illegal."""
-        fields = self.fields.items()
-        answers = {
-            name: one.read(said[name]) if one.asked(said) else one.default for name, one in fields
-        }
+        answers = {}
+        for name, question in self.fields.items():
+            if question.asked(said):
+                answers[name] = question.read(said[name])
+            else:
+                answers[name] = question.default
         return self.asks(**answers)
 
 
 def sentence(error: Exception) -> str:
     """What went wrong: a ValueError is the reader's mistake and says so itself."""
-    if isinstance(error, ValueError):
-        words = str(error)
-        return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
-    return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
+    if not isinstance(error, ValueError):
+        return f"The lab itself failed, which is not your doing: {type(error).__name__}: {error}"
+    words = str(error)
+    if len(words) > MOST_WORDS:
+        return f"{words[:MOST_WORDS]}…"
+    return words

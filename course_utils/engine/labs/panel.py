@@ -21,11 +21,11 @@ from course_utils.engine.labs.lab import Lab, Progress
 from course_utils.engine.labs.screen import Screen
 from course_utils.engine.labs.session import Session
 
-REPORT_S = (
-    0.1  # between two reports of a job: Jupyter's server drops messages that come too thickly
-)
+# Seconds between two reports of a job: Jupyter's server drops messages that come in too quickly.
+REPORT_S = 0.1
 WIDGET = "application/vnd.jupyter.widget-view+json"
-# Below the still picture, which is all that is seen before the cell has run, on pages and on slides.
+# The line below the still picture. Before the cell has run, on pages and on slides, that picture is
+# all that there is to see.
 STILL = "A picture of a live lab. To move its controls, run its cell in JupyterLab (Shift+Enter)."
 ANSWERED = (
     "The answer. Run its cell in JupyterLab (Shift+Enter), and the lab asks for your guess first."
@@ -33,21 +33,26 @@ ANSWERED = (
 
 
 def _shows_from_threads() -> bool:
-    """Whether the front end shows what a thread sends. If not, a job runs in the callback of its button."""
+    """Whether the front end shows what a thread sends.
+
+    Colab's does not. There, a job runs in the callback of its button.
+    """
     return "google.colab" not in sys.modules
 
 
 class Panel(widgets.VBox):
-    """A lab with its controls: the picture follows them, work can be stopped, and what goes wrong is said in it.
+    """A lab with its controls: the picture follows them, and what goes wrong is said beside it.
 
-    If some controls are named, it has only those. It begins with the answers.
+    If some controls, presets or buttons are named in `only`, the panel has no others. `answers` are
+    the first values of controls.
     """
 
     _latest: ClassVar[weakref.WeakValueDictionary] = weakref.WeakValueDictionary()
-    session: Session | None = None  # a panel that failed has none
+    session: Session | None = None  # a panel whose first state failed has none
 
     def __init__(self, lab: Lab, *only: str, **answers: object) -> None:
-        self.session, self._only = Session(lab), only
+        self.session = Session(lab)
+        self._only = only
         _check_that_it_has(lab, only)
         self.session.set(answers)
         if self.session.error is not None:
@@ -56,58 +61,70 @@ class Panel(widgets.VBox):
         self._lock = threading.RLock()  # callbacks, the job and cells may all move it
         self._thread: threading.Thread | None = None
         self._showing = False
-        self._revealed: set[str] = (
-            set()
-        )  # what was asked: whoever guesses it again has seen the answer
-        self._widgets = {
-            name: [controls.widget_of(part) for part in parts]
-            for name, parts in self.session.parts.items()
-        }
-        self.controls = {
-            name: controls.box_of(field.heading, self.session.parts[name], self._widgets[name])
-            for name, field in lab.fields.items()
-        }
-        for name, made in self._widgets.items():
-            for place, (widget, part) in enumerate(
-                zip(made, self.session.parts[name], strict=True)
-            ):
-                if part.kind != "play":  # it moves its slider
-                    widget.observe(partial(self._moved, name, place), names="value")
+        # The guesses whose answer has been shown: whoever makes one again has seen it.
+        self._revealed: set[str] = set()
+        self._make_controls()
         self.screen.on_msg(self._on_message)
         super().__init__([*self._rows(), self.screen])
         self.add_class("course-lab")
         self._show()
+        self._replace_former()
 
-        # Whoever runs the cell again can no longer reach the Stop button of the panel that it replaces.
-        former = Panel._latest.get((lab.name, *only))
+    def _make_controls(self) -> None:
+        self._widgets: dict[str, list[widgets.Widget]] = {}
+        self.controls: dict[str, widgets.Widget] = {}
+        for name, parts in self.session.parts.items():
+            self._widgets[name] = [controls.widget_of(part) for part in parts]
+        for name, field in self.session.lab.fields.items():
+            parts = self.session.parts[name]
+            self.controls[name] = controls.box_of(field.heading, parts, self._widgets[name])
+            for place, part in enumerate(parts):
+                if part.kind != "play":  # a play button only moves the slider beside it
+                    moved = partial(self._moved, name, place)
+                    self._widgets[name][place].observe(moved, names="value")
+
+    def _replace_former(self) -> None:
+        """End the job of the panel that this one replaces.
+
+        Whoever runs a cell again can no longer reach the Stop button of its former panel.
+        """
+        key = (self.session.lab.name, *self._only)
+        former = Panel._latest.get(key)
         if former is not None:
             former.session.stop()
-        Panel._latest[lab.name, *only] = self
+        Panel._latest[key] = self
 
     def _rows(self) -> list[widgets.Widget]:
-        """The rows of controls, and a row with the presets and the buttons; of a figure, those that it is to have."""
-        lab, only = self.session.lab, self._only
-        rows = [[name for name in only if name in lab.fields]] if only else lab.rows or [lab.fields]
-        asked = [_row("course-controls", [self.controls[name] for name in row]) for row in rows]
+        """The rows of controls, and then one row with the presets and the buttons."""
+        lab = self.session.lab
+        if self._only:
+            rows = [[name for name in self._only if name in lab.fields]]
+        else:
+            rows = lab.rows or [lab.fields]
+        lines = []
+        for names in rows:
+            shown = [self.controls[name] for name in names]
+            lines.append(_row("course-controls", shown))
 
-        def buttons(
-            labels: Mapping[str, object], press: Callable[[str], None]
-        ) -> list[widgets.Button]:
-            return [
-                _button(label, partial(press, label))
-                for label in labels
-                if label in only or not only
-            ]
-
-        tried, self._jobs = buttons(lab.presets, self.preset), buttons(lab.jobs, self.start)
+        presets = self._buttons(lab.presets, self.preset)
+        actions = self._buttons(lab.actions, self.act)
+        self._jobs = self._buttons(lab.jobs, self.start)
         stop = "Stop" if _shows_from_threads() else "To stop: Runtime → Interrupt execution"
         self._stop = _button(stop, self.stop)
-        actions = buttons(lab.actions, self.act)
-        done = [*self._jobs, self._stop, *actions] if self._jobs else actions
-        below = [_row("course-presets", tried), _row("course-work", done)]
-        return [*asked, _row("course-below", below)] if tried or done else asked
+        work = [*self._jobs, self._stop, *actions] if self._jobs else actions
+        if presets or work:
+            below = [_row("course-presets", presets), _row("course-work", work)]
+            lines.append(_row("course-below", below))
+        return lines
 
-    # What a reader does with the mouse, a cell or a test does with these.
+    def _buttons(
+        self, labels: Mapping[str, object], press: Callable[[str], None]
+    ) -> list[widgets.Button]:
+        """A button for each label that the panel is to have; its click presses the label."""
+        shown = [label for label in labels if label in self._only or not self._only]
+        return [_button(label, partial(press, label)) for label in shown]
+
+    # Cells and tests do with these methods what a reader does with the mouse.
 
     @property
     def values(self) -> dict[str, object]:
@@ -131,8 +148,8 @@ class Panel(widgets.VBox):
         self._do(self.session.act, label)
 
     def start(self, label: str) -> None:
-        """Start a job; one at a time. Returns at once, if it can."""
-        with self._lock:  # which the job's first step waits for
+        """Start a job, if none is running. Returns at once, if it can."""
+        with self._lock:  # the job's first step waits for it
             if self.session.running:
                 return
             self._do(self.session.start, label)
@@ -140,10 +157,12 @@ class Panel(widgets.VBox):
                 return
             # The page shows what a thread sends only if it knows which click asked for it.
             work = partial(contextvars.copy_context().run, self._work)
-            self._thread = (
-                threading.Thread(target=work, daemon=True) if _shows_from_threads() else None
-            )
-            (self._thread.start if self._thread else work)()
+            self._thread = None
+            if not _shows_from_threads():
+                work()
+                return
+            self._thread = threading.Thread(target=work, daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
@@ -164,20 +183,25 @@ class Panel(widgets.VBox):
         if self.session is not None:
             self.session.stop()
 
-    # How it is done.
+    # Moves, and how they are shown.
 
-    def _do(self, move: Callable[..., None], *of: object) -> None:
-        """Make a move under the lock, and show what came of it. The guess that a move reveals goes into the record."""
+    def _do(self, move: Callable[..., None], *arguments: object) -> None:
+        """Make a move under the lock, and show what came of it."""
         with self._lock:
-            revealed = self.session.revealed
+            was_revealed = self.session.revealed
             try:
-                move(*of)
-                if self.session.revealed and not revealed:
-                    guesses = self.session.guesses()
-                    record.note_drawn([one for one in guesses if one.asked not in self._revealed])
-                    self._revealed |= {one.asked for one in guesses}
+                move(*arguments)
+                if self.session.revealed and not was_revealed:
+                    self._record_guesses()
             finally:
                 self._show()
+
+    def _record_guesses(self) -> None:
+        """Write the guesses that were just answered into the record, each the first time only."""
+        guesses = self.session.guesses()
+        record.note_drawn([guess for guess in guesses if guess.asked not in self._revealed])
+        for guess in guesses:
+            self._revealed.add(guess.asked)
 
     def _moved(self, name: str, place: int, change: Mapping[str, object]) -> None:
         with self._lock:
@@ -189,47 +213,61 @@ class Panel(widgets.VBox):
             return
         if "pick" in content:
             self.pick(str(content["pick"]))
-        if isinstance(content.get("set"), Mapping):
-            self.set(**{str(name): levels for name, levels in content["set"].items()})
+        drawn = content.get("set")
+        if isinstance(drawn, Mapping):
+            levels_by_name = {str(name): levels for name, levels in drawn.items()}
+            self.set(**levels_by_name)
 
     def _show(self) -> None:
-        """Show controls first, then the screen: its script names the sliders' handles."""
-        self._showing = True
-        try:
-            for name, parts in self.session.parts.items():
-                for widget, part in zip(self._widgets[name], parts, strict=True):
-                    controls.show(widget, part)
-                self.controls[name].layout.display = (
-                    "none" if all(part.hidden for part in parts) else ""
-                )
-        finally:
-            self._showing = False
+        """Show controls first, then the screen, because its script names the sliders' handles."""
+        self._show_controls()
         with self.screen.hold_sync():
             for name, value in self.session.shown.items():
                 setattr(self.screen, name, value)
         for button in self._jobs:
             button.disabled = self.session.running
         self._point_out_what_is_due()
-        # A click that comes while a callback runs is heard after it.
-        self._stop.disabled = not (self.session.running and _shows_from_threads())
-        waits = "shown" in self._only and not self.session.revealed
-        (self.add_class if waits else self.remove_class)("course-waits")
+        # Where a job runs in a callback, a click on Stop would be heard only after it.
+        can_stop = self.session.running and _shows_from_threads()
+        self._stop.disabled = not can_stop
+        if "shown" in self._only and not self.session.revealed:
+            self.add_class("course-waits")
+        else:
+            self.remove_class("course-waits")
+
+    def _show_controls(self) -> None:
+        self._showing = True  # what the widgets report in the meantime is no reader's move
+        try:
+            for name, parts in self.session.parts.items():
+                for widget, part in zip(self._widgets[name], parts, strict=True):
+                    controls.show(widget, part)
+                is_hidden = all(part.hidden for part in parts)
+                self.controls[name].layout.display = "none" if is_hidden else ""
+        finally:
+            self._showing = False
 
     def _point_out_what_is_due(self) -> None:
-        """One button at most is coloured: Show when a guess stands in the picture, and else what is mainly done."""
+        """Colour one button at most.
+
+        It is Show while a guess stands in the picture, and else the first job.
+        """
         asks = "shown" in self.session.lab.fields
         if asks:
-            drawn = (
-                name for name, field in self.session.lab.fields.items() if isinstance(field, Drawn)
-            )
-            is_guessed = any(
-                level is not None for name in drawn for level in self.session.values[name]
-            )
-            is_due = is_guessed and not self.session.revealed
-            self._widgets["shown"][0].button_style = "primary" if is_due else ""
+            is_due = self._is_guessed() and not self.session.revealed
+            (show,) = self._widgets["shown"]
+            show.button_style = "primary" if is_due else ""
         if self._jobs:
             may_work = not asks or self.session.revealed
             self._jobs[0].button_style = "primary" if may_work else ""
+
+    def _is_guessed(self) -> bool:
+        """Whether the reader has set a mark in the picture."""
+        for name, field in self.session.lab.fields.items():
+            if isinstance(field, Drawn):
+                levels = self.session.values[name]
+                if any(level is not None for level in levels):
+                    return True
+        return False
 
     def _work(self) -> None:
         """Run the job step by step. The lock is held only while a step is shown."""
@@ -237,25 +275,24 @@ class Panel(widgets.VBox):
         while self.session.running:
             try:
                 step = self.session.next_step()
-            except KeyboardInterrupt:  # of a job in a callback
+            except KeyboardInterrupt:  # it can only come where the job runs in a callback
                 step = ValueError("Stopped.")
             if isinstance(step, Exception):
                 step = _without_its_tensors(step)
             with self._lock:
                 self.session.tell(step)
-                on_the_way = isinstance(step, Progress) and not step.change and step.fraction < 1
-                if not on_the_way or time.monotonic() >= due_s:
+                is_report = isinstance(step, Progress) and not step.change and step.fraction < 1
+                if not is_report or time.monotonic() >= due_s:
                     self._show()
                     due_s = time.monotonic() + REPORT_S
 
     # What stays on the page where no kernel runs.
 
-    _ipython_display_ = None  # by which ipywidgets 7 shows a widget alone
+    _ipython_display_ = None  # with it, ipywidgets 7 would show a widget and nothing else
 
     def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict[str, object], dict[str, object]]:
-        _, colabs = self.screen._repr_mimebundle_(
-            **kwargs
-        )  # where Colab finds the code of such a screen
+        # From this metadata, Colab learns where the code of such a screen is.
+        _, colabs = self.screen._repr_mimebundle_(**kwargs)
         shown, caption = self._still()
         words = f"{self.screen.name}. {shown['meaning']}"
         png = still.still_png(still.captioned(shown["svg"], caption), words)
@@ -269,26 +306,25 @@ class Panel(widgets.VBox):
     def _still(self) -> tuple[Mapping[str, object], str]:
         """What the still picture shows, and the line below it.
 
-        Whoever reads a stored notebook has no Show button, so a guess stands there with its answer. A reader's own copy
-        is opened again by somebody who may not have guessed yet: there the question stays.
+        Whoever reads a stored notebook has no Show button, so a guess stands there with its answer.
+        A reader's own copy may be opened again by somebody who has not guessed yet, so the answer
+        is left out there.
         """
-        asks = "shown" in self.session.lab.fields and "shown" in (
-            self._only or self.session.lab.fields
-        )
-        if not asks or self.session.revealed or record.workspace():
-            return self.session.shown, STILL
-        answered = self.session.as_revealed()
-        return (
-            (self.session.shown, STILL) if answered.shown["mistake"] else (answered.shown, ANSWERED)
-        )
+        fields = self.session.lab.fields
+        asks = "shown" in fields and "shown" in (self._only or fields)
+        if asks and not self.session.revealed and not record.workspace():
+            answered = self.session.as_revealed()
+            if not answered.shown["mistake"]:
+                return answered.shown, ANSWERED
+        return self.session.shown, STILL
 
 
 def _check_that_it_has(lab: Lab, only: Sequence[str]) -> None:
-    named = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
-    if strangers := [name for name in only if name not in named]:
-        raise ValueError(
-            f"{lab.name} has no control {strangers[0]!s:.40}. It has: {', '.join(named)}."
-        )
+    known = [*lab.fields, *lab.presets, *lab.jobs, *lab.actions]
+    for name in only:
+        if name not in known:
+            words = f"{lab.name} has no control {name!s:.40}. It has: {', '.join(known)}."
+            raise ValueError(words)
 
 
 def _button(label: str, action: Callable[[], None]) -> widgets.Button:
@@ -304,6 +340,8 @@ def _row(kind: str, parts: Sequence[widgets.Widget]) -> widgets.HBox:
 
 
 def _without_its_tensors(error: Exception) -> Exception:
-    """The error to keep. If memory ran out, it is a new one: the old traceback would keep tensors alive."""
+    """The error to keep: if memory ran out, a new one, whose traceback keeps no tensors alive."""
     why = measure.memory_ran_out(error)
-    return ValueError(f"{why} Make it smaller, and try again.") if why else error
+    if not why:
+        return error
+    return ValueError(f"{why} Make it smaller, and try again.")

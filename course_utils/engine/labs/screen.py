@@ -11,9 +11,10 @@ _HERE = Path(__file__).parent
 
 
 class Screen(anywidget.AnyWidget):
-    """The part of the panel that is ours to draw: see screen.js."""
+    """The part of the panel that we draw ourselves: see screen.js."""
 
-    # As words: of a path, anywidget would watch the file, and keep every screen for ever that waits for its changes.
+    # The texts of the files, and not their paths: anywidget would watch a file that is given by its
+    # path, and would keep every screen for ever, because it waits for the file's changes.
     _esm = (_HERE / "screen.js").read_text(encoding="utf-8")
     _css = still.PAGE_CSS + still.stylesheet(_HERE / "screen.css")
 

@@ -1,6 +1,7 @@
-"""A lab while somebody moves it: what is answered, what is known, what is shown, and the job that runs.
+"""A lab while somebody moves it: what is answered, known and shown, and the job that runs.
 
-Nothing here knows of threads, widgets or pages. A host plays the reader's moves, and shows `parts` and `shown`.
+Nothing here knows of threads, widgets or pages. A host, such as the panel, plays the reader's
+moves, and shows `parts` and `shown`.
 """
 
 import time
@@ -13,30 +14,39 @@ from course_utils.engine.labs.control_parts import ControlPart
 from course_utils.engine.labs.fields import Whole
 from course_utils.engine.labs.lab import Change, Lab, Progress, View, sentence
 
-LONGEST_S = 240.0  # that a job may take, whatever its own limits say; seen between two of its steps
+# The seconds that a job may take, whatever its own limits say. They are checked between two steps.
+LONGEST_S = 240.0
 NEEDS_A_KERNEL = "That needs a kernel, to run torch on a machine of yours."
 
 
 class Session:
-    """Without a kernel, `known` is given, in place of the lab's method.
+    """A lab with the reader's answers.
 
-    `parts` are the controls, `shown` is the rest: picture, meaning, mistake, table, and what a job reports.
-    A mistake is shown as a sentence; a fault of the lab is raised as well.
+    `parts` are the controls. `shown` is the rest: picture, meaning, mistake, table, and what a job
+    reports. A mistake is shown as a sentence; a fault of the lab is raised as well. Where there is
+    no kernel, the host gives `known`, which takes the place of the lab's method of that name.
     """
 
     def __init__(self, lab: Lab, known: Callable[[object, object], object] | None = None) -> None:
-        self.lab, self.found = lab, lab.found
+        self.lab = lab
+        self.found = lab.found
         self.values = {name: field.default for name, field in lab.fields.items()}
         self.parts: dict[str, list[ControlPart]] = {}
         self.shown: dict[str, object] = {"svg": "", "meaning": "", "mistake": "", "table": []}
         self.error: Exception | None = None  # of the latest move
         self.failure: Exception | None = None  # of the latest job
         self._tell_report("")
-        self._known, self._has_kernel = known or lab.known, known is None
+        self._has_kernel = known is None
+        self._known = lab.known if known is None else known
         self._job: Iterator[Progress] | None = None
-        self._stopping = self._closing = False
-        self._sliders = {name: one for name, one in lab.fields.items() if isinstance(one, Whole)}
-        self._ends = {name: one.end(self.values) for name, one in self._sliders.items()}
+        self._stopping = False  # the reader has asked the job to end
+        self._closing = False  # the job's next step is its last
+        self._sliders: dict[str, Whole] = {}
+        self._ends: dict[str, int] = {}  # where each slider ends, in view of the answers
+        for name, field in lab.fields.items():
+            if isinstance(field, Whole):
+                self._sliders[name] = field
+                self._ends[name] = field.end(self.values)
         self._lay_out()
         self._first = dict(self.values)
 
@@ -55,13 +65,17 @@ class Session:
 
     def move(self, name: str, place: int, to: object) -> None:
         """Move one part of a control, by hand."""
-        part, before = self.parts[name][place], self.values[name]
+        part = self.parts[name][place]
+        before = self.values[name]
         after = self.lab.fields[name].moved(before, part, to)
-        if after != before:  # a page may say where a slider is as if it had been dragged there
+        if after != before:  # a page may tell where a slider is as if it had been dragged there
             self.set({name: after})
 
     def preset(self, label: str) -> None:
-        """Press the button of that name. If other controls hold nonsense, they go back to their first values."""
+        """Press the preset's button.
+
+        If other controls hold nonsense, they go back to their first values.
+        """
         with self._mistakes_are_shown():
             values = _named(label, self.lab.presets, "preset")
             self._forget_report()
@@ -73,25 +87,32 @@ class Session:
     def pick(self, key: str) -> None:
         """Click on that part of the picture, or point at it."""
         with self._mistakes_are_shown():
-            # A late click may mean a part that has gone.
-            there = f'data-key="{escape(key)}"' in self.shown["svg"]
-            self._apply(Change(self.lab.pick(key, self.lab.read(self.values)) if there else {}))
+            values = {}
+            # A click that comes late may mean a part that the picture no longer has.
+            if f'data-key="{escape(key)}"' in self.shown["svg"]:
+                values = self.lab.pick(key, self.lab.read(self.values))
+            self._apply(Change(values))
 
     def act(self, label: str) -> None:
-        """Press the button of that name."""
+        """Press the action's button."""
         with self._mistakes_are_shown():
             action = self._work(label, self.lab.actions, "action")
-            self._apply(action(self.lab, *self._asked_and_known()))
+            asked, found = self._asked_and_known()
+            self._apply(action(self.lab, asked, found))
 
     def start(self, label: str) -> None:
-        """Start a job; one at a time."""
+        """Start a job, if none is running."""
         with self._mistakes_are_shown():
-            if not self.running:
-                job = self._work(label, self.lab.jobs, "job")
-                self._job = job(self.lab, *self._asked_and_known())
-                self._stopping, self._closing, self.failure = False, False, None
-                self._end_s = time.monotonic() + LONGEST_S
-                self._tell_report("")
+            if self.running:
+                return
+            job = self._work(label, self.lab.jobs, "job")
+            asked, found = self._asked_and_known()
+            self._job = job(self.lab, asked, found)
+            self._stopping = False
+            self._closing = False
+            self.failure = None
+            self._end_s = time.monotonic() + LONGEST_S
+            self._tell_report("")
 
     def stop(self) -> None:
         """Ask the job to end; it does at its next step."""
@@ -117,31 +138,40 @@ class Session:
     def tell(self, step: Progress | Exception | None) -> None:
         """Show what the job reports and has found, even if the controls have moved since."""
         if not isinstance(step, Progress):
-            self._end(step or self.failure)
-        elif time.monotonic() > self._end_s and step.fraction < 1:
+            self._end(self.failure if step is None else step)
+            return
+        is_under_way = step.fraction < 1
+        if is_under_way and time.monotonic() > self._end_s:
             self._closing = True
             self.failure = ValueError(
                 f"Ended after {LONGEST_S:.0f} s, which is the most that a lab waits."
             )
-        else:
-            self._closing = self._stopping and step.fraction < 1
-            self._tell_report("Stopped. " * self._closing + step.report, progress=step.fraction)
-            try:
-                if step.change:
-                    with self._mistakes_are_shown():
-                        self._apply(step.change)
-            except Exception as fault:
-                self._closing, self.failure = True, fault
+            return
+        self._closing = self._stopping and is_under_way
+        report = f"Stopped. {step.report}" if self._closing else step.report
+        self._tell_report(report, progress=step.fraction)
+        if step.change:
+            self._apply_of_job(step.change)
+
+    def _apply_of_job(self, change: Change) -> None:
+        """Apply what the job has found. A fault of the lab in doing so ends the job."""
+        try:
+            with self._mistakes_are_shown():
+                self._apply(change)
+        except Exception as fault:
+            self._closing = True
+            self.failure = fault
 
     def _end(self, failure: Exception | None) -> None:
-        self._job, self.failure = None, failure
+        self._job = None
+        self.failure = failure
         with suppress(Exception), self._mistakes_are_shown():
             self.draw()
         self.shown["progress"] = -1
         if failure is not None:
             self._tell_report(sentence(failure), failed=True)
 
-    # How it is done.
+    # What the session shows, and how it comes to that.
 
     @property
     def revealed(self) -> bool:
@@ -149,7 +179,7 @@ class Session:
         return bool(self.values.get("shown"))
 
     def as_revealed(self) -> "Session":
-        """Another session of this lab, in which the same is asked and what was measured is shown."""
+        """Another session with the same answers, in which what was measured is shown."""
         other = Session(self.lab, None if self._has_kernel else self._known)
         other.found = self.found
         other.set({**self.values, "shown": True})
@@ -157,19 +187,26 @@ class Session:
 
     def guesses(self) -> Sequence[Guess]:
         """What the reader has set in the picture, beside what was measured."""
-        return self.lab.guesses(*self._asked_and_known())
+        asked, found = self._asked_and_known()
+        return self.lab.guesses(asked, found)
 
     def view(self) -> View:
         """What the lab shows for the present answers."""
-        return self.lab.view(*self._asked_and_known())
+        asked, found = self._asked_and_known()
+        return self.lab.view(asked, found)
 
     def draw(self) -> None:
         """Show the view, in place of the former one or of a mistake."""
-        if note := self.lab.noted(*self._asked_and_known()):
+        asked, found = self._asked_and_known()
+        note = self.lab.noted(asked, found)
+        if note:
             self.found = note(self.found)
         view = self.view()
         table = [list(row) for row in view.table]
-        self.shown |= {"svg": view.picture, "meaning": view.meaning, "table": table, "mistake": ""}
+        self.shown["svg"] = view.picture
+        self.shown["meaning"] = view.meaning
+        self.shown["table"] = table
+        self.shown["mistake"] = ""
         self.error = None
 
     def _asked_and_known(self) -> tuple[object, object]:
@@ -177,6 +214,7 @@ class Session:
         return asked, self._known(asked, self.found)
 
     def _work(self, label: str, among: Mapping[str, Callable], what: str) -> Callable:
+        """The job or the action of that label; ValueError if it cannot be done here."""
         work = _named(label, among, what)
         if label in self.lab.needs_kernel and not self._has_kernel:
             raise ValueError(NEEDS_A_KERNEL)
@@ -187,31 +225,30 @@ class Session:
         for name in change.values:
             _named(name, self.lab.fields, "control")
         try:
-            for (
-                name,
-                field,
-            ) in self.lab.fields.items():  # in their order: an end depends on those before it
+            # In the order of the fields, because where a slider ends depends on those before it.
+            for name, field in self.lab.fields.items():
                 if name in change.values:
                     self.values[name] = field.held(change.values[name])
-                    self._follow()
+                    self._move_with_ends()
         finally:
             self._lay_out()
         if change.found is not None:
             self.found = change.found(self.found)
         self.draw()
 
-    def _follow(self) -> None:
-        """A slider that stands at its end stays there when the end moves."""
-        for name, one in self._sliders.items():
-            before, self._ends[name] = self._ends[name], one.end(self.values)
-            if self.values[name] >= min(before, self._ends[name]):
-                self.values[name] = self._ends[name]
+    def _move_with_ends(self) -> None:
+        """Keep every slider within its end; one that stands at its end goes along with it."""
+        for name, field in self._sliders.items():
+            former_end = self._ends[name]
+            end = field.end(self.values)
+            self._ends[name] = end
+            if self.values[name] >= min(former_end, end):
+                self.values[name] = end
 
     def _lay_out(self) -> None:
         for name, field in self.lab.fields.items():
-            with suppress(
-                ValueError
-            ):  # of names that cannot be read: the lab says so, their sliders stay
+            # If names cannot be read, the lab says so, and the sliders for them stay as they are.
+            with suppress(ValueError):
                 self.parts[name] = field.parts(self.values[name], self.values)
 
     def _forget_report(self) -> None:
@@ -220,21 +257,23 @@ class Session:
             self._tell_report("")
 
     def _tell_report(self, words: str, *, failed: bool = False, progress: float = -1) -> None:
-        self.shown |= {"report": words, "failed": failed, "progress": progress}
+        self.shown["report"] = words
+        self.shown["failed"] = failed
+        self.shown["progress"] = progress
 
     @contextmanager
     def _mistakes_are_shown(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self.error, self.shown["mistake"] = error, sentence(error)
+            self.error = error
+            self.shown["mistake"] = sentence(error)
             if not isinstance(error, ValueError):
                 raise
 
 
 def _named(label: str, among: Mapping[str, object], what: str) -> object:
     if label not in among:
-        raise ValueError(
-            f"This lab has no {what} {label[:40]}. It has: {', '.join(among) or 'none'}."
-        )
+        known = ", ".join(among) or "none"
+        raise ValueError(f"This lab has no {what} {label[:40]}. It has: {known}.")
     return among[label]

@@ -1,1 +1,1 @@
-"""How labs draw: shapes and words as SVG, places for words by the font's own widths, plots, and the still picture."""
+"""How labs draw: shapes and words as SVG, the space that words take, plots, and still pictures."""

@@ -1,4 +1,7 @@
-"""How much space words take, by the font's own widths, so that they can be placed before anybody sees them."""
+"""How much space words take, from the widths of the font's letters.
+
+So words can be placed before anybody sees them.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,19 +10,15 @@ from pathlib import Path
 from course_utils.core.say import Number
 from course_utils.engine.labs.draw.svg import dot, rect, scaled, text
 
-# DejaVu Sans, which the still picture is set in; in thousandths of its size.
+# Of DejaVu Sans, which the still picture is set in; in thousandths of the font's size.
 _WIDTHS = json.loads(Path(__file__).with_name("font_widths.json").read_text(encoding="utf-8"))
-_BOLD = {
-    "strong",
-    "formula",
-    "measured-words",
-    "alarm",
-}  # classes of picture.css, and below their sizes
+# These are classes of picture.css: those in bold, and those of another than the usual size.
+_BOLD = {"strong", "formula", "measured-words", "alarm"}
 _SIZES = {"place": 12, "small": 12, "large": 16}
 _DOTS = {"formula": "predicted", "measured-words": "measured"}
 USUAL_SIZE = 14
 _MONOSPACED = 603  # each character of "code"
-WIDEST = 1000  # what a character that is not in the table is taken for
+WIDEST = 1000  # taken for a character that is not in the table
 
 
 def width_of(words: str, class_: str = "") -> float:
@@ -29,19 +28,24 @@ def width_of(words: str, class_: str = "") -> float:
     (38.472, 36.756)
     """
     classes = set(class_.split())
-    widths = _WIDTHS["bold" if classes & _BOLD else "regular"]
-    size = next((size for name, size in _SIZES.items() if name in classes), USUAL_SIZE)
+    size = USUAL_SIZE
+    for name in _SIZES:
+        if name in classes:
+            size = _SIZES[name]
+            break
     if "code" in classes:
         return _MONOSPACED * len(words) * size / 1000
+    widths = _WIDTHS["bold" if classes & _BOLD else "regular"]
     return sum(widths.get(letter, WIDEST) for letter in words) * size / 1000
 
 
 def fitted(x: Number, y: Number, words: str, right: Number, class_: str = "") -> str:
     """Words that begin at x, and are drawn smaller where they would run beyond `right`."""
-    taken = width_of(words, class_)
-    if taken <= right - x:
+    width = width_of(words, class_)
+    space = right - x
+    if width <= space:
         return text(x, y, words, class_=class_)
-    return scaled(x, y, (right - x) / taken, text(0, 0, words, class_=class_))
+    return scaled(x, y, space / width, text(0, 0, words, class_=class_))
 
 
 def columns(
@@ -54,37 +58,49 @@ def columns(
     step: Number = 21,
     gap: Number = 20,
 ) -> str:
-    """A table with its head first. A column is as wide as its widest cell; the table shrinks if it is too wide.
+    """A table with its head first. A column is as wide as its widest cell.
 
-    Of a row's baseline, y is the first; `classes` are those of the columns, the head's is "faint".
+    The table shrinks if it would run beyond `right`. The first baseline is at y. `classes` are the
+    classes of the columns, and the head is "faint".
     """
-    placed, start = [], 0
-    for cells, class_ in zip(zip(*rows, strict=True), classes, strict=True):
-        styles = ["faint", *[class_] * (len(rows) - 1)]
-        placed += zip(range(len(rows)), [start] * len(rows), cells, styles, strict=True)
-        start += max(map(width_of, cells, styles)) + gap
-    drawn = [
-        text(at, step * row, cell, class_=style) for row, at, cell, style in sorted(placed) if cell
-    ]
-    return scaled(x, y, (right - x) / (start - gap), *drawn)
+    placed = []
+    start = 0
+    by_column = list(zip(*rows, strict=True))
+    for cells, class_ in zip(by_column, classes, strict=True):
+        widest = 0
+        for number, words in enumerate(cells):
+            style = "faint" if number == 0 else class_
+            placed.append((number, start, words, style))
+            widest = max(widest, width_of(words, style))
+        start += widest + gap
+    drawn = []
+    for number, left, words, style in sorted(placed):  # row by row, as one reads
+        if words:
+            drawn.append(text(left, step * number, words, class_=style))
+    width = start - gap
+    return scaled(x, y, (right - x) / width, *drawn)
 
 
 def labelled_lines(
     rows: Iterable[tuple[str, str, str]], x: Number, y: Number, right: Number, *, step: Number
 ) -> Iterator[str]:
-    """A line for each row: its name, then its words from x on, with a dot before what was predicted or measured."""
-    for row, (name, words, class_) in enumerate(rows):
-        at = y + step * row
-        yield text(0, at, name, class_="faint")
-        yield fitted(x, at, words, right, class_)
+    """A line for each row (name, words, class): first its name, then its words from x on.
+
+    A dot stands before what was predicted or measured.
+    """
+    for number, (name, words, class_) in enumerate(rows):
+        baseline = y + step * number
+        yield text(0, baseline, name, class_="faint")
+        yield fitted(x, baseline, words, right, class_)
         if class_ in _DOTS:
-            yield dot(x - 11, at - 5, class_=_DOTS[class_])
+            yield dot(x - 11, baseline - 5, class_=_DOTS[class_])
 
 
 def key(items: Sequence[tuple[str, str]], x: Number, y: Number, class_: str = "small") -> str:
     """A key in one row: for each colour a small square and words."""
     parts = []
     for colour, words in items:
-        parts += [rect(x, y - 11, 13, 13, class_=colour), text(x + 19, y, words, class_=class_)]
+        parts.append(rect(x, y - 11, 13, 13, class_=colour))
+        parts.append(text(x + 19, y, words, class_=class_))
         x += 19 + width_of(words, class_) + 18
     return "".join(parts)

@@ -17,37 +17,57 @@ def pieces_inside(
         part = _inside(start, end, (left, top), side)
         if part is None:
             continue
-        if pieces and pieces[-1][-1] == part[0]:
-            pieces[-1].append(part[1])
+        enters, leaves = part
+        if pieces and pieces[-1][-1] == enters:
+            pieces[-1].append(leaves)
         else:
-            pieces.append(list(part))
+            pieces.append([enters, leaves])
     return pieces
 
 
 def _inside(start: Point, end: Point, corner: Point, side: Number) -> tuple[Point, Point] | None:
-    first, last = 0.0, 1.0  # as shares of the way from start to end
-    for a, b, low in zip(start, end, corner, strict=True):
-        if low <= a <= low + side and low <= b <= low + side:
+    """The part of a segment that lies in the square; None if none of it does."""
+    enters = 0.0  # as a share of the way from start to end, like `leaves`
+    leaves = 1.0
+    for begins, ends, low in zip(start, end, corner, strict=True):  # across, then down
+        high = low + side
+        if low <= begins <= high and low <= ends <= high:
             continue
-        if a == b:
-            return None
-        shares = (low - a) / (b - a), (low + side - a) / (b - a)
-        first, last = max(first, min(shares)), min(last, max(shares))
-    if first >= last:
+        if begins == ends:
+            return None  # it runs along the square, outside
+        length = ends - begins
+        at_low = (low - begins) / length
+        at_high = (high - begins) / length
+        enters = max(enters, min(at_low, at_high))
+        leaves = min(leaves, max(at_low, at_high))
+    if enters >= leaves:
         return None
-    (x, y), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
-    begun = start if first == 0 else (x + first * dx, y + first * dy)
-    return begun, end if last == 1 else (x + last * dx, y + last * dy)
+    first = start if enters == 0 else _between(start, end, enters)
+    last = end if leaves == 1 else _between(start, end, leaves)
+    return first, last
+
+
+def _between(start: Point, end: Point, share: Number) -> Point:
+    """The point at that share of the way from start to end."""
+    x, y = start
+    to_x, to_y = end
+    return x + share * (to_x - x), y + share * (to_y - y)
 
 
 def simplified(places: Sequence[Point], least: Number = 1.0) -> list[Point]:
-    """The points without those that lie on the one before; the last point stays.
+    """The points without those that are nearer than `least` to the one before; the last one stays.
 
     >>> simplified([(0, 0), (0.1, 0), (5, 0), (5.1, 0)])
     [(0, 0), (5, 0), (5.1, 0)]
     """
-    kept = [places[0]]
-    for place in places[1:-1]:
-        if abs(place[0] - kept[-1][0]) + abs(place[1] - kept[-1][1]) >= least:
-            kept.append(place)
-    return [*kept, *places[1:][-1:]]
+    first, *between = places
+    kept = [first]
+    if not between:
+        return kept
+    last = between.pop()
+    for x, y in between:
+        kept_x, kept_y = kept[-1]
+        if abs(x - kept_x) + abs(y - kept_y) >= least:
+            kept.append((x, y))
+    kept.append(last)
+    return kept

@@ -1,7 +1,7 @@
-"""A plot: its two axes, even in the value or in its logarithm, and names that keep apart."""
+"""A plot with two axes, linear or logarithmic; the numbers along them never overlap."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from course_utils.core.say import Number
@@ -9,12 +9,17 @@ from course_utils.engine.labs.draw.lettering import fitted, width_of
 from course_utils.engine.labs.draw.lines import Point
 from course_utils.engine.labs.draw.svg import polyline, text
 
-_ROUND = [n * 10**power for power in range(7) for n in (1, 2, 5)]
+_ROUND_GAPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+_SLACK = 1e-9  # a logarithm may lie that much beside the whole number that it should be
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From low to high. It is marked at `marks`, or else at powers of ten, or on a linear one at round numbers."""
+    """An axis from `low` to `high`, logarithmic unless it is `linear`.
+
+    It is marked at `marks`. Without any, it is marked at powers of ten, and a linear one at round
+    numbers; `most_marks` is then roughly how many.
+    """
 
     low: Number
     high: Number
@@ -25,15 +30,15 @@ class Axis:
     most_marks: int = 6
 
     def share(self, value: Number) -> Number:
-        """How far along the axis a value lies, from 0 to 1. Values beyond an end count as the end."""
-        low, high, at = self.low, self.high, value
+        """How far along the axis a value lies, from 0 to 1; beyond an end it is 0 or 1, too."""
+        low = self.low
+        high = self.high
         if not self.linear:
-            low, high, at = (
-                math.log(low),
-                math.log(high),
-                math.log(value) if value > 0 else -math.inf,
-            )
-        return min(1.0, max(0.0, (at - low) / (high - low)))
+            low = math.log(low)
+            high = math.log(high)
+            value = math.log(value) if value > 0 else -math.inf
+        share = (value - low) / (high - low)
+        return min(1.0, max(0.0, share))
 
     @property
     def ticks(self) -> Sequence[Number]:
@@ -41,11 +46,22 @@ class Axis:
         if self.marks:
             return [mark for mark in self.marks if self.low <= mark <= self.high]
         if self.linear:
-            gap = next(n for n in _ROUND if self.high - self.low <= self.most_marks * n)
-            return list(range(gap * math.ceil(self.low / gap), math.floor(self.high) + 1, gap))
-        low, high = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-        step = max(1, math.ceil((high - low + 1) / self.most_marks))
-        return [10.0**power for power in range(low, high + 1, step)]
+            return self._round_numbers()
+        return self._powers_of_ten()
+
+    def _round_numbers(self) -> list[int]:
+        length = self.high - self.low
+        gap = next(gap for gap in _ROUND_GAPS if length <= self.most_marks * gap)
+        first = gap * math.ceil(self.low / gap)
+        last = math.floor(self.high)
+        return list(range(first, last + 1, gap))
+
+    def _powers_of_ten(self) -> list[float]:
+        lowest = math.ceil(math.log10(self.low) - _SLACK)
+        highest = math.floor(math.log10(self.high) + _SLACK)
+        powers = highest - lowest + 1
+        step = max(1, math.ceil(powers / self.most_marks))
+        return [10.0**power for power in range(lowest, highest + 1, step)]
 
 
 @dataclass(frozen=True)
@@ -70,43 +86,51 @@ class Plot:
         return self.top + self.height
 
     def x(self, value: Number) -> Number:
-        """The horizontal place of a value."""
+        """The horizontal position of a value."""
         return self.left + self.width * self.x_axis.share(value)
 
     def y(self, value: Number) -> Number:
-        """The vertical place of a value."""
+        """The vertical position of a value."""
         return self.top + self.height * (1 - self.y_axis.share(value))
 
     def at(self, x: Number, y: Number) -> Point:
-        """The place of a point."""
+        """The position of a point."""
         return self.x(x), self.y(y)
 
     def line(self, points: Iterable[Point], class_: str) -> str:
         """A line through points, in the axes' units."""
-        return polyline([self.at(*point) for point in points], class_=class_)
+        places = [self.at(x, y) for x, y in points]
+        return polyline(places, class_=class_)
 
     def frame(self, title: str = "") -> str:
-        """The grid, its numbers as far as there is space for them, what the axes are, and a title above.
+        """The grid, its numbers as far as there is space for them, the axes' names, and a title.
 
-        Above the plot it takes 26 and a line of the title, below it 40.
+        Below the plot it takes 40 units; above it, 26 and a line of the title.
         """
+        title_y = self.top - (26 if self.y_axis.name else 8)
         parts = [
-            fitted(
-                self.left, self.top - (26 if self.y_axis.name else 8), title, self.right, "strong"
-            ),
+            fitted(self.left, title_y, title, self.right, "strong"),
             fitted(self.left, self.top - 8, self.y_axis.name, self.right, "faint"),
             text(self.right, self.bottom + 36, self.x_axis.name, class_="faint end"),
         ]
+        parts += self._verticals()
+        parts += self._horizontals()
+        return "".join(parts)
+
+    def _verticals(self) -> Iterator[str]:
+        """The vertical lines of the grid. A number that would touch the one before is left out."""
         free_from = -math.inf
         for value in self.x_axis.ticks:
-            x, words = self.x(value), self.x_axis.words(value)
+            x = self.x(value)
+            yield polyline([(x, self.top), (x, self.bottom)], class_="grid")
+            words = self.x_axis.words(value)
             half = width_of(words, "small") / 2
-            parts.append(polyline([(x, self.top), (x, self.bottom)], class_="grid"))
             if x - half > free_from:
-                parts.append(text(x, self.bottom + 18, words, class_="middle small"))
+                yield text(x, self.bottom + 18, words, class_="middle small")
                 free_from = x + half + 4
+
+    def _horizontals(self) -> Iterator[str]:
         for value in self.y_axis.ticks:
             y = self.y(value)
-            parts.append(polyline([(self.left, y), (self.right, y)], class_="grid"))
-            parts.append(text(self.left - 6, y + 4, self.y_axis.words(value), class_="end small"))
-        return "".join(parts)
+            yield polyline([(self.left, y), (self.right, y)], class_="grid")
+            yield text(self.left - 6, y + 4, self.y_axis.words(value), class_="end small")

@@ -17,36 +17,48 @@ def stylesheet(path: Path) -> str:
     return Template(path.read_text(encoding="utf-8")).substitute(COLOURS)
 
 
-PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css"))
-for _shade, _colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
-    _fill = f"fill: {matplotlib.colors.to_hex(_colour)}; stroke: var(--jp-ui-font-color2, #5f6b76)"
-    PICTURE_CSS += f".shade-{_shade} rect {{ {_fill}; stroke-width: 0.5; }}\n"
+def _shades() -> str:
+    """A rule for each shade, from viridis."""
+    outline = "var(--jp-ui-font-color2, #5f6b76)"
+    rules = []
+    for number, colour in enumerate(matplotlib.colormaps["viridis"].resampled(SHADES).colors):
+        fill = f"fill: {matplotlib.colors.to_hex(colour)}; stroke: {outline}"
+        rules.append(f".shade-{number} rect {{ {fill}; stroke-width: 0.5; }}\n")
+    return "".join(rules)
+
+
+PICTURE_CSS = stylesheet(Path(__file__).with_name("picture.css")) + _shades()
 PAGE_CSS = re.sub(r"^(?=[.a-z])", ".course-picture ", PICTURE_CSS, flags=re.MULTILINE)
-# Outside a page there are no theme variables: each takes the value it falls back on.
+# Outside a page there are no theme variables, so each takes the value it falls back on.
 STILL_CSS = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", PICTURE_CSS)
+VIEW_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
 
 
 def captioned(svg: str, words: str) -> str:
     """The drawing with a line of words below it."""
-    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())
+    found = VIEW_BOX.search(svg)
+    width = float(found[1])
+    height = float(found[2])
     line = text(width / 2, height + 22, words, class_="faint middle")
-    taller = re.sub(r'viewBox="[^"]*"', f'viewBox="0 0 {width:g} {height + 34:g}"', svg, count=1)
+    frame = f'viewBox="0 0 {width:g} {height + 34:g}"'
+    taller = svg[: found.start()] + frame + svg[found.end() :]
     return f"{taller.removesuffix('</svg>')}{line}</svg>"
 
 
 def still_png(svg: str, words: str = "", *, width_px: int = 1400) -> bytes:
     """The drawing as PNG, in light colours on white, with the fonts that matplotlib carries.
 
-    The words that describe it travel inside.
+    The words that describe it are stored inside.
     """
-    full = resvg_py.svg_to_bytes(
+    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    png = resvg_py.svg_to_bytes(
         svg_string=svg,
         style_sheet=STILL_CSS,
         width=width_px,
         background="white",
         skip_system_fonts=True,
-        font_dirs=[str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")],
+        font_dirs=[str(fonts)],
         font_family="DejaVu Sans",
         sans_serif_family="DejaVu Sans",
     )
-    return in_few_colours(bytes(full), {"Description": words})
+    return in_few_colours(bytes(png), {"Description": words})
