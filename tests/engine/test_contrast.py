@@ -55,7 +55,7 @@ ONE_ON_ANOTHER = {
 }
 ONE_ON_ANOTHER |= {".line.under": ".line.predicted"}
 HELPERS = {".grid", ".cut", ".saved", ".halo"}  # lines to measure by, and gaps
-RULE = re.compile(r"^(?P<selector>[^@\n{]+) \{ (?P<body>[^}]*) \}", re.MULTILINE)
+RULE = re.compile(r"^(?P<selector>[^@\n{]+) \{\s(?P<body>[^}]*)\s\}", re.MULTILINE)
 
 
 def luminance(colour: str) -> float:
@@ -89,7 +89,10 @@ def rules(theme: str) -> dict[str, dict[str, str]]:
     )
     found: dict[str, dict[str, str]] = {}
     for rule in RULE.finditer(lines):
-        said = dict(part.split(": ", 1) for part in rule["body"].rstrip(";").split("; "))
+        said = {}
+        for declaration in re.findall(r"[^;]+(?=;)", rule["body"]):
+            name, value = declaration.strip().split(": ", 1)
+            said[name] = value
         for name, value in said.items():
             variable = re.match(r"var\(--jp-(?:ui-)?(font-color\d|border|layout)", value)
             if variable:

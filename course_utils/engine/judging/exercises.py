@@ -102,17 +102,8 @@ def function(
 
     def exercise(answers: Callable[..., Answers]) -> Check:
         def judge(answer: object) -> str:
-            because = ""
-            outcomes = []
             all_cases = cases() if callable(cases) else cases
-            for case in all_cases:
-                came, error = call(_callable(answer), *case)
-                came = read(came, *case)
-                expected, because = next(answers(*case))
-                outcomes.append((case, came, error))
-                if error or not agree(came, expected, tolerance):
-                    advice = _advice(answers, outcomes, tolerance)
-                    raise _not_yet(answer, outcomes[-1], expected, tolerance, advice)
+            because = _try_cases(answer, answers, all_cases, tolerance=tolerance, read=read)
             for name in names_used(answer):
                 if name in forbidden:
                     raise NotYetError(forbidden[name], forbidden[name])
@@ -132,6 +123,28 @@ def function(
         return check
 
     return exercise
+
+
+def _try_cases(
+    answer: object,
+    answers: Callable[..., Answers],
+    cases: Iterable[tuple],
+    *,
+    tolerance: Number,
+    read: Callable[..., object],
+) -> str:
+    """Why the reader's function is right; a NotYetError on the first case in which it is not."""
+    because = ""
+    outcomes = []
+    for case in cases:
+        came, error = call(_callable(answer), *case)
+        came = read(came, *case)
+        expected, because = next(answers(*case))
+        outcomes.append((case, came, error))
+        if error or not agree(came, expected, tolerance):
+            advice = _advice(answers, outcomes, tolerance)
+            raise _not_yet(answer, outcomes[-1], expected, tolerance, advice)
+    return because
 
 
 def _not_yet(
