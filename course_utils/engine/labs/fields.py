@@ -56,8 +56,14 @@ class Field:
         """The parts that a reader moves to answer it; they may depend on other answers."""
         if not self.kind:
             return []
-        hidden = not self.asked(said)
-        return [ControlPart(self.kind, self.label, held, hidden, **self._look(said))]
+        part = ControlPart(
+            kind=self.kind,
+            label=self.label,
+            value=held,
+            hidden=not self.asked(said),
+            **self._look(said),
+        )
+        return [part]
 
     def _look(self, said: Said) -> dict[str, object]:
         """What else the part says: its ends, its options, its width."""
@@ -87,7 +93,14 @@ class Size(Field):
         name_px = LETTER_PX * len(self.label)
         if self.slider:
             return size_parts(self.label, held, self.slider_px, name_px + 12, hidden=hidden)
-        return [ControlPart("text", self.label, str(held), hidden, width_px=name_px + 80)]
+        field = ControlPart(
+            kind="text",
+            label=self.label,
+            value=str(held),
+            hidden=hidden,
+            width_px=name_px + 80,
+        )
+        return [field]
 
     def moved(self, held: object, part: ControlPart, to: object) -> object:
         """The number dragged to, or what was typed."""
@@ -123,8 +136,9 @@ class Sizes(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class OneOf(Field):
-    """One of several options, on buttons; in a menu if the names are long; on a slider if in order.
+    """One of several options.
 
+    They are on buttons; in a menu, if their names are long; or on a slider, if they have an order.
     `options` are the values by their names.
     """
 
@@ -176,7 +190,11 @@ class Several(Field):
     def parts(self, held: Sequence[str], said: Said) -> list[ControlPart]:
         """A tick box for each option."""
         hidden = not self.asked(said)
-        return [ControlPart("tick", option, option in held, hidden) for option in self.options]
+        parts = []
+        for option in self.options:
+            is_ticked = option in held
+            parts.append(ControlPart("tick", option, is_ticked, hidden))
+        return parts
 
     def moved(self, held: Sequence[str], part: ControlPart, to: object) -> tuple[str, ...]:
         """The ticked names, with that one added or removed."""

@@ -1,87 +1,152 @@
-// A lab's screen: its picture, one line of meaning, the reader's mistake, a table, and the progress of work.
-// Words arrive as text and are set as text. Only the picture is markup, and Python escaped its words.
+// A lab's screen: its picture, one line of meaning, the reader's mistake, a table, and the progress
+// of a job. Words arrive as text and are set as text. Only the picture is markup, and Python has
+// escaped the words in it.
 
-const PAUSE_MS = 700; // of somebody who types
-const REACH = 26, SLIP = 4; // of a track, in the picture's units
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-// Sends one message at a time, and always the last: while the kernel answers, only the latest is remembered.
-function latestOf(model) {
-  let waits = false, latest = null;
-  const next = () => {
-    waits = latest !== null;
-    if (!waits) return;
-    const [content, then] = latest;
-    latest = null;
-    const status = ({ content: { execution_state: state } }) => { if (state === "idle") { if (!latest) then(); next(); } };
-    model.send(content, { iopub: { status } });
-  };
-  return (content, then = () => {}) => { latest = [content, then]; if (!waits) next(); };
-}
+const TYPING_PAUSE_MS = 700; // so long after the last key, somebody has paused
+const REACH = 26; // how far beside a track a pointer may be, in the picture's units
+const SLIP = 4; // how much farther than before a stroke may pass a track and still move its mark
+const LONGEST_STEP = 3; // between two points of a stroke that are looked at, in the picture's units
+const DIRECTIONS = {
+  ArrowLeft: { across: -1, down: 0 },
+  ArrowRight: { across: 1, down: 0 },
+  ArrowUp: { across: 0, down: -1 },
+  ArrowDown: { across: 0, down: 1 },
+};
 
 function render({ model, el }) {
-  el.classList.add("course-screen");
-  const part = (name, role) => {
-    const node = document.createElement("div");
-    node.className = `course-${name}`;
-    node.setAttribute("role", role);
-    el.append(node);
-    return node;
-  };
-  const progress = document.createElement("progress");
-  progress.setAttribute("aria-label", "Progress");
-  const mistake = part("mistake", "alert"); // stands in place of the meaning while there is one
-  const meaning = part("meaning", "status");
-  const picture = part("picture", "group");
-  el.append(progress); // below the picture, which stays where it is when a job has something to say
-  const report = part("report", "status");
-  const fold = el.appendChild(document.createElement("details"));
-  fold.className = "course-numbers";
-  fold.appendChild(document.createElement("summary")).textContent = "All numbers";
-  const frame = fold.appendChild(part("table", "group"));
-  frame.tabIndex = 0; // so that the keyboard can scroll it
-  const table = frame.appendChild(document.createElement("table"));
-
-  const buttons = () => [...picture.querySelectorAll("[data-key]")];
-  let current = null; // the one part of the picture that the Tab key reaches
+  const parts = buildScreen(el);
+  const { picture, fold, frame } = parts;
+  const clicks = followClicks(picture, model);
+  const guess = followDrawing(picture, model);
 
   function draw() {
     picture.setAttribute("aria-label", `${model.get("name")}, picture`);
     frame.setAttribute("aria-label", `${model.get("name")}, table`);
+    // The drawing that has the focus is replaced, so its successor gets the focus.
     const hadFocus = picture.contains(document.activeElement);
-    const held = hadFocus && document.activeElement.dataset.mark;
+    const markWithFocus = hadFocus ? document.activeElement.dataset.mark : undefined;
     picture.innerHTML = model.get("svg");
-    for (const mark of marks()) {
-      mark.setAttribute("tabindex", "0");
-      mark.setAttribute("data-lm-suppress-shortcuts", "true");
-      if (mark.dataset.mark === held) mark.focus({ preventScroll: true });
-    }
-    for (const [field, levels] of Object.entries(ahead)) marks(field).forEach((mark, n) => levels[n] === null || put(mark, levels[n]));
-    const all = buttons();
-    for (const button of all) {
-      button.setAttribute("tabindex", "-1");
-      button.setAttribute("data-lm-suppress-shortcuts", "true"); // or JupyterLab takes some keys for its commands
-    }
-    const again = all.find((button) => button.dataset.key === current) ?? all[0];
-    if (again) {
-      current = again.dataset.key;
-      again.setAttribute("tabindex", "0");
-      if (hadFocus && !held) again.focus();
-    }
+    guess.prepare(markWithFocus);
+    clicks.prepare(hadFocus && !markWithFocus);
     nameTheControls(el, model.get("name"));
   }
 
-  function tabulate() {
-    fold.hidden = !model.get("table").length;
-    if (!fold.open) return; // it is filled when it is unfolded: no movement waits for what nobody sees
-    table.replaceChildren();
-    model.get("table").forEach((cells, number) => {
-      const row = table.insertRow();
-      for (const words of cells) {
-        const cell = row.appendChild(document.createElement(number || !words ? "td" : "th"));
-        cell.textContent = words;
-      }
-    });
+  const fillTable = () => showTable(model.get("table"), parts);
+  const say = sayer(model, el, parts);
+  fold.addEventListener("toggle", fillTable);
+  model.on("change:svg", draw);
+  model.on("change:table", fillTable);
+  model.on("change:meaning change:mistake change:report change:failed change:progress", say);
+  draw();
+  fillTable();
+  say();
+  // When a cell runs again, something in the page may hold on to its old output: empty it.
+  return () => el.replaceChildren();
+}
+
+function buildScreen(el) {
+  el.classList.add("course-screen");
+  const add = (parent, name, role) => {
+    const node = document.createElement("div");
+    node.className = `course-${name}`;
+    node.setAttribute("role", role);
+    return parent.appendChild(node);
+  };
+  const mistake = add(el, "mistake", "alert"); // while there is one, it takes the meaning's place
+  const meaning = add(el, "meaning", "status");
+  const picture = add(el, "picture", "group");
+  // Below the picture, which therefore stays where it is when a job has something to say.
+  const progress = el.appendChild(document.createElement("progress"));
+  progress.setAttribute("aria-label", "Progress");
+  const report = add(el, "report", "status");
+  const fold = el.appendChild(document.createElement("details"));
+  fold.className = "course-numbers";
+  fold.appendChild(document.createElement("summary")).textContent = "All numbers";
+  const frame = add(fold, "table", "group");
+  frame.tabIndex = 0; // so that the keyboard can scroll it
+  const table = frame.appendChild(document.createElement("table"));
+  return { mistake, meaning, picture, progress, report, fold, frame, table };
+}
+
+// The table is filled when it is unfolded: no movement waits for what nobody sees.
+function showTable(rows, { fold, table }) {
+  fold.hidden = !rows.length;
+  if (!fold.open) return;
+  table.replaceChildren();
+  rows.forEach((cells, number) => {
+    const row = table.insertRow();
+    for (const words of cells) {
+      const isHead = number === 0 && words;
+      const cell = row.appendChild(document.createElement(isHead ? "th" : "td"));
+      cell.textContent = words;
+    }
+  });
+}
+
+// Returns a function that says what the model says now. A number that is half typed is no mistake
+// yet, so while somebody types, the sentence on a mistake waits until they pause.
+function sayer(model, el, { mistake, meaning, picture, progress, report }) {
+  let timer;
+
+  function sayNow() {
+    meaning.textContent = model.get("meaning");
+    mistake.textContent = model.get("mistake");
+    report.textContent = model.get("report");
+    report.classList.toggle("failed", model.get("failed"));
+    progress.hidden = model.get("progress") < 0;
+    progress.value = Math.max(0, model.get("progress"));
+    picture.classList.toggle("stale", model.get("mistake") !== "");
+  }
+
+  function isTyping() {
+    const focused = document.activeElement;
+    return el.closest(".course-lab")?.contains(focused) && focused.matches("input[type=text]");
+  }
+
+  return function say() {
+    clearTimeout(timer);
+    const isNewMistake = model.get("mistake") && !mistake.textContent;
+    if (isNewMistake && isTyping()) timer = setTimeout(sayNow, TYPING_PAUSE_MS);
+    else sayNow();
+  };
+}
+
+// Keys that are pressed together with one of these belong to the browser or to JupyterLab:
+// Shift+Enter runs the cell.
+function hasModifier({ shiftKey, ctrlKey, altKey, metaKey }) {
+  return shiftKey || ctrlKey || altKey || metaKey;
+}
+
+// A key that has been dealt with here does nothing else.
+function keep(event) {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// Makes a part of the picture reachable by the keyboard. Without the second attribute, JupyterLab
+// takes some keys for its commands.
+function makeFocusable(node, tabIndex) {
+  node.setAttribute("tabindex", tabIndex);
+  node.setAttribute("data-lm-suppress-shortcuts", "true");
+}
+
+// Parts of the picture that can be clicked have a `data-key`, and are in rows by their `data-row`.
+// The Tab key reaches one of them, and the arrow keys go on from there.
+function followClicks(picture, model) {
+  let currentKey = null; // of the part that the Tab key reaches
+
+  const buttons = () => [...picture.querySelectorAll("[data-key]")];
+  const buttonAt = (event) => event.target.closest("[data-key]");
+
+  // To be called after each drawing.
+  function prepare(takesFocus) {
+    const all = buttons();
+    for (const button of all) makeFocusable(button, "-1");
+    const current = all.find((button) => button.dataset.key === currentKey) ?? all[0];
+    if (!current) return;
+    currentKey = current.dataset.key;
+    current.setAttribute("tabindex", "0");
+    if (takesFocus) current.focus();
   }
 
   function press(button) {
@@ -94,96 +159,202 @@ function render({ model, el }) {
     for (const other of buttons()) other.setAttribute("tabindex", "-1");
     button.setAttribute("tabindex", "0");
     button.focus();
-    current = button.dataset.key;
+    currentKey = button.dataset.key;
   }
 
-  // Left and right stay in the row; up and down go to the nearest part of the next one.
-  function beside(from, [dx, dy]) {
+  // Left and right stay in the row; up and down go to the nearest part of the next row.
+  function beside(from, { across, down }) {
     const all = buttons();
     const rows = [...new Set(all.map((button) => button.dataset.row))];
-    const row = rows[rows.indexOf(from.dataset.row) + dy];
+    const row = rows[rows.indexOf(from.dataset.row) + down];
     const inRow = all.filter((button) => button.dataset.row === row);
-    if (dx) return inRow[inRow.indexOf(from) + dx];
-    const x = (button) => { const box = button.getBoundingClientRect(); return box.left + box.width / 2; };
-    return inRow.sort((a, b) => Math.abs(x(a) - x(from)) - Math.abs(x(b) - x(from)))[0];
+    if (across) return inRow[inRow.indexOf(from) + across];
+    const away = (button) => Math.abs(middle(button) - middle(from));
+    return inRow.sort((a, b) => away(a) - away(b))[0];
   }
 
-  // On the way down: a picture that is drawn anew before the finger is up would lose the click.
-  picture.addEventListener("pointerdown", (event) => event.button === 0 && press(event.target.closest("[data-key]")));
-  picture.addEventListener("click", (event) => event.detail === 0 && press(event.target.closest("[data-key]")));
-  picture.addEventListener("mousedown", (event) => event.target.closest("[data-key]") && event.preventDefault());
-  picture.addEventListener("keydown", (event) => {
-    const from = event.target.closest("[data-key]");
-    if (!from || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return; // Shift+Enter runs the cell
-    if (event.key === " " || event.key === "Enter") event.repeat || press(from);
-    else if (event.key in ARROWS) {
-      const to = beside(from, ARROWS[event.key]);
-      if (to) goTo(to);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+  function middle(button) {
+    const box = button.getBoundingClientRect();
+    return box.left + box.width / 2;
+  }
 
-  // A guess that is drawn: marks on tracks, which Python has put there. A mark moves at once, and Python is told;
-  // until it has answered, what the reader said is `ahead` of the pictures that come.
-  const ahead = {}, tellDrawn = latestOf(model);
-  let stroke = null; // of a pointer that is down: the field that it draws in, and where it was last
+  // A click counts when the button goes down: if the picture were drawn anew before it goes up,
+  // the click would be lost.
+  picture.addEventListener("pointerdown", (event) => {
+    if (event.button === 0) press(buttonAt(event));
+  });
+  // A screen reader clicks without a pointer; such a click has no detail.
+  picture.addEventListener("click", (event) => {
+    if (event.detail === 0) press(buttonAt(event));
+  });
+  picture.addEventListener("mousedown", (event) => {
+    if (buttonAt(event)) event.preventDefault(); // the focus stays where `press` has put it
+  });
+  picture.addEventListener("keydown", (event) => {
+    const from = buttonAt(event);
+    if (!from || hasModifier(event)) return;
+    if (event.key === " " || event.key === "Enter") {
+      if (!event.repeat) press(from);
+    } else if (event.key in DIRECTIONS) {
+      const to = beside(from, DIRECTIONS[event.key]);
+      if (to) goTo(to);
+    } else {
+      return;
+    }
+    keep(event);
+  });
+  return { prepare };
+}
+
+// A guess that the reader draws: marks on tracks, which Python has put into the picture. A mark has
+// its field's name and its number as `data-mark`, and its track's ends as `data-track`. It moves at
+// once, and Python is told.
+function followDrawing(picture, model) {
+  // By field, the levels that Python has not answered yet: they are ahead of pictures that come.
+  const ahead = {};
+  const send = latestOnly(model);
 
   const isFree = (mark) => mark.getAttribute("aria-disabled") !== "true";
+  const isSet = (mark) => mark.classList.contains("set");
   const fieldOf = (mark) => mark.dataset.mark.split(" ")[0];
-  function marks(field) {
-    const all = [...picture.querySelectorAll("[data-mark]")];
-    return field ? all.filter((mark) => fieldOf(mark) === field) : all;
-  }
-  const value = (mark, which) => Number(mark.getAttribute(`aria-value${which}`));
-  const track = (mark) => mark.dataset.track.split(" ").map(Number);
+  const handleOf = (mark) => mark.querySelector(".mark");
+  const levelOf = (mark) => Number(mark.getAttribute("aria-valuenow"));
+  const highestOf = (mark) => Number(mark.getAttribute("aria-valuemax"));
 
-  function put(mark, level) {
-    const [x, y, toX, toY] = track(mark), share = level / value(mark, "max"), handle = mark.querySelector(".mark");
-    handle.setAttribute("cx", x + share * (toX - x));
-    handle.setAttribute("cy", y + share * (toY - y));
-    if (value(mark, "now") !== level || mark.classList.contains("unset")) mark.removeAttribute("aria-valuetext"); // Python says it
+  const allMarks = () => [...picture.querySelectorAll("[data-mark]")];
+  const marksOf = (field) => allMarks().filter((mark) => fieldOf(mark) === field);
+
+  function trackOf(mark) {
+    const [x, y, toX, toY] = mark.dataset.track.split(" ").map(Number);
+    return { x, y, dx: toX - x, dy: toY - y };
+  }
+
+  // To be called after each drawing.
+  function prepare(markWithFocus) {
+    for (const mark of allMarks()) {
+      makeFocusable(mark, "0");
+      if (mark.dataset.mark === markWithFocus) mark.focus({ preventScroll: true });
+    }
+    for (const [field, levels] of Object.entries(ahead)) {
+      marksOf(field).forEach((mark, number) => {
+        if (levels[number] !== null) move(mark, levels[number]);
+      });
+    }
+  }
+
+  // Moves a mark in the picture.
+  function move(mark, level) {
+    const { x, y, dx, dy } = trackOf(mark);
+    const share = level / highestOf(mark);
+    const handle = handleOf(mark);
+    handle.setAttribute("cx", x + share * dx);
+    handle.setAttribute("cy", y + share * dy);
+    // Python puts the new level into words.
+    if (levelOf(mark) !== level || !isSet(mark)) mark.removeAttribute("aria-valuetext");
     mark.setAttribute("aria-valuenow", level);
     mark.classList.replace("unset", "set");
-    const line = picture.querySelector(`[data-through="${fieldOf(mark)}"]`);
-    const places = marks(fieldOf(mark)).filter((one) => one.classList.contains("set")).map((one) => one.querySelector(".mark"));
-    line?.setAttribute("points", places.map((one) => `${one.getAttribute("cx")},${one.getAttribute("cy")}`).join(" "));
+    drawThrough(fieldOf(mark));
   }
 
+  // Draws the line through a field's marks, if it has one.
+  function drawThrough(field) {
+    const line = picture.querySelector(`[data-through="${field}"]`);
+    if (!line) return;
+    const handles = marksOf(field).filter(isSet).map(handleOf);
+    const points = handles.map((one) => `${one.getAttribute("cx")},${one.getAttribute("cy")}`);
+    line.setAttribute("points", points.join(" "));
+  }
+
+  // Moves a mark, and tells Python the levels of all marks of its field.
   function set(mark, level) {
-    const whole = Math.max(0, Math.min(value(mark, "max"), Math.round(level)));
-    if (mark.classList.contains("set") && value(mark, "now") === whole) return;
-    put(mark, whole);
+    const whole = Math.max(0, Math.min(highestOf(mark), Math.round(level)));
+    if (isSet(mark) && levelOf(mark) === whole) return;
+    move(mark, whole);
     const field = fieldOf(mark);
-    ahead[field] = marks(field).map((one) => (one.classList.contains("set") ? value(one, "now") : null));
-    tellDrawn({ set: { [field]: ahead[field] } }, () => { delete ahead[field]; });
+    ahead[field] = marksOf(field).map((one) => (isSet(one) ? levelOf(one) : null));
+    send({ set: { [field]: ahead[field] } }, () => {
+      delete ahead[field];
+    });
   }
 
-  // Where the pointer is in the picture's own units; and how near a mark's track is to that, and at which level.
+  function moveByKey(event) {
+    const mark = event.target.closest("[data-mark]");
+    if (!mark || !isFree(mark) || hasModifier(event)) return;
+    const level = levelOf(mark);
+    const page = Math.max(1, Math.round(highestOf(mark) / 10));
+    const levels = {
+      ArrowUp: level + 1,
+      ArrowDown: level - 1,
+      PageUp: level + page,
+      PageDown: level - page,
+      Home: 0,
+      End: highestOf(mark),
+      Enter: level,
+      " ": level,
+    };
+    const marks = marksOf(fieldOf(mark));
+    const across = DIRECTIONS[event.key]?.across;
+    if (across && marks.length > 1) marks[marks.indexOf(mark) + across]?.focus();
+    else if (across) set(mark, level + across);
+    else if (levels[event.key] !== undefined) set(mark, levels[event.key]);
+    else return;
+    keep(event);
+  }
+
+  picture.addEventListener("keydown", moveByKey);
+  followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf, trackOf, set });
+  return { prepare };
+}
+
+// A stroke of the pointer moves the marks whose tracks it passes.
+function followStrokes(picture, { allMarks, marksOf, fieldOf, isFree, highestOf, trackOf, set }) {
+  // While the pointer is down: the field that it draws in, the point where it was last, and what is
+  // known of each mark that it has passed, by the mark's name.
+  let stroke = null;
+
+  // Where the pointer is, in the picture's own units.
   function inPicture({ clientX, clientY }) {
     const svg = picture.querySelector("svg");
-    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    return [x, y];
-  }
-  function near(mark, [px, py]) {
-    const [x, y, toX, toY] = track(mark), [dx, dy] = [toX - x, toY - y];
-    const share = Math.max(0, Math.min(1, ((px - x) * dx + (py - y) * dy) / (dx * dx + dy * dy)));
-    return { mark, level: share * value(mark, "max"), away: Math.hypot(px - x - share * dx, py - y - share * dy) };
-  }
-  const nearest = (place, field) => marks(field).filter(isFree).map((mark) => near(mark, place)).sort((a, b) => a.away - b.away)[0];
-  // Half of the way to the next track: there, a stroke passes from one to the other.
-  function reach(field) {
-    const starts = marks(field).map(track);
-    return Math.min(REACH, ...starts.slice(1).map(([x, y], n) => Math.hypot(x - starts[n][0], y - starts[n][1]) / 2));
+    const toPicture = svg.getScreenCTM().inverse();
+    return new DOMPoint(clientX, clientY).matrixTransform(toPicture);
   }
 
-  function grab(event) {
-    if (!picture.querySelector("[data-mark]") || event.target.closest("[data-key]")) return null;
-    const found = nearest(inPicture(event));
+  // How far a point is away from a mark's track, and the level at the nearest point of the track.
+  function near(mark, point) {
+    const { x, y, dx, dy } = trackOf(mark);
+    const along = ((point.x - x) * dx + (point.y - y) * dy) / (dx * dx + dy * dy);
+    const share = Math.max(0, Math.min(1, along));
+    const away = Math.hypot(point.x - x - share * dx, point.y - y - share * dy);
+    return { mark, level: share * highestOf(mark), away };
+  }
+
+  function nearest(marks, point) {
+    const found = marks.filter(isFree).map((mark) => near(mark, point));
+    return found.sort((a, b) => a.away - b.away)[0];
+  }
+
+  // How far from a track of this field a pointer may be: at most half of the way to the next track,
+  // where a stroke passes from one to the other.
+  function reach(field) {
+    const tracks = marksOf(field).map(trackOf);
+    let least = REACH;
+    for (let number = 1; number < tracks.length; number += 1) {
+      const { x, y } = tracks[number];
+      const before = tracks[number - 1];
+      least = Math.min(least, Math.hypot(x - before.x, y - before.y) / 2);
+    }
+    return least;
+  }
+
+  // The mark that the pointer takes hold of; null if it is on none, or on a part to be clicked.
+  function grabbed(event) {
+    if (!allMarks().length || event.target.closest("[data-key]")) return null;
+    const found = nearest(allMarks(), inPicture(event));
     return found && found.away <= reach(fieldOf(found.mark)) ? found : null;
   }
+
   function begin(event) {
-    const found = event.button === 0 && grab(event);
+    const found = event.button === 0 ? grabbed(event) : null;
     if (!found) return;
     stroke = { field: fieldOf(found.mark), last: inPicture(event), passed: new Map() };
     picture.setPointerCapture(event.pointerId);
@@ -191,140 +362,190 @@ function render({ model, el }) {
     pass(found);
     event.preventDefault();
   }
+
+  // A quick stroke is reported at few points, so the way between two of them is filled in.
   function drag(event) {
     if (!stroke) return;
-    const [from, to] = [stroke.last, inPicture(event)], one = marks(stroke.field).length === 1;
-    const steps = Math.max(1, Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / 3));
-    for (let n = 1; n <= steps; n += 1) { // a quick stroke is seen at few places
-      const found = nearest(from.map((at, axis) => at + (n / steps) * (to[axis] - at)), stroke.field);
-      if (found && (one || found.away <= reach(stroke.field))) pass(found);
+    const from = stroke.last;
+    const to = inPicture(event);
+    const isOnlyMark = marksOf(stroke.field).length === 1;
+    const steps = Math.max(1, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / LONGEST_STEP));
+    for (let step = 1; step <= steps; step += 1) {
+      const share = step / steps;
+      const point = { x: from.x + share * (to.x - from.x), y: from.y + share * (to.y - from.y) };
+      const found = nearest(marksOf(stroke.field), point);
+      if (found && (isOnlyMark || found.away <= reach(stroke.field))) pass(found);
     }
     stroke.last = to;
   }
-  // One mark follows the pointer. When the stroke goes on to others, each stays where the stroke came nearest to its track.
+
+  // While a stroke has passed one mark only, that mark follows the pointer. When the stroke goes on
+  // to others, each mark stays where the stroke came nearest to its track.
   function pass({ mark, level, away }) {
-    const { passed } = stroke, number = mark.dataset.mark, nearestYet = passed.get(number);
-    if (!nearestYet && passed.size === 1) {
-      const [[first, { level: there }]] = passed;
-      set(picture.querySelector(`[data-mark="${first}"]`), there);
+    const { passed } = stroke;
+    const name = mark.dataset.mark;
+    const before = passed.get(name);
+    if (!before && passed.size === 1) {
+      const [[firstName, first]] = passed;
+      set(picture.querySelector(`[data-mark="${firstName}"]`), first.level);
     }
-    const nearer = !nearestYet || away <= nearestYet.away + SLIP;
-    if (nearer) passed.set(number, { level, away: Math.min(away, nearestYet?.away ?? away) });
-    if (nearer || passed.size === 1) set(mark, level);
+    const isNearer = !before || away <= before.away + SLIP;
+    if (isNearer) {
+      const least = before ? Math.min(away, before.away) : away;
+      passed.set(name, { level, away: least });
+    }
+    if (isNearer || passed.size === 1) set(mark, level);
   }
-  function type(event) {
-    const mark = event.target.closest("[data-mark]");
-    if (!mark || !isFree(mark) || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
-    const all = marks(fieldOf(mark)), now = value(mark, "now"), page = Math.max(1, Math.round(value(mark, "max") / 10));
-    const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const to = { ArrowUp: now + 1, ArrowDown: now - 1, PageUp: now + page, PageDown: now - page, Home: 0, End: value(mark, "max"), Enter: now, " ": now }[event.key];
-    if (beside && all.length > 1) all[all.indexOf(mark) + beside]?.focus();
-    else if (beside || to !== undefined) set(mark, to ?? now + beside);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+
+  function end() {
+    stroke = null;
   }
+
+  // A finger that draws neither scrolls nor goes back in the history.
+  function stopScrolling(event) {
+    const [{ clientX, clientY }, secondFinger] = event.touches;
+    if (secondFinger) return;
+    if (stroke || grabbed({ target: event.target, clientX, clientY })) event.preventDefault();
+  }
+
   picture.addEventListener("pointerdown", begin);
   picture.addEventListener("pointermove", drag);
-  for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => { stroke = null; });
-  picture.addEventListener("keydown", type);
-  // A finger that draws neither scrolls nor goes back in the history.
-  const draws = ({ target, touches: [{ clientX, clientY }, second] }) => !second && (stroke || grab({ target, clientX, clientY }));
-  for (const touch of ["touchstart", "touchmove"]) picture.addEventListener(touch, (event) => draws(event) && event.preventDefault(), { passive: false });
-
-  // Half of a number is no mistake yet: while somebody types, a sentence waits until they pause.
-  let late;
-  const tell = () => {
-    clearTimeout(late);
-    const typing = el.closest(".course-lab")?.contains(document.activeElement) && document.activeElement.matches("input[type=text]");
-    if (typing && model.get("mistake") && !mistake.textContent) late = setTimeout(say, PAUSE_MS);
-    else say();
-  };
-  const say = () => {
-    meaning.textContent = model.get("meaning");
-    mistake.textContent = model.get("mistake");
-    report.textContent = model.get("report");
-    report.classList.toggle("failed", model.get("failed"));
-    progress.hidden = model.get("progress") < 0;
-    progress.value = Math.max(0, model.get("progress"));
-    picture.classList.toggle("stale", model.get("mistake") !== "");
-  };
-  fold.addEventListener("toggle", tabulate);
-  model.on("change:svg", draw);
-  model.on("change:table", tabulate);
-  model.on("change:meaning change:mistake change:report change:failed change:progress", tell);
-  draw();
-  tabulate();
-  tell();
-  return () => el.replaceChildren(); // a cell that ran again: something in the page may hold on to its old output
+  picture.addEventListener("pointerup", end);
+  picture.addEventListener("pointercancel", end);
+  picture.addEventListener("touchstart", stopScrolling, { passive: false });
+  picture.addEventListener("touchmove", stopScrolling, { passive: false });
 }
 
-// JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would delete the lab's
-// cell. It asks each element whether it may, on the way down from the document; so we say so before, at the window.
-// With a modifier it may: Ctrl+S saves, Shift+Enter runs the cell.
-function keepLetters({ target, ctrlKey, metaKey, altKey, shiftKey }) {
-  if (!target.matches?.(".course-lab :is(button, select, summary, input[type=checkbox], .noUi-handle, .widget-readout)")) return;
-  const command = ctrlKey || metaKey || altKey || shiftKey;
-  if (command) target.removeAttribute("data-lm-suppress-shortcuts");
+// Returns a function that sends one message at a time. While the kernel answers, only the latest
+// message is remembered; it is sent next. `answered` is called if no newer message waits then.
+function latestOnly(model) {
+  let isWaiting = false;
+  let latest = null;
+
+  function sendNext() {
+    isWaiting = latest !== null;
+    if (!isWaiting) return;
+    const { content, answered } = latest;
+    latest = null;
+    const status = (message) => {
+      if (message.content.execution_state !== "idle") return;
+      if (!latest) answered();
+      sendNext();
+    };
+    model.send(content, { iopub: { status } });
+  }
+
+  return function send(content, answered) {
+    latest = { content, answered };
+    if (!isWaiting) sendNext();
+  };
+}
+
+// JupyterLab takes letters for commands where the focus is on no text field: "dd" on a button would
+// delete the lab's cell. It asks each element on the way down from the document whether it may, so
+// we answer earlier, at the window. With a modifier it may: Ctrl+S saves.
+const FOCUSABLE = "button, select, summary, input[type=checkbox], .noUi-handle, .widget-readout";
+const CONTROLS = `.course-lab :is(${FOCUSABLE})`;
+
+function keepLetters(event) {
+  const { target } = event;
+  if (!target.matches?.(CONTROLS)) return;
+  if (hasModifier(event)) target.removeAttribute("data-lm-suppress-shortcuts");
   else target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
+
 if (!window.courseLabKeys) {
   window.courseLabKeys = keepLetters; // once for a page, however often this file is loaded
   window.addEventListener("keydown", keepLetters, true);
 }
 
-// JupyterLab shows the pictures of outputs without alternative text. Ours carry their words inside, as PNG can.
-function describe() {
-  for (const image of document.querySelectorAll(".jp-RenderedImage img:not([alt], [data-wordless])")) {
+// JupyterLab shows the pictures of outputs without alternative text. Ours carry their words inside,
+// as a PNG can.
+const WITHOUT_WORDS = ".jp-RenderedImage img:not([alt], [data-wordless])";
+
+function describePictures() {
+  for (const image of document.querySelectorAll(WITHOUT_WORDS)) {
     const words = description(image.src);
     if (words) image.alt = words;
-    else image.dataset.wordless = "";
+    else image.dataset.wordless = ""; // so that it is not looked at again
   }
 }
 
+const MOST_BASE64 = 16384; // the description comes before the pixels
+const SIGNATURE_BYTES = 8; // of a PNG, before its first chunk
+
+// The description inside a PNG; empty if it has none. A chunk of the file has its length in 4
+// bytes, its type in 4, its data, and a checksum in 4.
 function description(address) {
   const [kind, base64] = address.split(",");
   if (kind !== "data:image/png;base64") return "";
-  const bytes = Uint8Array.from(atob(base64.replace(/\s/g, "").slice(0, 16384)), (c) => c.charCodeAt(0)); // it comes before the pixels
+  const binary = atob(base64.replace(/\s/g, "").slice(0, MOST_BASE64));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);
-  for (let at = 8; at + 8 < bytes.length; at += 12 + view.getUint32(at)) { // length, type, data, checksum
-    const data = bytes.subarray(at + 8, at + 8 + view.getUint32(at));
+  let at = SIGNATURE_BYTES;
+  while (at + 8 < bytes.length) {
+    const length = view.getUint32(at);
     const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+    const data = bytes.subarray(at + 8, at + 8 + length);
+    at += 12 + length;
     if (type !== "tEXt" && type !== "iTXt") continue;
-    const [key, ...rest] = new TextDecoder(type === "iTXt" ? "utf-8" : "latin1").decode(data).split("\0");
+    const text = new TextDecoder(type === "iTXt" ? "utf-8" : "latin1").decode(data);
+    const [key, ...rest] = text.split("\0");
     if (key === "Description") return rest.at(-1);
   }
   return "";
 }
 
 if (!window.courseDescriptions) {
-  window.courseDescriptions = new MutationObserver(describe);
+  window.courseDescriptions = new MutationObserver(describePictures);
   window.courseDescriptions.observe(document.body, { childList: true, subtree: true });
-  describe();
+  describePictures();
 }
 
-// ipywidgets leaves slider handles without a name, whose label stands beside them, Play's buttons without one, and fields that have a title alone.
-function nameTheControls(el, name, tries = 40) {
+const TRIES = 40;
+const RETRY_MS = 50;
+
+// ipywidgets leaves some controls without a name that screen readers find: the handles of sliders,
+// whose label only stands beside them, the buttons of Play, and text fields that only have a title.
+// Controls may come after the screen, so this waits for them.
+function nameTheControls(el, name, tries = TRIES) {
   const lab = el.closest(".course-lab");
   if (lab) {
     lab.setAttribute("role", "group");
     lab.setAttribute("aria-label", name);
-    for (const handle of lab.querySelectorAll(".noUi-handle")) {
-      const label = handle.closest(".widget-slider").querySelector("label");
-      handle.setAttribute("aria-label", label.textContent);
-      const readout = handle.closest(".widget-slider").querySelector(".widget-readout");
-      if (!readout) continue;
-      if (handle.closest(".course-chosen")) readout.contentEditable = "false"; // one of a few, which nobody can type
-      else {
-        readout.setAttribute("role", "textbox");
-        readout.setAttribute("aria-label", `${label.textContent}, typed`);
-      }
+    for (const handle of lab.querySelectorAll(".noUi-handle")) nameSlider(handle);
+    for (const icon of lab.querySelectorAll(".widget-play button i")) {
+      const words = icon.matches(".fa-stop") ? "Back to the start" : "Play";
+      icon.parentNode.setAttribute("aria-label", words);
     }
-    for (const icon of lab.querySelectorAll(".widget-play button i")) icon.parentNode.setAttribute("aria-label", icon.matches(".fa-stop") ? "Back to the start" : "Play");
-    for (const field of lab.querySelectorAll("input[title]")) field.setAttribute("aria-label", field.title);
+    for (const field of lab.querySelectorAll("input[title]")) {
+      field.setAttribute("aria-label", field.title);
+    }
   }
-  const unnamed = !lab || lab.querySelectorAll(".widget-slider").length > lab.querySelectorAll(".noUi-handle[aria-label]").length;
-  if (unnamed && tries) setTimeout(() => nameTheControls(el, name, tries - 1), 50);
+  if (tries && !hasNamedSliders(lab)) {
+    setTimeout(() => nameTheControls(el, name, tries - 1), RETRY_MS);
+  }
+}
+
+function hasNamedSliders(lab) {
+  if (!lab) return false;
+  const sliders = lab.querySelectorAll(".widget-slider");
+  const named = lab.querySelectorAll(".noUi-handle[aria-label]");
+  return sliders.length <= named.length;
+}
+
+function nameSlider(handle) {
+  const slider = handle.closest(".widget-slider");
+  const name = slider.querySelector("label").textContent;
+  handle.setAttribute("aria-label", name);
+  const readout = slider.querySelector(".widget-readout");
+  if (!readout) return;
+  if (handle.closest(".course-chosen")) {
+    readout.contentEditable = "false"; // it shows one of a few options, which nobody can type
+  } else {
+    readout.setAttribute("role", "textbox");
+    readout.setAttribute("aria-label", `${name}, typed`);
+  }
 }
 
 export default { render };
