@@ -1,1 +1,1 @@
-"""What is counted and trained: models, their training and checkpoints, machines, and runs that others published."""
+"""What is counted and trained: models, training, checkpoints, machines, and published runs."""

@@ -1,4 +1,4 @@
-"""Random generators: the three that everybody shares, and one of its own for each use."""
+"""Random generators: the three that everybody shares, and separate ones for each use."""
 
 import hashlib
 import random
@@ -15,18 +15,19 @@ def seed_all(seed: int) -> None:
 
 
 def generator_for(use: str, seed: int) -> torch.Generator:
-    """A generator of its own for each use, so that more draws for one change nothing in the others."""
+    """A generator for this use alone, so that more draws for one change nothing in the others."""
     digest = hashlib.sha256(f"{seed} {use}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+    own_seed = int.from_bytes(digest[:7], "big")  # 56 bits, since torch takes at most 64
+    return torch.Generator().manual_seed(own_seed)
 
 
 def shared_states() -> dict[str, object]:
     """The states of the three shared generators, in plain lists and a tensor."""
     version, words, gauss = random.getstate()
-    name, keys, *rest = np.random.get_state()
+    name, keys, position, has_gauss, cached_gauss = np.random.get_state()
     return {
         "python": [version, list(words), gauss],
-        "numpy": [name, keys.tolist(), *rest],
+        "numpy": [name, keys.tolist(), position, has_gauss, cached_gauss],
         "torch": torch.get_rng_state(),
     }
 
@@ -35,6 +36,6 @@ def restore_shared_states(states: dict[str, object]) -> None:
     """Set the three shared generators to these states."""
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words), gauss))
-    name, keys, *rest = states["numpy"]
-    np.random.set_state((name, np.array(keys, np.uint32), *rest))
+    name, keys, position, has_gauss, cached_gauss = states["numpy"]
+    np.random.set_state((name, np.array(keys, np.uint32), position, has_gauss, cached_gauss))
     torch.set_rng_state(states["torch"])

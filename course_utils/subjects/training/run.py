@@ -29,15 +29,20 @@ def next_token_loss(
 
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: Number) -> Float[Tensor, ""]:
-    """Scale all gradients by max_norm / norm if their norm is larger; returns the norm that they had."""
+    """Scale all gradients by max_norm / norm if their norm is larger.
+
+    Returns the norm that they had before.
+    """
     if not max_norm > 0:
         raise ValueError(f"The largest norm is above 0; got {max_norm!r}.")
     return nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
 def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Number = 0) -> Number:
-    """Learning rate: in `warmup` steps from 0 up to the peak in a line, then down to the floor on half a
-    cosine.
+    """The learning rate of a step.
+
+    In `warmup` steps it rises on a straight line to the peak, and then it falls along half a cosine
+    to the floor.
 
     >>> [round(warmup_cosine(step, 1.0, 4, 8), 2) for step in range(9)]
     [0.25, 0.5, 0.75, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
@@ -49,7 +54,8 @@ def warmup_cosine(step: int, peak: Number, warmup: int, total: int, *, floor: Nu
     if step < warmup:
         return peak * (step + 1) / warmup
     done = min((step - warmup) / (total - warmup), 1)
-    return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+    cosine = math.cos(math.pi * done)  # from 1 to -1
+    return floor + (peak - floor) * (1 + cosine) / 2
 
 
 # A run.
@@ -62,7 +68,7 @@ class Run:
     model: nn.Module
     optimizer: torch.optim.Optimizer
     tokens: np.ndarray
-    generator: torch.Generator  # of the places where batches begin
+    generator: torch.Generator  # draws where the windows of a batch begin
     _: KW_ONLY
     batch: int
     sequence: int
@@ -92,7 +98,10 @@ class Run:
             yield self.advance()
 
     def state(self) -> dict[str, object]:
-        """All that the steps to come depend on, by part, in tensors and plain values: a copy, so the run may go on."""
+        """All that the steps to come depend on, by part, in tensors and plain values.
+
+        It is a copy, so that the run may go on.
+        """
         parts = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -111,16 +120,18 @@ class Run:
             )
         missing = [part for part in PARTS if part not in (*state, *without)]
         if missing:
-            words = f"The state lacks {', '.join(missing)}; to go on without, say so: without={missing}."
-            raise ValueError(words)
-        restore = {
-            "model": self.model.load_state_dict,
-            # torch would go on to write into the very tensors that it is given.
-            "optimizer": lambda saved: self.optimizer.load_state_dict(copy.deepcopy(saved)),
-            "step": lambda step: setattr(self, "step", step),
-            "data": self.generator.set_state,
-            "generators": restore_shared_states,
-        }
-        for part, give_back in restore.items():
-            if part not in without:
-                give_back(state[part])
+            lacks = ", ".join(missing)
+            raise ValueError(
+                f"The state lacks {lacks}; to go on without, say so: without={missing}."
+            )
+        if "model" not in without:
+            self.model.load_state_dict(state["model"])
+        if "optimizer" not in without:
+            # torch would write the following steps into the very tensors that it is given.
+            self.optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
+        if "step" not in without:
+            self.step = state["step"]
+        if "data" not in without:
+            self.generator.set_state(state["data"])
+        if "generators" not in without:
+            restore_shared_states(state["generators"])

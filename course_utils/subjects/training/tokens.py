@@ -18,9 +18,13 @@ def example_text(sentences: int, seed: int = 0) -> str:
     >>> example_text(2)
     '6 and 6 make 12. 0 and 4 make 4. '
     """
-    draw = random.Random(seed).randrange
-    pairs = ((draw(10), draw(10)) for _ in range(sentences))
-    return "".join(f"{a} and {b} make {a + b}. " for a, b in pairs)
+    draw = random.Random(seed)
+    text = []
+    for _ in range(sentences):
+        a = draw.randrange(10)
+        b = draw.randrange(10)
+        text.append(f"{a} and {b} make {a + b}. ")
+    return "".join(text)
 
 
 def encoded(text: str) -> np.ndarray:
@@ -36,11 +40,11 @@ def encoded(text: str) -> np.ndarray:
 
 
 def decoded(tokens: np.ndarray | Tensor) -> str:
-    return "".join(map(chr, tokens.tolist()))
+    return "".join(chr(token) for token in tokens.tolist())
 
 
 def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
-    """Write 2 bytes for each token, and nothing else: the file does not say what it holds."""
+    """Write 2 bytes for each token, and nothing else; not even the dtype stands in the file."""
     if not np.issubdtype(tokens.dtype, np.integer):
         raise ValueError(f"Tokens are whole numbers; got an array of {tokens.dtype}.")
     if tokens.size and not 0 <= tokens.min() <= tokens.max() < 256**TOKEN_BYTES:
@@ -49,7 +53,7 @@ def write_tokens(path: str | os.PathLike, tokens: np.ndarray) -> None:
 
 
 def open_tokens(path: str | os.PathLike) -> np.memmap:
-    """The file as a read-only array, of which only the parts that are used are read."""
+    """The file as a read-only array; only the parts that are used are read from the disk."""
     size = os.path.getsize(path)
     if not size or size % TOKEN_BYTES:
         raise ValueError(
@@ -61,9 +65,10 @@ def open_tokens(path: str | os.PathLike) -> np.memmap:
 def token_batch(
     tokens: np.ndarray, batch: int, sequence: int, generator: torch.Generator
 ) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
-    """Windows from random places, and as their targets the same windows one token later.
+    """Windows of tokens from random positions, and as their targets the tokens one position later.
 
-    A window may begin at 0 to N - S - 1: then the last of its targets is at most the last token.
+    Of N tokens, a window of S may begin at 0 to N - S - 1, so that its last target is still one of
+    them.
     """
     if batch < 1 or sequence < 1:
         raise ValueError(
@@ -72,9 +77,12 @@ def token_batch(
     starts = len(tokens) - sequence
     if starts < 1:
         raise ValueError(
-            f"A window of {sequence} tokens and one more needs {sequence + 1}; there are {len(tokens)}."
+            f"A window of {sequence} tokens and one more needs {sequence + 1}; "
+            f"there are {len(tokens)}."
         )
     drawn = torch.randint(starts, (batch,), generator=generator).tolist()
     windows = np.stack([tokens[start : start + sequence + 1] for start in drawn])
-    both = torch.from_numpy(windows.astype(np.int64))  # which is what cross_entropy asks for
-    return both[:, :-1], both[:, 1:]
+    windows = torch.from_numpy(windows.astype(np.int64))  # cross_entropy asks for int64
+    inputs = windows[:, :-1]
+    targets = windows[:, 1:]
+    return inputs, targets
