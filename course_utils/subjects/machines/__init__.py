@@ -1,4 +1,4 @@
-"""What machine this is, what it can really reach, and what others were measured to reach.
+"""What machine this is, what it was measured to reach, and what other machines were.
 
 `python -m course_utils.chapters.flops.new_recording` records this machine, in under eight
 minutes, for those who have none like it.
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import `at_hand` only when it is asked for: it needs torch; recordings and data sheets do not."""
+    """Import `at_hand` only when it is asked for: recordings and data sheets need no torch."""
     if name not in ("device", "this_machine"):
         raise AttributeError(f"There is no {name!r} in machines. There are: {', '.join(__all__)}.")
     return getattr(importlib.import_module(f"{__name__}.at_hand"), name)

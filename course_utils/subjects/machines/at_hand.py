@@ -15,10 +15,11 @@ from course_utils.core.say import Number
 from course_utils.subjects.child_processes import products
 
 _CPU_SHAPES = ((1024, 256, 256), (512, 512, 512))
-_GPU_SHAPES = tuple((n, n, n) for n in (2048, 4096, 8192))
+_GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192))
 _DTYPES = ("fp32", "bf16", "fp16", "fp64", "tf32", "fp8")
 _LARGEST = "the largest rate of a few products, and a copy's"
-# What a CPU multiplies with, as /proc/cpuinfo has it: of the vectors the widest, and what takes 16 bits.
+# The units that a CPU multiplies with, by their flags in /proc/cpuinfo: those for vectors, the
+# widest first, and those that multiply numbers of 16 bits.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sve": "SVE", "asimd": "NEON"}
 _HALVES = {
     "amx_bf16": "AMX bf16",
@@ -34,10 +35,12 @@ _HALVES = {
 def device() -> str:
     """The accelerator if there is one, else the CPU.
 
-    `torch.accelerator.current_accelerator()` alone names what torch was built for, also where there is none;
-    `is_available()` says whether it is there.
+    `current_accelerator()` names the accelerator that torch was built for, even on a machine that
+    has none, so `is_available()` is asked first.
     """
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if not torch.accelerator.is_available():
+        return "cpu"
+    found = torch.accelerator.current_accelerator()
     return found.type if found else "cpu"
 
 
@@ -45,29 +48,37 @@ def device() -> str:
 def this_machine() -> Machine:
     """The GPU if there is one, else one core of this CPU, with what it was just measured to reach.
 
-    Takes a few seconds the first time, and nothing after that. A GPU is matched to its data sheet; a CPU
-    or an unknown GPU has none, and its peaks are the measured ones.
+    The first call takes a few seconds, and later ones take none. A GPU is matched to its data
+    sheet. A CPU and an unknown GPU have none, so their peaks are the measured ones.
     """
     where = device()
-    found = {dtype: rate for dtype in _DTYPES if (rate := _largest_rate(dtype, where))}
-    reached = {dtype: rate for dtype, (rate, _) in found.items()}
-    achieved = {
-        "achieved_flop_per_sec": reached,
-        "achieved_bytes_per_sec": _copy_bytes_per_sec(where),
-    }
-    name, memory_bytes = device_name(where), _memory_bytes(where)
+    reached = {}
+    was_quiet = True
+    for dtype in _DTYPES:
+        found = _largest_rate(dtype, where)
+        if found is not None:
+            reached[dtype], quiet = found
+            was_quiet = was_quiet and quiet
+    bytes_per_sec = _copy_bytes_per_sec(where)
+    name = device_name(where)
+    memory_bytes = _memory_bytes(where)
     sheet = sheet_of_card(name, memory_bytes) if where == "cuda" else None
     if sheet:
-        return replace(sheet, **achieved, achieved_source=_LARGEST)
-    quiet = all(was_quiet for _, was_quiet in found.values())
-    doubt = "" if quiet else " (other programs ran)"
+        return replace(
+            sheet,
+            achieved_flop_per_sec=reached,
+            achieved_bytes_per_sec=bytes_per_sec,
+            achieved_source=_LARGEST,
+        )
+    doubt = "" if was_quiet else " (other programs ran)"
     return Machine(
         name,
         reached,
         bytes=memory_bytes,
-        bytes_per_sec=achieved["achieved_bytes_per_sec"],
+        bytes_per_sec=bytes_per_sec,
         source=f"Measured: {_LARGEST}{doubt}",
-        **achieved,
+        achieved_flop_per_sec=reached,
+        achieved_bytes_per_sec=bytes_per_sec,
         has_data_sheet=False,
     )
 
@@ -78,8 +89,9 @@ def device_name(where: str) -> str:
         return torch.cuda.get_device_name()
     if where != "cpu":
         return f"{platform.machine()} {where.upper()}"
-    info = Path("/proc/cpuinfo")
-    return cpu_name(info.read_text(encoding="utf-8", errors="replace") if info.exists() else "")
+    path = Path("/proc/cpuinfo")
+    info = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    return cpu_name(info)
 
 
 def cpu_name(info: str) -> str:
@@ -94,23 +106,22 @@ def cpu_name(info: str) -> str:
         return line[1].strip() if line else ""
 
     flags = said("flags|Features").split()
-    units = [name for flag, name in _VECTORS.items() if flag in flags][:1]
-    units += dict.fromkeys(name for flag, name in _HALVES.items() if flag in flags)
+    vectors = [name for flag, name in _VECTORS.items() if flag in flags]
+    halves = [name for flag, name in _HALVES.items() if flag in flags]
+    units = vectors[:1] + list(dict.fromkeys(halves))
+    name = said("model name") or _model_of_a_mac() or platform.machine()
     with_units = f" with {', '.join(units)}" if units else ""
-    return (
-        f"one core of {said('model name') or _model_of_a_mac() or platform.machine()}{with_units}"
-    )
+    return f"one core of {name}{with_units}"
 
 
 def _model_of_a_mac() -> str:
     """The chip of a Mac, such as Apple M2, which tells its vector units too; empty elsewhere."""
-    asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
+    command = ["sysctl", "-n", "machdep.cpu.brand_string"]
     try:
-        return subprocess.run(
-            asked, capture_output=True, text=True, check=True, timeout=5
-        ).stdout.strip()
+        run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
     except (OSError, subprocess.SubprocessError):
         return ""
+    return run.stdout.strip()
 
 
 def _memory_bytes(where: str) -> int:
@@ -120,33 +131,46 @@ def _memory_bytes(where: str) -> int:
 
 
 def _largest_rate(dtype: str, where: str) -> tuple[Number, bool] | None:
-    """The most FLOP/s that a product reaches, and whether the machine was quiet; None where there are no such products."""
-    best, quiet = 0.0, True
-    shapes, at_most_s, longest_s = (
-        (_CPU_SHAPES, 0.12, 0.05) if where == "cpu" else (_GPU_SHAPES, 0.3, 0.3)
-    )
+    """The most FLOP/s that a product reaches, and whether the machine was quiet meanwhile.
+
+    None where the machine has no such products.
+    """
+    shapes = _GPU_SHAPES
+    at_most_s = 0.3
+    longest_s = 0.3
+    if where == "cpu":
+        shapes = _CPU_SHAPES
+        at_most_s = 0.12
+        longest_s = 0.05
+    best = 0.0
+    quiet = True
     for b, d, k in shapes:
         flops = 2 * b * d * k
-        if (
-            best and flops / best > longest_s
-        ):  # fp16 on a CPU without units for it, fp64 on a GPU with few
+        # Without units for a format, the larger product takes too long: fp16 on some CPUs, or fp64
+        # on most GPUs.
+        if best and flops / best > longest_s:
             break
         try:
             call = products.matmul_call(b, d, k, dtype, where)
             timing = measure.time_call(call, device=where, at_most_s=at_most_s)
         except (ValueError, RuntimeError):
             break
-        best, quiet = max(best, flops / timing.seconds), quiet and not timing.disturbance
-    return (best, quiet) if best else None
+        best = max(best, flops / timing.seconds)
+        quiet = quiet and not timing.disturbance
+    if not best:
+        return None
+    return best, quiet
 
 
 def _copy_bytes_per_sec(where: str) -> Number:
     """Bytes read and written per second, while something too large for any cache is copied."""
-    # At most half of what is free: a GPU may be shared with another kernel that has nearly all of it.
-    numbers = min(2**25 if where == "cpu" else 2**28, int(measure.free_bytes(where)) // 16)
-    source = torch.ones(numbers, device=where)
-    target = (
-        source.clone()
-    )  # touched once: the system hands out memory at the first touch, and slowly
+    most = 2**25 if where == "cpu" else 2**28
+    # A GPU may be shared with another kernel that has nearly all of it. So source and target, with
+    # 4 bytes a number, take at most half of what is free.
+    fitting = int(measure.free_bytes(where)) // 16
+    source = torch.ones(min(most, fitting), device=where)
+    # The target is written once before it is timed: the system only hands out memory at the first
+    # touch, and slowly.
+    target = source.clone()
     timing = measure.time_call(lambda: target.copy_(source), device=where, at_most_s=0.25)
     return 2 * source.nbytes / timing.seconds

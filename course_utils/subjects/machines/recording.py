@@ -17,7 +17,7 @@ from course_utils.core.say import Comparison, Ledger, Number, Table, rate_text, 
 from course_utils.subjects.machines import schema
 from course_utils.subjects.machines.schema import MatmulSize
 
-READERS_RECORDINGS = "recorded"  # the folder of the reader's own
+READERS_RECORDINGS = "recorded"  # the folder of the reader's own recordings
 FOLDER = Path(__file__).with_name("recordings")
 
 
@@ -25,8 +25,9 @@ FOLDER = Path(__file__).with_name("recordings")
 class Workload:
     """One of the operations of training, and how long it took.
 
-    FLOPs are counted as `predict` counts them: element by element they are 0. Bytes are the fewest that have
-    to move, each operand read once and each result written once; of a whole step nobody counts them, and they are 0.
+    FLOPs are counted as `predict` counts them: an operation element by element has 0. Bytes are the
+    fewest that have to move, if each operand is read once and each result is written once. A whole
+    training step has 0, because nobody counts its bytes.
     """
 
     name: str
@@ -37,9 +38,9 @@ class Workload:
     flops: int = 0
     bytes: int = 0
     tokens: int = 0  # of a training step
-    predicted_peak_bytes: int = (
-        0  # beyond parameters, averages and data, which are there before the step
-    )
+    # The most bytes that are held during a step, beyond parameters, averages and data, which are
+    # there before it.
+    predicted_peak_bytes: int = 0
     peak_bytes: int = 0
 
     @property
@@ -49,13 +50,13 @@ class Workload:
 
     @property
     def bytes_per_sec(self) -> Number:
-        """Bytes / seconds: above the bandwidth of the memory where a cache holds them."""
+        """Bytes / seconds. Where a cache holds them, that is more than the memory's bandwidth."""
         return self.bytes / self.seconds
 
 
 @dataclass(frozen=True)
 class Source:
-    """Who measured, if it was not this course: where it is published, how it was done, what is not said."""
+    """Who measured, if it was not this course; where it is published, and how it was done."""
 
     by: str
     where: str
@@ -66,7 +67,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SetApart:
-    """Products that were recorded and are not to be used, and why."""
+    """Matrix products that were recorded and are not to be used, and why."""
 
     dtype: str
     why: str
@@ -78,8 +79,8 @@ class Recording:
     """What was measured on a machine that the reader may not have, in the order of its file."""
 
     machine: Machine
-    source: Source | None = None  # nothing of it was measured by this course, if there is one
-    taken: str  # the day; of what others measured, that of the table
+    source: Source | None = None  # of a recording that was not measured by this course
+    taken: str  # the day; if others measured, the day of their table
     software: str
     median_spread: Number | None = None  # over all products; None where nobody said
     workloads: tuple[Workload, ...] = ()
@@ -88,8 +89,10 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """The machine's, and who recorded it, if others did."""
-        return f"{self.machine.name}, by {self.source.by}" if self.source else self.machine.name
+        """The machine's name, and who recorded it, if others did."""
+        if self.source:
+            return f"{self.machine.name}, by {self.source.by}"
+        return self.machine.name
 
     @property
     def file_name(self) -> str:
@@ -107,21 +110,28 @@ class Recording:
         """The recorded product that is nearest in size, by the ratio of each side."""
 
         def factor(recorded: MatmulSize) -> Number:
-            # A logarithm's last bit differs by machine, and would break ties there in other ways.
+            # The product of the ratios and not the sum of their logarithms: a logarithm's last bit
+            # differs by machine, so a tie would be broken in another way on another machine.
             sides = zip((b, d, k), recorded, strict=True)
             return math.prod(max(side) / min(side) for side in sides)
 
         return min(self._seconds(dtype), key=factor)
 
     def as_published(self, dtype: str) -> dict[MatmulSize, Number]:
-        """Every product's time in the order of the sizes, those in doubt among them: to be judged, and not to be used."""
+        """Every product's time, in the order of the sizes.
+
+        Those that are in doubt are among them: they are to be judged, and not to be used.
+        """
         tables = [self.seconds_by_size.get(dtype, {})]
-        tables += [one.seconds_by_size for one in self.set_apart if one.dtype == dtype]
-        return dict(sorted(product for table in tables for product in table.items()))
+        for apart in self.set_apart:
+            if apart.dtype == dtype:
+                tables.append(apart.seconds_by_size)
+        products = [product for table in tables for product in table.items()]
+        return dict(sorted(products))
 
     def workload(self, name: str) -> Workload:
         """The workload of that name, or a sentence on which there are."""
-        by_name = {one.name: one for one in self.workloads}
+        by_name = {workload.name: workload for workload in self.workloads}
         if name not in by_name:
             known = ", ".join(by_name) or "none"
             raise ValueError(
@@ -130,78 +140,91 @@ class Recording:
         return by_name[name]
 
     def workload_table(self) -> Table:
-        """Every workload: its time, its FLOP/s or, where it multiplies nothing, its bytes/s, and the share of the limit.
+        """Every workload: its time, its rate, and the share of the limit.
 
-        The limit is the data sheet's peak, or the largest rate that was measured. Of a training step the share
-        of the peak is its MFU: what is computed again is not counted.
+        The rate is in FLOP/s; or in bytes/s, where a workload multiplies nothing. The limit is the
+        data sheet's peak, or else the largest rate that was measured. For a training step the share
+        of the peak is its MFU: what is recomputed is not counted.
         """
         share = "of peak" if self.machine.has_data_sheet else "of largest"
         head = [self.machine.name, "sizes", "dtype", "time", "rate", share]
-        return Table([head, *map(self._row, self.workloads)])
+        rows = [self._row(workload) for workload in self.workloads]
+        return Table([head, *rows])
 
-    def _row(self, one: Workload) -> list[str]:
-        reached, unit, limit = one.bytes_per_sec, "B", self.machine.bytes_per_sec
-        if one.flops:
-            reached, unit, limit = (
-                one.flop_per_sec,
-                "FLOP",
-                self.machine.peak_flop_per_sec.get(one.dtype),
-            )
-        sizes = " × ".join(f"{size:,}" for size in one.sizes.values())
-        share = f"{reached / limit:.1%}" if limit else ""
+    def _row(self, workload: Workload) -> list[str]:
+        if workload.flops:
+            rate = workload.flop_per_sec
+            unit = "FLOP"
+            limit = self.machine.peak_flop_per_sec.get(workload.dtype)
+        else:
+            rate = workload.bytes_per_sec
+            unit = "B"
+            limit = self.machine.bytes_per_sec
         return [
-            one.name,
-            sizes,
-            one.dtype,
-            seconds_text(one.seconds),
-            rate_text(reached, unit),
-            share,
+            workload.name,
+            " × ".join(f"{size:,}" for size in workload.sizes.values()),
+            workload.dtype,
+            seconds_text(workload.seconds),
+            rate_text(rate, unit),
+            f"{rate / limit:.1%}" if limit else "",
         ]
 
     def memory_peaks(self) -> Comparison:
         """The most bytes that each training step held beyond its state, predicted and measured."""
-        steps = [one for one in self.workloads if one.peak_bytes]
-        if not steps:
+        predicted = {}
+        measured = {}
+        for workload in self.workloads:
+            if workload.peak_bytes:
+                predicted[workload.name] = workload.predicted_peak_bytes
+                measured[workload.name] = workload.peak_bytes
+        if not measured:
             raise ValueError(f"No training step was recorded on {self.machine.name}.")
-        return Comparison(
-            Ledger({one.name: one.predicted_peak_bytes for one in steps}, unit="bytes"),
-            Ledger({one.name: one.peak_bytes for one in steps}, unit="bytes"),
-        )
+        return Comparison(Ledger(predicted, unit="bytes"), Ledger(measured, unit="bytes"))
 
 
 def forecast_table(dtypes: Mapping[str, str]) -> Table:
     """How far off roof and forecast are: for recordings by name, in a dtype of each.
 
-    c, e and the roof's errors are of all products. A forecast's are of products that its fit has not seen: of a random
-    half, by a fit to the other; of ten such halves, the median.
+    c, e and the roof's errors are of all products. The forecast's errors are of products that its
+    fit has not seen: of a random half, by a fit to the other half. They are medians over ten such
+    splits.
     """
-    rows = [
-        [
-            "",
-            "c",
-            "e",
-            "roof: median error",
-            "worst factor",
-            "forecast: median error",
-            "worst factor",
-        ]
+    head = [
+        "",
+        "c",
+        "e",
+        "roof: median error",
+        "worst factor",
+        "forecast: median error",
+        "worst factor",
     ]
-    for name, dtype in dtypes.items():
-        timed, of = recordings()[name].seconds_by_size[dtype], (recordings()[name].machine, dtype)
-        c, e = predict.fitted_forecast(timed, *of)
-        halves = (predict.random_halves(timed, seed) for seed in range(10))
-        tried = [
-            predict.forecast_errors(half, *of, *predict.fitted_forecast(other, *of))
-            for other, half in halves
-        ]
-        row = [f"{name}, {dtype}", seconds_text(c), f"{e:.2f}"]
-        for median, worst in (
-            predict.forecast_errors(timed, *of, 0, 1),
-            map(statistics.median, zip(*tried, strict=True)),
-        ):
-            row += [f"{median:.0%}", f"{worst:.1f}"]
-        rows.append(row)
-    return Table(rows)
+    rows = [_forecast_row(name, dtype) for name, dtype in dtypes.items()]
+    return Table([head, *rows])
+
+
+def _forecast_row(name: str, dtype: str) -> list[str]:
+    recording = recordings()[name]
+    machine = recording.machine
+    timed = recording.seconds_by_size[dtype]
+    c, e = predict.fitted_forecast(timed, machine, dtype)
+    roof_median, roof_worst = predict.forecast_errors(timed, machine, dtype, 0, 1)
+    medians = []
+    worst = []
+    for seed in range(10):
+        seen, unseen = predict.random_halves(timed, seed)
+        half_c, half_e = predict.fitted_forecast(seen, machine, dtype)
+        errors = predict.forecast_errors(unseen, machine, dtype, half_c, half_e)
+        medians.append(errors[0])
+        worst.append(errors[1])
+    return [
+        f"{name}, {dtype}",
+        seconds_text(c),
+        f"{e:.2f}",
+        f"{roof_median:.0%}",
+        f"{roof_worst:.1f}",
+        f"{statistics.median(medians):.0%}",
+        f"{statistics.median(worst):.1f}",
+    ]
 
 
 # Files.
@@ -209,10 +232,16 @@ def forecast_table(dtypes: Mapping[str, str]) -> Table:
 
 @functools.cache
 def recordings() -> dict[str, Recording]:
-    """Every recording, by its name, the reader's last. A file that holds none gets a sentence; the others are read."""
+    """Every recording, by its name; the reader's own come last.
+
+    A file that holds none gets a warning with a sentence, and the others are read.
+    """
+    paths = sorted(FOLDER.glob("*.json"))
+    if workspace():
+        readers = workspace() / READERS_RECORDINGS
+        paths += sorted(readers.glob("*.json"))
     found: dict[str, Recording] = {}
-    theirs = workspace() / READERS_RECORDINGS if workspace() else FOLDER / "none"
-    for path in (*sorted(FOLDER.glob("*.json")), *sorted(theirs.glob("*.json"))):
+    for path in paths:
         try:
             recording = read(path)
             if recording.name in found:
@@ -235,7 +264,11 @@ def read(path: Path) -> Recording:
 
 
 def text_of(recording: Recording) -> str:
-    """The recording as JSON, a product a line."""
+    """The recording as JSON, with each product in one line."""
     text = json.dumps(schema.encoded(recording), indent=1, ensure_ascii=False)
-    numbers = r"\[\n([^][{}\"]+)\n *\]"  # within a text there is no new line
-    return re.sub(numbers, lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"
+    rows_of_numbers = r"\[\n([^][{}\"]+)\n *\]"  # no text in the file has a line break
+
+    def in_one_line(row: re.Match) -> str:
+        return f"[{' '.join(row[1].split())}]"
+
+    return re.sub(rows_of_numbers, in_one_line, text) + "\n"

@@ -9,40 +9,53 @@ GIB = 2**30
 
 
 def mfu(run: PublishedRun) -> Comparison:
-    """The MFU in % of the reported rate, in three conventions and the run's own, beside what was reported."""
-    said, ours = _of(run, "mfu_percent"), {}
+    """The MFU of the reported rate, in % of the peak, beside the MFU that was reported.
+
+    It is given in three conventions, and in the run's own.
+    """
+    reported = _reported(run, "mfu_percent")
+    predicted = {}
     if run.tokens_per_sec:
-        ours = {how: 100 * run.mfu_by_convention[how] for how in THREE}
-    ours[run.counts] = 100 * run.share_of_peak
-    return Comparison(ours, dict.fromkeys(ours, said), "% of the peak", digits=3, heads=HEADS)
+        for convention in THREE:
+            predicted[convention] = 100 * run.mfu_by_convention[convention]
+    predicted[run.counts] = 100 * run.share_of_peak
+    return Comparison(
+        predicted,
+        dict.fromkeys(predicted, reported),
+        "% of the peak",
+        digits=3,
+        heads=HEADS,
+    )
 
 
 def memory(run: PublishedRun) -> Comparison:
     """GiB on each GPU, by part where the parts were reported.
 
-    Where "reserved" is reported, the prediction is a floor: torch reserves whole segments, and keeps those that are
-    free again. What it allocates is never more than that.
+    Where "reserved" memory is reported, the prediction is a lower bound: torch reserves whole
+    segments, and keeps those that are free again. So it never allocates more than it has reserved.
     """
-    said = _of(run, "memory_gib")
+    reported = _reported(run, "memory_gib")
     if run.timeline is None:
         raise ValueError(
             f"No memory of {run.name} is predicted: the model is split, or a size not stated."
         )
-    if isinstance(said, dict):
+    if isinstance(reported, dict):
         parts = {**run.timeline.state, "activations": run.timeline.kept}
     else:
-        parts, said = {run.memory_kind: held_bytes(run)}, {run.memory_kind: said}
-    ours = {part: parts[part] / GIB for part in said}
-    return Comparison(ours, said, "GiB", digits=4, heads=HEADS)
+        parts = {run.memory_kind: held_bytes(run)}
+        reported = {run.memory_kind: reported}
+    predicted = {part: parts[part] / GIB for part in reported}
+    return Comparison(predicted, reported, "GiB", digits=4, heads=HEADS)
 
 
 def held_bytes(run: PublishedRun) -> int:
-    """What each GPU holds at the moment at which it holds most, without what lies on the CPU."""
+    """What each GPU holds when it holds most, without what lies on the CPU."""
     most = run.timeline.fullest.during
-    return most.total - sum(getattr(most, part) for part in run.offloaded)
+    on_cpu = sum(getattr(most, part) for part in run.offloaded)
+    return most.total - on_cpu
 
 
-def _of(run: PublishedRun, what: str) -> Number | dict[str, Number]:
+def _reported(run: PublishedRun, what: str) -> Number | dict[str, Number]:
     if what not in run.reported:
         raise ValueError(f"{run.name} reports no {what}, but {', '.join(run.reported)}.")
     return run.reported[what]

@@ -10,15 +10,17 @@ from course_utils.core.datasheets import MACHINES
 from course_utils.core.predict import MODELS, Shape, Timeline
 from course_utils.core.say import Number
 
-RECIPE = "bf16+master adamw"  # 16 bytes a parameter, as all of these runs have, be the parameters fp32 or bf16 and fp32
+# It takes 16 bytes a parameter. So do all of these runs, whether they hold the parameters in fp32
+# alone, or in bf16 with an fp32 copy.
+RECIPE = "bf16+master adamw"
 COUNTS = ("all pairs", "causal", "6P", "6P + all pairs", "6P + causal", "its own rate")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a run is published, under which licence, and what of it could not be read there.
+    """Where a run is published, under which licence, and what could not be read there.
 
-    `why` is what is known of the cause where prediction and report differ, by what is reported.
+    Where prediction and report differ, `why` has what is known of the cause, by what is reported.
     """
 
     what: str
@@ -30,9 +32,10 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRun:
-    """A training run as others published it. None was measured by this course; None stands for "not stated".
+    """A training run as others published it; this course has measured nothing of it.
 
-    Rates in `reported` are those of one GPU. Where the model itself is split, `parallel` says how.
+    A field is None where the publication does not state it. Rates in `reported` are those of one
+    GPU. Where the model itself is split over GPUs, `parallel` says how.
     """
 
     name: str
@@ -52,8 +55,8 @@ class PublishedRun:
     precision: str = "bf16"
     peak: str = "bf16"  # the dtype of the peak that its MFU divides by
     counts: str | None = None  # one of COUNTS: which FLOPs its MFU counts
-    memory_kind: str = "allocated"  # by torch, or "reserved": what torch has asked the driver for
-    gigabytes: Number | None = None  # of a card with another memory than its data sheet's
+    memory_kind: str = "allocated"  # by torch, or "reserved" by it: asked of the driver
+    gigabytes: Number | None = None  # of a card whose memory is not that of its data sheet
 
     @property
     def peak_flop_per_sec(self) -> Number:
@@ -62,31 +65,33 @@ class PublishedRun:
 
     @property
     def flops_per_token(self) -> dict[str, Number]:
-        """A token's FLOPs in training, in the conventions in use.
+        """A token's FLOPs in training, in the conventions that are in use.
 
-        "All pairs" and "causal" count the products, with all scores or with half of them. 6P counts six for each
-        parameter, also for those that no product reads, and no attention; some add attention to that.
+        "All pairs" and "causal" count the matrix products, with all scores of attention or half of
+        them. 6P counts six FLOPs for each parameter, even for those that no product reads, and
+        none for attention; some people add attention to that.
         """
         forward = self.shape.forward_flops(1, self.sequence)
         attention = 3 * forward["attention"] // self.sequence
         products = 3 * (forward["matrices"] + forward["output"]) // self.sequence
         six = predict.training_flops(self.shape.parameters, 1)
-        sums = (
-            products + attention,
-            products + attention / 2,
-            six,
-            six + attention,
-            six + attention / 2,
-        )
-        return dict(zip(COUNTS, sums, strict=False))
+        return {
+            "all pairs": products + attention,
+            "causal": products + attention / 2,
+            "6P": six,
+            "6P + all pairs": six + attention,
+            "6P + causal": six + attention / 2,
+        }
 
     @property
     def tokens_per_sec(self) -> Number | None:
         """Tokens a second on one GPU: as reported, or from the run's GPU hours or FLOP/s."""
         if "gpu_hours" in self.reported:
-            return self.reported["tokens"] / (self.reported["gpu_hours"] * 3600)
+            gpu_seconds = self.reported["gpu_hours"] * 3600
+            return self.reported["tokens"] / gpu_seconds
         if "tflop_per_sec" in self.reported and self.counts in self.flops_per_token:
-            return self.reported["tflop_per_sec"] * 1e12 / self.flops_per_token[self.counts]
+            flop_per_sec = self.reported["tflop_per_sec"] * 1e12
+            return flop_per_sec / self.flops_per_token[self.counts]
         return self.reported.get("tokens_per_sec")
 
     @property
@@ -94,42 +99,61 @@ class PublishedRun:
         """The same tokens a second as a share of the peak, in each convention."""
         if self.tokens_per_sec is None:
             raise ValueError(f"{self.name} does not say how many tokens it read a second.")
-        flops = self.flops_per_token
-        return {
-            how: count * self.tokens_per_sec / self.peak_flop_per_sec
-            for how, count in flops.items()
-        }
+        shares = {}
+        for convention, flops in self.flops_per_token.items():
+            shares[convention] = flops * self.tokens_per_sec / self.peak_flop_per_sec
+        return shares
 
     @property
     def share_of_peak(self) -> Number | None:
         """The reported rate as a share of the peak, in the FLOPs that the run counts itself."""
         if "tflop_per_sec" in self.reported:
             return self.reported["tflop_per_sec"] * 1e12 / self.peak_flop_per_sec
-        return self.mfu_by_convention[self.counts] if self.counts and self.tokens_per_sec else None
+        if self.counts and self.tokens_per_sec:
+            return self.mfu_by_convention[self.counts]
+        return None
 
     @property
     def timeline(self) -> Timeline | None:
-        """A step as `predict` has it; None where something is not stated, or the model itself is split."""
+        """A step as `predict` has it.
+
+        None where something is not stated, or where the model itself is split.
+        """
         if self.parallel or None in (self.stage, self.batch, self.recompute, self.gpus):
             return None
-        where = {"recipe": RECIPE, "machines": self.gpus, "stage": self.stage, "gathered": True}
-        ways = {"fused": True, "recompute": self.recompute, "fused_loss": self.fused_loss}
-        return predict.timeline(self.shape, self.batch, self.sequence, **where, **ways)
+        return predict.timeline(
+            self.shape,
+            self.batch,
+            self.sequence,
+            recipe=RECIPE,
+            machines=self.gpus,
+            stage=self.stage,
+            gathered=True,
+            fused=True,
+            recompute=self.recompute,
+            fused_loss=self.fused_loss,
+        )
 
 
 def read(path: Path) -> dict[str, PublishedRun]:
-    """The runs of a file, by name. What "each" says holds for every run that does not say it itself."""
+    """The runs of a file, by name. What "each" says holds for every run that says nothing else."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        run.name: run for run in (_run(data, data.get("each", {}) | one) for one in data["runs"])
-    }
+    runs = {}
+    for fields in data["runs"]:
+        run = _run(data, data.get("each", {}) | fields)
+        runs[run.name] = run
+    return runs
 
 
-def _run(data: Mapping, one: dict) -> PublishedRun:
-    model, source = one.pop("model"), data["sources"][one.pop("source")]
-    sizes = {"context": one["sequence"]} | data["models"].get(model, {})
-    shape = MODELS[model] if model in MODELS else predict.Transformer(**sizes)
-    return PublishedRun(shape=shape, source=Source(**source), **one)
+def _run(data: Mapping, fields: dict) -> PublishedRun:
+    model = fields.pop("model")
+    source = data["sources"][fields.pop("source")]
+    if model in MODELS:
+        shape = MODELS[model]
+    else:
+        sizes = {"context": fields["sequence"]} | data["models"].get(model, {})
+        shape = predict.Transformer(**sizes)
+    return PublishedRun(shape=shape, source=Source(**source), **fields)
 
 
 RUNS: Mapping[str, PublishedRun] = read(Path(__file__).with_name("published.json"))
@@ -141,10 +165,13 @@ def run_named(words: str) -> PublishedRun:
     >>> run_named("llm.c").name
     'llm.c GPT-2 1558M 8 × H100'
     """
+    if words in RUNS:
+        return RUNS[words]
     found = [name for name in RUNS if name.startswith(words)]
-    if words not in found and len(found) != 1:
-        among = ", ".join(found[:9] or dict.fromkeys(name.split()[0] for name in RUNS))
-        raise ValueError(
-            f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
-        )
-    return RUNS[words if words in found else found[0]]
+    if len(found) == 1:
+        return RUNS[found[0]]
+    first_words = dict.fromkeys(name.split()[0] for name in RUNS)
+    among = ", ".join(found[:9] or first_words)
+    raise ValueError(
+        f"Of the published runs {len(found)} begin with {words!r}. Name one of: {among}."
+    )
