@@ -1,6 +1,7 @@
-"""Products, ready to be timed: in this process, or in one of its own that can be killed.
+"""Matrix products, ready to be timed.
 
-A product that runs can't be interrupted, so where it may take long, it has a process of its own.
+A product that runs can't be interrupted. So where it may take long, it is timed in a process of its
+own, which can be killed: `timing_steps` and `einsum_timing_steps` are run by `process.steps_of`.
 """
 
 import math
@@ -15,14 +16,14 @@ from course_utils.core.measure.results import Steps
 from course_utils.core.say import Number
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
-BLOCK = 2**22
+BLOCK = 2**22  # so many random numbers are drawn; a larger tensor repeats them
 _FIRST_CALL = MeasurementProgress(0, "The first call runs; nobody can tell how far it is.")
 
 
 def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Callable[[], object]:
     """(b, d) @ (d, k) of normally distributed numbers, as a call without arguments.
 
-    Random numbers, because a GPU draws less power on constant ones and then runs faster than it would.
+    The numbers are random, because a GPU draws less power on constant ones, and would run faster.
     """
     if dtype not in DTYPES:
         raise ValueError(f"No product in {dtype!r} here. There are: {', '.join(DTYPES)}.")
@@ -34,14 +35,18 @@ def matmul_call(b: int, d: int, k: int, dtype: str, device: str = "cpu") -> Call
         raise ValueError(
             "This GPU has no units for bf16. torch computes it in fp32, and that time says nothing."
         )
-    kind = measure.DTYPES[dtype]
-    x, w = _random((b, d), kind, device), _random((d, k), kind, device)
-    out = torch.empty(b, k, device=device, dtype=kind)
+    torch_dtype = measure.DTYPES[dtype]
+    x = _random((b, d), torch_dtype, device)
+    w = _random((d, k), torch_dtype, device)
+    out = torch.empty(b, k, device=device, dtype=torch_dtype)
     return lambda: torch.mm(x, w, out=out)
 
 
 def _random(shape: Sequence[int], dtype: torch.dtype, device: str) -> torch.Tensor:
-    """Normally distributed numbers; in a large tensor one random block again and again, as drawing takes long."""
+    """Normally distributed numbers.
+
+    A large tensor repeats one random block, because drawing takes long.
+    """
     if dtype == torch.float64 and torch.device(device).type == "mps":
         raise ValueError("Apple's GPUs have no fp64.")
     numbers = torch.empty(math.prod(shape), dtype=dtype, device=device)
@@ -70,7 +75,10 @@ def _tf32_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
 
 
 def _is_nvidia(device: str, capability: tuple[int, int]) -> bool:
-    """Whether it is an NVIDIA GPU of at least that compute capability. torch calls AMD's GPUs cuda, too; they do not count."""
+    """Whether it is an NVIDIA GPU of at least that compute capability.
+
+    torch calls AMD's GPUs cuda, too, but these do not count.
+    """
     if torch.device(device).type != "cuda" or torch.version.hip:
         return False
     return torch.cuda.get_device_capability(device) >= capability
@@ -86,7 +94,8 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
             f"torch multiplies fp8 in sizes that are multiples of 16; got {b}, {d} and {k}."
         )
     x = _random((b, d), torch.float8_e4m3fn, device)
-    w = _random((k, d), torch.float8_e4m3fn, device).t()  # the second operand lies column by column
+    # The second operand has to lie column by column in memory.
+    w = _random((k, d), torch.float8_e4m3fn, device).t()
     one = torch.ones((), device=device)
     return lambda: internals.scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
@@ -94,9 +103,15 @@ def _fp8_call(b: int, d: int, k: int, device: str) -> Callable[[], object]:
 def einsum_call(
     pattern: str, sizes: Mapping[str, int], tree: Tree | list, dtype: str, device: str = "cpu"
 ) -> Callable[[], object]:
-    """An einsum of normally distributed numbers, multiplied in pairs as the tree says, as a call without arguments."""
-    einsum, kind = einsums.parsed(pattern), measure.DTYPES[dtype]
-    operands = [_random([sizes[name] for name in names], kind, device) for names in einsum.operands]
+    """An einsum of normally distributed numbers, as a call without arguments.
+
+    Operands are multiplied two at a time, in the order of the tree.
+    """
+    einsum = einsums.parsed(pattern)
+    operands = []
+    for names in einsum.operands:
+        shape = [sizes[name] for name in names]
+        operands.append(_random(shape, measure.DTYPES[dtype], device))
     return lambda: product_in_order(einsum, tree, operands)
 
 
@@ -107,35 +122,45 @@ def product_in_order(
     if isinstance(tree, int):
         return torch.einsum(einsum.equation, *operands)
 
-    def left(part: Tree | list) -> tuple[str, ...]:
-        """The dimensions of a part's product that the rest, or the result, still needs."""
+    def needed(part: Tree | list) -> tuple[str, ...]:
+        """The dimensions of a part's product that other operands, or the result, still need."""
         if isinstance(part, int):
             return einsum.operands[part]
-        inside = _leaves(part)
-        outside = (names for n, names in enumerate(einsum.operands) if n not in inside)
-        needed = set(einsum.output).union(*outside)
-        return tuple(sorted(set().union(*(einsum.operands[n] for n in inside)) & needed))
+        leaves = _leaves(part)
+        inside = set()
+        outside = set(einsum.output)
+        for number, names in enumerate(einsum.operands):
+            if number in leaves:
+                inside |= set(names)
+            else:
+                outside |= set(names)
+        return tuple(sorted(inside & outside))
 
-    def value(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
+    def product(part: Tree | list, names: tuple[str, ...]) -> torch.Tensor:
+        """The product of a part, with these dimensions."""
         if isinstance(part, int):
             return operands[part]
-        sides = tuple(map(left, part))
-        equation = Einsum(sides, names).equation
-        return torch.einsum(
-            equation, *(value(one, side) for one, side in zip(part, sides, strict=True))
-        )
+        left, right = part
+        left_names = needed(left)
+        right_names = needed(right)
+        equation = Einsum((left_names, right_names), names).equation
+        return torch.einsum(equation, product(left, left_names), product(right, right_names))
 
-    return value(tree, einsum.output)
+    return product(tree, einsum.output)
 
 
 def _leaves(tree: Tree | list) -> set[int]:
-    return {tree} if isinstance(tree, int) else set().union(*map(_leaves, tree))
+    """The numbers of the operands in the tree."""
+    if isinstance(tree, int):
+        return {tree}
+    left, right = tree
+    return _leaves(left) | _leaves(right)
 
 
 def timing_steps(
     b: int, d: int, k: int, dtype: str, *, device: str = "cpu", at_most_s: Number = 2.0
 ) -> Steps[Timing]:
-    """The product's timing as steps; `process.steps_of` runs it in a process of its own."""
+    """The product's timing, as steps."""
     yield _FIRST_CALL
     call = matmul_call(b, d, k, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))
@@ -150,7 +175,7 @@ def einsum_timing_steps(
     device: str = "cpu",
     at_most_s: Number = 2.0,
 ) -> Steps[Timing]:
-    """The einsum's timing as steps; `process.steps_of` runs it in a process of its own."""
+    """The einsum's timing, as steps."""
     yield _FIRST_CALL
     call = einsum_call(pattern, sizes, tree, dtype, device)
     return (yield from measure.timing_steps(call, device=device, at_most_s=at_most_s))

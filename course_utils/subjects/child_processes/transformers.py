@@ -1,9 +1,10 @@
-"""A transformer's training step, run and counted, on fake tensors or real ones: here, or in a process by `process.steps_of`.
+"""A transformer's training step, run and counted, on fake tensors or real ones.
 
-In a thread it could not be stopped, and would hold this process up.
+It runs here, or in another process by `process.steps_of`. In a thread it could not be stopped, and
+it would slow this process down.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 
@@ -40,33 +41,32 @@ def step_moments(
     accumulate: bool = False,
     **ways: bool | int,
 ) -> list[Moment]:
-    """What `predict.timeline` predicts for one machine, as a step that runs: each operation, and all that is held.
+    """What `predict.timeline` predicts for one machine, from a step that runs.
 
-    `ways` are fused, recompute and segment. Each normalisation is one kernel. If the step is not `real`, it runs on fake tensors. The optimizer's
-    step counts as one operation.
+    There is a moment for each operation, with all bytes that are held then. `ways` are the options
+    fused, recompute and segment of a Transformer. Each normalisation is one kernel, and the
+    optimizer's step counts as one operation. The step runs on fake tensors, unless it is `real`.
 
     >>> from course_utils.core import predict
-    >>> max(step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4), key=lambda one: one.during)
+    >>> moments = step_moments(predict.Transformer(1, 8, 2, 11, 4), "fp32 adamw", 2, 4)
+    >>> max(moments, key=lambda moment: moment.during)
     Moment(name='mm', during=19416, after=18392)
     """
     on_progress(_BUILDING)
     kind = recipe_named(recipe)
-    dtype, gradients = (measure.DTYPES[name] for name in (kind.parameters, kind.gradients[0]))
+    dtype = measure.DTYPES[kind.parameters]
+    gradient_dtype = measure.DTYPES[kind.gradients[0]]
     with nullcontext() if real else FakeTensorMode():
         model = models.Transformer(shape, **ways, fused_norm=True, dtype=dtype)
-        for p in model.parameters():
-            p.grad_dtype = gradients
+        for parameter in model.parameters():
+            parameter.grad_dtype = gradient_dtype
         optimizer = _with_state(model, recipe)
         if not accumulate:
             optimizer.zero_grad()
         _report_layers(model, on_progress)
-        ids, targets = (
-            torch.zeros(size, dtype=torch.int64) for size in ((batch, sequence), batch * sequence)
-        )
-        parameters, master = [*model.parameters()], getattr(optimizer, "master", ())
-        with Watch(
-            measure.tensors_in(parameters, [p.grad for p in parameters], optimizer.state, master)
-        ) as watch:
+        ids = torch.zeros((batch, sequence), dtype=torch.int64)
+        targets = torch.zeros(batch * sequence, dtype=torch.int64)
+        with Watch(_state_of(model, optimizer)) as watch:
             model.loss(ids, targets, pieces).backward()
             with watch.as_one(optimizer_of(recipe)):
                 optimizer.step()
@@ -75,31 +75,46 @@ def step_moments(
         return watch.moments
 
 
+def _state_of(
+    model: models.Transformer, optimizer: torch.optim.Optimizer
+) -> Iterator[torch.Tensor]:
+    """All tensors that are held before the step.
+
+    The caller must not keep them, or gradients would be held longer than the step holds them.
+    """
+    parameters = list(model.parameters())
+    gradients = [parameter.grad for parameter in parameters]
+    master = getattr(optimizer, "master", ())
+    return measure.tensors_in(parameters, gradients, optimizer.state, master)
+
+
 def _with_state(model: models.Transformer, recipe: str) -> torch.optim.Optimizer:
     """The recipe's optimizer, as it is after its first step, with that step's gradients."""
-    kind, make = recipe_named(recipe), _OPTIMIZERS[optimizer_of(recipe)]
+    kind = recipe_named(recipe)
+    make_optimizer = _OPTIMIZERS[optimizer_of(recipe)]
     if kind.master:
-        make = partial(
-            models.WithMaster, make_optimizer=make, keep_gradients=len(kind.gradients) > 1
+        optimizer = models.WithMaster(
+            model.parameters(), make_optimizer, keep_gradients=len(kind.gradients) > 1
         )
-    optimizer = make(model.parameters())
-    for p in model.parameters():
-        p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
+    else:
+        optimizer = make_optimizer(model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter, dtype=parameter.grad_dtype)
     optimizer.step()
     return optimizer
 
 
 def _report_layers(model: models.Transformer, on_progress: OnProgress) -> None:
-    """Report each layer's forward and backward pass."""
+    """Report the forward and the backward pass of each layer."""
     layers = len(model.blocks)
 
-    def report(way: str, done: int, before: int, *_: object) -> None:
+    def report(pass_: str, done: int, before: int, *_: object) -> None:
         fraction = (before + done) / (2 * layers + 1)
-        on_progress(MeasurementProgress(fraction, f"{way}, {done} of {layers} layers."))
+        on_progress(MeasurementProgress(fraction, f"{pass_}, {done} of {layers} layers."))
 
     for number, block in enumerate(model.blocks):
         block.register_forward_hook(partial(report, "Forward", number + 1, 0))
-        weight = block.norm1.weight  # the last of its layer on the way back
+        weight = block.norm1.weight  # the last of its layer in the backward pass
         weight.register_post_accumulate_grad_hook(
             partial(report, "Backward", layers - number, layers)
         )
