@@ -1,7 +1,7 @@
-"""The course's subjects, written out to be read: a deep linear model, a transformer's layer, a GPT, a Llama.
+"""The models of the course, written out to be read: from a deep linear model to a GPT and a Llama.
 
-Every matrix is drawn from a normal distribution with variance 1 / its input's width, by a generator that may
-be given; biases begin at 0. No numbers are drawn anywhere else.
+Every matrix is drawn from a normal distribution with variance 1 / its input's width, by a generator
+that may be given. Biases begin at 0. No other numbers are drawn.
 """
 
 from course_utils.subjects.models.heads import (

@@ -11,17 +11,17 @@ from torch.utils.checkpoint import checkpoint
 
 from course_utils.subjects.models.layers import Linear
 
-ROTARY_BASE = (
-    10_000  # in radians, the slowest pair turns by almost 1 / base from one position to the next
-)
+# From one position to the next, the slowest pair of numbers turns by almost 1 / base radians.
+ROTARY_BASE = 10_000
 
 
 def attention(
     q: Float[Tensor, "b a s d"], k: Float[Tensor, "b kv s d"], v: Float[Tensor, "b kv s d"]
 ) -> Float[Tensor, "b a s d"]:
-    """softmax(q kᵀ / √d) v. A position reads those up to its own; all S × S scores are in memory."""
+    """softmax(q kᵀ / √d) v, with all S × S scores in memory; no position reads a later one."""
     s, d = q.shape[-2:]
-    # Heads that share their keys stand one below the other: one product for all of them, and no key is copied.
+    # The queries of heads that share their keys are put one below the other, as rows of one matrix.
+    # So one product serves them all, and no key is copied.
     rows = rearrange(q, "b (kv shared) s d -> b kv (shared s) d", kv=k.shape[1])
     scores = rearrange(rows @ k.mT * d**-0.5, "b kv (shared s) t -> b kv shared s t", s=s)
     later = torch.full((s, s), -torch.inf, dtype=q.dtype, device=q.device).triu(1)
@@ -37,7 +37,7 @@ def fused_attention(
 
 
 def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
-    """Cosine and sine of position × base^(-2i/D): the angle of pair i."""
+    """Cosine and sine of position × base^(-2i/D), the angle of pair i."""
     turns = ROTARY_BASE ** -(torch.arange(0, d, 2, device=like.device) / d)
     angles = torch.outer(torch.arange(s, device=like.device), turns)
     return torch.stack([angles.cos(), angles.sin()]).to(like.dtype)
@@ -46,8 +46,9 @@ def rotation(s: int, d: int, like: Tensor) -> Float[Tensor, "2 s half"]:
 def rotated(
     x: Float[Tensor, "b s a d"], rotation: Float[Tensor, "2 s half"]
 ) -> Float[Tensor, "b s a d"]:
-    """Each number of the first half turned together with its partner in the second."""
-    (cos, sin), (first, second) = rotation[:, :, None], x.chunk(2, -1)
+    """Each number of the first half is turned together with its partner in the second."""
+    cos, sin = rotation[:, :, None]
+    first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
 
@@ -58,16 +59,20 @@ def recomputed_attention(
     *,
     early_stop: bool = True,
 ) -> Float[Tensor, "b a s d"]:
-    """The same as `attention`, but autograd keeps only q, k and v. The backward pass computes the scores again."""
+    """The same as `attention`, but autograd keeps only q, k and v.
+
+    The backward pass computes the scores a second time.
+    """
     return checkpoint(
         attention, q, k, v, use_reentrant=False, preserve_rng_state=False, early_stop=early_stop
     )
 
 
 class Attention(nn.Module):
-    """Queries, keys and values; attention in each head; one more product.
+    """Queries, keys and values; attention in each head; and one more matrix product.
 
-    `biases` names the matrices that have one, of "query", "key", "value" and "out". The options are Linear's.
+    `biases` names the matrices that have one, of "query", "key", "value" and "out". The options are
+    Linear's.
     """
 
     def __init__(
@@ -85,23 +90,53 @@ class Attention(nn.Module):
         super().__init__()
         self.head_width = head_width
         self.mix = fused_attention if fused else attention
-        of_queries, of_keys = heads * head_width, kv_heads * head_width
-        self.query = Linear(width, of_queries, biases="query" in biases, **options)
-        self.key = Linear(width, of_keys, biases="key" in biases, **options)
-        self.value = Linear(width, of_keys, biases="value" in biases, **options)
-        self.out = Linear(of_queries, width, biases="out" in biases, **options)
-        self.query_norm, self.key_norm = head_norm(), head_norm()
+        queries = heads * head_width
+        keys = kv_heads * head_width
+        self.query = Linear(width, queries, biases="query" in biases, **options)
+        self.key = Linear(width, keys, biases="key" in biases, **options)
+        self.value = Linear(width, keys, biases="value" in biases, **options)
+        self.out = Linear(queries, width, biases="out" in biases, **options)
+        self.query_norm = head_norm()
+        self.key_norm = head_norm()
 
     def forward(
         self, x: Float[Tensor, "b s h"], turn: Float[Tensor, "2 s half"] | None = None
     ) -> Float[Tensor, "b s h"]:
         """Split into heads, apply attention, and put the heads side by side again."""
-        q, k, v = (
-            rearrange(project(x), "b s (a d) -> b s a d", d=self.head_width)
-            for project in (self.query, self.key, self.value)
-        )
-        q, k = self.query_norm(q), self.key_norm(k)
+        q = self._in_heads(self.query(x))
+        k = self._in_heads(self.key(x))
+        v = self._in_heads(self.value(x))
+        # How long each tensor lives is part of the account: the former queries and keys are freed
+        # together, and the result of attention is freed before the last product.
+        q, k = self._normed(q, k)
         if turn is not None:
-            q, k = rotated(q, turn), rotated(k, turn)
-        q, k, v = (rearrange(each, "b s a d -> b a s d") for each in (q, k, v))
-        return self.out(rearrange(self.mix(q, k, v), "b a s d -> b s (a d)"))
+            q, k = _turned(q, k, turn)
+        return self.out(self._attended(q, k, v))
+
+    def _attended(
+        self,
+        q: Float[Tensor, "b s a d"],
+        k: Float[Tensor, "b s kv d"],
+        v: Float[Tensor, "b s kv d"],
+    ) -> Float[Tensor, "b s queries"]:
+        """Attention in each head, with the heads side by side again."""
+        mixed = self.mix(_heads_first(q), _heads_first(k), _heads_first(v))
+        return rearrange(mixed, "b a s d -> b s (a d)")
+
+    def _normed(
+        self, q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"]
+    ) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
+        return self.query_norm(q), self.key_norm(k)
+
+    def _in_heads(self, x: Float[Tensor, "b s _"]) -> Float[Tensor, "b s a d"]:
+        return rearrange(x, "b s (a d) -> b s a d", d=self.head_width)
+
+
+def _turned(
+    q: Float[Tensor, "b s a d"], k: Float[Tensor, "b s kv d"], turn: Float[Tensor, "2 s half"]
+) -> tuple[Float[Tensor, "b s a d"], Float[Tensor, "b s kv d"]]:
+    return rotated(q, turn), rotated(k, turn)
+
+
+def _heads_first(x: Float[Tensor, "b s a d"]) -> Float[Tensor, "b a s d"]:
+    return rearrange(x, "b s a d -> b a s d")

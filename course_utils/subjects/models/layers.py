@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
-Generator = torch.Generator | None  # None is torch's own, which everybody shares
+Generator = torch.Generator | None  # None stands for torch's own, which everybody shares
 NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "tanh": torch.tanh,
@@ -21,9 +21,13 @@ NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 def normal_matrix(
     rows: int, columns: int, variance_of: int, dtype: torch.dtype, generator: Generator
 ) -> nn.Parameter:
-    """A matrix with variance 1 / variance_of: drawn in fp32, so that every dtype begins with the same numbers."""
+    """A matrix with variance 1 / variance_of.
+
+    It is drawn in fp32, so that every dtype begins with the same numbers, but for rounding.
+    """
     numbers = torch.empty(rows, columns, dtype=torch.float32).normal_(generator=generator)
-    return nn.Parameter((numbers / max(variance_of, 1) ** 0.5).to(dtype))
+    scaled = numbers / max(variance_of, 1) ** 0.5
+    return nn.Parameter(scaled.to(dtype))
 
 
 class Linear(nn.Module):
@@ -49,7 +53,10 @@ class Linear(nn.Module):
 
 
 class MLP(nn.Module):
-    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers. The options are Linear's."""
+    """x W1 W2 ... WL: a deep linear model, or with a nonlinearity between its layers.
+
+    The options are Linear's.
+    """
 
     def __init__(
         self,
@@ -65,15 +72,18 @@ class MLP(nn.Module):
             raise ValueError(
                 f"{nonlinearity!r} is no nonlinearity here. There are: {known}, or None."
             )
-        self.between = NONLINEARITIES[nonlinearity] if nonlinearity else None
-        self.layers = nn.ModuleList(
-            Linear(d, k, biases=biases, **options) for d, k in pairwise(widths)
-        )
+        self.nonlinearity = NONLINEARITIES[nonlinearity] if nonlinearity else None
+        self.layers = nn.ModuleList()
+        for inputs, outputs in pairwise(widths):
+            self.layers.append(Linear(inputs, outputs, biases=biases, **options))
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
         for number, layer in enumerate(self.layers):
-            x = layer(x if not number or self.between is None else self.between(x))
+            x = layer(self._activated(x) if number > 0 else x)
         return x
+
+    def _activated(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        return x if self.nonlinearity is None else self.nonlinearity(x)
 
 
 class FeedForward(nn.Module):
@@ -103,7 +113,10 @@ class FeedForward(nn.Module):
 
 
 class MLPBlock(nn.Module):
-    """x + gelu(x W1) W2, H → 4H → H without biases: half a transformer's layer. The options are Linear's."""
+    """x + gelu(x W1) W2, H → 4H → H without biases: half a layer of a transformer.
+
+    The options are Linear's.
+    """
 
     def __init__(self, width: int, **options: torch.dtype | Generator) -> None:
         super().__init__()
@@ -113,10 +126,9 @@ class MLPBlock(nn.Module):
         return x + self.feed_forward(x)
 
 
-_PIECES = 4  # of rows, in OneKernelRMSNorm's backward pass
-_KERNELS = torch.library.Library(
-    "course", "FRAGMENT"
-)  # each is one operation for whoever counts operations
+_PIECES = 4  # in which OneKernelRMSNorm's backward pass takes the rows
+# Each of the two kernels is one operation for whoever counts operations.
+_KERNELS = torch.library.Library("course", "FRAGMENT")
 _KERNELS.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 _KERNELS.define(
     "rms_norm_backward(Tensor gradient, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)"
@@ -124,7 +136,10 @@ _KERNELS.define(
 
 
 class OneKernelRMSNorm(nn.RMSNorm):
-    """torch's RMSNorm, but autograd keeps only its input. torch's kernel for GPUs also keeps 1 / √ of each row."""
+    """torch's RMSNorm, but autograd keeps only its input.
+
+    torch's own kernel for GPUs also keeps 1 / √(mean of x² + ε) of each row.
+    """
 
     def forward(self, x: Float[Tensor, "*batch h"]) -> Float[Tensor, "*batch h"]:
         """The same numbers as RMSNorm gives, to the last bit."""
@@ -140,7 +155,9 @@ class _OneKernel(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        return *torch.ops.course.rms_norm_backward(gradient, *ctx.saved_tensors, ctx.eps), None
+        x, weight = ctx.saved_tensors
+        of_x, of_weight = torch.ops.course.rms_norm_backward(gradient, x, weight, ctx.eps)
+        return of_x, of_weight, None  # no gradient for eps
 
 
 @torch.library.impl(_KERNELS, "rms_norm", "CompositeExplicitAutograd")
@@ -152,24 +169,40 @@ def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def _rms_norm_backward(
     gradient: Tensor, x: Tensor, weight: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """x / √(mean of x² + ε) × weight: everything is computed once more from x, a few rows at a time."""
+    """The gradients of x and of the weight, for x / √(mean of x² + ε) × weight.
+
+    Everything is computed once more from x, in at least fp32, a few rows at a time.
+    """
     wide = torch.promote_types(x.dtype, torch.float32)
-    of_x, of_weight = torch.empty_like(x), torch.zeros_like(weight, dtype=wide)
-    rows = (each.reshape(-1, x.shape[-1]).chunk(_PIECES) for each in (x, gradient, of_x))
-    for x, gradient, result in zip(*rows, strict=True):
-        x, gradient = x.to(wide), gradient.to(wide)
-        scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
-        normed = x * scale
-        of_weight += (gradient * normed).sum(0)
-        gradient = gradient * weight
-        result.copy_(scale * (gradient - normed * (gradient * normed).mean(-1, keepdim=True)))
+    of_x = torch.empty_like(x)
+    of_weight = torch.zeros_like(weight, dtype=wide)
+    width = x.shape[-1]
+    pieces = zip(
+        x.reshape(-1, width).chunk(_PIECES),
+        gradient.reshape(-1, width).chunk(_PIECES),
+        of_x.reshape(-1, width).chunk(_PIECES),
+        strict=True,
+    )
+    for rows, grad, of_rows in pieces:
+        rows = rows.to(wide)
+        grad = grad.to(wide)
+        scale = torch.rsqrt(rows.pow(2).mean(-1, keepdim=True) + eps)
+        normed = rows * scale
+        of_weight += (grad * normed).sum(0)
+        grad = grad * weight  # from here on the gradient of `normed`
+        along_row = (grad * normed).mean(-1, keepdim=True)
+        of_rows.copy_(scale * (grad - normed * along_row))
     return of_x, of_weight.to(weight.dtype)
 
 
 def normalisation(
     width: int, rms_norm: bool, biases: bool, dtype: torch.dtype, *, fused: bool = False
 ) -> nn.Module:
-    """torch's own LayerNorm or RMSNorm, with weights of 1. LayerNorm is one kernel already, RMSNorm only if `fused`."""
-    if rms_norm:
-        return (OneKernelRMSNorm if fused else nn.RMSNorm)(width, eps=1e-5, dtype=dtype)
-    return nn.LayerNorm(width, bias=biases, dtype=dtype)
+    """torch's own LayerNorm or RMSNorm, with weights of 1.
+
+    LayerNorm is one kernel already, and RMSNorm only if `fused`.
+    """
+    if not rms_norm:
+        return nn.LayerNorm(width, bias=biases, dtype=dtype)
+    make = OneKernelRMSNorm if fused else nn.RMSNorm
+    return make(width, eps=1e-5, dtype=dtype)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class WithMaster(torch.optim.Optimizer):
-    """An optimizer that reads and writes an fp32 copy of every parameter, and rounds the copy back into it."""
+    """An optimizer that works on fp32 copies of all parameters, and rounds each copy back."""
 
     def __init__(
         self,
@@ -25,11 +25,11 @@ class WithMaster(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:
-        """The inner optimizer's step on the master, with the gradients in its dtype."""
-        for copy, p in zip(self.master, self.parameters, strict=True):
-            copy.grad = p.grad.float()  # the very same tensor, if it is fp32 already
+        """The inner optimizer's step on the master copy, with gradients in fp32."""
+        for copy, parameter in zip(self.master, self.parameters, strict=True):
+            copy.grad = parameter.grad.float()  # the very same tensor, if it is fp32 already
         self.inner.step()
-        for copy, p in zip(self.master, self.parameters, strict=True):
-            p.copy_(copy)
+        for copy, parameter in zip(self.master, self.parameters, strict=True):
+            parameter.copy_(copy)
             if not self.keep_gradients:
                 copy.grad = None

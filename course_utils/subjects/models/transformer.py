@@ -28,16 +28,32 @@ class Block(nn.Module):
         generator: Generator = None,
     ) -> None:
         super().__init__()
-        shape, options = shape_of(m), {"dtype": dtype, "generator": generator}
-
-        def norm(size: int, vectors: int) -> nn.Module:
-            return normalisation(size, shape.rms_norm, vectors == 2, dtype, fused=fused_norm)
-
-        of_heads = {"head_norm": partial(norm, shape.head_width, 1)} if shape.head_norms else {}
-        self.norm1, self.norm2 = (norm(shape.width, shape.norm_vectors) for _ in range(2))
+        shape = shape_of(m)
+        options = {"dtype": dtype, "generator": generator}
+        layer_norm = partial(
+            normalisation,
+            shape.width,
+            shape.rms_norm,
+            shape.norm_vectors == 2,
+            dtype,
+            fused=fused_norm,
+        )
+        head_norm = nn.Identity
+        if shape.head_norms:
+            head_norm = partial(
+                normalisation, shape.head_width, shape.rms_norm, False, dtype, fused=fused_norm
+            )
+        self.norm1 = layer_norm()
+        self.norm2 = layer_norm()
         self.attention = Attention(
-            *(shape.width, shape.heads, shape.kv_heads, shape.head_width),
-            **{"fused": fused, "biases": shape.biases} | of_heads | options,
+            shape.width,
+            shape.heads,
+            shape.kv_heads,
+            shape.head_width,
+            fused=fused,
+            biases=shape.biases,
+            head_norm=head_norm,
+            **options,
         )
         self.feed_forward = FeedForward(
             shape.width, shape.inner, gated=shape.gated, biases=shape.biases, **options
@@ -58,10 +74,10 @@ def recomputed(
     early_stop: bool = True,
     preserve_rng_state: bool = True,
 ) -> Tensor:
-    """blocks[-1](... blocks[0](x, *also), *also), where each segment of blocks keeps only its input.
+    """blocks[-1](... blocks[0](x, *also), *also), where each segment keeps only its input.
 
-    On the way back a segment runs once more, with the random numbers of its first run if `preserve_rng_state`.
-    A segment of 0 is none: everything is kept.
+    In the backward pass a segment runs a second time; with `preserve_rng_state`, it draws the same
+    random numbers again. A segment of 0 blocks stands for no segments: everything is kept.
     """
     if segment < 0:
         raise ValueError(
@@ -70,10 +86,15 @@ def recomputed(
     blocks = list(blocks)
     if not segment:
         return _through(blocks, x, *also)
-    options = {"early_stop": early_stop, "preserve_rng_state": preserve_rng_state}
     for begin in range(0, len(blocks), segment):
         x = checkpoint(
-            _through, blocks[begin : begin + segment], x, *also, use_reentrant=False, **options
+            _through,
+            blocks[begin : begin + segment],
+            x,
+            *also,
+            use_reentrant=False,
+            early_stop=early_stop,
+            preserve_rng_state=preserve_rng_state,
         )
     return x
 
@@ -93,12 +114,14 @@ def _loss_of_piece(x: Tensor, output: Tensor, targets: Tensor) -> Tensor:
 
 
 class Transformer(nn.Module):
-    """From tokens to a number for each possible next token: a GPT-2, a Llama, or what else a `Model` describes.
+    """From tokens to a logit for each possible next token.
 
-    `recompute` is all layers, or how many of the first, in segments of so many.
+    It is a GPT-2, a Llama, or what else a `Model` describes. `recompute` says how many of the first
+    layers are recomputed, or True for all, in segments of `segment` layers.
 
     >>> ids = torch.zeros(2, 5, dtype=torch.int64)
-    >>> small = Model(layers=1, width=8, heads=2, kv_heads=1, head_width=4, inner=16, vocabulary=11, context=6)
+    >>> sizes = {"layers": 1, "width": 8, "heads": 2, "kv_heads": 1, "head_width": 4}
+    >>> small = Model(**sizes, inner=16, vocabulary=11, context=6)
     >>> Transformer(small)(ids).shape
     torch.Size([2, 5, 11])
     """
@@ -116,8 +139,11 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         shape = shape_of(m)
-        width, options = shape.width, {"dtype": dtype, "generator": generator}
-        self.context, self.head_width, self.rotary = shape.context, shape.head_width, shape.rotary
+        width = shape.width
+        options = {"dtype": dtype, "generator": generator}
+        self.context = shape.context
+        self.head_width = shape.head_width
+        self.rotary = shape.rotary
         self.recomputed = shape.layers if recompute is True else recompute
         self.segment = segment
 
@@ -126,8 +152,9 @@ class Transformer(nn.Module):
 
         self.tokens = rows(shape.vocabulary)
         self.positions = rows(shape.context) if shape.learned_positions else None
-        block = {"fused": fused, "fused_norm": fused_norm} | options
-        self.blocks = nn.ModuleList(Block(shape, **block) for _ in range(shape.layers))
+        self.blocks = nn.ModuleList()
+        for _ in range(shape.layers):
+            self.blocks.append(Block(shape, fused=fused, fused_norm=fused_norm, **options))
         self.norm = normalisation(
             width, shape.rms_norm, shape.norm_vectors == 2, dtype, fused=fused_norm
         )
@@ -140,25 +167,34 @@ class Transformer(nn.Module):
     def loss(
         self, ids: Int[Tensor, "b s"], targets: Int[Tensor, " tokens"], pieces: int = 1
     ) -> Float[Tensor, ""]:
-        """Cross-entropy in fp32. In pieces, the logits of one are in memory, and once more on the way back."""
+        """Cross-entropy in fp32.
+
+        In pieces, only the logits of one piece are in memory, and each piece is computed a second
+        time in the backward pass.
+        """
         if pieces == 1:
             return _cross_entropy(self(ids).flatten(0, 1), targets)
         rows = self.hidden(ids).flatten(0, 1)
-        options = {"use_reentrant": False, "preserve_rng_state": False}
-        parts = zip(rows.chunk(pieces), targets.chunk(pieces), strict=True)
-        losses = [
-            checkpoint(_loss_of_piece, x, self.output_matrix, wanted, **options)
-            for x, wanted in parts
-        ]
+        losses = []
+        for piece, wanted in zip(rows.chunk(pieces), targets.chunk(pieces), strict=True):
+            loss = checkpoint(
+                _loss_of_piece,
+                piece,
+                self.output_matrix,
+                wanted,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+            losses.append(loss)
         return torch.stack(losses).sum() / len(targets)
 
     @property
     def output_matrix(self) -> nn.Parameter:
-        """Of the shape of the token embedding, which it is if they are tied."""
+        """The matrix that the logits are computed with; if it is tied, the token embedding."""
         return self.tokens if self.output is None else self.output
 
     def hidden(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b s h"]:
-        """What the output matrix reads: look the tokens up, run the layers, normalise."""
+        """What the output matrix is multiplied with: tokens looked up, layers run, normalised."""
         s = ids.shape[1]
         if s > self.context:
             raise ValueError(f"The model was built for {self.context} positions; got {s} tokens.")
@@ -166,9 +202,9 @@ class Transformer(nn.Module):
         if self.positions is not None:
             x = x + self.positions[:s]
         turn = rotation(s, self.head_width, x) if self.rotary else None
-        # A layer draws no numbers, so no generator has to be kept for it.
-        again = self.blocks[: self.recomputed]
-        x = recomputed(again, x, self.segment, turn, preserve_rng_state=False)
+        # A layer draws no random numbers, so no generator's state has to be kept for it.
+        first_blocks = self.blocks[: self.recomputed]
+        x = recomputed(first_blocks, x, self.segment, turn, preserve_rng_state=False)
         for block in self.blocks[self.recomputed :]:
             x = block(x, turn)
         return self.norm(x)
