@@ -1,14 +1,14 @@
-"""What a checkpoint holds: what torch.save writes of the state, and behind it a line with the SHA-256 of that.
+"""What a checkpoint holds: what torch.save writes of the state, and then a line with its SHA-256.
 
-`torch.load` reads such a file, too, but it does not look for damage: it takes one flipped bit of a weight for
-another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
+`torch.load` reads such a file, too, but it does not look for damage: it takes one flipped bit of a
+weight for another weight. `head -c -73 run.ckpt | sha256sum` checks a file without Python.
 """
 
 import hashlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 import torch
@@ -16,12 +16,15 @@ from torch import Tensor, nn
 
 from course_utils.core.say import Ledger
 
-DTYPES = {  # without the quantised, whose scale is no part of the elements, and integers of under a byte
+# The elements of a quantised tensor do not say its scale. Integers of less than a byte are not
+# saved, either.
+NOT_SAVED = re.compile(r"torch\.(q.*|u?int[1-7])")
+DTYPES = {
     dtype
     for dtype in vars(torch).values()
-    if isinstance(dtype, torch.dtype) and not re.fullmatch(r"torch\.(q.*|u?int[1-7])", str(dtype))
+    if isinstance(dtype, torch.dtype) and not NOT_SAVED.fullmatch(str(dtype))
 }
-MOST_LEVELS = 64
+MOST_LEVELS = 64  # of containers in containers
 MOST_BITS = 2000  # of an integer: torch.load reads no larger ones
 ZIP_BEGINS = b"PK\3\4"
 FORMER_BEGINNING = b"course_utils checkpoint\n"
@@ -30,57 +33,74 @@ DIGEST_BYTES = len(DIGEST_LINE % bytes(64))
 PIECE_BYTES = 2**20  # read at a time
 
 
-# A state as torch.save gets it.
+# A state as torch.save gets it. The `place` of a value is the path to it, by keys and numbers,
+# such as optimizer.state.0.exp_avg.
 
 
 def plain(state: object) -> object:
     """The same tree with plain tensors in it. A ValueError names the place of what cannot be saved.
 
-    A tensor shares its memory with the state's own, but has no gradient, no class and no attributes.
+    A plain tensor shares its memory with the state's own, but has no gradient, no class of its own
+    and no attributes.
     """
-    return _node(state, (), {})
+    return _plain(state, place=(), dtypes={})
 
 
-def _node(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
+def _plain(value: object, place: tuple[object, ...], dtypes: dict[int, torch.dtype]) -> object:
+    """The value for torch.save. `dtypes` remembers the dtype of each memory that has been seen."""
     if len(place) > MOST_LEVELS:
         raise _refusal(place[:4], f"holds more than {MOST_LEVELS} levels, or itself")
     if isinstance(value, Tensor):
-        return _tensor(value, place, dtypes)
+        return _plain_tensor(value, place, dtypes)
     kind = type(value)
     if kind in (str, int, float, bool, type(None)):
-        if kind is int and value.bit_length() > MOST_BITS:
-            raise _refusal(place, f"is an integer of more than {MOST_BITS:,} bits")
+        _check_bits(value, place)
         return value
     if kind in (list, tuple):
-        return kind(_node(item, (*place, number), dtypes) for number, item in enumerate(value))
-    if kind not in (dict, OrderedDict):
-        raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
-    for key in value:
+        items = [_plain(item, (*place, number), dtypes) for number, item in enumerate(value)]
+        return kind(items)
+    if kind in (dict, OrderedDict):
+        _check_keys(value, place, dtypes)
+        return {key: _plain(item, (*place, key), dtypes) for key, item in value.items()}
+    raise _refusal(place, f"is of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _check_bits(value: object, place: Sequence[object]) -> None:
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        raise _refusal(place, f"is an integer of more than {MOST_BITS:,} bits")
+
+
+def _check_keys(
+    state: Mapping[object, object], place: tuple[object, ...], dtypes: dict[int, torch.dtype]
+) -> None:
+    for key in state:
         if type(key) not in (str, int):
             raise _refusal(place, f"has the key {key!r}, which is neither a str nor an int")
-        _node(key, (*place, key), dtypes)  # a key may be too large as well
-    return {key: _node(item, (*place, key), dtypes) for key, item in value.items()}
+        _plain(key, (*place, key), dtypes)  # a key may have too many bits as well
 
 
-def _tensor(tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]) -> Tensor:
-    """A plain one, if elements and dtype describe it fully; else a ValueError."""
+def _plain_tensor(
+    tensor: Tensor, place: Sequence[object], dtypes: dict[int, torch.dtype]
+) -> Tensor:
+    """A plain tensor, if elements and dtype describe this one fully; else a ValueError."""
     if type(tensor) not in (Tensor, nn.Parameter):
         raise _refusal(place, f"is a tensor of type {type(tensor).__qualname__}")
     is_dense = tensor.layout is torch.strided and tensor.device.type != "meta"
-    if not (is_dense and tensor.dtype in DTYPES):
+    if not is_dense or tensor.dtype not in DTYPES:
         kind = f"{tensor.device.type}, {tensor.layout}, {tensor.dtype}"
         raise _refusal(place, f"is a tensor whose bytes are not all of it ({kind})")
     memory = tensor.untyped_storage().data_ptr()
     if memory and dtypes.setdefault(memory, tensor.dtype) != tensor.dtype:
-        return tensor.detach().clone()  # torch.save writes the same memory under one dtype only
+        # torch.save writes a memory under one dtype only, so another dtype needs a copy.
+        return tensor.detach().clone()
     return tensor.detach()
 
 
 def _refusal(place: Sequence[object], why: str) -> ValueError:
-    where = ".".join(map(str, place)) or "The state itself"  # such as optimizer.state.0.exp_avg
+    where = ".".join(str(step) for step in place) or "The state itself"
     return ValueError(
-        f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, bool, "
-        "None and dense tensors: save what it is made of, such as a module's state_dict()."
+        f"{where} {why}. A checkpoint holds dict (keys: str or int), list, tuple, str, int, float, "
+        "bool, None and dense tensors: save what it is made of, such as a module's state_dict()."
     )
 
 
@@ -88,19 +108,23 @@ def _refusal(place: Sequence[object], why: str) -> ValueError:
 
 
 def write(file: BinaryIO, state: object) -> int:
-    """Write what torch.save does, and the line with its digest; return how many bytes. Nothing is copied."""
+    """Write what torch.save writes, and the line with its digest. Returns how many bytes that is.
+
+    The state is not copied for it.
+    """
     digested = _Digested(file)
     try:
         torch.save(state, digested)
     except RuntimeError as error:
-        # torch closes its archive on the way out, which fails, too, and hides what went wrong.
+        # After an error torch still closes its archive. That fails, too, and its error hides the
+        # first one.
         raise (error.__context__ or error) from None
     file.write(DIGEST_LINE % digested.sha256.hexdigest().encode())
     return digested.size + DIGEST_BYTES
 
 
 class _Digested:
-    """Hands to a file what torch.save writes, and digests it."""
+    """A file for torch.save that also digests what is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -115,9 +139,10 @@ class _Digested:
 
 
 def file_bytes(state: object) -> Ledger:
-    """What the file will take: the tensors' storages, the archive around them with their names and shapes, and the digest.
+    """The bytes of the file: the tensors' storages, the archive around them, and the digest.
 
-    A storage counts once and whole, however many tensors show it, and however little of it.
+    The archive has the names and the shapes. A storage counts once and whole, however many tensors
+    are views of it, and however little they show of it.
 
     >>> file_bytes({"row": torch.zeros(1000, 1000)[0]})["storages"]
     4000000
@@ -125,8 +150,11 @@ def file_bytes(state: object) -> Ledger:
     state = plain(state)
     with open(os.devnull, "wb") as nowhere:
         total = write(nowhere, state)
-    storages = [tensor.untyped_storage() for tensor in _tensors(state)]
-    stored = sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+    storages = {}
+    for tensor in _tensors(state):
+        storage = tensor.untyped_storage()
+        storages[storage.data_ptr()] = storage.nbytes()
+    stored = sum(storages.values())
     items = {
         "storages": stored,
         "names, shapes, archive": total - stored - DIGEST_BYTES,
@@ -149,50 +177,59 @@ def _tensors(state: object) -> Iterator[Tensor]:
 
 
 def read(file: BinaryIO) -> object:
-    """The state, on the CPU; or a ValueError whose text goes on from the file's name."""
+    """The state, on the CPU; or a ValueError whose sentence has the file's name as its subject."""
     _check_digest(file)
     file.seek(0)
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        not_its_fault = isinstance(error, OSError | MemoryError) or "DefaultCPUAllocator" in str(
-            error
-        )
-        if not_its_fault:
-            raise
+        is_out_of_memory = isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+        if is_out_of_memory or isinstance(error, OSError):
+            raise  # the file may be whole
         raise ValueError(
-            "has the right SHA-256, but holds something that checkpoints.save does not write. Nothing of it "
-            "was run. Do not use it."
+            "has the right SHA-256, but holds something that checkpoints.save does not write. "
+            "Nothing of it was run. Do not use it."
         ) from error
 
 
 def _check_digest(file: BinaryIO) -> None:
-    """A ValueError says why the file is not whole, or not ours."""
+    """Raise a ValueError on why the file is not whole, or was not saved by this course."""
     beginning = file.read(len(FORMER_BEGINNING))
     if beginning == FORMER_BEGINNING:
         raise ValueError(
-            "has the former format of this course, which is not read any more. Load it with the version of the "
-            "course that saved it, save it there with torch.save, and here again with checkpoints.save."
+            "has the former format of this course, which is not read any more. Load it with the "
+            "version of the course that saved it, save it there with torch.save, and here again "
+            "with checkpoints.save."
         )
     if not (beginning.startswith(ZIP_BEGINS) or ZIP_BEGINS.startswith(beginning)):
         raise ValueError(
-            "is no checkpoint of this course. Other files can carry code and are not opened here; save the state "
-            "with checkpoints.save."
+            "is no checkpoint of this course. Other files can carry code and are not opened here; "
+            "save the state with checkpoints.save."
         )
-    left = max(0, file.seek(0, os.SEEK_END) - DIGEST_BYTES)
-    file.seek(left)
+    size = file.seek(0, os.SEEK_END)
+    digested = max(0, size - DIGEST_BYTES)
+    file.seek(digested)
     promised = re.fullmatch(DIGEST_LINE % b"([0-9a-f]{64})", file.read())
     if not promised:
         raise ValueError(
-            "is torn, was added to, or was not saved by checkpoints.save: it does not end with its SHA-256. Use an "
-            "older one."
+            "is torn, was added to, or was not saved by checkpoints.save: it does not end with its "
+            "SHA-256. Use an older one."
         )
     file.seek(0)
-    sha256 = hashlib.sha256()
-    while piece := file.read(min(left, PIECE_BYTES)):
-        sha256.update(piece)
-        left -= len(piece)
-    if sha256.hexdigest().encode() != promised[1]:
+    if _hex_digest(file, digested) != promised[1]:
         raise ValueError(
             "is damaged, or changed after it was saved: its SHA-256 is another. Use an older one."
         )
+
+
+def _hex_digest(file: BinaryIO, size: int) -> bytes:
+    """The SHA-256 of the next `size` bytes, read piece by piece."""
+    sha256 = hashlib.sha256()
+    left = size
+    while left:
+        piece = file.read(min(left, PIECE_BYTES))
+        if not piece:
+            break
+        sha256.update(piece)
+        left -= len(piece)
+    return sha256.hexdigest().encode()

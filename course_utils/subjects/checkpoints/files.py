@@ -12,12 +12,16 @@ from course_utils.subjects.checkpoints import contents
 
 
 def save(path: str | os.PathLike, state: object) -> None:
-    """Whole or not at all: torch.save to a file beside it, flush to the disk, rename in one step, flush that too.
+    """Save the state whole or not at all.
 
-    A state is made of dict (keys: str or int), list, tuple, str, int, float, bool, None and dense tensors. A
-    symbolic link stays, and its target is replaced; the permissions are those that `open` would give or leave.
-    Tensors that share memory share it again when they come back, and a view brings all that it is a view of.
-    A process that is killed while it saves leaves its half of a file behind, under a name that ends in .tmp.
+    It is written by torch.save to a file beside the target and flushed to the disk. Then that file
+    is renamed in one step, and the folder is flushed, too.
+
+    A state is made of dict (keys: str or int), list, tuple, str, int, float, bool, None and dense
+    tensors. Tensors that share memory share it again when they are loaded, and a view brings along
+    all that it is a view of. A symbolic link stays, and its target is replaced; the permissions are
+    those that `open` would give or leave. A process that is killed while it saves leaves a part of
+    a file behind, under a name that ends in .tmp.
     """
     state = contents.plain(state)
     target = Path(os.path.realpath(path))
@@ -34,22 +38,29 @@ def save(path: str | os.PathLike, state: object) -> None:
             os.replace(temporary, target)
         _flush_folder(target.parent)
     except OSError as error:
-        before = (
-            f"What {target} holds is whole"
-            if target.exists()
-            else f"There is still nothing at {target}"
-        )
-        words = f"The state is not safely saved: {error.strerror or error}. {before}; make room, or take a"
-        raise OSError(
-            error.errno, f"{words} folder that is there and yours to write to, then save again."
-        ) from error
+        raise OSError(error.errno, _not_saved(target, error)) from error
     finally:  # after Ctrl-C, too
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
+def _not_saved(target: Path, error: OSError) -> str:
+    """The sentences on a save that failed, with what is at the target now."""
+    if target.exists():
+        before = f"What {target} holds is whole"
+    else:
+        before = f"There is still nothing at {target}"
+    return (
+        f"The state is not safely saved: {error.strerror or error}. {before}; make room, or take a "
+        "folder that is there and yours to write to, then save again."
+    )
+
+
 def load(path: str | os.PathLike) -> object:
-    """The state, bit for bit and on the CPU, by torch.load; or a sentence on what is wrong. Nothing in a file is run."""
+    """The state, bit for bit and on the CPU, by torch.load; or a sentence on what is wrong.
+
+    Nothing in a file is run.
+    """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
@@ -65,7 +76,7 @@ def load(path: str | os.PathLike) -> object:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the folder, so that the new name survives a loss of power, where the system can do that."""
+    """Flush the folder, where the system can, so that the new name survives a loss of power."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         _flush(handle)
@@ -77,7 +88,10 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Flush the file to the disk. On macOS this takes a call of its own: fsync leaves data in the disk's cache."""
+    """Flush the file to the disk.
+
+    On macOS this takes another call, because fsync leaves data in the disk's cache there.
+    """
     try:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
     except (AttributeError, OSError):  # another system, or a disk that cannot
