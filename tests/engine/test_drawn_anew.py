@@ -1,4 +1,7 @@
-"""Cases drawn anew: what is right stays right, each mistake is told what it was told, and who knows the cases fails."""
+"""Cases drawn anew: what is right stays right, each mistake gets the same advice.
+
+An answer that only knows the open cases fails.
+"""
 
 import functools
 import itertools
@@ -15,8 +18,18 @@ from tests.helpers.notebooks import exercises
 from tests.helpers.thorough import few
 
 drawn_anew = functools.cache(drawing.drawn_anew)  # three tests look at each
-# Whose answers are one value, a pattern, a loop, a file's way to the disk, or one of the nine names that there are.
-WITHOUT_OTHERS = {"recipe", "patterns", "write_whole"} | {f"mended_{letter}" for letter in "abcde"}
+# Exercises without other cases. Their answers are one value, a pattern, a loop, a file's way to the
+# disk, or one of only nine names.
+WITHOUT_OTHERS = {
+    "recipe",
+    "patterns",
+    "write_whole",
+    "mended_a",
+    "mended_b",
+    "mended_c",
+    "mended_d",
+    "mended_e",
+}
 EXERCISES = [e for e in exercises() if not e.judge.__name__.startswith("mended_")]
 WITH_CASES = [e for e in EXERCISES if hasattr(e.judge, "asked")]
 EACH = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
@@ -24,31 +37,34 @@ SEEDS = pytest.mark.parametrize("seed", few([1, 20], [1]))
 
 
 def cases(check):
-    """Those of a check, or as many as are drawn anew."""
-    there_are = check.asked["cases"]
-    return [*itertools.islice(there_are() if callable(there_are) else there_are, MOST)]
+    """The cases of a check, or as many of them as are drawn anew."""
+    all_cases = check.asked["cases"]
+    if callable(all_cases):
+        all_cases = all_cases()
+    return list(itertools.islice(all_cases, MOST))
 
 
 def verdict(exercise, seed, text):
-    """That of the drawn check on the answer that the text defines, as a reader would have it."""
+    """The drawn check's verdict on the answer that the text defines, as a reader would have it."""
     names = {}
     exec(exercise.imports, names)
     exec(text, names)
-    return drawn_anew(exercise.judge, seed)(
-        eval(exercise.call.partition("(")[2].removesuffix(")"), names)
-    )
+    _, _, argument = exercise.call.partition("(")
+    handed_in = eval(argument.removesuffix(")"), names)
+    return drawn_anew(exercise.judge, seed)(handed_in)
 
 
 @SEEDS
 @EACH
 def test_on_drawn_cases_what_is_right_is_right_and_what_is_open_is_not_attempted(exercise, seed):
     assert verdict(exercise, seed, exercise.stub).status == "not attempted yet"
-    for told in (
-        verdict(exercise, seed, exercise.solution),
-        *map(drawn_anew(exercise.judge, seed), TRIED.get(exercise.judge, Tried()).right),
-    ):
-        assert told.right, told
-        assert told.exercise == exercise.judge.__name__
+    drawn = drawn_anew(exercise.judge, seed)
+    told = [verdict(exercise, seed, exercise.solution)]
+    for another_way in TRIED.get(exercise.judge, Tried()).right:
+        told.append(drawn(another_way))
+    for one in told:
+        assert one.right, one
+        assert one.exercise == exercise.judge.__name__
 
 
 @SEEDS
@@ -69,19 +85,27 @@ def test_on_drawn_cases_each_mistake_gets_the_advice_that_it_gets_on_the_open_on
 @SEEDS
 @pytest.mark.parametrize("exercise", WITH_CASES, ids=lambda e: e.name)
 def test_who_knows_the_open_cases_is_right_on_them_and_fails_on_drawn_ones(exercise, seed):
-    open_ones = [
-        (case, next(exercise.judge.__wrapped__(*case))[0]) for case in cases(exercise.judge)
-    ]
+    open_ones = []
+    for case in cases(exercise.judge):
+        right, _ = next(exercise.judge.__wrapped__(*case))
+        open_ones.append((case, right))
     in_order = itertools.cycle([right for _, right in open_ones])
 
+    def by_the_order(*asked):
+        return next(in_order)
+
     def by_the_case(*asked):
-        return next((right for case, right in open_ones if same(case, asked)), None)
+        for case, right in open_ones:
+            if same(case, asked):
+                return right
+        return None
 
     if len(open_ones) < MOST:
         assert exercise.judge(by_the_case).right
     drawn = drawn_anew(exercise.judge, seed)
     if exercise.judge.__name__ not in WITHOUT_OTHERS:
-        assert drawn(by_the_case).status == drawn(lambda *_: next(in_order)).status == "not yet"
+        assert drawn(by_the_case).status == "not yet"
+        assert drawn(by_the_order).status == "not yet"
 
 
 def test_data_that_a_check_draws_itself_are_others_too():
@@ -100,7 +124,9 @@ def test_data_that_a_check_draws_itself_are_others_too():
 
 @pytest.mark.parametrize("exercise", WITH_CASES[3:9], ids=lambda e: e.name)
 def test_a_seed_draws_the_same_cases_each_time_and_another_seed_others(exercise):
-    first, again, others = (cases(drawing.drawn_anew(exercise.judge, seed)) for seed in (3, 3, 4))
+    first = cases(drawing.drawn_anew(exercise.judge, 3))
+    again = cases(drawing.drawn_anew(exercise.judge, 3))
+    others = cases(drawing.drawn_anew(exercise.judge, 4))
     assert same(first, again)
     assert not same(first, others)
 

@@ -1,4 +1,7 @@
-"""What every lab has to pass, and any new one must: each is drawn in all its presets and in 300 states of its fields."""
+"""What every lab has to pass, any new one too.
+
+Each is drawn in all its presets, and in 300 states of its fields.
+"""
 
 import base64
 import math
@@ -32,9 +35,13 @@ from tests.tools import font_widths
 
 NAMES = sorted(name.removesuffix("_lab") for name in labs.__all__)
 STATES = 300
-FIGURE_PX, ROW_PX = 450, 40
-# On a laptop's screen, 1366 × 768 with the file browser open; tests/stage/test_browser_access.py measures all but the first.
-LAB_PX, PICTURE_WIDTH_PX, LINE_PX = 640, 934, 22.5
+# On a laptop's screen, 1366 × 768 with the file browser open. tests/stage/test_browser_access.py
+# measures the last four.
+FIGURE_PX = 450
+ROW_PX = 40
+LAB_PX = 640
+PICTURE_WIDTH_PX = 934
+LINE_PX = 22.5
 AROUND_PX = {  # what a lab has beside its picture and its meaning
     "float": 153, "sum": 117, "heads": 117, "einsum": 199, "matmul": 169,
     "optimizer": 204, "precision": 163, "updates": 120, "plan": 151,
@@ -55,8 +62,9 @@ NONSENSE = {
 
 
 def states(name: str, count: int = STATES) -> list[dict[str, object]]:
-    """Every preset over the first state, and then drawn ones, each some answers away from a preset."""
-    lab, draw = labs.lab_named(name), random.Random(f"{name} 0")
+    """Every preset, and then drawn states, each of which is some answers away from a preset."""
+    lab = labs.lab_named(name)
+    draw = random.Random(f"{name} 0")
     first = {one: field.default for one, field in lab.fields.items()}
     presets = [first | dict(values) for values in lab.presets.values()]
     drawn = []
@@ -82,15 +90,22 @@ def panel(request):
 
 @pytest.fixture(scope="module", params=NAMES)
 def shown(request):
-    """A lab's name; and of each state what was asked, what was found, and the view, or the sentence that refuses it."""
-    with opened(request.param) as panel:
-        return request.param, [
-            (said, *found_and_shown(panel, said)) for said in states(request.param)
-        ]
+    """A lab's name; and for each state what was asked, what was found, and the view.
+
+    Where the lab refuses the state, its sentence is in place of the view.
+    """
+    name = request.param
+    cases = []
+    with opened(name) as panel:
+        for said in states(name):
+            found, view = found_and_shown(panel, said)
+            cases.append((said, found, view))
+    return name, cases
 
 
 def found_and_shown(panel: Panel, said: dict[str, object]) -> tuple[object, View | str]:
-    lab, found = panel.session.lab, panel.session.found
+    lab = panel.session.lab
+    found = panel.session.found
     try:
         asked = lab.read(said)
         found = lab.known(asked, found)
@@ -100,7 +115,8 @@ def found_and_shown(panel: Panel, said: dict[str, object]) -> tuple[object, View
 
 
 def test_in_every_state_words_have_room_shapes_have_colours_and_the_lab_fits_on_a_laptop(shown):
-    (name, cases), seen = shown, set()
+    name, cases = shown
+    seen = set()
     for *_, view in cases:
         if isinstance(view, str):
             assert view[-1] in ".?!)”…", f"No sentence: {view}"
@@ -117,9 +133,11 @@ def test_in_every_state_words_have_room_shapes_have_colours_and_the_lab_fits_on_
 
 def picture_and_meaning_px(view: View) -> float:
     """How tall they are together on a laptop; the meaning has space for two lines, and wraps."""
-    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture).groups())
-    lines = math.ceil(width_of(view.meaning) * 15 / USUAL_SIZE / PICTURE_WIDTH_PX)
-    return height * PICTURE_WIDTH_PX / width + LINE_PX * max(2, lines)
+    view_box = re.search(r'viewBox="0 0 (\S+) (\S+)"', view.picture)
+    picture_px = float(view_box[2]) * PICTURE_WIDTH_PX / float(view_box[1])
+    meaning_width_px = width_of(view.meaning) * 15 / USUAL_SIZE
+    lines = math.ceil(meaning_width_px / PICTURE_WIDTH_PX)
+    return picture_px + LINE_PX * max(2, lines)
 
 
 @pytest.mark.parametrize("panel", NAMES, indirect=True)
@@ -153,10 +171,12 @@ def test_where_no_kernel_runs_a_still_picture_stays_and_says_how_to_bring_it_to_
     bundle, metadata = panel._repr_mimebundle_()
     words = metadata["image/png"]["alt"]
     asks = "shown" in panel.values
-    panel.set(**({"shown": True} if asks else {}))  # who only reads sees the answer
+    if asks:
+        panel.set(shown=True)  # who only reads sees the answer
     assert words == f"{panel.session.lab.name}. {panel.screen.meaning}"
     assert bundle["text/plain"].startswith(words)
-    drawn, caption = panel.screen.svg, ANSWERED if asks else STILL
+    drawn = panel.screen.svg
+    caption = ANSWERED if asks else STILL
     *_, (said, left, top, right, _) = boxes(still.captioned(drawn, caption))
     width = float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1])
     assert said == caption
@@ -184,15 +204,15 @@ def test_no_shape_is_a_measurement_before_it_is_shown_and_each_mark_says_its_val
             continue
         asked = lab.read(said)
         hidden = lab.view(lab.read(said | {"shown": False}), found)
-        picture = ElementTree.fromstring(hidden.picture)
-        assert not [one for one in picture.iter() if "measured" in (one.get("class") or "")]
-        marks = {one.get("data-mark"): one for one in picture.iter() if one.get("data-mark")}
+        marks = {}
+        for node in ElementTree.fromstring(hidden.picture).iter():
+            assert "measured" not in node.get("class", "")
+            marks[node.get("data-mark")] = node
         for field_name, field in lab.fields.items():
             if isinstance(field, fields.Drawn) and f"{field_name} 0" in marks:
-                levels = said[field_name]
-                for number, (level, label) in enumerate(zip(levels, field.marks, strict=True)):
+                for number, level in enumerate(said[field_name]):
                     mark = marks[f"{field_name} {number}"]
-                    assert mark.get("aria-label") == label
+                    assert mark.get("aria-label") == field.marks[number]
                     says = "not set" if level is None else field.says(number, level)
                     assert mark.get("aria-valuetext") == says
         if said["shown"] and lab.guesses(asked, found):
@@ -207,11 +227,11 @@ def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measur
     path, source
 ):
     made = figure_in(source)
-    name, controls, answers = made.lab, made.controls, made.answers
-    with opened(name) as any_lab:
-        assert set(controls) <= {*any_lab.session.lab.fields, *any_lab.session.lab.jobs}, source
-    panel = labs.figure(name, *controls, **answers)
-    assert 0 < len(controls) <= 5
+    with opened(made.lab) as any_lab:
+        lab = any_lab.session.lab
+        assert set(made.controls) <= {*lab.fields, *lab.jobs}, source
+    panel = labs.figure(made.lab, *made.controls, **made.answers)
+    assert 0 < len(made.controls) <= 5
     assert ROW_PX + picture_and_meaning_px(panel.session.view()) <= FIGURE_PX, source
     assert not panel.session.revealed
 
@@ -221,24 +241,24 @@ def test_a_figure_that_is_a_lab_is_low_has_few_controls_and_shows_nothing_measur
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_roles_have_the_same_names_and_every_preset_is_a_question(name):
-    folder = ROOT / "course_utils" / "chapters" / labs.CHAPTER_OF[name] / f"{name}_lab"
+    chapter = labs.CHAPTER_OF[name]
+    folder = ROOT / "course_utils" / "chapters" / chapter / f"{name}_lab"
     files = {path.stem: path for path in folder.glob("*.py")}
     assert set(files) <= ROLES
     assert {"__init__", "asked", "picture"} <= set(files)
     lab = labs.lab_named(name)
     assert lab.asks.__dataclass_params__.frozen
     assert all(label.endswith("?") for label in lab.presets)
-    assert (
-        "After two minutes"
-        in sys.modules[f"course_utils.chapters.{labs.CHAPTER_OF[name]}.{name}_lab"].__doc__
-    )
+    module = sys.modules[f"course_utils.chapters.{chapter}.{name}_lab"]
+    assert "After two minutes" in module.__doc__
 
 
 ALONE = """
 import pickle, sys
+MISSING = "torch numpy ipywidgets traitlets anywidget matplotlib psutil".split()
 class Missing:
     def find_spec(self, name, *rest):
-        if name.partition(".")[0] in {"torch", "numpy", "ipywidgets", "traitlets", "anywidget", "matplotlib", "psutil"}:
+        if name.partition(".")[0] in MISSING:
             raise ImportError(f"There is no {name} here.")
 sys.meta_path.insert(0, Missing())
 from course_utils import labs
@@ -261,7 +281,8 @@ def test_a_view_runs_without_torch_numpy_and_jupyter_and_is_the_same_to_the_byte
     assert done.stdout.decode().splitlines() == [repr(view) for *_, view in cases]
 
 
-# No shapes of tensors are named there, so beartype alone does it, in a tenth of the time that it takes by way of jaxtyping.
+# No annotation there names a tensor's shape, so beartype alone can enforce them. That takes a tenth
+# of the time that jaxtyping would take.
 ENFORCED = """
 from beartype.claw import beartype_packages
 from beartype.roar import BeartypeCallHintViolation
@@ -301,9 +322,9 @@ def test_the_widths_are_those_of_the_font():
 def test_words_are_as_wide_as_the_font_sets_them(class_):
     words = "2·B·D·K = 34,359,738,368 × 1.7e-5 µs, AVATAR"
     ((_, left, _, right, _),) = boxes(picture(2000, 100, fitted(0, 50, words, 2000, class_)))
-    assert (
-        right - left - 1e-6 <= width_of(words, class_) <= 1.02 * (right - left)
-    )  # pairs move together
+    width = right - left
+    # The font moves some pairs of letters together.
+    assert width - 1e-6 <= width_of(words, class_) <= 1.02 * width
 
 
 def test_words_that_do_not_fit_are_drawn_smaller_and_then_fit():

@@ -1,4 +1,4 @@
-"""A guess that is drawn in a picture: what the marks may say, what goes into the record, and a figure's few controls."""
+"""A guess that is drawn in a picture: its marks, the record, and a figure's few controls."""
 
 import dataclasses
 
@@ -38,13 +38,9 @@ def test_a_page_moves_marks_by_lists_and_they_are_named_with_their_values():
     panel = Panel(DrawingLab())
     panel.screen._handle_custom_msg({"set": {"guess": [2, None, 20]}}, [])
     assert panel.values["guess"] == (2, None, 20)
-    for said in (
-        'aria-label="a"',
-        'aria-valuetext="2 cm²"',
-        'aria-valuetext="not set"',
-        'aria-valuetext="20 cm²"',
-    ):
-        assert said in panel.screen.svg
+    assert 'aria-label="a"' in panel.screen.svg
+    for words in ("2 cm²", "not set", "20 cm²"):
+        assert f'aria-valuetext="{words}"' in panel.screen.svg
 
 
 def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_record_once(
@@ -56,15 +52,13 @@ def test_show_says_how_far_off_each_mark_was_and_writes_the_farthest_into_the_re
     panel.set(shown=True)
     assert "× 2" in panel.screen.svg
     assert "× 0.333" in panel.screen.svg
-    assert (
-        panel.screen.meaning == "The farthest of your guesses, c, is 0.333 times what was measured."
-    )
+    sentence = "The farthest of your guesses, c, is 0.333 times what was measured."
+    assert panel.screen.meaning == sentence
     panel.set(n=4)
     ((guess,),) = record.guesses(workspace).values()
     assert (guess.asked, guess.said, guess.measured) == ("c", 3, 9)
-    panel.set(
-        shown=False, guess=(3, None, 9)
-    )  # now "a" is the farthest, and its answer has been seen
+    # Now "a" is the farthest, but its answer has been seen.
+    panel.set(shown=False, guess=(3, None, 9))
     panel.set(shown=True)
     ((guess,),) = record.guesses(workspace).values()
     assert guess.asked == "c"
@@ -93,15 +87,15 @@ def test_who_only_reads_sees_the_answer_and_who_has_a_copy_of_their_own_the_ques
     assert metadata["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
     assert question["image/png"] != bundle["image/png"]
     panel.set(shown=True)
-    assert "0.333 times" in panel._repr_mimebundle_()[0]["text/plain"]
+    answered, _ = panel._repr_mimebundle_()
+    assert "0.333 times" in answered["text/plain"]
 
 
 def test_a_figure_that_asks_for_no_guess_is_stored_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panel = Panel(DrawingLab(), "n")
-    assert (
-        panel._repr_mimebundle_()[1]["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
-    )
+    _, metadata = panel._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == f"Drawing lab. {panel.screen.meaning}"
 
 
 def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
@@ -113,7 +107,8 @@ def test_a_figure_has_the_controls_that_it_names_and_begins_with_its_answers():
 
 def test_one_button_at_a_time_is_coloured_and_show_only_once_there_is_a_guess():
     panel = labs.figure("roof", "table", "c_us", "shown", "Fit")
-    (show,), (fit, *_) = panel._widgets["shown"], panel._jobs
+    (show,) = panel._widgets["shown"]
+    fit = panel._jobs[0]
 
     def coloured():
         return [button.description for button in (show, fit) if button.button_style]
@@ -131,41 +126,64 @@ def test_a_figure_that_names_what_a_lab_does_not_have_fails_its_cell_with_a_sent
     with pytest.raises(ValueError, match="has no control colour"):
         labs.figure("float", colour="red")
     for name in ("stride", "draw", "session", "Float", ""):
-        with pytest.raises(
-            ValueError, match=f"^There is no lab {name}. There are: einsum, float, "
-        ):
+        sentence = f"^There is no lab {name}. There are: einsum, float, "
+        with pytest.raises(ValueError, match=sentence):
             labs.figure(name, "shown")
     with pytest.raises(ValueError, match="squares"):
         Panel(DrawingLab(), guess=(1,))
 
 
-def otherwise(name, monkeypatch):
+def measure_otherwise(name, monkeypatch):
     """From here on, that lab measures something else."""
-    if name == "sum":
-        for module in ("asked", "picture"):
-            monkeypatch.setattr(
-                f"course_utils.chapters.floats.sum_lab.{module}.sums",
-                lambda fmt: [2**n for n in range(27)],
-            )
-    if name == "heads":
-        monkeypatch.setattr(Split, "arrives", property(lambda split: [0] * 12))
-    if name == "roof":
-        twice = property(lambda asked: {size: 2 * s for size, s in timed(asked).items()})
-        timed = Roofed.seconds_by_size.fget
-        monkeypatch.setattr(Roofed, "seconds_by_size", twice)
-    if name == "optimizer":
-        loss = Race.end_loss
-        monkeypatch.setattr(Race, "measured_limit", lambda race, name: 0.001)
-        monkeypatch.setattr(
-            Race,
-            "end_loss",
-            lambda race, name, lr: 1.0 if name == race.guessed else loss(race, name, lr),
-        )
-    if name == "timeline":
-        late = property(lambda step: dataclasses.replace(fullest(step), share=0.987))
-        fullest = Step.fullest.func
-        monkeypatch.setattr(Step, "fullest", late)
-        monkeypatch.setattr(Step, "at", lambda step, share: step.columns[0])
+    change = {
+        "sum": other_sums,
+        "heads": other_heads,
+        "roof": other_times,
+        "optimizer": other_losses,
+        "timeline": other_timeline,
+    }
+    change[name](monkeypatch)
+
+
+def other_sums(monkeypatch):
+    def sums(fmt):
+        return [2**n for n in range(27)]
+
+    for module in ("asked", "picture"):
+        monkeypatch.setattr(f"course_utils.chapters.floats.sum_lab.{module}.sums", sums)
+
+
+def other_heads(monkeypatch):
+    monkeypatch.setattr(Split, "arrives", property(lambda split: [0] * 12))
+
+
+def other_times(monkeypatch):
+    measured = Roofed.seconds_by_size.fget
+
+    def twice(asked):
+        return {size: 2 * seconds for size, seconds in measured(asked).items()}
+
+    monkeypatch.setattr(Roofed, "seconds_by_size", property(twice))
+
+
+def other_losses(monkeypatch):
+    measured = Race.end_loss
+
+    def end_loss(race, name, lr):
+        return 1.0 if name == race.guessed else measured(race, name, lr)
+
+    monkeypatch.setattr(Race, "measured_limit", lambda race, name: 0.001)
+    monkeypatch.setattr(Race, "end_loss", end_loss)
+
+
+def other_timeline(monkeypatch):
+    measured = Step.fullest.func
+
+    def late(step):
+        return dataclasses.replace(measured(step), share=0.987)
+
+    monkeypatch.setattr(Step, "fullest", property(late))
+    monkeypatch.setattr(Step, "at", lambda step, share: step.columns[0])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +202,7 @@ def test_before_show_another_measurement_gives_the_very_same_view(name, answers,
     views = {}
     for measured in ("so", "otherwise"):
         if measured == "otherwise":
-            otherwise(name, monkeypatch)
+            measure_otherwise(name, monkeypatch)
         for shown in (False, True):
             session = Session(labs.lab_named(name))
             session.set(answers | {"shown": shown})

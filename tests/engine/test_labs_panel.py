@@ -1,4 +1,4 @@
-"""The panel every lab stands on; tests/chapters/floats/test_browser.py looks at it from outside."""
+"""The panel that every lab has; tests/chapters/floats/test_browser.py looks at it from outside."""
 
 import sys
 import threading
@@ -22,12 +22,12 @@ def test_picture_and_meaning_follow_a_control_and_what_is_wrong_is_said_until_it
     lab = small_lab()
     assert lab.screen.meaning == "n is 3"
     lab.controls["n"].value = 13
-    assert (lab.screen.mistake, lab.screen.meaning) == (
-        "13 is not allowed here; take 12.",
-        "n is 3",
-    )
+    assert lab.screen.mistake == "13 is not allowed here; take 12."
+    assert lab.screen.meaning == "n is 3"
     lab.controls["n"].value = 8
-    assert (lab.screen.mistake, lab.screen.meaning, lab.session.error) == ("", "n is 8", None)
+    assert lab.screen.mistake == ""
+    assert lab.screen.meaning == "n is 8"
+    assert lab.session.error is None
     assert ">8</text>" in lab.screen.svg
 
 
@@ -84,25 +84,28 @@ def test_buttons_do_what_their_names_say():
         return Change()
 
     def show(n):
-        return View(
-            svg.picture(1, 1), f"{n}, {len(kept)} kept", table=[["n"], *([str(k)] for k in kept)]
-        )
+        rows = [[str(number)] for number in kept]
+        return View(svg.picture(1, 1), f"{n}, {len(kept)} kept", table=[["n"], *rows])
 
     lab = small_lab(show, presets={"seven": {"n": 7}}, actions={"Clear": clear})
     button(lab, "seven").click()
-    assert (lab.screen.meaning, lab.screen.table) == ("7, 2 kept", [["n"], ["1"], ["2"]])
+    assert lab.screen.meaning == "7, 2 kept"
+    assert lab.screen.table == [["n"], ["1"], ["2"]]
     button(lab, "Clear").click()
-    assert (lab.screen.meaning, lab.screen.table) == ("7, 0 kept", [["n"]])
+    assert lab.screen.meaning == "7, 0 kept"
+    assert lab.screen.table == [["n"]]
 
 
 # Jobs.
 
 
 class Waits:
-    """A lab whose job begins, and goes on once it may; its end is drawn."""
+    """A lab whose job begins, and goes on once `go` is set; at its end the lab is drawn anew."""
 
     def __init__(self, steps=1000, show=draw):
-        self.steps, self.go, self.begun = steps, threading.Event(), []
+        self.steps = steps
+        self.go = threading.Event()
+        self.begun = []  # what was asked when a job began
         self.lab = small_lab(show, jobs={"work": self.job})
 
     def job(self, n):
@@ -113,15 +116,18 @@ class Waits:
         yield Progress(1, "all steps done", Change())
 
     def ends(self):
-        """What it says when it has gone on."""
+        """Let the job go on, and return what it says at its end."""
         self.go.set()
         self.lab.wait(10)
         return self.lab.screen.report
 
 
 def test_a_job_runs_once_at_a_time_while_the_panel_stays_awake_and_stops_at_its_next_step():
-    waits, progress = Waits(), []
-    lab, work, stop = waits.lab, button(waits.lab, "work"), button(waits.lab, "Stop")
+    waits = Waits()
+    lab = waits.lab
+    work = button(lab, "work")
+    stop = button(lab, "Stop")
+    progress = []
     lab.stop()  # with nothing to stop
     assert (work.disabled, stop.disabled) == (False, True)
     lab.screen.observe(lambda change: progress.append(change.new), "progress")
@@ -165,7 +171,7 @@ def test_a_job_ends_with_a_sentence_when_it_has_had_its_time(monkeypatch):
     assert waits.lab.screen.failed
 
 
-def test_a_failure_stands_in_the_panel_until_the_reader_goes_on_and_is_there_before_the_next_job_can_start():
+def test_a_failure_is_shown_until_the_reader_goes_on_and_before_the_next_job_can_start():
     disabled = []
 
     def job(n):
@@ -204,9 +210,8 @@ def test_a_mistake_of_the_reader_does_not_end_the_job():
 
 def test_a_job_that_reports_all_the_time_is_shown_ten_times_a_second(monkeypatch):
     now_s = [0.0]
-    monkeypatch.setattr(
-        "course_utils.engine.labs.panel.time", types.SimpleNamespace(monotonic=lambda: now_s[0])
-    )
+    clock = types.SimpleNamespace(monotonic=lambda: now_s[0])
+    monkeypatch.setattr("course_utils.engine.labs.panel.time", clock)
 
     def job(n):
         for step in range(1024):
@@ -214,7 +219,8 @@ def test_a_job_that_reports_all_the_time_is_shown_ten_times_a_second(monkeypatch
             now_s[0] += 1 / 128
         yield Progress(1, "done")
 
-    lab, reports = small_lab(jobs={"work": job}), []
+    lab = small_lab(jobs={"work": job})
+    reports = []
     lab.screen.observe(lambda change: reports.append(change.new), "report")
     lab.start("work")
     lab.wait()
@@ -234,18 +240,18 @@ def test_a_job_draws_the_state_of_the_moment_not_that_of_its_start():
     waits.lab.set(n=7)
     assert waits.ends() == "all steps done"
     assert drawn == [3, 7, 7, 7]  # at first, by the reader, by the job, and at its end
-    assert (waits.lab.screen.meaning, waits.begun) == ("n is 7", [3])
+    assert waits.lab.screen.meaning == "n is 7"
+    assert waits.begun == [3]
 
 
 def test_where_a_front_end_shows_nothing_from_threads_a_job_runs_in_the_click(monkeypatch):
     monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     waits = Waits(steps=2)
     waits.go.set()
-    button(waits.lab, "work").click()
-    assert (waits.lab.screen.report, button(waits.lab, "work").disabled) == (
-        "all steps done",
-        False,
-    )
+    work = button(waits.lab, "work")
+    work.click()
+    assert waits.lab.screen.report == "all steps done"
+    assert not work.disabled
 
 
 def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypatch):
@@ -256,16 +262,16 @@ def test_there_stop_says_what_to_do_instead_and_an_interrupted_job_ends(monkeypa
 
     monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     lab = small_lab(jobs={"work": job})
-    button(lab, "work").click()
-    assert (lab.screen.report, lab.screen.progress, button(lab, "work").disabled) == (
-        "Stopped.",
-        -1,
-        False,
-    )
+    work = button(lab, "work")
+    work.click()
+    assert lab.screen.report == "Stopped."
+    assert lab.screen.progress == -1
+    assert not work.disabled
 
 
 def test_a_drawing_is_never_overtaken_by_another():
-    inside, overlaps = threading.Semaphore(1), []
+    inside = threading.Semaphore(1)
+    overlaps = []
 
     def show(n):
         overlaps.append(not inside.acquire(blocking=False))
@@ -273,30 +279,35 @@ def test_a_drawing_is_never_overtaken_by_another():
         inside.release()
         return View(svg.picture(1, 1), "")
 
-    lab = small_lab(show, jobs={"work": lambda n: (Progress(0, "", Change()) for _ in range(50))})
+    def job(n):
+        for _ in range(50):
+            yield Progress(0, "", Change())
+
+    lab = small_lab(show, jobs={"work": job})
     lab.start("work")
     for n in [1, 2] * 25:
         lab.set(n=n)
     lab.wait()
-    assert overlaps == [False] * (
-        1 + 50 + 50 + 1
-    )  # the first, the job's, the reader's, and at the job's end
+    drawings = 1 + 50 + 50 + 1  # the first, the job's, the reader's, and the one at the job's end
+    assert overlaps == [False] * drawings
 
 
 # What is drawn.
 
 
 def test_words_never_become_markup():
-    (words,) = ElementTree.fromstring(
-        svg.picture(1, 1, svg.text(0, 0, "<script>&</script>", class_='"><b>'))
-    )
-    assert (words.text, words.get("class")) == ("<script>&</script>", '"><b>')
+    text = svg.text(0, 0, "<script>&</script>", class_='"><b>')
+    (words,) = ElementTree.fromstring(svg.picture(1, 1, text))
+    assert words.text == "<script>&</script>"
+    assert words.get("class") == '"><b>'
 
 
 def test_the_still_picture_has_its_size_its_colours_and_its_letters():
-    drawn = ("", svg.rect(0, 0, 9, 9, class_="sign"), svg.text(0, 15, "bits"))
-    plain, *others = (still.still_png(svg.picture(40, 20, shape)) for shape in drawn)
-    assert (int.from_bytes(plain[16:20], "big"), int.from_bytes(plain[20:24], "big")) == (1400, 700)
-    assert len({plain, *others}) == 3
+    shapes = ("", svg.rect(0, 0, 9, 9, class_="sign"), svg.text(0, 15, "bits"))
+    pictures = [still.still_png(svg.picture(40, 20, shape)) for shape in shapes]
+    width = int.from_bytes(pictures[0][16:20], "big")
+    height = int.from_bytes(pictures[0][20:24], "big")
+    assert (width, height) == (1400, 700)
+    assert len(set(pictures)) == 3
     assert "var(" not in still.STILL_CSS
     assert "$" not in still.PICTURE_CSS

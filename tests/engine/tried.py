@@ -1,4 +1,4 @@
-"""What was handed in beside the solutions: right in another way, and wrong in one that the exercise does not list."""
+"""Answers beside the solutions: right in another way, or wrong in one that is not listed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Check = Callable[[object], Verdict]
 
 @dataclass(frozen=True)
 class Tried:
-    """Answers to one exercise; each wrong one with telling words of what is said of it."""
+    """Answers to one exercise; each wrong one with a part of the sentence that it gets."""
 
     right: tuple[object, ...] = ()
     wrong: tuple[tuple[object, str], ...] = ()
