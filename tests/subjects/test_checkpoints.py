@@ -1,4 +1,4 @@
-"""Round trips bit for bit, files that are torn, changed, lying or foreign, and saves that fail on the way."""
+"""Round trips bit for bit; files that are torn, changed, lying or foreign; and saves that fail."""
 
 import errno
 import fcntl
@@ -101,7 +101,8 @@ def test_what_comes_back_is_what_was_saved_to_the_last_bit(tmp_path_factory, sta
 
 
 def test_every_dtype_of_torch_is_held_but_the_quantised_and_integers_of_under_a_byte():
-    left_out = {d for d in vars(torch).values() if isinstance(d, torch.dtype)} - contents.DTYPES
+    all_dtypes = {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
+    left_out = all_dtypes - contents.DTYPES
     quantised = {"torch.qint8", "torch.qint32", "torch.quint8", "torch.quint2x4", "torch.quint4x2"}
     small = {f"torch.{kind}{bits}" for kind in ("int", "uint") for bits in range(1, 8)}
     assert {str(dtype) for dtype in left_out} == quantised | small
@@ -127,9 +128,11 @@ def test_views_of_all_kinds_come_back_as_what_they_show_and_share_what_they_shar
     checkpoints.save(path, state | {"ordered": OrderedDict(b=1, a=2)})
     back = checkpoints.load(path)
     ordered = back.pop("ordered")
-    assert (type(ordered), list(ordered.items())) == (dict, [("b", 1), ("a", 2)])
+    assert type(ordered) is dict
+    assert list(ordered.items()) == [("b", 1), ("a", 2)]
     assert all(torch.equal(back[key], state[key]) for key in state)
-    assert (type(back["parameter"]), back["parameter"].requires_grad) == (torch.Tensor, False)
+    assert type(back["parameter"]) is torch.Tensor
+    assert not back["parameter"].requires_grad
     assert not hasattr(back["parameter"], "tag")
     back["again"].zero_()
     assert not any(tensor.any() for tensor in back.values())
@@ -150,9 +153,8 @@ def test_memory_that_is_seen_as_two_dtypes_comes_back_as_both(path):
 
 
 def test_saving_copies_nothing(path):
-    state = {f"row {n}": torch.zeros(125_000) for n in range(10)} | {
-        "turned": torch.ones(1500, 1500).T
-    }
+    state = {f"row {n}": torch.zeros(125_000) for n in range(10)}
+    state["turned"] = torch.ones(1500, 1500).T
     tracemalloc.start()
     copied = measure.peak_bytes(lambda: checkpoints.save(path, state))
     _, of_python = tracemalloc.get_traced_memory()
@@ -168,9 +170,8 @@ def test_loading_takes_the_memory_of_the_state_and_not_of_two(path):
     checkpoints.load(path)
     _, of_python = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (
-        of_python < 3e6
-    )  # a piece that is digested, and what torch.load leaves beside the tensors
+    # A piece that is digested, and what torch.load leaves beside the tensors.
+    assert of_python < 3e6
 
 
 # What cannot be saved.
@@ -237,11 +238,10 @@ def refusal(path, content):
     return str(caught.value).removeprefix(f"{path} ")
 
 
-TORN, DAMAGED = (
-    "is torn, was added to, or was not saved",
-    "is damaged, or changed after it was saved",
-)
-FOREIGN, LYING = "is no checkpoint of this course", "has the right SHA-256, but holds something"
+TORN = "is torn, was added to, or was not saved"
+DAMAGED = "is damaged, or changed after it was saved"
+FOREIGN = "is no checkpoint of this course"
+LYING = "has the right SHA-256, but holds something"
 
 
 def test_a_file_torn_at_any_byte_or_added_to_is_refused(path, small):
@@ -256,7 +256,8 @@ def test_a_file_with_any_one_bit_changed_is_refused(path, small):
         changed = bytearray(small)
         changed[place] ^= 1 << place % 8
         why = refusal(path, bytes(changed))
-        reasons[next(word for word in (TORN, DAMAGED, FOREIGN) if why.startswith(word))] += 1
+        (reason,) = (reason for reason in (TORN, DAMAGED, FOREIGN) if why.startswith(reason))
+        reasons[reason] += 1
     assert reasons[FOREIGN] == 4
     assert 9 <= reasons[TORN] <= contents.DIGEST_BYTES
     assert sum(reasons.values()) == len(small)
@@ -285,9 +286,8 @@ def test_the_file_is_what_torch_save_writes_and_its_digest(path, small):
 
 
 def test_a_file_of_the_former_format_gets_a_sentence_that_says_what_to_do(path):
-    assert "Load it with the version of the course that saved it" in refusal(
-        path, b"course_utils checkpoint\n" + bytes(60)
-    )
+    said = refusal(path, b"course_utils checkpoint\n" + bytes(60))
+    assert "Load it with the version of the course that saved it" in said
 
 
 class Payload:
@@ -299,17 +299,22 @@ class Payload:
 
 
 def rewritten(change):
-    """What torch.save wrote of four numbers, with a file of its archive changed, or None to leave it out."""
-    by_torch, other = io.BytesIO(), io.BytesIO()
+    """What torch.save writes of four numbers, with one file of its archive changed.
+
+    `change` is the end of the file's name, and a function from its content to the new one; where
+    that is None, the file is left out.
+    """
+    by_torch = io.BytesIO()
+    other = io.BytesIO()
     torch.save({"w": torch.arange(4)}, by_torch)
-    name, new = change
+    ending, new = change
     with zipfile.ZipFile(by_torch) as archive, zipfile.ZipFile(other, "w") as changed:
-        for each in archive.namelist():
-            content = archive.read(each)
-            if each.endswith(name):
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name.endswith(ending):
                 content = new(content)
             if content is not None:
-                changed.writestr(each, content)
+                changed.writestr(name, content)
     return other.getvalue()
 
 
@@ -366,35 +371,40 @@ def test_an_error_that_is_not_the_files_fault_is_raised_as_it_is(path, monkeypat
 
 @pytest.mark.parametrize("writer", ["torch", "torch, with a true digest", "pickle"])
 def test_a_file_that_carries_code_is_refused_and_its_code_does_not_run(tmp_path, writer):
-    trace, foreign = tmp_path / "it-ran", tmp_path / "foreign.ckpt"
-    content = io.BytesIO()
+    trace = tmp_path / "it-ran"
+    foreign = tmp_path / "foreign.ckpt"
+    file = io.BytesIO()
+    save = pickle.dump if writer == "pickle" else torch.save
+    save({"model": Payload(trace)}, file)
+    content = file.getvalue()
     if writer == "pickle":
-        pickle.dump({"model": Payload(trace)}, content)
+        assert refusal(foreign, content).startswith(FOREIGN)
+    elif writer == "torch":
+        assert refusal(foreign, content).startswith(TORN)
     else:
-        torch.save({"model": Payload(trace)}, content)
-    why = {"pickle": FOREIGN, "torch": TORN}.get(writer, LYING)
-    assert refusal(
-        foreign, digested(content.getvalue()) if why == LYING else content.getvalue()
-    ).startswith(why)
+        assert refusal(foreign, digested(content)).startswith(LYING)
     assert not trace.exists()
-    content.seek(0)
-    pickle.load(content) if writer == "pickle" else torch.load(content, weights_only=False)
-    assert trace.exists()  # the very same content, opened by what does run code
+    # The very same content, opened by what does run code.
+    file.seek(0)
+    if writer == "pickle":
+        pickle.load(file)
+    else:
+        torch.load(file, weights_only=False)
+    assert trace.exists()
 
 
 def test_what_is_missing_or_no_file_gets_a_sentence(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"no checkpoint at .*none\.ckpt; nothing was saved there\.$"
-    ):
+    missing = r"no checkpoint at .*none\.ckpt; nothing was saved there\.$"
+    with pytest.raises(FileNotFoundError, match=missing):
         checkpoints.load(tmp_path / "none.ckpt")
-    os.mkfifo(tmp_path / "pipe")
-    for each in (tmp_path, tmp_path / "pipe"):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    there_already = r"is there already, and is no file; give the path of a file\.$"
+    for no_file in (tmp_path, pipe):
         with pytest.raises(ValueError, match=r"is no file; give the path of one that"):
-            checkpoints.load(each)
-        with pytest.raises(
-            ValueError, match=r"is there already, and is no file; give the path of a file\.$"
-        ):
-            checkpoints.save(each, {})
+            checkpoints.load(no_file)
+        with pytest.raises(ValueError, match=there_already):
+            checkpoints.save(no_file, {})
     assert names(tmp_path) == ["pipe"]
 
 
@@ -402,7 +412,7 @@ def test_what_is_missing_or_no_file_gets_a_sentence(tmp_path):
 
 
 def failing_at(monkeypatch, n, error):
-    """The n-th call of the system that a save makes raises; which there were."""
+    """Make the n-th call of the system raise that a save makes; returns the calls' names."""
     monkeypatch.delattr(fcntl, "F_FULLFSYNC", raising=False)
     calls = []
 
@@ -417,7 +427,8 @@ def failing_at(monkeypatch, n, error):
 
     class File:
         def __init__(self, file):
-            self.file, self.write = file, guarded(file.write)
+            self.file = file
+            self.write = guarded(file.write)
 
         def __getattr__(self, name):
             return getattr(self.file, name)
@@ -454,16 +465,15 @@ def test_a_save_that_fails_anywhere_leaves_what_was_there_and_nothing_else(
         if isinstance(error, OSError):
             assert caught.value.errno == error.errno
             holds = f"What {path} holds is whole" if there else f"There is still nothing at {path}"
-            assert str(caught.value).startswith(
-                f"[Errno {error.errno}] The state is not safely saved: No space left. {holds}; make room, or take"
-            )
+            saved = "The state is not safely saved: No space left."
+            words = f"[Errno {error.errno}] {saved} {holds}; make room, or take"
+            assert str(caught.value).startswith(words)
         path.touch()
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"nothing at .*a\.ckpt; .* or take a folder that is there and"
-    ):
+    sentence = r"nothing at .*a\.ckpt; .* or take a folder that is there and"
+    with pytest.raises(FileNotFoundError, match=sentence):
         checkpoints.save(tmp_path / "none" / "a.ckpt", {})
 
 
@@ -471,7 +481,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 def test_the_file_is_flushed_with_all_its_bytes_and_then_the_folder_as_far_as_the_system_can(
     path, monkeypatch, on
 ):
-    fully, plainly = [], []
+    fully = []  # what was flushed by macOS's own call: a file's size, or "folder"
+    plainly = []  # what was flushed by fsync
 
     def flush(into, handle, can):
         status = os.fstat(handle)
@@ -490,7 +501,8 @@ def test_the_file_is_flushed_with_all_its_bytes_and_then_the_folder_as_far_as_th
         monkeypatch.setattr(fcntl, "fcntl", control)
     checkpoints.save(path, SMALL)
     both = [path.stat().st_size, "folder"]
-    assert (fully, plainly) == ([] if on == "Linux" else both, [] if on == "macOS" else both)
+    assert fully == ([] if on == "Linux" else both)
+    assert plainly == ([] if on == "macOS" else both)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
@@ -510,7 +522,8 @@ def test_permissions_are_those_that_open_would_give_and_leave(tmp_path, umask):
 
 def test_through_a_link_its_target_is_replaced(tmp_path):
     (tmp_path / "there").mkdir()
-    target, link = tmp_path / "there" / "a.ckpt", tmp_path / "link"
+    target = tmp_path / "there" / "a.ckpt"
+    link = tmp_path / "link"
     link.symlink_to(target)
     for state in ({"n": 1}, {"n": 2}):  # at first the target is not there yet
         checkpoints.save(link, state)

@@ -1,4 +1,4 @@
-"""Processes that save are really killed, wherever that lands: nothing that was saved is lost or torn."""
+"""Processes are killed while they save, at any moment: nothing that was saved is lost or torn."""
 
 import os
 import random
@@ -15,9 +15,11 @@ from course_utils.subjects import checkpoints
 from tests.helpers import crashes
 from tests.helpers.in_bits import in_bits
 
-KILLS_OF_A_RUN, KILLS_OF_SAVERS = 20, 12
-UNTIL, EVERY = 100, 1
-MOST_S = 0.010  # after its last word: about as long as a save or two steps take
+KILLS_OF_A_RUN = 20
+KILLS_OF_SAVERS = 12
+UNTIL = 100  # steps
+EVERY = 1  # step there is a save
+MOST_S = 0.010  # from a process's last word to its kill: about as long as a save or two steps take
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +55,21 @@ def test_a_training_process_killed_again_and_again_ends_where_an_undisturbed_one
     nursery, whole, tmp_path
 ):
     losses, last = whole
-    draw, kills, runs = random.Random(0), 0, 0
+    draw = random.Random(0)
+    kills = 0
+    runs = 0
     while kills < KILLS_OF_A_RUN:
         runs += 1
-        path, heard, acknowledged = tmp_path / f"{runs}.ckpt", {}, 0
-        while True:
-            # The kill is so long after some word of this life's, which is a loss or a save: it lands anywhere.
-            words, delay_s = draw.randint(0, 9), draw.uniform(0, MOST_S)
-            words = words if kills < KILLS_OF_A_RUN else None  # enough: it may come to its end
+        path = tmp_path / f"{runs}.ckpt"
+        heard = {}  # the losses of this run, by step
+        acknowledged = 0  # the last step whose save was reported
+        while acknowledged < UNTIL:
+            # The kill comes some time after one of this life's words, which are losses and saves.
+            # So it may come at any moment.
+            words = draw.randint(0, 9)
+            delay_s = draw.uniform(0, MOST_S)
+            if kills >= KILLS_OF_A_RUN:
+                words = None  # there were enough kills, so this life may come to its end
             order = {"path": str(path), "until": UNTIL, "every": EVERY}
             life = nursery.live("train", words=words, delay_s=delay_s, **order)
             kills += life.killed
@@ -68,22 +77,22 @@ def test_a_training_process_killed_again_and_again_ends_where_an_undisturbed_one
                 if "resumed" in said:
                     assert said["resumed"] >= acknowledged  # nothing that was saved is lost
                 if "loss" in said:
-                    assert (
-                        said["loss"] == losses[said["step"]]
-                    )  # and each step is the undisturbed run's
+                    assert said["loss"] == losses[said["step"]]  # as in the undisturbed run
                     heard[said["step"]] = said["loss"]
                 acknowledged = said.get("saved", acknowledged)
-            assert (checkpoints.load(path)["step"] if path.exists() else 0) >= acknowledged
-            if acknowledged == UNTIL:
-                break
+            saved_step = checkpoints.load(path)["step"] if path.exists() else 0
+            assert saved_step >= acknowledged
         assert heard == losses
         assert in_bits(checkpoints.load(path)) == in_bits(last)
 
 
 def test_what_a_killed_saver_had_saved_is_there_and_whole(nursery, tmp_path):
-    draw, last, path = random.Random(1), -1, tmp_path / "run.ckpt"
+    draw = random.Random(1)
+    last = -1
+    path = tmp_path / "run.ckpt"
     for _ in range(KILLS_OF_SAVERS):
-        words, delay_s = draw.randint(0, 2), draw.uniform(0, 2 * MOST_S)
+        words = draw.randint(0, 2)
+        delay_s = draw.uniform(0, 2 * MOST_S)
         life = nursery.live("save_again_and_again", words=words, delay_s=delay_s, path=str(path))
         assert life.killed
         last = max([last, *life.said])
@@ -108,11 +117,10 @@ def test_a_save_may_die_between_any_two_calls_of_the_system(nursery, tmp_path):
     checkpoints.save(path, {"step": 0})
     events = nursery.live("die_at", path=str(path), step=1, event=-1).said[0]
     assert events > 20
-    old_ones, new_ones = 0, 0
-    tried = [
-        *range(1, events - 20, 4),
-        *range(events - 20, events + 1),
-    ]  # the first ones are writes, and alike
+    old_ones = 0
+    new_ones = 0
+    writes = range(1, events - 20, 4)  # they are alike, so not every one is tried
+    tried = [*writes, *range(events - 20, events + 1)]
     for event in tried:
         checkpoints.save(path, {"step": 0})
         assert nursery.live("die_at", path=str(path), step=event, event=event).killed
@@ -140,28 +148,32 @@ def at_60(nursery, tmp_path_factory):
 @pytest.mark.parametrize("part", [None, *long_run.training.PARTS])
 def test_a_part_that_is_left_out_shows_in_the_losses(nursery, whole, at_60, tmp_path, part):
     path = shutil.copy(at_60, tmp_path)
-    life = nursery.live(
-        "train", path=str(path), until=UNTIL, every=100, without=[part] if part else []
-    )
+    without = [part] if part else []
+    life = nursery.live("train", path=str(path), until=UNTIL, every=100, without=without)
     assert life.said[0]["resumed"] == 60
-    differences = [
-        abs(said["loss"] - whole[0][said["step"]]) for said in life.said if "loss" in said
-    ]
+    losses, _ = whole
+    differences = []
+    for said in life.said:
+        if "loss" in said:
+            differences.append(abs(said["loss"] - losses[said["step"]]))
     assert len(differences) == UNTIL - 60
-    assert (max(differences) > 0.1) is (part is not None)
-    assert (not any(differences)) is (part is None)
+    if part is None:
+        assert not any(differences)
+    else:
+        assert max(differences) > 0.1
 
 
 def test_a_run_in_another_process_is_the_run_here_and_now(whole):
     with measure.cpu_threads(1):
         losses = list(long_run.new_run().losses(20))
-    assert losses == [whole[0][step] for step in range(1, 21)]
+    expected, _ = whole
+    assert losses == [expected[step] for step in range(1, 21)]
 
 
 def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_where_it_is_replaced(
     tmp_path,
 ):
-    """Of a process that the notebook kills, whatever it saves with; and no process of it lives on."""
+    """The notebook kills a process that saves in either way; none of these processes lives on."""
     state = {"weights": torch.zeros(1_000_000)}
     children = set(psutil.Process().children())
 
@@ -169,10 +181,11 @@ def test_what_is_left_by_a_kill_is_nothing_where_a_file_is_overwritten_and_all_w
         if not path.exists():
             path.write_bytes(b"whole")
 
+    def save(state, path):
+        checkpoints.save(path, state)
+
     assert left_by_a_kill(torch.save, torch.load, state) is None
-    left = left_by_a_kill(
-        lambda state, path: checkpoints.save(path, state), checkpoints.load, state
-    )
+    left = left_by_a_kill(save, checkpoints.load, state)
     assert torch.equal(left["weights"], state["weights"])
     assert left_by_a_kill(too_soon_done, type(tmp_path).read_bytes, state, attempts=2) == b"whole"
     assert set(psutil.Process().children()) <= children

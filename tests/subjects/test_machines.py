@@ -1,4 +1,4 @@
-"""What a machine is called, what it is found to reach, and products that run in a process of their own."""
+"""What a machine is called, what it is found to reach, and products in a process of their own."""
 
 import types
 
@@ -40,8 +40,9 @@ def test_a_call_is_one_product_of_the_sizes_and_the_dtype_asked_for(b, d, k, dty
     call = products.matmul_call(b, d, k, dtype)
     assert measure.flops(call) == {"mm": 2 * b * d * k}
     result = call()
-    assert (result.shape, result.dtype) == ((b, k), measure.DTYPES[dtype])
-    assert measure.allocated_bytes(call) == 0  # the result has its place already
+    assert result.shape == (b, k)
+    assert result.dtype == measure.DTYPES[dtype]
+    assert measure.allocated_bytes(call) == 0  # the result's memory is there before the call
     assert torch.equal(call(), result)
 
 
@@ -70,10 +71,9 @@ def test_tf32_bf16_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capabili
     monkeypatch.setattr(torch.version, "hip", hip)
     assert products._is_nvidia("cuda", (8, 0)) == ("tf32" in has)
     assert products._is_nvidia("cuda", (8, 9)) == ("fp8" in has)
+    refusal = r"this device has none|no units for (NVIDIA's fp8|bf16)"
     for dtype in {"tf32", "bf16", "fp8"} - set(has):
-        with pytest.raises(
-            ValueError, match=r"this device has none|no units for (NVIDIA's fp8|bf16)"
-        ):
+        with pytest.raises(ValueError, match=refusal):
             products.matmul_call(16, 16, 16, dtype, "cuda")
 
 
@@ -82,7 +82,8 @@ def test_tf32_bf16_and_fp8_are_for_the_gpus_that_have_them(monkeypatch, capabili
 
 def timing_of(steps):
     said = []
-    return said, result_of(steps, said.append)
+    timing = result_of(steps, said.append)
+    return said, timing
 
 
 def steps_in_process(n, dtype, at_most_s=2.0):
@@ -108,10 +109,9 @@ def test_whoever_drops_a_products_steps_kills_its_process():
     steps = steps_in_process(4096, "fp32", at_most_s=600)
     next(steps)
     (child,) = set(psutil.Process().children()) - before
-    # For a moment of its start the system says nothing of a process.
-    assert "course_utils.subjects.child_processes.products.timing_steps" in wait_until(
-        child.cmdline, "it says what it runs"
-    )
+    # While a process starts, the system says nothing of it for a moment.
+    command = wait_until(child.cmdline, "it says what it runs")
+    assert "course_utils.subjects.child_processes.products.timing_steps" in command
     steps.close()
     assert not child.is_running()
 
@@ -121,15 +121,16 @@ def test_whoever_drops_a_products_steps_kills_its_process():
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_each_data_sheet_is_found_by_what_torch_calls_its_card_and_by_its_memory(name):
-    pattern, memory_bytes = datasheets._TABLE[name]["torch_name"], MACHINES[name].bytes
+    pattern = datasheets._TABLE[name]["torch_name"]
+    memory_bytes = MACHINES[name].bytes
     called = pattern.replace("\\b", "").replace("$", "")
     for maker in ("NVIDIA ", "Tesla ", "AMD Instinct ", "NVIDIA GeForce ", ""):
-        assert sheet_of_card(maker + called, memory_bytes).name == name
-        assert (
-            sheet_of_card(maker + called, int(1.06 * memory_bytes)).name == name
-        )  # as torch counts it
-        # The RTX 3080 comes in two sizes.
-        assert sheet_of_card(maker + called, int(1.2 * memory_bytes)) is None
+        card = maker + called
+        assert sheet_of_card(card, memory_bytes).name == name
+        as_torch_counts = int(1.06 * memory_bytes)
+        assert sheet_of_card(card, as_torch_counts).name == name
+        of_another_size = int(1.2 * memory_bytes)  # the RTX 3080 comes in two sizes
+        assert sheet_of_card(card, of_another_size) is None
     found = [sheet_of_card(called, sheet.bytes) for sheet in MACHINES.values()]
     assert {sheet.name for sheet in found if sheet} == {name}
 
@@ -157,14 +158,12 @@ def test_a_card_that_only_sounds_like_another_has_none_of_its_sheets(called):
 
 
 def test_a_machine_that_is_not_known_is_named_with_those_that_are():
-    with pytest.raises(
-        ValueError, match=r"There is no machine 'H1000' here\. There are: T4, .*MI355X\.$"
-    ):
+    no_machine = r"There is no machine 'H1000' here\. There are: T4, .*MI355X\.$"
+    with pytest.raises(ValueError, match=no_machine):
         machines.machine_named("H1000")
     assert machines.machine_named("L4").name == "L4"
-    with pytest.raises(
-        AttributeError, match=r"There is no 'that_machine' in machines\. There are: MACHINES, "
-    ):
+    no_name = r"There is no 'that_machine' in machines\. There are: MACHINES, "
+    with pytest.raises(AttributeError, match=no_name):
         _ = machines.that_machine
 
 
@@ -195,19 +194,26 @@ def test_a_cpu_is_called_by_its_model_and_the_units_that_it_multiplies_with(
 
 @pytest.fixture
 def planted(monkeypatch):
-    """A machine that multiplies faster in the second shape; in bf16 it takes so long that this one is not tried."""
+    """A machine that multiplies the second shape twice as fast as the first.
+
+    In bf16 it takes so long that the second shape is not tried. What is returned may be filled, and
+    then other programs disturb the machine.
+    """
+    noisy = []
 
     def call(b, d, k, dtype, where):
+        """In place of a call, the seconds that it takes."""
         if dtype not in ("fp32", "bf16"):
             raise ValueError("no units")
-        slow = 1e12 if (b, d, k) != at_hand._CPU_SHAPES[1] else 2e12
-        return 2 * b * d * k / (slow if dtype == "fp32" else slow / 1000)
+        rate = 2e12 if (b, d, k) == at_hand._CPU_SHAPES[1] else 1e12
+        if dtype == "bf16":
+            rate /= 1000
+        return 2 * b * d * k / rate
 
     def timed(call, **_):
         seconds = call if isinstance(call, float) else 2 * call().nbytes / 1e9
         return types.SimpleNamespace(seconds=seconds, disturbance="others" if noisy else "")
 
-    noisy = []
     monkeypatch.setattr(at_hand, "device", lambda: "cpu")
     monkeypatch.setattr(products, "matmul_call", call)
     monkeypatch.setattr(measure, "time_call", timed)
@@ -217,13 +223,12 @@ def planted(monkeypatch):
 
 def test_a_machine_without_a_sheet_is_what_was_measured_of_it(planted):
     here = at_hand.this_machine.__wrapped__()
-    assert (
-        here.peak_flop_per_sec
-        == here.achieved_flop_per_sec
-        == pytest.approx({"fp32": 2e12, "bf16": 1e9})
-    )
-    assert here.bytes_per_sec == here.achieved_bytes_per_sec == pytest.approx(1e9)
-    assert (here.name, here.has_data_sheet) == (at_hand.device_name("cpu"), False)
+    assert here.peak_flop_per_sec == pytest.approx({"fp32": 2e12, "bf16": 1e9})
+    assert here.achieved_flop_per_sec == here.peak_flop_per_sec
+    assert here.bytes_per_sec == pytest.approx(1e9)
+    assert here.achieved_bytes_per_sec == here.bytes_per_sec
+    assert here.name == at_hand.device_name("cpu")
+    assert not here.has_data_sheet
     assert here.bytes == measure.memory_bytes()[0]
     planted.append("noise")
     assert "other programs ran" in at_hand.this_machine.__wrapped__().source
@@ -235,11 +240,11 @@ def test_a_gpu_with_a_sheet_has_its_peaks_and_what_was_measured(planted, monkeyp
     monkeypatch.setattr(at_hand, "device_name", lambda _: "NVIDIA H100 80GB HBM3")
     monkeypatch.setattr(at_hand, "_memory_bytes", lambda _: 85_029_158_912)
     monkeypatch.setattr(at_hand, "_copy_bytes_per_sec", lambda _: 3e12)
-    here, sheet = at_hand.this_machine.__wrapped__(), MACHINES["H100 SXM"]
-    assert (here.name, here.peak_flop_per_sec, here.bytes) == (
-        sheet.name,
-        sheet.peak_flop_per_sec,
-        sheet.bytes,
-    )
+    here = at_hand.this_machine.__wrapped__()
+    sheet = MACHINES["H100 SXM"]
+    assert here.name == sheet.name
+    assert here.peak_flop_per_sec == sheet.peak_flop_per_sec
+    assert here.bytes == sheet.bytes
     assert here.achieved_flop_per_sec == pytest.approx({"fp32": 1e12, "bf16": 1e9})
-    assert (here.achieved_bytes_per_sec, here.has_data_sheet) == (3e12, True)
+    assert here.achieved_bytes_per_sec == 3e12
+    assert here.has_data_sheet

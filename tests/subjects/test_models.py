@@ -1,4 +1,4 @@
-"""The written-out models against loops, against torch's own layers, and against themselves with other options."""
+"""The models against loops, against torch's own layers, and against themselves in other ways."""
 
 import itertools
 import math
@@ -16,8 +16,15 @@ from course_utils.subjects import models
 
 untimed = settings(deadline=None, max_examples=25)
 size = st.integers(1, 5)
-LLAMA = dict.fromkeys(("gated", "rms_norm", "rotary"), True) | {"kv_heads": 2}
-LLAMA |= dict.fromkeys(("biases", "learned_positions", "tied_output"), False)
+LLAMA = {
+    "gated": True,
+    "rms_norm": True,
+    "rotary": True,
+    "kv_heads": 2,
+    "biases": False,
+    "learned_positions": False,
+    "tied_output": False,
+}
 both_kinds = pytest.mark.parametrize("options", [{}, LLAMA], ids=["GPT", "Llama"])
 
 
@@ -26,11 +33,16 @@ def seeded(seed=0):
 
 
 def small(seed=0, **options):
+    """A small model. Options that do not change its shape go to the module."""
     sizes = {"layers": 2, "width": 16, "heads": 4, "vocabulary": 11, "context": 8}
-    ways = {name: options.pop(name) for name in ("fused", "recompute", "dtype") if name in options}
-    return models.Transformer(
-        predict.Transformer(**sizes | options), **ways, generator=seeded(seed)
-    )
+    ways = {}
+    for name, value in options.items():
+        if name in ("fused", "recompute", "dtype"):
+            ways[name] = value
+        else:
+            sizes[name] = value
+    shape = predict.Transformer(**sizes)
+    return models.Transformer(shape, **ways, generator=seeded(seed))
 
 
 def close(a, b):
@@ -43,18 +55,19 @@ def close(a, b):
 @untimed
 @given(size, st.lists(st.integers(1, 6), min_size=2, max_size=4), st.booleans())
 def test_a_deep_linear_model_is_the_product_of_its_matrices(batch, widths, biases):
-    network, x = (
-        models.MLP(widths, biases=biases, generator=seeded()),
-        torch.randn(batch, widths[0]),
-    )
+    network = models.MLP(widths, biases=biases, generator=seeded())
+    x = torch.randn(batch, widths[0])
     slow = x
     for layer in network.layers:
-        slow = torch.einsum("bd,dk->bk", slow, layer.weight) + (layer.bias if biases else 0)
+        slow = torch.einsum("bd,dk->bk", slow, layer.weight)
+        if biases:
+            slow = slow + layer.bias
     assert close(network(x), slow)
 
 
 def test_a_nonlinearity_stands_between_layers_and_not_behind_the_last():
-    network, x = models.MLP([3, 4, 5], nonlinearity="relu", generator=seeded()), torch.randn(2, 3)
+    network = models.MLP([3, 4, 5], nonlinearity="relu", generator=seeded())
+    x = torch.randn(2, 3)
     first, last = (layer.weight for layer in network.layers)
     assert close(network(x), torch.relu(x @ first) @ last)
     assert (network(torch.randn(99, 3)) < 0).any()
@@ -63,15 +76,16 @@ def test_a_nonlinearity_stands_between_layers_and_not_behind_the_last():
 def attention_by_loops(q, k, v):
     """Each head and each position by itself, in plain Python numbers."""
     batch, heads, s, d = q.shape
-    shared = heads // k.shape[1]
-    q, k, v = q.tolist(), k.tolist(), v.tolist()
+    heads_per_key = heads // k.shape[1]
     result = torch.zeros(batch, heads, s, d)
     for b, a, i in itertools.product(range(batch), range(heads), range(s)):
-        keys, values = k[b][a // shared], v[b][a // shared]
-        scores = [
-            sum(q[b][a][i][n] * keys[j][n] for n in range(d)) / math.sqrt(d) for j in range(i + 1)
-        ]
-        weights = [math.exp(score) for score in scores]
+        query = q[b, a, i].tolist()
+        keys = k[b, a // heads_per_key].tolist()
+        values = v[b, a // heads_per_key].tolist()
+        weights = []
+        for key in keys[: i + 1]:  # up to this position
+            score = sum(query[n] * key[n] for n in range(d)) / math.sqrt(d)
+            weights.append(math.exp(score))
         for n in range(d):
             mixed = sum(weight * values[j][n] for j, weight in enumerate(weights))
             result[b, a, i, n] = mixed / sum(weights)
@@ -83,7 +97,8 @@ def attention_by_loops(q, k, v):
 def test_both_attentions_are_what_loops_over_heads_and_earlier_positions_give(
     batch, kv, shared, s, d
 ):
-    q, (k, v) = torch.randn(batch, kv * shared, s, d), torch.randn(2, batch, kv, s, d)
+    q = torch.randn(batch, kv * shared, s, d)
+    k, v = torch.randn(2, batch, kv, s, d)
     slow = attention_by_loops(q, k, v)
     assert close(models.attention(q, k, v), slow)
     assert close(models.fused_attention(q, k, v), slow)
@@ -96,7 +111,8 @@ def test_rotation_turns_each_pair_by_position_over_a_growing_period(s, half):
     turned = models.rotated(x, models.rotation(s, 2 * half, x))
     for position, i in itertools.product(range(s), range(half)):
         pair = complex(x[0, position, 0, i], x[0, position, 0, i + half])
-        slow = pair * complex(math.cos(angle := position / 10_000 ** (i / half)), math.sin(angle))
+        angle = position / 10_000 ** (i / half)
+        slow = pair * complex(math.cos(angle), math.sin(angle))
         fast = complex(turned[0, position, 0, i], turned[0, position, 0, i + half])
         assert abs(fast - slow) < 1e-4
 
@@ -113,26 +129,32 @@ def test_a_gpt_block_is_torchs_encoder_layer(heads, s, fused):
     theirs = nn.TransformerEncoderLayer(
         width, heads, 4 * width, dropout=0, activation="gelu", batch_first=True, norm_first=True
     )
-    a, f = block.attention, block.feed_forward
     with torch.no_grad():
-        for bias in (p for p in block.parameters() if p.ndim == 1):
-            bias.copy_(torch.randn_like(bias))
-        theirs.self_attn.in_proj_weight.copy_(
-            torch.cat([p.weight for p in (a.query, a.key, a.value)], 1).T
-        )
-        theirs.self_attn.in_proj_bias.copy_(torch.cat([p.bias for p in (a.query, a.key, a.value)]))
-        pairs = [
-            (theirs.self_attn.out_proj, a.out),
-            (theirs.linear1, f.up),
-            (theirs.linear2, f.down),
-        ]
-        for linear, ours in pairs:
-            linear.weight.copy_(ours.weight.T)
-            linear.bias.copy_(ours.bias)
-        for norm, ours in ((theirs.norm1, block.norm1), (theirs.norm2, block.norm2)):
-            norm.load_state_dict(ours.state_dict())
+        for parameter in block.parameters():
+            if parameter.ndim == 1:  # a bias or a norm's weight, which is 0 or 1 at first
+                parameter.copy_(torch.randn_like(parameter))
+        copy_block(block, theirs)
     x = torch.randn(2, s, width)
-    assert close(block(x), theirs(x, src_mask=nn.Transformer.generate_square_subsequent_mask(s)))
+    mask = nn.Transformer.generate_square_subsequent_mask(s)
+    assert close(block(x), theirs(x, src_mask=mask))
+
+
+def copy_block(block, theirs):
+    """Give torch's layer the numbers of our block."""
+    attention = block.attention
+    projections = (attention.query, attention.key, attention.value)
+    theirs.self_attn.in_proj_weight.copy_(torch.cat([p.weight for p in projections], 1).T)
+    theirs.self_attn.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+    linears = [
+        (theirs.self_attn.out_proj, attention.out),
+        (theirs.linear1, block.feed_forward.up),
+        (theirs.linear2, block.feed_forward.down),
+    ]
+    for linear, ours in linears:
+        linear.weight.copy_(ours.weight.T)
+        linear.bias.copy_(ours.bias)
+    theirs.norm1.load_state_dict(block.norm1.state_dict())
+    theirs.norm2.load_state_dict(block.norm2.state_dict())
 
 
 def test_a_llama_block_is_written_out_once_more():
@@ -144,23 +166,26 @@ def test_a_llama_block_is_written_out_once_more():
     def norm(y):
         return y / (y.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
 
-    def heads(y, weight):
-        return (y @ weight).unflatten(-1, (-1, 2))
+    def heads(linear):
+        return (norm(x) @ linear.weight).unflatten(-1, (-1, 2))
 
-    a, f = block.attention, block.feed_forward
-    q, k = (
-        models.rotated(heads(norm(x), p.weight), turn).transpose(1, 2) for p in (a.query, a.key)
-    )
-    mixed = attention_by_loops(q, k, heads(norm(x), a.value.weight).transpose(1, 2))
-    y = x + mixed.transpose(1, 2).flatten(2) @ a.out.weight
-    inner = functional.silu(norm(y) @ f.gate.weight) * (norm(y) @ f.up.weight)
-    assert close(block(x, turn), y + inner @ f.down.weight)
+    attention = block.attention
+    q = models.rotated(heads(attention.query), turn).transpose(1, 2)
+    k = models.rotated(heads(attention.key), turn).transpose(1, 2)
+    v = heads(attention.value).transpose(1, 2)
+    mixed = attention_by_loops(q, k, v).transpose(1, 2).flatten(2)
+    y = x + mixed @ attention.out.weight
+    ours = block.feed_forward
+    gate = functional.silu(norm(y) @ ours.gate.weight)
+    inner = gate * (norm(y) @ ours.up.weight)
+    assert close(block(x, turn), y + inner @ ours.down.weight)
 
 
 @both_kinds
 @pytest.mark.parametrize("fused", [False, True])
 def test_no_position_reads_a_later_token_and_each_reads_the_earlier_ones(options, fused):
-    network, ids = small(**options, fused=fused), torch.arange(8)[None]
+    network = small(**options, fused=fused)
+    ids = torch.arange(8)[None]
     for changed in range(8):
         other = ids.clone()
         other[0, changed] = 10
@@ -170,9 +195,8 @@ def test_no_position_reads_a_later_token_and_each_reads_the_earlier_ones(options
 
 @both_kinds
 def test_swapped_tokens_are_told_apart(options):
-    network = small(
-        **{"layers": 1, **options}
-    )  # a second layer would see what the first made of each
+    # One layer, because a second one would see what the first has made of each token.
+    network = small(**options, layers=1)
     first, second = network(torch.tensor([[1, 2, 3], [2, 1, 3]]))[:, -1]
     assert not close(first, second)
 
@@ -184,9 +208,12 @@ def test_recomputing_changes_no_bit_of_the_gradients_and_every_parameter_has_one
         network(torch.arange(8)[None]).pow(2).mean().backward()
         return {name: p.grad for name, p in network.named_parameters()}
 
-    kept, again = gradients(False), gradients(True)
-    assert [name for name in kept if kept[name] is None or not kept[name].any()] == []
-    assert all(torch.equal(kept[name], again[name]) for name in kept)
+    kept = gradients(False)
+    recomputed = gradients(True)
+    for name, gradient in kept.items():
+        assert gradient is not None, name
+        assert gradient.any(), name
+        assert torch.equal(gradient, recomputed[name]), name
 
 
 # The first numbers.
@@ -194,9 +221,11 @@ def test_recomputing_changes_no_bit_of_the_gradients_and_every_parameter_has_one
 
 def test_one_seed_gives_one_model_and_the_shared_generator_is_left_alone():
     before = torch.get_rng_state()
-    a, again, other = (list(small(seed, **LLAMA).parameters()) for seed in (0, 0, 1))
-    assert all(map(torch.equal, a, again))
-    assert not any(torch.equal(x, y) for x, y in zip(a, other, strict=True) if x.dim() == 2)
+    first, again, other = (list(small(seed, **LLAMA).parameters()) for seed in (0, 0, 1))
+    assert all(map(torch.equal, first, again))
+    for ours, theirs in zip(first, other, strict=True):
+        if ours.dim() == 2:  # the others are 1 in every model
+            assert not torch.equal(ours, theirs)
     assert torch.equal(before, torch.get_rng_state())
 
 
@@ -220,7 +249,8 @@ def test_outputs_begin_near_the_size_that_inputs_have(options):
 
 def test_the_master_is_what_the_optimizer_moves_and_the_parameters_are_rounded_from_it():
     begin = torch.randn(4, 3).bfloat16()
-    p, reference = begin.clone().requires_grad_(), begin.float().requires_grad_()
+    p = begin.clone().requires_grad_()
+    reference = begin.float().requires_grad_()
     ours = models.WithMaster([p], torch.optim.AdamW, keep_gradients=False)
     theirs = torch.optim.AdamW([reference])
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Batches against the file they come from, steps against torch's own helpers, and a stopped run against one that was not."""
+"""Batches against their file, steps against torch's helpers, a stopped run against a whole one."""
 
 import random
 import sys
@@ -71,11 +71,8 @@ def test_targets_are_the_next_tokens_and_every_window_can_come_the_last_token_in
         assert inputs.shape == targets.shape == (batch, sequence)
         assert targets.dtype == torch.int64
         for row, target in zip(inputs.tolist(), targets.tolist(), strict=True):
-            assert (
-                target
-                == [token + 1 for token in row]
-                == list(range(row[0] + 1, row[0] + 1 + sequence))
-            )
+            assert row == list(range(row[0], row[0] + sequence))
+            assert target == [token + 1 for token in row]
             seen.add(row[0])
     assert seen == set(range(n - sequence))
     assert max(seen) + sequence == n - 1
@@ -85,9 +82,11 @@ def test_a_batch_moves_its_own_generator_and_no_other():
     before = draws()
     training.seed_all(0)  # as each test begins
     generators = [torch.Generator().manual_seed(1) for _ in range(2)]
-    first, again = (training.token_batch(TOKENS, 4, 8, generator)[0] for generator in generators)
+    first, _ = training.token_batch(TOKENS, 4, 8, generators[0])
+    again, _ = training.token_batch(TOKENS, 4, 8, generators[1])
+    following, _ = training.token_batch(TOKENS, 4, 8, generators[0])
     assert torch.equal(first, again)
-    assert not torch.equal(first, training.token_batch(TOKENS, 4, 8, generators[0])[0])
+    assert not torch.equal(first, following)
     assert draws() == before
 
 
@@ -102,9 +101,10 @@ def test_a_file_that_cannot_hold_tokens_raises_a_sentence(tmp_path, content):
 
 
 def draws():
-    """Two of each kind, since of two normal numbers the second is kept for later."""
-    normals = random.gauss(0, 1), np.random.randn(), torch.randn(1).item()
-    return random.random(), np.random.rand(), torch.rand(3).tolist(), normals
+    """Uniform and normal numbers. Generators draw two normal numbers and keep one for later."""
+    normals = [random.gauss(0, 1), np.random.randn(), torch.randn(1).item()]
+    uniform = [random.random(), np.random.rand(), torch.rand(3).tolist()]
+    return normals + uniform
 
 
 def test_one_seed_repeats_all_three_shared_generators_and_they_go_on_from_where_they_stood():
@@ -140,15 +140,14 @@ def test_each_use_and_each_seed_has_numbers_of_its_own_and_the_same_in_every_pro
 def test_the_schedule_is_torchs_line_and_half_cosine(peak, warmup, rest, floor):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=peak)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, rest, eta_min=floor)
-    ours = [
-        training.warmup_cosine(step, peak, warmup, warmup + rest, floor=floor) for step in range(30)
-    ]
+    total = warmup + rest
+    ours = [training.warmup_cosine(step, peak, warmup, total, floor=floor) for step in range(30)]
     assert ours[:warmup] == pytest.approx([peak * n / warmup for n in range(1, warmup + 1)])
-    for rate in ours[warmup : warmup + rest + 1]:
+    for rate in ours[warmup : total + 1]:
         assert rate == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-6, abs=1e-9)
         optimizer.step()
         cosine.step()
-    assert ours[warmup + rest :] == pytest.approx([floor] * len(ours[warmup + rest :]))
+    assert all(rate == pytest.approx(floor) for rate in ours[total:])
 
 
 @untimed
@@ -157,10 +156,12 @@ def test_the_loss_is_the_mean_surprise_at_each_target(batch, sequence, vocabular
     logits = torch.randn(batch, sequence, vocabulary)
     targets = torch.randint(vocabulary, (batch, sequence))
     shares = logits.exp() / logits.exp().sum(-1, keepdim=True)
-    slow = [-shares[b, s, targets[b, s]].log() for b in range(batch) for s in range(sequence)]
-    assert training.next_token_loss(logits, targets).item() == pytest.approx(
-        sum(slow).item() / len(slow), abs=1e-5
-    )
+    surprises = []
+    for b in range(batch):
+        for s in range(sequence):
+            surprises.append(-shares[b, s, targets[b, s]].log().item())
+    mean = sum(surprises) / len(surprises)
+    assert training.next_token_loss(logits, targets).item() == pytest.approx(mean, abs=1e-5)
     assert training.next_token_loss(logits.bfloat16(), targets).dtype == torch.float32
 
 
@@ -177,7 +178,8 @@ def weights(run):
 
 
 def test_a_run_steps_as_a_plain_loop_with_torchs_helpers_does_and_learns():
-    run, other = new_run(dropout=0.0), new_run(dropout=0.0)
+    run = new_run(dropout=0.0)
+    other = new_run(dropout=0.0)
     losses = list(run.losses(40))
     for step, loss in enumerate(losses[:6]):
         inputs, targets = training.token_batch(
@@ -206,9 +208,12 @@ def test_a_run_that_stops_anywhere_goes_on_bit_for_bit_with_its_tokens_in_a_file
     whole = new_run(tokens=TOKENS)
     expected = list(whole.losses(8))
     first = new_run(tokens=TOKENS)
-    losses, state = list(first.losses(stop)), first.state()
-    list(first.losses(10))  # what the first does afterwards must not show in the state
-    for _ in range(2):  # nor what another does that goes on from it
+    losses = list(first.losses(stop))
+    state = first.state()
+    # Neither what the first run does afterwards may show in the state, nor what a second one does
+    # that goes on from it.
+    list(first.losses(10))
+    for _ in range(2):
         second = new_run(seed=7, tokens=training.open_tokens(file))
         second.restore(state)
         assert losses + list(second.losses(8)) == expected
