@@ -1,1 +1,1 @@
-"""How an answer is judged, a lab is moved, a figure is drawn, whatever they are about."""
+"""How an answer is judged, a lab works and a figure is drawn, whatever they are about."""

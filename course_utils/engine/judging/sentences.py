@@ -278,7 +278,7 @@ def _innermost(
 def stopped_briefly(error: BaseException) -> str:
     """The sentence on an error, without its message.
 
-    In the message, the function could tell what it was called with.
+    A function could write into the message what it was called with.
     """
     if isinstance(error, InPlaceError):
         return f"It {IN_PLACE}"

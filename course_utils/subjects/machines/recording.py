@@ -130,7 +130,7 @@ class Recording:
         return dict(sorted(products))
 
     def workload(self, name: str) -> Workload:
-        """The workload of that name, or a sentence on which there are."""
+        """The workload of that name; ValueError with all names if there is none."""
         by_name = {workload.name: workload for workload in self.workloads}
         if name not in by_name:
             known = ", ".join(by_name) or "none"

@@ -133,7 +133,7 @@ def _without_none(kind: object) -> object:
 
 
 def _judged(kind: object, data: object, name: str) -> tuple[object, str]:
-    """Whether the data are a value of that kind; and in words, what is one."""
+    """Whether the data are a value of that kind; and what such a value is, in words."""
     if kind is bool:
         return isinstance(data, bool), "true or false"
     if kind is str and name == "taken":

@@ -160,7 +160,7 @@ RUNS: Mapping[str, PublishedRun] = read(Path(__file__).with_name("published.json
 
 
 def run_named(words: str) -> PublishedRun:
-    """The one run whose name begins so, or a sentence.
+    """The run whose name begins with these words; ValueError if that is not exactly one.
 
     >>> run_named("llm.c").name
     'llm.c GPT-2 1558M 8 × H100'

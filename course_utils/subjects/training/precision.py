@@ -177,9 +177,9 @@ def updates(
 ) -> Iterator[tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]]:
     """Each step of a training in bf16 alone: how large its updates are, and which had an effect.
 
-    Adam's updates are in half gaps between the floats at their weight. With them comes, for each,
-    whether the weight has changed. Updates of 0 are left out. With `falling`, the learning rate
-    falls on a straight line from LEARNING_RATE to nearly 0.
+    The size of an update is given in halves of the gap between two floats at its weight. With each
+    size comes whether the weight has changed. Updates of 0 are left out. With `falling`, the
+    learning rate falls on a straight line from LEARNING_RATE to nearly 0.
     """
     training = Training("bf16 alone")
     for step in range(steps):
@@ -234,9 +234,10 @@ def logit_gradients(
 
 
 def lost(numbers: Float[Tensor, "..."], fmt: str, scale: Number = 1) -> tuple[int, int]:
-    """How many numbers times the scale torch's cast to that format loses; zeros are not counted.
+    """How many of the numbers, multiplied by the scale, torch's cast to that format loses.
 
-    The first count is of those that become zero, the second of those too large for the format.
+    The first count is of those that become zero, the second of those that are too large for the
+    format. Numbers that were zero before are not counted.
 
     >>> lost(torch.tensor([1.0, 1e-9, 0.0, 1e5]), "fp16")
     (1, 1)
