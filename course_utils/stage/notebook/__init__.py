@@ -1,7 +1,7 @@
-"""What a notebook has, said in one place: all of the stage that wants to know it asks here.
+"""What a notebook contains. Every other part of the stage asks here, so that all find the same.
 
-`files` reads and writes a notebook, `about` says what it says of itself in its metadata, and
-`outline` what is in it: sections, guesses, turns, figures and reveals, as data. Those are found
-in its code by `code` and in its text by `prose`, which is the only place that guesses at
-sentences.
+`files` reads and writes a notebook. `about` reads its metadata, where it says its title, question
+and minutes. `outline` lists its sections, guesses, turns, figures and reveals as data; it finds
+them with `code` in the code cells, and with `prose` in the text cells. Only `prose` recognises
+anything by the wording of sentences.
 """

@@ -12,10 +12,10 @@ KEY = "course"
 
 @dataclass(frozen=True)
 class About:
-    """Its title, the question that it answers, its minutes, and what its reader needs.
+    """A notebook's title, the question that it answers, its minutes, and what its reader needs.
 
-    Who needs other notebooks needs their numbers, who needs something else its words.
-    `chapter` is the chapter whose checks its turns call. What is not known is empty, or 0.
+    `needs` has the numbers of other notebooks, or else words. `chapter` is the chapter whose
+    checks the notebook's turns call. What is not known is empty, or 0.
     """
 
     title: str
@@ -32,34 +32,46 @@ class About:
         >>> About("FLOPs", minutes=65, minutes_beyond=103, needs=("1", "2")).minutes_and_needs
         '65 minutes, and 103 beyond. You need: notebooks 1 and 2.'
         """
-        said = []
-        if self.minutes:
-            beyond = f", and {self.minutes_beyond} beyond" if self.minutes_beyond else ""
-            said.append(f"{self.minutes} minutes{beyond}.")
+        sentences = []
+        if self.minutes and self.minutes_beyond:
+            sentences.append(f"{self.minutes} minutes, and {self.minutes_beyond} beyond.")
+        elif self.minutes:
+            sentences.append(f"{self.minutes} minutes.")
         if self.needs:
-            are_notebooks = self.needs[0].isdecimal()
-            notebooks = f"notebook{'s' * (len(self.needs) > 1)} " if are_notebooks else ""
-            said.append(f"You need: {notebooks}{listed(self.needs)}.")
-        return " ".join(said)
+            sentences.append(f"You need: {self._notebooks_before_numbers()}{listed(self.needs)}.")
+        return " ".join(sentences)
+
+    def _notebooks_before_numbers(self) -> str:
+        if not self.needs[0].isdecimal():
+            return ""
+        return "notebook " if len(self.needs) == 1 else "notebooks "
 
 
 def about(notebook: Notebook, name: str) -> About:
     """What the notebook in the file of that name is about.
 
-    Colab, or whoever copies its cells, may have lost the metadata.
+    Where the metadata is lost, as Colab may lose it, the heading and the file's name have to do.
 
     >>> cells = [{"cell_type": "markdown", "source": "# 4 · FLOPs: what a product costs"}]
     >>> about({"cells": cells, "metadata": {}}, "04_flops.ipynb")
     About(title='FLOPs', question='', minutes=0, minutes_beyond=0, needs=(), chapter='flops')
     """
     said = said_in(notebook)
+    title = _text(said.get("title"))
+    if not title:
+        title = _title(notebook["cells"])
+    if not title:
+        title, _, _ = name.partition(".")
+    chapter = _text(said.get("chapter"))
+    if not chapter:
+        chapter = chapter_in(name)
     return About(
-        title=_text(said.get("title")) or _title(notebook["cells"]) or name.partition(".")[0],
+        title=title,
         question=_text(said.get("question")),
         minutes=_whole(said.get("minutes")),
         minutes_beyond=_whole(said.get("minutes_beyond")),
-        needs=tuple(map(str, needs)) if isinstance(needs := said.get("needs"), list) else (),
-        chapter=_text(said.get("chapter")) or chapter_in(name),
+        needs=_texts(said.get("needs")),
+        chapter=chapter,
     )
 
 
@@ -74,31 +86,48 @@ def unknown(name: str) -> About:
 
 
 def with_the_courses_words(own: Notebook, course: Notebook) -> Notebook:
-    """The reader's notebook with what the course's says of itself; all other metadata stays."""
+    """The reader's notebook with the course's entry in its metadata; the other entries stay."""
     said = said_in(course)
-    return {**own, "metadata": {**own["metadata"], KEY: said}} if said else own
+    if not said:
+        return own
+    return {**own, "metadata": {**own["metadata"], KEY: said}}
 
 
 def said_in(notebook: Notebook) -> Mapping[str, object]:
-    """What stands in the metadata; nothing, if nothing of ours does."""
+    """The course's entry in the notebook's metadata, or an empty one."""
     metadata = notebook.get("metadata")
-    said = metadata.get(KEY) if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict):
+        return {}
+    said = metadata.get(KEY)
     return said if isinstance(said, dict) else {}
 
 
 def chapter_in(name: str) -> str:
     """The chapter of a file: floats for 01_floats.ipynb."""
-    return name.partition("_")[2].partition(".")[0]
+    _, _, after_number = name.partition("_")
+    chapter, _, _ = after_number.partition(".")
+    return chapter
 
 
 def _title(cells: list[Cell]) -> str:
-    """The title in the first text that has one: a copy for Colab begins with code."""
-    titles = (title_in(source(cell)) for cell in cells if cell["cell_type"] == "markdown")
-    return next(filter(None, titles), "")
+    """The first title in a cell of text. On Colab the first cell of all is code."""
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            title = title_in(source(cell))
+            if title:
+                return title
+    return ""
+
+
+# The metadata may hold anything: whoever edits it by hand makes mistakes.
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _whole(value: object) -> int:

@@ -1,6 +1,6 @@
-"""What the code of one cell has: places to fill in, checks, reveals, and the figure that it makes.
+"""What the code of one cell contains: places to fill in, checks, reveals, and the figure it makes.
 
-A cell that is no Python, as one in a reader's copy may be, has nothing.
+A cell that is not valid Python, as a reader's may be, contains none of these.
 """
 
 import ast
@@ -8,16 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-# By patterns, because the rest of the cell may be for IPython alone.
+# Calls of checks are found by a pattern, since a cell with an IPython command cannot be parsed.
 CHECKED = re.compile(r"\bcheck\.(\w+)\((\w+)\)")
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
 COMMENT = "  # "
-SHOWN = "shown"  # the button of a figure in which a guess is drawn
+SHOWN = "shown"  # the button *Show* of a figure in which a guess is drawn
 
 
 @dataclass(frozen=True)
 class Blank:
-    """A name that a cell sets to `...`, and the comment behind it; of a dict its keys, too."""
+    """A name that a cell sets to `...`, and the comment behind it. A dict has its keys as items."""
 
     name: str
     items: tuple[str, ...] = ()
@@ -26,9 +26,10 @@ class Blank:
 
 @dataclass(frozen=True)
 class Reveal:
-    """A name whose guess is held against a measurement.
+    """A name whose guess is compared with a measurement.
 
-    `row` is the row of the table that it is about, `among` what could be chosen, if that is said.
+    `row` is the row of the comparison's table, and `among` what the reader could choose from.
+    Both are empty where the code does not say.
     """
 
     name: str
@@ -38,7 +39,10 @@ class Reveal:
 
 @dataclass(frozen=True)
 class Figure:
-    """A lab, or a figure with some of its controls; the answers and presets it begins with."""
+    """A whole lab, or a figure that has some of a lab's controls.
+
+    It begins with these answers, and with these presets pressed.
+    """
 
     lab: str
     controls: tuple[str, ...] = ()
@@ -48,12 +52,12 @@ class Figure:
 
     @property
     def asks(self) -> bool:
-        """Whether a guess is drawn in it: it has the button *Show*."""
+        """Whether the reader draws a guess in it: then it has the button *Show*."""
         return SHOWN in self.controls
 
 
 def statements(text: str) -> list[ast.stmt]:
-    """The cell's statements; none if it is not Python."""
+    """The cell's statements; none if it is not valid Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -63,26 +67,30 @@ def statements(text: str) -> list[ast.stmt]:
 def is_stub(node: ast.stmt) -> bool:
     """Whether it sets something to `...`, or is a function whose whole body is `return ...`."""
     if isinstance(node, ast.FunctionDef):
-        (*docstring, last) = node.body
-        return len(docstring) < 2 and isinstance(last, ast.Return) and _is_dots(last.value)
+        *before, last = node.body
+        if len(before) > 1:  # one statement may be the docstring
+            return False
+        return isinstance(last, ast.Return) and _is_dots(last.value)
     return isinstance(node, ast.Assign) and _is_dots(node.value)
 
 
 def _is_dots(value: ast.expr | None) -> bool:
     """Whether it is the `...` of an answer that is not given yet, or a dict of them."""
     if isinstance(value, ast.Dict):
-        return all(map(_is_dots, value.values))
+        return all(_is_dots(item) for item in value.values)
     return isinstance(value, ast.Constant) and value.value is ...
 
 
 def is_open(text: str) -> bool:
     """Whether all that the cell does is to set names to `...`."""
     body = statements(text)
-    return bool(body) and all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
+    if not body:
+        return False
+    return all(isinstance(node, ast.Assign) and is_stub(node) for node in body)
 
 
 def has_a_stub(text: str) -> bool:
-    return any(map(is_stub, statements(text)))
+    return any(is_stub(node) for node in statements(text))
 
 
 def blanks_in(text: str) -> list[Blank]:
@@ -91,25 +99,37 @@ def blanks_in(text: str) -> list[Blank]:
     >>> blanks_in("my_days = ...  # in days")
     [Blank(name='my_days', items=(), comment='in days')]
     """
-    last = text.rstrip("\n").rpartition("\n")[2]
-    comment = last.rpartition(COMMENT)[2] if COMMENT in last else ""
-    assignments = [node for node in statements(text) if isinstance(node, ast.Assign)]
-    return [
-        Blank(target.id, _keys(node.value), comment)
-        for node in filter(is_stub, assignments)
-        if isinstance(target := node.targets[0], ast.Name)
-    ]
+    comment = _last_comment(text)
+    blanks = []
+    for node in statements(text):
+        if not isinstance(node, ast.Assign) or not is_stub(node):
+            continue
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            blanks.append(Blank(target.id, _keys(node.value), comment))
+    return blanks
+
+
+def _last_comment(text: str) -> str:
+    """The comment behind the cell's last line, or an empty one."""
+    _, _, last_line = text.rstrip("\n").rpartition("\n")
+    _, found, comment = last_line.rpartition(COMMENT)
+    return comment if found else ""
 
 
 def _keys(value: ast.expr) -> tuple[str, ...]:
-    return tuple(map(_said, value.keys)) if isinstance(value, ast.Dict) else ()
+    if not isinstance(value, ast.Dict):
+        return ()
+    return tuple(_key_text(key) for key in value.keys)
 
 
-def _said(key: ast.expr | None) -> str:
-    """A key as a reader sees it."""
+def _key_text(key: ast.expr | None) -> str:
+    """The key without quotes, as a table shows it; of `**more`, which has no key, nothing."""
+    if key is None:
+        return ""
     if isinstance(key, ast.Constant):
         return str(key.value)
-    return ast.unparse(key) if key else ""
+    return ast.unparse(key)
 
 
 def checks_of(text: str, name: str) -> list[str]:
@@ -123,29 +143,34 @@ def checked_in(text: str) -> list[str]:
 
 
 def reveals_in(text: str) -> list[Reveal]:
-    """The guesses that are held against a measurement in this cell.
+    """The guesses that are compared with a measurement in this cell.
 
     >>> reveals_in('Comparison(predicted, measured, guess={"GB": my_gb})')
     [Reveal(name='my_gb', row='GB', among=())]
     """
-    return [reveal for call in _calls(text) for reveal in _revealed_by(call)]
+    reveals = []
+    for call in _calls(text):
+        reveals.extend(_revealed_by(call))
+    return reveals
 
 
 def _revealed_by(call: ast.Call) -> Iterator[Reveal]:
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    choices = _texts_of(named.get("among"))
-    guess = named.get("guess")
+    arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+    choices = _texts_of(arguments.get("among"))
+    guess = arguments.get("guess")
     if isinstance(guess, ast.Name):
         yield Reveal(guess.id, among=choices)
     elif isinstance(guess, ast.Dict):
         for key, value in zip(guess.keys, guess.values, strict=True):
             if key and isinstance(value, ast.Name):
-                yield Reveal(value.id, key.value if _is_text(key) else "", choices)
+                row = key.value if _is_text(key) else ""
+                yield Reveal(value.id, row, choices)
 
 
 def _texts_of(among: ast.expr | None) -> tuple[str, ...]:
-    elements = among.elts if isinstance(among, ast.Tuple) else []
-    return tuple(one.value for one in elements if _is_text(one))
+    if not isinstance(among, ast.Tuple):
+        return ()
+    return tuple(element.value for element in among.elts if _is_text(element))
 
 
 def _is_text(node: ast.expr | None) -> bool:
@@ -158,45 +183,55 @@ def figure_in(text: str) -> Figure | None:
     >>> figure_in('labs.figure("float", "fmt", typed="0.1")')
     Figure(lab='float', controls=('fmt',), answers={'typed': '0.1'}, presets=(), is_whole=False)
     """
-    calls = list(_calls(text))
+    calls = _calls(text)
     of_labs = [call for call in calls if _is_of_labs(call.func)]
-    made = next((call for call in of_labs if call.func.attr == "figure"), None)
-    if made:
-        values = _values(made)
-        if not values:
-            return None
-        (name, *controls), answers = values
-        return Figure(name, tuple(controls), answers, _presets(calls))
-    whole = next((call for call in of_labs if call.func.attr.endswith("_lab")), None)
-    return (
-        Figure(whole.func.attr.removesuffix("_lab"), presets=_presets(calls), is_whole=True)
-        if whole
-        else None
-    )
+    for call in of_labs:
+        if call.func.attr == "figure":
+            return _figure_made_by(call, _presets(calls))
+    for call in of_labs:
+        if call.func.attr.endswith("_lab"):
+            lab = call.func.attr.removesuffix("_lab")
+            return Figure(lab, presets=_presets(calls), is_whole=True)
+    return None
+
+
+def _figure_made_by(call: ast.Call, presets: tuple[str, ...]) -> Figure | None:
+    """The figure of a call, if its arguments can be read without running it; else None."""
+    try:
+        given = [ast.literal_eval(argument) for argument in call.args]
+        answers = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError:
+        return None
+    if not given or None in answers:  # None is the name of `**more`
+        return None
+    lab, *controls = given
+    return Figure(lab, tuple(controls), answers, presets)
 
 
 def _calls(text: str) -> list[ast.Call]:
-    nodes = (node for statement in statements(text) for node in ast.walk(statement))
-    return [node for node in nodes if isinstance(node, ast.Call)]
+    calls = []
+    for statement in statements(text):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                calls.append(node)
+    return calls
 
 
 def _is_of_labs(function: ast.expr) -> bool:
-    is_attribute = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    return is_attribute and function.value.id == "labs"
-
-
-def _values(call: ast.Call) -> tuple[list[str], dict[str, object]] | None:
-    """What a call is given, if all of it can be read without running it."""
-    try:
-        given = [ast.literal_eval(one) for one in call.args]
-        named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-    except ValueError:
-        return None
-    return (given, named) if given and None not in named else None
+    """Whether it is `labs.…`."""
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return False
+    return function.value.id == "labs"
 
 
 def _presets(calls: list[ast.Call]) -> tuple[str, ...]:
-    methods = [one for one in calls if isinstance(one.func, ast.Attribute)]
-    pressed = [one for one in methods if one.func.attr == "preset"]
-    pressed.sort(key=lambda one: (one.lineno, one.col_offset))
-    return tuple(one.args[0].value for one in pressed if one.args and _is_text(one.args[0]))
+    """The presets that calls of a method `preset` press, in the order of the text."""
+    presses = [call for call in calls if _presses_a_preset(call)]
+    presses.sort(key=lambda call: (call.lineno, call.col_offset))
+    return tuple(call.args[0].value for call in presses)
+
+
+def _presses_a_preset(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "preset":
+        return False
+    return bool(call.args) and _is_text(call.args[0])

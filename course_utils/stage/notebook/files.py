@@ -15,11 +15,10 @@ def read(path: Path) -> Notebook:
 
 
 def parsed(contents: bytes) -> Notebook:
-    """The notebook in a file of these contents; ValueError if its cells cannot be told apart."""
+    """The notebook in a file with these contents; ValueError if its cells cannot be told apart."""
     try:
         notebook = json.loads(contents)
-        cells = notebook["cells"]
-        is_sound = all(map(_is_sound, cells)) and len({cell["id"] for cell in cells}) == len(cells)
+        is_sound = _has_sound_cells(notebook)
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
         is_sound = False
     if not is_sound:
@@ -27,15 +26,24 @@ def parsed(contents: bytes) -> Notebook:
     return notebook
 
 
+def _has_sound_cells(notebook: Notebook) -> bool:
+    cells = notebook["cells"]
+    if not all(_is_sound(cell) for cell in cells):
+        return False
+    ids = {cell["id"] for cell in cells}
+    return len(ids) == len(cells)
+
+
 def _is_sound(cell: Cell) -> bool:
-    shown = [output.get("data", {}) for output in cell.get("outputs", [])]
-    texts = cell["id"], cell["cell_type"], source(cell)
-    has_texts = all(isinstance(text, str) for text in texts)
-    return has_texts and all(isinstance(data, dict) for data in shown)
+    for text in (cell["id"], cell["cell_type"], source(cell)):
+        if not isinstance(text, str):
+            return False
+    outputs = cell.get("outputs", [])
+    return all(isinstance(output.get("data", {}), dict) for output in outputs)
 
 
 def write(path: Path, notebook: Notebook) -> None:
-    """The notebook as JupyterLab writes it, whole or not at all."""
+    """Write the notebook as JupyterLab would: completely, or not at all."""
     text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False)
     write_whole(path, f"{text}\n".encode())
 

@@ -1,7 +1,7 @@
-"""What a notebook has, cell by cell: sections, guesses, turns, figures and reveals, as data."""
+"""What a notebook contains, cell by cell: sections, guesses, turns, figures and reveals."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from course_utils.stage.notebook.prose import Question
 
 BEYOND = "Beyond"  # the section that begins what is for those who want more
 TURN_CELLS = 4  # its text, the stub, the check and the folded solution
-# The second way is that of copies from before the chapters.
+# Copies from before the course had chapters import their checks in the second way.
 CHECKS = re.compile(
     r"from course_utils\.(?:chapters\.(\w+) import (?:\w+, )*check|checks import (\w+) as check)\b"
 )
@@ -21,9 +21,9 @@ CHECKS = re.compile(
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the notebook under a heading: its cell, and the minutes that it states, or 0.
+    """A section of the notebook: the cell of its heading, and the minutes that it states, or 0.
 
-    *Beyond* is one, and so are those below it.
+    *Beyond* is a section, and so is each of those below it.
     """
 
     title: str
@@ -34,10 +34,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """A value that a cell asks for: its name, and a question, or of a dict one for each item.
+    """A value that a cell asks for. It has one question, or a dict has one for each of its keys.
 
-    `comment` is what the cell says of it. `check` is the exercise that the next cell gives it to;
-    a guess has none.
+    `comment` is what the cell says about it. `check` is the exercise that the next cell gives it
+    to; a guess has none.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Asked:
 
     @property
     def is_a_dict(self) -> bool:
-        return any(one.item for one in self.questions)
+        return any(question.item for question in self.questions)
 
 
 @dataclass(frozen=True)
 class Turn:
     """A turn of the reader: its check ("flops.days"), its cells, its text, its solution's code.
 
-    The cells are, by their ids, the heading, the stub, the check and the folded solution.
+    The cells are named by their ids: the heading, the stub, the check and the folded solution.
     """
 
     number: int
@@ -70,12 +70,13 @@ class Turn:
     @property
     def exercise(self) -> str:
         """Its check's name within the chapter."""
-        return self.check.partition(".")[2]
+        _, _, name = self.check.partition(".")
+        return name
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one cell has, and where it stands: in which section it begins, and in which turn."""
+    """What one cell contains, and the section and the turn that it belongs to."""
 
     id: str
     text: str
@@ -84,8 +85,8 @@ class Part:
     is_beyond: bool = False
     turn: int | None = None
     asked: tuple[Asked, ...] = ()
-    is_guess: bool = False  # to be typed: the cell does nothing else
-    is_answer: bool = False  # that the next cell checks
+    is_guess: bool = False  # the reader types it, and the cell does nothing else
+    is_answer: bool = False  # the next cell checks it
     figure: Figure | None = None
     reveals: tuple[Reveal, ...] = ()
 
@@ -95,7 +96,7 @@ class Part:
 
     @property
     def waits_for_a_guess(self) -> bool:
-        """Whether it is a place for a guess, typed or drawn."""
+        """Whether a guess goes here, typed or drawn."""
         return self.is_guess or self.is_drawn_guess
 
     @property
@@ -119,35 +120,48 @@ class Outline:
 
     @property
     def figures(self) -> list[Figure]:
-        """The labs and the figures that move."""
+        """The labs, and the figures with controls."""
         return [part.figure for part in self.parts if part.figure]
 
     def revealed(self, name: str) -> Reveal | None:
-        """Where the guess of that name is held against a measurement."""
-        reveals = (reveal for part in self.parts for reveal in part.reveals)
-        return next((reveal for reveal in reveals if reveal.name == name), None)
+        """Where the guess of that name is compared with a measurement."""
+        for part in self.parts:
+            for reveal in part.reveals:
+                if reveal.name == name:
+                    return reveal
+        return None
 
 
 def outline(notebook: Notebook) -> Outline:
-    """What that notebook has; or a part of one, as a dict with its cells."""
+    """What the notebook contains; a dict with nothing but cells will do."""
     cells = notebook["cells"]
-    parts = tuple(_parts(cells, list(_placed(cells))))
-    return Outline(_heading(cells), parts, tuple(_sections(cells)), turns(notebook))
+    placements = list(_placements(cells))
+    return Outline(
+        heading=_heading(cells),
+        parts=tuple(_parts(cells, placements)),
+        sections=tuple(_sections(cells)),
+        turns=tuple(_turns(notebook, placements)),
+    )
 
 
 def turns(notebook: Notebook) -> tuple[Turn, ...]:
     """The notebook's turns in their order."""
-    return tuple(_turns(notebook, list(_placed(notebook["cells"]))))
+    placements = list(_placements(notebook["cells"]))
+    return tuple(_turns(notebook, placements))
 
 
 def parted(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """The cells, with one of text divided where a heading stands inside it."""
+    """The cells, but a cell of text with headings inside it is divided into several."""
     for cell in cells:
-        texts = [] if is_code(cell) else prose.divided(source(cell))
-        if len(texts) < 2:
+        if is_code(cell):
+            yield cell
+            continue
+        texts = prose.divided(source(cell))
+        if len(texts) == 1:
             yield cell
             continue
         for number, text in enumerate(texts):
+            # The first keeps the cell's id.
             name = f"{cell['id']}-{number}" if number else cell["id"]
             yield {**cell, "id": name, "source": text}
 
@@ -162,18 +176,23 @@ def _is_text(cell: Cell) -> bool:
 
 def _heading(cells: Sequence[Cell]) -> str:
     """The words of the first heading."""
-    texts = map(source, filter(_is_text, cells))
-    titles = (heading.title for text in texts for heading in prose.headings(text))
-    return next(titles, "")
+    for cell in cells:
+        if _is_text(cell):
+            for heading in prose.headings(source(cell)):
+                return heading.title
+    return ""
 
 
 def _sections(cells: Sequence[Cell]) -> Iterator[Section]:
     is_beyond = False
-    for cell in filter(_is_text, cells):
+    for cell in cells:
+        if not _is_text(cell):
+            continue
         text = source(cell)
         for heading in prose.headings(text):
-            is_beyond = is_beyond or _begins_beyond(heading)
-            if heading.level == 2 or _begins_beyond(heading):
+            if _begins_beyond(heading):
+                is_beyond = True
+            if _begins_a_section(heading):
                 minutes = prose.minutes_below(text, heading)
                 yield Section(heading.title, cell["id"], minutes, is_beyond)
 
@@ -182,96 +201,158 @@ def _begins_beyond(heading: prose.Heading) -> bool:
     return heading.level == 1 and heading.title.startswith(BEYOND)
 
 
-class _Place(NamedTuple):
-    """Where a cell stands: the section in which it begins, and its turn's number."""
+def _begins_a_section(heading: prose.Heading) -> bool:
+    return heading.level == 2 or _begins_beyond(heading)
+
+
+class _Placement(NamedTuple):
+    """The section in which a cell begins, and the number of the turn that it belongs to."""
 
     section: str
     is_beyond: bool
     turn: int | None
 
 
-def _placed(cells: Sequence[Cell]) -> Iterator[_Place]:
-    section, is_beyond, turn, left = "", False, None, 0
+def _placements(cells: Sequence[Cell]) -> Iterator[_Placement]:
+    """The placement of each cell.
+
+    A heading counts for its own cell if it stands at the beginning, else from the next cell on.
+    """
+    section = ""
+    is_beyond = False
+    turn = None
+    cells_left = 0  # of the turn
     for cell in cells:
         text = source(cell) if _is_text(cell) else ""
-        inside = [one for one in prose.headings(text) if one.level < 3]
-        first = next((one for one in inside if one.begin == 0), None)
-        if first:
-            is_beyond = is_beyond or _begins_beyond(first)
-            section = _section_of(first)
-        for number, _, _ in prose.turns_in(text):
-            turn, left = number, TURN_CELLS
-        yield _Place(section, is_beyond, turn if left else None)
-        left = max(0, left - 1)
-        if inside:
-            section = _section_of(inside[-1])
-            is_beyond = is_beyond or any(map(_begins_beyond, inside))
+        headings = [heading for heading in prose.headings(text) if heading.level < 3]
+        for heading in headings:
+            if heading.begin == 0:
+                section = _section_of(heading)
+                is_beyond = is_beyond or _begins_beyond(heading)
+        for turn_heading in prose.turns_in(text):
+            turn = turn_heading.number
+            cells_left = TURN_CELLS
+        yield _Placement(section, is_beyond, turn if cells_left else None)
+        cells_left = max(0, cells_left - 1)
+        for heading in headings:
+            section = _section_of(heading)
+            is_beyond = is_beyond or _begins_beyond(heading)
 
 
 def _section_of(heading: prose.Heading) -> str:
-    """The section that a heading begins; none, if it is the notebook's own."""
-    return heading.title if heading.level == 2 or _begins_beyond(heading) else ""
+    """The section that a heading begins; the notebook's own heading begins none."""
+    return heading.title if _begins_a_section(heading) else ""
 
 
-def _parts(cells: Sequence[Cell], places: Sequence[_Place]) -> Iterator[Part]:
-    reveals = [code.reveals_in(source(cell)) if is_code(cell) else [] for cell in cells]
-    among = {reveal.name: reveal.among for some in reveals for reveal in some if reveal.among}
+def _parts(cells: Sequence[Cell], placements: Sequence[_Placement]) -> Iterator[Part]:
+    reveals = [_reveals(cell) for cell in cells]
+    choices = _choices_by_guess(reveals)
     above = ""
     for at, cell in enumerate(cells):
-        text = source(cell)
-        if not is_code(cell):
-            above = text if _is_text(cell) else above
-            yield Part(cell["id"], text, False, *places[at])
-            continue
-        below = next((source(one) for one in cells[at + 1 :] if is_code(one)), "")
-        is_checked = "check." in below
-        asked = tuple(_asked(text, above, below, among))
-        yield Part(
-            cell["id"],
-            text,
-            True,
-            *places[at],
-            asked=asked,
-            is_guess=bool(asked) and code.is_open(text) and not is_checked,
-            is_answer=code.has_a_stub(text) and is_checked,
-            figure=code.figure_in(text),
-            reveals=tuple(reveals[at]),
-        )
+        if is_code(cell):
+            below = _next_code(cells, at)
+            asked = tuple(_asked(source(cell), above, below, choices))
+            is_checked = "check." in below
+            yield _code_part(cell, placements[at], asked, reveals[at], is_checked)
+        else:
+            if _is_text(cell):
+                above = source(cell)
+            yield Part(cell["id"], source(cell), is_code=False, **placements[at]._asdict())
 
 
-def _asked(text: str, above: str, below: str, among: dict[str, tuple[str, ...]]) -> Iterator[Asked]:
+def _reveals(cell: Cell) -> tuple[Reveal, ...]:
+    return tuple(code.reveals_in(source(cell))) if is_code(cell) else ()
+
+
+def _choices_by_guess(by_cell: Sequence[tuple[Reveal, ...]]) -> dict[str, tuple[str, ...]]:
+    """What can be chosen, as the guess's reveal says, by the guess's name."""
+    choices = {}
+    for reveals in by_cell:
+        for reveal in reveals:
+            if reveal.among:
+                choices[reveal.name] = reveal.among
+    return choices
+
+
+def _next_code(cells: Sequence[Cell], at: int) -> str:
+    """The text of the next code cell, or an empty one."""
+    for cell in cells[at + 1 :]:
+        if is_code(cell):
+            return source(cell)
+    return ""
+
+
+def _code_part(
+    cell: Cell,
+    placement: _Placement,
+    asked: tuple[Asked, ...],
+    reveals: tuple[Reveal, ...],
+    is_checked: bool,
+) -> Part:
+    text = source(cell)
+    return Part(
+        cell["id"],
+        text,
+        is_code=True,
+        **placement._asdict(),
+        asked=asked,
+        is_guess=bool(asked) and code.is_open(text) and not is_checked,
+        is_answer=code.has_a_stub(text) and is_checked,
+        figure=code.figure_in(text),
+        reveals=reveals,
+    )
+
+
+def _asked(
+    text: str, above: str, below: str, choices: Mapping[str, tuple[str, ...]]
+) -> Iterator[Asked]:
     for blank in code.blanks_in(text):
-        items = blank.items or ("",)
-        choices = among.get(blank.name, ())
-        questions = [prose.question(item, above, blank.comment, choices) for item in items]
-        check = next(iter(code.checks_of(below, blank.name)), "")
+        among = choices.get(blank.name, ())
+        items = blank.items if blank.items else ("",)
+        questions = [prose.question(item, above, blank.comment, among) for item in items]
+        checks = code.checks_of(below, blank.name)
+        check = checks[0] if checks else ""
         yield Asked(blank.name, tuple(questions), blank.comment, check)
 
 
-def _turns(notebook: Notebook, places: Sequence[_Place]) -> Iterator[Turn]:
-    """Each is a heading, and what follows it up to its folded solution."""
+def _turns(notebook: Notebook, placements: Sequence[_Placement]) -> Iterator[Turn]:
+    """Each turn is a heading, and what follows it up to its folded solution."""
     cells = notebook["cells"]
     chapter = _chapter(notebook)
     for at, cell in enumerate(cells):
-        found = next(prose.turns_in(source(cell)), None) if _is_text(cell) else None
-        if not found:
+        headings = list(prose.turns_in(source(cell))) if _is_text(cell) else []
+        if not headings:
             continue
-        number, title, begin = found
-        own = cells[at : at + TURN_CELLS]
-        text = source(cell)[begin:]
+        heading = headings[0]
+        own_cells = cells[at : at + TURN_CELLS]
+        text = source(cell)[heading.begin :]
         difficulty, minutes = prose.difficulty_and_minutes(text)
-        check = next((name for one in own for name in code.CHECK.findall(source(one))), "")
         yield Turn(
-            number,
-            title,
-            f"{chapter}.{check}",
-            cells=tuple(one["id"] for one in own),
-            is_beyond=places[at].is_beyond,
+            number=heading.number,
+            title=heading.title,
+            check=f"{chapter}.{_first_check(own_cells)}",
+            cells=tuple(own["id"] for own in own_cells),
+            is_beyond=placements[at].is_beyond,
             difficulty=difficulty,
             minutes=minutes,
             text=text,
-            solution=next(filter(None, (prose.solution_in(source(one)) for one in own)), ""),
+            solution=_first_solution(own_cells),
         )
+
+
+def _first_check(cells: Sequence[Cell]) -> str:
+    for cell in cells:
+        for exercise in code.CHECK.findall(source(cell)):
+            return exercise
+    return ""
+
+
+def _first_solution(cells: Sequence[Cell]) -> str:
+    for cell in cells:
+        solution = prose.solution_in(source(cell))
+        if solution:
+            return solution
+    return ""
 
 
 def _chapter(notebook: Notebook) -> str:
@@ -279,6 +360,7 @@ def _chapter(notebook: Notebook) -> str:
     said = said_in(notebook).get("chapter")
     if isinstance(said, str) and said:
         return said
-    texts = map(source, notebook["cells"])
-    chapters = (new or old for text in texts for new, old in CHECKS.findall(text))
-    return next(chapters, "")
+    for cell in notebook["cells"]:
+        for new, old in CHECKS.findall(source(cell)):
+            return new if new else old
+    return ""

@@ -1,13 +1,14 @@
-"""What the text of one cell has: headings, turns and folded answers; and how a guess would be
-asked for aloud.
+"""What the text of one cell contains: headings, turns, folded answers, and a guess's question.
 
-This is the only place that guesses at sentences.
+A notebook's sentences are meant for readers. This is the only module that recognises anything by
+their wording, so a sentence that is reworded matters here alone.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -22,7 +23,7 @@ PYTHON = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading, where it begins and ends in its text, and how many # it has."""
+    """A heading with as many # as its level, and where it begins and ends in the text."""
 
     level: int
     title: str
@@ -31,43 +32,47 @@ class Heading:
 
 
 def headings(text: str) -> list[Heading]:
-    """The headings of a text, but for what looks like one in a block of code."""
-    in_code = [found.span() for found in FENCE.finditer(text)]
-    return [
-        Heading(len(found[1]), found[2], found.start(), found.end())
-        for found in HEADING.finditer(text)
-        if not any(begin < found.start() < end for begin, end in in_code)
-    ]
+    """The headings of a text. A line in a block of code may look like one, and is none."""
+    blocks = [block.span() for block in FENCE.finditer(text)]
+    found = []
+    for match in HEADING.finditer(text):
+        is_in_code = any(begin < match.start() < end for begin, end in blocks)
+        if not is_in_code:
+            found.append(Heading(len(match[1]), match[2], match.start(), match.end()))
+    return found
 
 
 def divided(text: str) -> list[str]:
-    """The text's parts, each but the first with a heading at its beginning."""
-    edges = [0, *(one.begin for one in headings(text) if one.begin), len(text)]
-    if len(edges) == 2:
+    """The text cut at its headings: each part, but perhaps the first, begins with a heading."""
+    inner = [heading.begin for heading in headings(text) if heading.begin > 0]
+    if not inner:
         return [text]
+    edges = [0, *inner, len(text)]
     return [text[begin:end].strip() for begin, end in pairwise(edges)]
 
 
 def title_in(text: str) -> str:
-    """The title of the notebook that begins so: FLOPs, of "# 4 · FLOPs: what a product costs"."""
+    """The title in a notebook's first heading: FLOPs, of "# 4 · FLOPs: what a product costs"."""
     found = TITLE.search(text)
     return found[1].strip() if found else ""
 
 
 def minutes_below(text: str, heading: Heading) -> int:
-    """The minutes that a section states below its heading, or 0."""
+    """The minutes that a section states right below its heading, or 0."""
     found = MINUTES.match(text, heading.end)
     return int(found[1]) if found else 0
 
 
 def difficulty_and_minutes(text: str) -> tuple[str, int]:
-    """What a turn states of itself, as in "*easy, 3 minutes.*"; empty and 0, if it does not."""
+    """What a turn states about itself, as in "*easy, 3 minutes.*"; otherwise "" and 0."""
     found = DIFFICULTY.search(text)
-    return (found[1], int(found[2])) if found else ("", 0)
+    if not found:
+        return "", 0
+    return found[1], int(found[2])
 
 
 def folds(text: str) -> list[tuple[str, str]]:
-    """The folded answers of a text, by their titles."""
+    """The folded answers of a text, each after its title."""
     return [(title, answer.strip()) for title, answer in FOLDED.findall(text)]
 
 
@@ -76,21 +81,32 @@ def without_folds(text: str) -> str:
 
 
 def solution_in(text: str) -> str:
-    """The code of a folded solution."""
-    found = PYTHON.search(text) if text.startswith(SOLUTION) else None
+    """The code of a folded solution; empty if the text is none, or has no code."""
+    if not text.startswith(SOLUTION):
+        return ""
+    found = PYTHON.search(text)
     return found[1] if found else ""
 
 
-def turns_in(text: str) -> Iterator[tuple[int, str, int]]:
-    """The number and the title of each turn whose heading is in the text, and where it begins."""
+class TurnHeading(NamedTuple):
+    """The heading of a turn, and where it begins in the text."""
+
+    number: int
+    title: str
+    begin: int
+
+
+def turns_in(text: str) -> Iterator[TurnHeading]:
+    """The headings of turns in the text."""
     for found in TURN.finditer(text):
-        yield int(found[1]), found[2].strip(), found.start()
+        yield TurnHeading(int(found[1]), found[2].strip(), found.start())
 
 
-# How a guess is asked for.
+# How a guess is asked for: on the wall, and on phones.
 
-MOST = 600  # letters of a question
-ENOUGH = 160  # a shorter paragraph is read with the one before
+MOST = 600  # characters of a question
+ENOUGH = 160  # a paragraph that is shorter is shown together with the one before
+SHORTENED = MOST - 80  # characters that a question which is too long keeps
 QUOTED = re.compile(r'"([^"]+)"')
 IN_QUOTES = "in quotes"
 # What can stand behind a number: not "the value", nor "a step without recomputing is 1".
@@ -107,7 +123,10 @@ PLAIN = (
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked in words, in which unit, among which choices; of a dict, for which item."""
+    """A question in words, its unit, and the choices, if there are any.
+
+    Where a cell asks for a dict, `item` is the key that this question is about.
+    """
 
     words: str
     unit: str = ""
@@ -116,26 +135,46 @@ class Question:
 
 
 def question(item: str, above: str, comment: str, among: Sequence[str] = ()) -> Question:
-    """The question below that text. What a comment says and is no unit is said below the words.
+    """The question that the text above a cell asks.
 
-    What can be chosen stands in quotes in the comment, else it is what the guess is held against,
-    else above.
+    The choices stand in quotes in the cell's comment. If they do not, they are those that the
+    answer's code lists, `among`, or else the words in quotes in the text above. A comment that is
+    no unit is added to the words.
     """
     before, last = _plain_paragraphs(above)
-    unit = COMMENT.match(comment) or ASKED.search(item) or ASKED.search(last)
-    choices = QUOTED.findall(comment) or [*among] or _choices_above(above, comment)
-    words = "\n\n".join(filter(None, (_few_words(before, last), item, _hint(comment))))
-    return Question(words, unit[1] if unit and not choices else "", tuple(choices), item)
+    parts = (_few_words(before, last), item, _hint(comment))
+    words = "\n\n".join(part for part in parts if part)
+    choices = QUOTED.findall(comment)
+    if not choices:
+        choices = list(among)
+    if not choices and IN_QUOTES in comment:
+        choices = _quoted_in_last_paragraph(above)
+    unit = "" if choices else _unit(item, last, comment)
+    return Question(words, unit, tuple(choices), item)
 
 
-def _choices_above(above: str, comment: str) -> list[str]:
-    return QUOTED.findall(above.split("\n\n")[-1]) if IN_QUOTES in comment else []
+def _unit(item: str, last: str, comment: str) -> str:
+    """The unit that the comment names, or the item, or the last paragraph above; or none."""
+    found = COMMENT.match(comment)
+    if not found:
+        found = ASKED.search(item)
+    if not found:
+        found = ASKED.search(last)
+    return found[1] if found else ""
+
+
+def _quoted_in_last_paragraph(above: str) -> list[str]:
+    *_, last = above.split("\n\n")
+    return QUOTED.findall(last)
 
 
 def _plain_paragraphs(above: str) -> tuple[list[str], str]:
-    """The paragraphs without marks and links, and the last of them."""
-    paragraphs = [one for one in re.split(r"\n\n+", above) if not one.startswith("#")]
-    *before, last = map(_plain, paragraphs or [above.lstrip("# ")])  # a heading alone has to do
+    """The paragraphs without Markdown's marks and links, and the last of them apart."""
+    paragraphs = re.split(r"\n\n+", above)
+    texts = [_plain(paragraph) for paragraph in paragraphs if not paragraph.startswith("#")]
+    if not texts:
+        texts = [_plain(above.lstrip("# "))]  # there is only a heading, so the heading has to do
+    *before, last = texts
     return before, last
 
 
@@ -146,29 +185,30 @@ def _plain(paragraph: str) -> str:
 
 
 def _few_words(before: list[str], last: str) -> str:
-    """As much of the end of the text as fits on a wall."""
-    said = last
+    """As many of the last paragraphs as fit on a wall."""
+    shown = last
     for paragraph in reversed(before):
-        is_enough = len(said) >= ENOUGH and not said.startswith("- ")
-        if is_enough or len(said) + len(paragraph) >= MOST:
+        is_enough = len(shown) >= ENOUGH and not shown.startswith("- ")
+        if is_enough or len(shown) + len(paragraph) >= MOST:
             break
-        said = f"{paragraph}\n\n{said}"
-    if len(said) < MOST - 80:
-        return said
-    # What is too long begins with a later sentence.
-    return re.sub(r"^.*?[.?:] ", "", said[80 - MOST :], flags=re.DOTALL)
+        shown = f"{paragraph}\n\n{shown}"
+    if len(shown) < SHORTENED:
+        return shown
+    # Cut at the front, to where a sentence begins.
+    return re.sub(r"^.*?[.?:] ", "", shown[-SHORTENED:], flags=re.DOTALL)
 
 
 def _hint(comment: str) -> str:
+    """What the comment says beyond a unit and choices."""
     if re.match(f"the |{COMMENT.pattern}", comment):
         return ""
-    return re.split(r',? ?in quotes|"', comment)[0].strip()
+    hint, *_ = re.split(r',? ?in quotes|"', comment)
+    return hint.strip()
 
 
-# How to move a picture, which a still one cannot.
+# What only a live picture can do, and a still one cannot: what the text tells a reader to do in it.
+# That takes whole sentences, remarks in parentheses, and items of a list.
 
-# What a reader is told to do in a picture that moves: whole sentences, remarks in parentheses,
-# items of a list.
 MOVES = (
     r"(?:Click|Drag|Draw it|Fit|Look for|Move|Play|Press|Pull|Raise|Set (?:a|the) marks?"
     r"|Tick|Try|Type|Untick)\b"
@@ -186,7 +226,7 @@ FOR_A_LIVE_PICTURE = [
 
 
 def for_a_still(text: str) -> str:
-    """The text without what a still picture cannot do."""
+    """The text without what it tells a reader to do in a picture that moves."""
     for pattern in FOR_A_LIVE_PICTURE:
         text = pattern.sub("", text)
     return text.strip()
