@@ -1,4 +1,5 @@
-"""What surrounds a notebook: copies and contents page, presentation, poll, decks, hub, pages, grading, Colab.
+"""What surrounds a notebook.
 
-Nothing imports it; without it, all notebooks run.
+That is the reader's copies and the contents page, presentations, polls, decks, hubs, pages, grading
+and Colab. No other part of the course imports the stage, so all notebooks run without it.
 """

@@ -1,6 +1,7 @@
-"""The course on a machine that is lent for some hours, as Colab lends one. The first cell of each copy calls `settle`.
+"""The course on a machine that is lent for some hours, as Colab lends one.
 
-What is there stays as it is. The reader's answers, guesses and accountant are kept in the notebook's folder.
+The first cell of each copy calls `settle`. Packages that the machine already has stay as they are.
+The reader's answers, guesses and accountant are kept in the notebook's folder.
 """
 
 import importlib
@@ -13,16 +14,18 @@ from pathlib import Path
 from course_utils.core.accountant_file import NAME
 from course_utils.core.record import HIDDEN, RECORD
 
-# What the notebooks use beside torch, numpy, matplotlib and ipywidgets, which must be there.
+# What the notebooks import beside torch, numpy, matplotlib and ipywidgets, which Colab has.
 NEEDED = (
-    *(
-        "anywidget==0.11.0",
-        "beartype==0.23.1",
-        "einops==0.8.2",
-        "jaxtyping==0.3.11",
-        "ml_dtypes==0.6.0",
-    ),
-    *("opt_einsum==3.4.0", "pillow==13.0.0", "psutil==7.2.2", "psygnal==0.16.1", "resvg_py==0.5.0"),
+    "anywidget==0.11.0",
+    "beartype==0.23.1",
+    "einops==0.8.2",
+    "jaxtyping==0.3.11",
+    "ml_dtypes==0.6.0",
+    "opt_einsum==3.4.0",
+    "pillow==13.0.0",
+    "psutil==7.2.2",
+    "psygnal==0.16.1",
+    "resvg_py==0.5.0",
     "wadler-lindig==0.1.8",
 )
 _BEGAN = Path.cwd()  # the notebook's folder
@@ -30,24 +33,22 @@ _COURSE = str(Path(__file__).resolve().parents[2])
 
 
 def settle() -> None:
-    """Add the packages that are missing, replace none, and begin to keep what the reader makes."""
-    missing = [pin for pin in NEEDED if not any(distributions(name=pin.partition("==")[0]))]
+    """Install the packages that are missing, and begin to keep what the reader makes.
+
+    A package that is installed in another version is not replaced.
+    """
+    missing = [pin for pin in NEEDED if not _is_installed(pin)]
     if missing:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *missing]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ValueError(
-                f"No package could be added. Is there a network? Then try again.\n{done.stderr}"
-            )
-        importlib.invalidate_caches()
-    sys.path.insert(0, _COURSE)  # the cell's own entry holds only in this folder
+        _install(missing)
+    sys.path.insert(0, _COURSE)  # the cell's own entry is relative to this folder
     os.environ["PYTHONPATH"] = _COURSE  # for the processes that labs start
     _keep_in(Path.cwd())
-    print(f"The course is here. Added: {', '.join(missing) or 'nothing'}. Replaced: nothing.")
+    added = ", ".join(missing) if missing else "nothing"
+    print(f"The course is here. Added: {added}. Replaced: nothing.")
 
 
 def keep_on_drive() -> None:
-    """Keep on the reader's Google Drive what the reader makes, for the next machine to find it there."""
+    """Keep what the reader makes on their Google Drive, where the next machine finds it."""
     from google.colab import drive
 
     drive.mount(str(_BEGAN / "drive"))
@@ -55,12 +56,32 @@ def keep_on_drive() -> None:
 
 
 def download(*names: str) -> None:
-    """Hand files of this folder to the reader's browser: without names, the record and the accountant."""
+    """Send files of this folder to the reader's browser.
+
+    Without names, those are the record and the accountant. A file that does not exist is skipped.
+    """
     from google.colab import files
 
-    for name in names or (RECORD, NAME):
+    if not names:
+        names = (RECORD, NAME)
+    for name in names:
         if Path(name).exists():
             files.download(name)
+
+
+def _is_installed(pin: str) -> bool:
+    name, _, _ = pin.partition("==")
+    return any(distributions(name=name))
+
+
+def _install(pins: list[str]) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *pins]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(
+            f"No package could be added. Is there a network? Then try again.\n{done.stderr}"
+        )
+    importlib.invalidate_caches()
 
 
 def _keep_in(folder: Path) -> None:

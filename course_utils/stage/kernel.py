@@ -1,22 +1,24 @@
-"""An extension of IPython, for the kernels of the course's notebooks: after a restart, a name that is gone gets a sentence.
+"""An IPython extension for the kernels of the course: it explains a NameError after a restart.
 
-etc/ipython/ipython_kernel_config.json of the environment loads it. It imports nothing of the course.
+etc/ipython/ipython_kernel_config.json of the environment loads it. It imports nothing of the
+course, so that a kernel starts as fast as it would without it.
 """
 
 import json
 import os
 import symtable
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 from IPython.core.interactiveshell import InteractiveShell
 
+LONGEST_QUOTE = 60  # characters of a cell's first line
+
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """IPython calls this when the kernel starts."""
     shell.set_custom_exc((NameError,), _explain)
-    if os.environ.get("COURSE_ROOM"):  # a presentation's, with phones
+    if os.environ.get("COURSE_ROOM"):  # a presentation whose audience guesses by phone
         shell.extension_manager.load_extension("course_utils.stage.present.asking")
 
 
@@ -27,33 +29,45 @@ def _explain(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Show which cell to run in place of the error. If no cell makes that name, show the error."""
-    if begins := next(_cells_that_make(error.name or ""), ""):
+    """Say which cell defines the missing name. If no cell does, show the error as usual."""
+    name = error.name or ""
+    begins = _beginning_of_the_cell_that_defines(name)
+    if begins:
         words = (
-            f"The kernel does not know {error.name}. The cell that begins “{begins}” makes it, and has not run since the "
-            "kernel was started. Choose Run → Run All Above Selected Cell, and then run this cell again."
+            f"The kernel does not know {error.name}. The cell that begins “{begins}” makes it, "
+            "and has not run since the kernel was started. Choose Run → Run All Above Selected "
+            "Cell, and then run this cell again."
         )
-        error._render_traceback_ = lambda: [words]  # where IPython asks what to show
+        error._render_traceback_ = lambda: [words]  # IPython shows these lines, if there are any
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
-def _cells_that_make(name: str) -> Iterator[str]:
-    """The first line of each cell of this kernel's notebook, as it was last saved, that makes a thing of that name."""
-    session = os.environ.get("JPY_SESSION_NAME", "")  # the notebook's path, which the server tells
+def _beginning_of_the_cell_that_defines(name: str) -> str:
+    """The first line of that cell; an empty one if no cell of the saved notebook defines it."""
+    for source in _code_of_this_notebook():
+        if name in _defined_in(source):
+            first_line, _, _ = source.lstrip().partition("\n")
+            return first_line[:LONGEST_QUOTE]
+    return ""
+
+
+def _code_of_this_notebook() -> list[str]:
+    """The source of each code cell, as the notebook was last saved; none if it cannot be read."""
+    session = os.environ.get("JPY_SESSION_NAME", "")  # the server puts the notebook's path there
+    path = Path.cwd() / Path(session).name
     try:
-        cells = json.loads((Path.cwd() / Path(session).name).read_bytes())["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        cells = json.loads(path.read_bytes())["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (OSError, ValueError, TypeError, KeyError):
-        return
-    for source in sources:
-        if name in _made_by(source):
-            yield source.lstrip().partition("\n")[0][:60]
+        return []
 
 
-def _made_by(source: str) -> set[str]:
-    """The names that a cell imports, defines or gives a value."""
+def _defined_in(source: str) -> set[str]:
+    """The names that a cell imports, defines or assigns."""
     try:
         symbols = symtable.symtable(source, "cell", "exec").get_symbols()
     except (SyntaxError, ValueError):
         return set()
-    return {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
+    return {
+        symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()
+    }
