@@ -1,7 +1,7 @@
-"""The student's workspace: the student's copies of the notebooks, the record of answers, and the contents page.
+"""The reader's workspace: their copies of the notebooks, the record, and the contents page.
 
-A Jupyter server loads it as its extension `course_utils.stage.workspace`: `make lab` does, and so does a hub. Nothing here needs
-torch, and nothing leaves the machine that the server runs on.
+A Jupyter server loads it as its extension `course_utils.stage.workspace`: `make lab` does, and so
+does a hub. Nothing here needs torch, and nothing leaves the machine that the server runs on.
 """
 
 

@@ -1,4 +1,7 @@
-"""`make lab`: JupyterLab over the course's folder, open at the contents page; the options are JupyterLab's."""
+"""`make lab`: JupyterLab over the course's folder, open at the contents page.
+
+Its options are JupyterLab's own.
+"""
 
 import sys
 
@@ -8,15 +11,14 @@ from course_utils.stage.workspace import copies
 
 
 def main(options: list[str]) -> None:
-    """Start JupyterLab with the workspace as its extension, which brings the reader's copies up to date."""
-    extension = [
+    """Start JupyterLab with the workspace as its extension, which updates the reader's copies."""
+    ours = [
+        f"--ServerApp.root_dir={copies.MINE.parent}",
         "--ServerApp.jpserver_extensions=course_utils.stage.workspace=True",
         "--LabApp.default_url=/contents",
+        "--LabApp.custom_css=True",
     ]
-    style = "--LabApp.custom_css=True"
-    LabApp.launch_instance(
-        [f"--ServerApp.root_dir={copies.MINE.parent}", *extension, style, *options]
-    )
+    LabApp.launch_instance([*ours, *options])
 
 
 if __name__ == "__main__":

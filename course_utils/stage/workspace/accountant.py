@@ -1,29 +1,50 @@
-"""The reader's accountant follows the course: what is theirs in it stays, and all else is the course's."""
+"""A new version of the course's accountant, with what the reader has written into their own."""
 
 from course_utils.core.accountant_file import statements, theirs
 from course_utils.stage.workspace.merge import woven
 
 
 def renewed(course: str, taken: str, own: str) -> str:
-    """The course's file with what is the reader's in their own: terms, statements and lines of comments.
+    """The course's file with the reader's terms, statements and lines of comments.
 
-    `taken` is what the course had before: what it has dropped since goes.
+    `own` is the reader's file, and `taken` the course's version that it was made from. A statement
+    that the course has dropped since then is dropped here, too.
     """
-    new, mine = statements(course), statements(own)
-    try:
-        former = statements(taken).keys()
-    except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
-        former = set()
-    stay = {*theirs(own), *mine.keys() - new.keys() - former}
-    known = {*course.split("\n"), *taken.split("\n")}
-
-    def text(name: str) -> str:
+    new = statements(course)
+    mine = statements(own)
+    stay = set(theirs(own)) | _only_the_readers(mine, new, taken)
+    known_lines = {*course.split("\n"), *taken.split("\n")}
+    mine_in_new = [name for name in mine if name in new or name in stay]
+    texts = []
+    for name in woven(list(new), mine_in_new):
         if name in stay:
-            return mine[name]
-        lines, statement = mine.get(name, "").split("\n"), new[name].lstrip("\n")
-        comments = [line for line in lines if line.startswith("#") and line not in known]
-        return new[name].removesuffix(statement) + "\n".join([*comments, statement])
+            texts.append(mine[name])
+        else:
+            comments = _comments(mine.get(name, ""), known_lines)
+            texts.append(_with_comments(new[name], comments))
+    return "\n".join(texts)
 
-    return "\n".join(
-        map(text, woven(list(new), [name for name in mine if name in new or name in stay]))
-    )
+
+def _only_the_readers(mine: dict[str, str], new: dict[str, str], taken: str) -> set[str]:
+    """The names of the statements that the course neither has nor had."""
+    return mine.keys() - new.keys() - _names_in(taken)
+
+
+def _names_in(taken: str) -> set[str]:
+    try:
+        return set(statements(taken))
+    except (SyntaxError, ValueError, RecursionError):  # somebody has changed the hidden file
+        return set()
+
+
+def _comments(statement: str, known_lines: set[str]) -> list[str]:
+    """The comment lines of the reader's statement that the course did not write."""
+    lines = statement.split("\n")
+    return [line for line in lines if line.startswith("#") and line not in known_lines]
+
+
+def _with_comments(text: str, comments: list[str]) -> str:
+    """The statement with these lines above it, below the blank lines that it begins with."""
+    statement = text.lstrip("\n")
+    blank_lines = text.removesuffix(statement)
+    return blank_lines + "\n".join([*comments, statement])

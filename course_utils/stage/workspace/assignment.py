@@ -1,7 +1,7 @@
-"""What a class gets, and what its assistants get: the course without solutions, and a key with them.
+"""What a class gets, the course without solutions; and what its assistants get, a key with them.
 
 `make assignment NB=04` writes `assignment/` and `assignment.zip`: a README, the notebook, and the
-course to install with it. `make key NB=04` writes `key/`, the page for whoever helps and grades.
+course to install. `make key NB=04` writes `key/`, with the page for whoever helps and grades.
 """
 
 import re
@@ -29,7 +29,7 @@ PLAIN_FILES = (
 FOR_INSTRUCTORS = "INSTRUCTORS.md"
 TO_WHAT_IS_GONE = re.compile(r"\[([^][]*)\]\((?:notebooks/INSTRUCTORS|CONTRIBUTING)\.md[^)]*\)")
 WITHOUT = "> This is the course without its solutions, its tests and its page for instructors.\n\n"
-CASES = 40  # of a check that draws them: more name no other mistakes
+CASES = 40  # of a check that draws them: with more, no further mistakes come up
 
 README = """# Notebook {number}: what to do, and what to hand in
 
@@ -80,41 +80,54 @@ ask, and not to solve.
 
 
 def assignment(path: Path, folder: Path) -> str:
-    """Write the folder to hand out and a ZIP of it. No solution is in it, nor what leads to one from a notebook."""
+    """Write the folder to hand out, and a ZIP of it; returns a sentence on what is in them.
+
+    Neither has a solution, and no notebook in it links to a page that has one.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     write_notebook(path, folder)
-    has_course = (
-        copies.ROOT / "pyproject.toml"
-    ).is_file()  # an installed course has nothing to install from
+    # An installed course does not have what an installation needs.
+    has_course = (copies.ROOT / "pyproject.toml").is_file()
     if has_course:
         write_course(folder / "course")
     archive = shutil.make_archive(str(folder), "zip", folder.parent, folder.name)
-    said = f"Hand out {Path(archive).name}, or all of {folder.name}/: {path.name} without its solutions, a README"
-    return f"{said}, and the course to install, its solutions gone." if has_course else f"{said}."
+    written = (
+        f"Hand out {Path(archive).name}, or all of {folder.name}/: "
+        f"{path.name} without its solutions, a README"
+    )
+    if has_course:
+        return f"{written}, and the course to install, its solutions gone."
+    return f"{written}."
 
 
 def write_notebook(path: Path, folder: Path) -> None:
-    """The notebook, the texts that it links to, and what to do with it."""
+    """Write the notebook, the texts that it links to, and a README on what to do with it."""
     folder.mkdir(parents=True)
     text = LEADS_AWAY.sub(r"\1", path.read_text(encoding="utf-8"))
     write(folder / path.name, without_solutions(copies.as_handed_out(parsed(text.encode()))))
-    for one in (path.with_name(copies.GLOSSARY), copies.AGENTS):
-        words = LEADS_AWAY.sub(r"\1", one.read_text(encoding="utf-8"))
-        write_whole(folder / one.name, words.encode())
+    for beside in (path.with_name(copies.GLOSSARY), copies.AGENTS):
+        words = LEADS_AWAY.sub(r"\1", beside.read_text(encoding="utf-8"))
+        write_whole(folder / beside.name, words.encode())
     write_whole(folder / "README.md", readme(read(path), path.name).encode())
 
 
 def without_solutions(notebook: Notebook) -> Notebook:
-    """Each folded solution says that it comes later. The cell keeps its id, so that a later version brings it."""
+    """The notebook in which each folded solution only says that it comes later.
+
+    Its cell keeps the id, so that a later version of the course brings the solution.
+    """
     solutions = {part.id for part in outline(notebook).parts if part.is_solution}
-    cells = [
-        {**cell, "source": LATER} if cell["id"] in solutions else cell for cell in notebook["cells"]
-    ]
+    cells = []
+    for cell in notebook["cells"]:
+        cells.append({**cell, "source": LATER} if cell["id"] in solutions else cell)
     return {**notebook, "cells": cells}
 
 
 def write_course(folder: Path) -> None:
-    """What `make lab` needs, with notebooks to be solved. No test comes along: those try right answers and mistakes."""
+    """Write what `make lab` needs, the notebooks without their solutions.
+
+    The tests are left out, because they try right answers and mistakes.
+    """
     ignored = shutil.ignore_patterns("__pycache__", ".*", FOR_INSTRUCTORS)
     shutil.copytree(copies.ROOT / "course_utils", folder / "course_utils", ignore=ignored)
     shutil.copytree(copies.ROOT / "notebooks", folder / "notebooks", ignore=ignored)
@@ -122,16 +135,21 @@ def write_course(folder: Path) -> None:
         write(path, without_solutions(copies.as_handed_out(read(path))))
     for name in PLAIN_FILES:
         shutil.copy(copies.ROOT / name, folder / name)
-    title, _, words = (copies.ROOT / "README.md").read_text(encoding="utf-8").partition("\n\n")
-    words = f"{title}\n\n{WITHOUT}" + TO_WHAT_IS_GONE.sub(r"\1", words)
-    write_whole(folder / "README.md", words.encode())
+    text = (copies.ROOT / "README.md").read_text(encoding="utf-8")
+    title, _, rest = text.partition("\n\n")
+    rest = TO_WHAT_IS_GONE.sub(r"\1", rest)
+    write_whole(folder / "README.md", f"{title}\n\n{WITHOUT}{rest}".encode())
 
 
 def readme(notebook: Notebook, name: str) -> str:
-    """The page for students: install, place, what counts, what to hand in."""
-    there_are = turns(notebook)
-    counted = [_row(one) for one in there_are if not one.is_beyond]
-    voluntary = [f"{one.number}" for one in there_are if one.is_beyond]
+    """The page for students: how to install, where to work, what counts, what to hand in."""
+    counted = []
+    voluntary = []
+    for turn in turns(notebook):
+        if turn.is_beyond:
+            voluntary.append(f"{turn.number}")
+        else:
+            counted.append(_row(turn))
     beyond = f"Turns {', '.join(voluntary)}, in *Beyond*, are voluntary.\n" if voluntary else ""
     number = name[:2].lstrip("0")
     return README.format(number=number, name=name, counted="\n".join(counted), beyond=beyond)
@@ -160,53 +178,79 @@ of weakness.
 
 
 def key(path: Path, folder: Path) -> str:
-    """Write the page with each turn's solution, its minutes and points, and the mistakes that its check knows."""
+    """Write the key of that notebook; returns a sentence on what is in it.
+
+    It has each turn's solution, minutes and points, and the mistakes that its check knows.
+    """
     there_are = turns(read(path))
-    on_the_path = [one for one in there_are if not one.is_beyond]
-    minutes = sum(one.minutes for one in on_the_path)
-    number = path.stem[:2].lstrip("0")
-    parts = [KEY.format(number=number, points=len(on_the_path), minutes=minutes)]
-    parts += map(_answered, there_are)
+    on_the_path = [turn for turn in there_are if not turn.is_beyond]
+    introduction = KEY.format(
+        number=path.stem[:2].lstrip("0"),
+        points=len(on_the_path),
+        minutes=sum(turn.minutes for turn in on_the_path),
+    )
+    page = "\n".join([introduction, *map(_answered, there_are)])
     folder.mkdir(exist_ok=True)
     target = folder / f"{path.stem}.md"
-    write_whole(target, "\n".join(parts).encode())
-    return f"{folder.name}/{target.name} has the solutions, points and listed mistakes of {len(there_are)} turns."
+    write_whole(target, page.encode())
+    return (
+        f"{folder.name}/{target.name} has the solutions, points and listed mistakes "
+        f"of {len(there_are)} turns."
+    )
 
 
 def _answered(turn: Turn) -> str:
-    solution = f"```python\n{turn.solution}\n```" if turn.solution else ""
+    """The turn's section of the key."""
     _, _, asked = turn.text.partition("\n\n")
     worth = "voluntary" if turn.is_beyond else "1 point"
+    solution = f"```python\n{turn.solution}\n```" if turn.solution else ""
+    paragraphs = [
+        f"## Turn {turn.number} · {turn.title} ({worth})",
+        asked,
+        "**Solution**",
+        solution,
+    ]
     because, mistakes = listed(turn.check)
-    said = [f"## Turn {turn.number} · {turn.title} ({worth})", asked, "**Solution**", solution]
-    said += [f"**Why:** {because}"] if because else []
+    if because:
+        paragraphs.append(f"**Why:** {because}")
     if mistakes:
-        said += ["**Mistakes that the check knows, and what it says of each:**"]
-        said += ["\n".join(f"- {advice}" for advice in mistakes)]
+        paragraphs.append("**Mistakes that the check knows, and what it says of each:**")
+        paragraphs.append("\n".join(f"- {advice}" for advice in mistakes))
     else:
-        said += [
-            "The check lists no mistakes: it tries the answer, and says in its own words what is wrong."
-        ]
-    return "\n\n".join(said) + "\n"
+        paragraphs.append(
+            "The check lists no mistakes: it tries the answer, "
+            "and says in its own words what is wrong."
+        )
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def listed(name: str) -> tuple[str, list[str]]:
-    """Of the check "flops.days": why the right answer is right, and the advice on each tempting mistake."""
-    module, _, exercise = name.partition(".")
-    check = getattr(import_module(f"course_utils.chapters.{module}.check"), exercise)
-    first, advice = "", []
+    """What the check "flops.days" lists.
+
+    That is why the right answer is right, and the advice on each tempting mistake.
+    """
+    chapter, _, exercise = name.partition(".")
+    check = getattr(import_module(f"course_utils.chapters.{chapter}.check"), exercise)
+    reason = ""
+    advice = []
     for answers in _listings(check):
-        (_, because), *mistakes = answers
-        first = first or because
+        (_, because), *mistakes = answers  # the right answer is the first
+        if not reason:
+            reason = because
         advice += [words for _, words in mistakes if words not in advice]
-    return first, advice
+    return reason, advice
 
 
 def _listings(check: object) -> Iterator[list[tuple[object, str]]]:
-    """What the exercise yields: of a value once, of a function for each of its cases, of another nothing."""
+    """The answers that the check lists: of a value once, and of a function for each of its cases.
+
+    A check that judges in another way lists nothing.
+    """
     if hasattr(check, "listed"):
         yield check.listed()
     elif hasattr(check, "asked"):
         cases = check.asked["cases"]
-        for case in islice(cases() if callable(cases) else cases, CASES):
+        if callable(cases):
+            cases = cases()
+        for case in islice(cases, CASES):
             yield list(check.__wrapped__(*case))

@@ -1,8 +1,8 @@
 """The contents page's buttons, as commands for a terminal.
 
-`make anew NB=04 EXERCISE=2`: one exercise as the course has it, or without EXERCISE a whole notebook.
-`make results NB=04`: the course's results, for those who only want to read.
-`make assignment NB=04` and `make key NB=04`: for an instructor, what a class gets, and the key to it.
+`make anew NB=04 EXERCISE=2` resets one exercise, and without EXERCISE a whole notebook.
+`make results NB=04` shows the course's results, for those who only want to read.
+`make assignment NB=04` and `make key NB=04` are for instructors: what a class gets, and its key.
 """
 
 import sys
@@ -21,23 +21,10 @@ HOW = {
 def main(command: str, name: str = "", number: str = "") -> int:
     """Run the command, and print what was done. For a wrong name, print which names there are."""
     try:
-        if number and not number.isdecimal():
-            raise ValueError(f"An exercise is named by its number, not {number!r}.")
-        if command == "anew":
-            print(
-                copies.begin_anew(copies.named(name), int(number) if number else None, copies.MINE)
-            )
-        elif command == "assignment":
-            print(assignment(copies.named(name), copies.MINE.with_name("assignment")))
-        elif command == "key":
-            print(key(copies.named(name), copies.MINE.with_name("key")))
-        else:
-            print(copies.show_results(copies.named(name), copies.MINE))
+        print(_run(command, name, number))
     except OSError as error:
-        print(
-            f"It stays as it is: {error.strerror}, {error.filename or copies.MINE.name}.",
-            file=sys.stderr,
-        )
+        where = error.filename if error.filename else copies.MINE.name
+        print(f"It stays as it is: {error.strerror}, {where}.", file=sys.stderr)
         return 1
     except ValueError as error:
         print(f"{error} {HOW[command]}", file=sys.stderr)
@@ -45,6 +32,20 @@ def main(command: str, name: str = "", number: str = "") -> int:
     return 0
 
 
+def _run(command: str, name: str, number: str) -> str:
+    if number and not number.isdecimal():
+        raise ValueError(f"An exercise is named by its number, not {number!r}.")
+    notebook = copies.named(name)
+    if command == "anew":
+        turn = int(number) if number else None
+        return copies.begin_anew(notebook, turn, copies.MINE)
+    if command == "assignment":
+        return assignment(notebook, copies.MINE.with_name("assignment"))
+    if command == "key":
+        return key(notebook, copies.MINE.with_name("key"))
+    return copies.show_results(notebook, copies.MINE)
+
+
 if __name__ == "__main__":
-    sys.stdout.reconfigure(errors="replace")  # a system that speaks Latin-1 has no arrow
+    sys.stdout.reconfigure(errors="replace")  # not every terminal's encoding has an arrow
     sys.exit(main(*sys.argv[1:4]))

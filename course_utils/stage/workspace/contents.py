@@ -1,12 +1,12 @@
-"""The contents page: what each notebook answers, which of the reader's turns are done, and how far off guesses were.
+"""The contents page: each notebook's question, the reader's turns, and how far off guesses were.
 
-A page of the same server that JupyterLab runs in, made anew whenever it is looked at. Without a script it
-is whole, too: links and buttons are the browser's own.
+It is a page of the server that JupyterLab runs in, made anew whenever somebody looks at it. It
+works without JavaScript, too, because links and buttons are the browser's own.
 """
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -26,11 +26,13 @@ from course_utils.stage.notebook.outline import Turn, turns
 from course_utils.stage.workspace import copies, estimates
 from course_utils.stage.workspace.place import place
 
-ADDRESS, LAB = "/contents", "lab/tree"
+ADDRESS = "/contents"
+LAB = "lab/tree"
 # What `make colab` puts into the README, if the course has a public address.
 ONE_CLICK = re.compile(r"\[(Colab|Codespaces|Binder)\]\((https:[^)\s]+)\)")
 HTML = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
 PAGE = Environment(autoescape=True, trim_blocks=True).from_string(HTML)
+SAID = "course_said"  # the setting with what the last button did
 
 
 @dataclass(frozen=True)
@@ -44,42 +46,53 @@ class Known:
 
 class Contents(JupyterHandler):
     def initialize(self, mine: Path, news: list[str]) -> None:
-        """`said` is what the start printed about the copies. The page repeats it, as the terminal has scrolled on."""
-        self.mine, self.news = mine, news
+        """Tornado calls this with the folder of the copies, and what the start said about them.
+
+        The page repeats `news`, because few look at the terminal.
+        """
+        self.mine = mine
+        self.news = news
 
     @web.authenticated
     def get(self) -> None:
-        """Show the page. What a button did is said once: to the reader, and not to the script that looks for changes."""
+        """Show the page. It says once what a button did, and not to the script that looks for news.
+
+        That script asks with `look`.
+        """
         copies.make_missing(self.mine, contents=self.request.path)
         self.set_header("Cache-Control", "no-store")
-        looks = self.get_query_argument("look", "")
-        self.finish(self._page("" if looks else self.settings.pop("course_said", "")))
+        said = ""
+        if not self.get_query_argument("look", ""):
+            said = self.settings.pop(SAID, "")
+        self.finish(self._page(said))
 
     @web.authenticated
     def post(self) -> None:
-        """Begin an exercise or a notebook anew, or delete the record; then show the page and what was done."""
+        """Do what a button is for; then show the page, which says what was done."""
+        button = self.get_body_argument("do", "")
+        what = self.get_body_argument("what", "")
         try:
-            said = _do(
-                self.mine, self.get_body_argument("do", ""), self.get_body_argument("what", "")
-            )
+            said = _do(self.mine, button, what)
         except (OSError, ValueError) as error:
             said = str(error)
-        self.settings["course_said"] = said
+        self.settings[SAID] = said
         self.redirect(self.request.path)
 
     def _page(self, said: str) -> str:
-        done, guesses = record.done(self.mine), record.guesses(self.mine)
-        there_are = [*map(_known, copies.notebooks(copies.COURSE))]
-        guessed = [guesses.get(known.about.chapter, []) for known in there_are]
+        done = record.done(self.mine)
+        guesses = record.guesses(self.mine)
+        notebooks = []
+        by_notebook = {}
+        for number, path in enumerate(copies.notebooks(copies.COURSE), 1):
+            known = _known(path)
+            by_notebook[number] = guesses.get(known.about.chapter, [])
+            notebooks.append(self._notebook(known, done, by_notebook[number]))
         return PAGE.render(
             said=said,
             news=self.news,
             form=Markup(self.xsrf_form_html()),
-            notebooks=[
-                self._notebook(known, done, some)
-                for known, some in zip(there_are, guessed, strict=True)
-            ],
-            guesses=estimates.picture(dict(enumerate(guessed, 1))),
+            notebooks=notebooks,
+            guesses=estimates.picture(by_notebook),
             accountant=_accountant(self._link(NAME), self.mine),
             elsewhere=ONE_CLICK.findall(copies.readme()),
             lab=url_path_join(self.base_url, LAB),
@@ -88,7 +101,7 @@ class Contents(JupyterHandler):
         )
 
     def _notebook(
-        self, known: "Known", done: dict[str, record.Done], guesses: list[Guess]
+        self, known: Known, done: Mapping[str, record.Done], guesses: Sequence[Guess]
     ) -> dict[str, object]:
         """What the page says of that notebook."""
         return {
@@ -99,9 +112,9 @@ class Contents(JupyterHandler):
             "guesses": estimates.summary(guesses),
             "link": self._link(known.name),
             "place": self._place(known.about.chapter),
-            "turns": [(each, done.get(each.check, record.Done())) for each in known.turns],
+            "turns": [(turn, _done(turn, done)) for turn in known.turns],
             "right": _right_of(known.turns, done),
-            "is_begun": any(each.check in done for each in known.turns),
+            "is_begun": any(turn.check in done for turn in known.turns),
         }
 
     def _place(self, chapter: str) -> str:
@@ -111,66 +124,84 @@ class Contents(JupyterHandler):
 
     def _link(self, name: str) -> str:
         path = where_it_opens(name, self.mine)
-        return path and url_path_join(self.base_url, LAB, path)
+        return url_path_join(self.base_url, LAB, path) if path else ""
 
 
 def where_it_opens(name: str, mine: Path) -> str:
-    """The path of the reader's copy under the server's root; without a copy, the course's own notebook if it lies there."""
-    there_are = [path for folder in (mine, copies.COURSE) if os.path.isfile(path := folder / name)]
-    under_root = [
-        path.relative_to(mine.parent) for path in there_are if path.is_relative_to(mine.parent)
-    ]
-    return quote(under_root[0].as_posix()) if under_root else ""
+    """The path of the reader's copy under the server's root, as an address has it.
+
+    Without a copy, it is the course's own file, if that lies under the root; else it is empty.
+    """
+    root = mine.parent
+    for folder in (mine, copies.COURSE):
+        path = folder / name
+        if os.path.isfile(path) and path.is_relative_to(root):
+            return quote(path.relative_to(root).as_posix())
+    return ""
 
 
-def _do(mine: Path, what: str, on: str) -> str:
-    if what == "forget":
-        if not (mine / record.RECORD).is_file():
-            return "There is no record."
-        kept = copies.keep_earlier(mine / record.RECORD)
-        (mine / record.RECORD).unlink()
-        there = f"{mine.name}/{copies.EARLIER}/{kept.name}"
-        return f"The record begins anew. As it was: {there}, for you to delete. Your answers stay in your notebooks."
-    name, _, turn = on.partition(" ")
-    if what == "results":
+def _do(mine: Path, button: str, what: str) -> str:
+    """Do what the button is for; returns the sentence to show. `what` is a notebook, and a turn."""
+    if button == "forget":
+        return _forget(mine)
+    name, _, turn = what.partition(" ")
+    if button == "results":
         return copies.show_results(copies.named(name), mine)
-    if what != "anew":
-        raise ValueError("There is no such button on this page.")
-    return copies.begin_anew(copies.named(name), turn or None, mine)
+    if button == "anew":
+        return copies.begin_anew(copies.named(name), turn if turn else None, mine)
+    raise ValueError("There is no such button on this page.")
+
+
+def _forget(mine: Path) -> str:
+    path = mine / record.RECORD
+    if not path.is_file():
+        return "There is no record."
+    kept = copies.keep_earlier(path)
+    path.unlink()
+    return (
+        f"The record begins anew. As it was: {mine.name}/{copies.EARLIER}/{kept.name}, "
+        "for you to delete. Your answers stay in your notebooks."
+    )
 
 
 def _accountant(link: str, mine: Path) -> Markup:
     """Which terms are the reader's, and a link that opens the file; or why it cannot be read."""
     try:
-        names = ", ".join(theirs(program_text(mine / NAME))) or "none yet"
+        names = theirs(program_text(mine / NAME))
     except ValueError as error:
-        return Markup("{} is not used: {}. Mend it, or delete it to begin it anew.").format(
-            NAME, error
-        )
+        broken = Markup("{} is not used: {}. Mend it, or delete it to begin it anew.")
+        return broken.format(NAME, error)
     file = Markup('<a href="{0}" target="{1}">{1}</a>').format(link, NAME)
-    return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), names)
+    yours = ", ".join(names) if names else "none yet"
+    return Markup("{}, of {} terms. Yours are: {}.").format(file, len(TERMS), yours)
 
 
-def _right_of(there_are: Sequence[Turn], done: dict[str, record.Done]) -> str:
+def _done(turn: Turn, done: Mapping[str, record.Done]) -> record.Done:
+    """What the record has on that turn; an empty entry if it has nothing."""
+    return done.get(turn.check, record.Done())
+
+
+def _right_of(there_are: Sequence[Turn], done: Mapping[str, record.Done]) -> str:
     """How many turns are right, on the main path and, if there are any, beyond it.
 
-    >>> _right_of([Turn(1, "Edge", "floats.edge", ()), Turn(2, "Ends", "floats.ends", (), True)], {})
+    >>> on_the_path = Turn(1, "Edge", "floats.edge", cells=())
+    >>> beyond = Turn(2, "Ends", "floats.ends", cells=(), is_beyond=True)
+    >>> _right_of([on_the_path, beyond], {})
     '0 of 1 right on the main path, 0 of 1 beyond'
     """
-    said = []
+    counts = []
     for is_beyond, where in ((False, "right on the main path"), (True, "beyond")):
-        part = [each for each in there_are if each.is_beyond == is_beyond]
-        right = sum(done.get(each.check, record.Done()).status == "right" for each in part)
-        said += [f"{right} of {len(part)} {where}"] if part else []
-    return ", ".join(said)
+        here = [turn for turn in there_are if turn.is_beyond == is_beyond]
+        right = [turn for turn in here if _done(turn, done).status == "right"]
+        if here:
+            counts.append(f"{len(right)} of {len(here)} {where}")
+    return ", ".join(counts)
 
 
 def _known(path: Path) -> Known:
     try:
         notebook = read(path)
-    except (
-        OSError,
-        ValueError,
-    ):  # the course's own is broken, as is said at the start: the others are not
+    except (OSError, ValueError):
+        # The course's own file is broken, as the start has said. The other notebooks are not.
         return Known(path.name, unknown(path.name))
     return Known(path.name, about(notebook, path.name), turns(notebook))

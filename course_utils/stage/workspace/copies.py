@@ -1,10 +1,12 @@
 """The reader's own copies of the notebooks, and how a new version of the course reaches them.
 
-A copy has its results still to come: an answer that can be seen is not guessed. An update leaves what was run.
-`my_notebooks` lies under the server's root: in a clone beside `notebooks`, where git ignores it, so that a `git pull`
-meets no change in a notebook, and on a hub in each reader's own folder. The glossary comes along, since notebooks
-link to it, and what an AI assistant should know. Its `.course` keeps each file as the copy took it, which tells later what the reader has changed. Before a
-copy is written anew, what was there goes to `earlier`.
+A new copy shows no results, because nobody guesses an answer that they can see. An update keeps
+what was run. `my_notebooks` lies under the server's root: in a clone beside `notebooks`, where git
+ignores it, so that `git pull` never meets a changed notebook; and on a hub in each reader's own
+folder. The glossary comes along, since notebooks link to it, and so does `AGENTS.md`, for the
+reader's AI assistant. The hidden folder `.course` keeps each file as the copy was made from it; a
+comparison with it shows later what the reader has changed. Before a copy is overwritten, what was
+there goes to `earlier`.
 """
 
 import os
@@ -12,7 +14,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import metadata
-from itertools import count
 from pathlib import Path
 
 from course_utils.core import record
@@ -33,22 +34,25 @@ from course_utils.stage.workspace.spacers import with_spacers, without_spacers
 
 ROOT = Path(__file__).parents[3]  # of a clone
 INSTALLED = Path(__file__).parents[2] / "course" / "notebooks"  # where a wheel has them
-COURSE = INSTALLED if INSTALLED.is_dir() else ROOT / "notebooks"
-MINE = (
-    Path.cwd() if INSTALLED.is_dir() else ROOT
-) / "my_notebooks"  # a server has its own, under its root
+# A server takes the folder of the name of MINE that lies under its own root.
+if INSTALLED.is_dir():
+    COURSE = INSTALLED
+    MINE = Path.cwd() / "my_notebooks"
+else:
+    COURSE = ROOT / "notebooks"
+    MINE = ROOT / "my_notebooks"
 EARLIER = "earlier"
 TO_README = b"(../README.md#the-notebooks)"
 IF_OPEN = (
     "If it is open in JupyterLab, it is read again as soon as you look at it. "
     "If it asks there, choose Revert: what was not saved goes with that."
 )
-GLOSSARY = "GLOSSARY.md"  # which the notebooks link to, as a file beside them
-AGENTS = Path(__file__).with_name("AGENTS.md")  # for the AI assistant of whoever has one
+GLOSSARY = "GLOSSARY.md"  # the notebooks link to it, as a file beside them
+AGENTS = Path(__file__).with_name("AGENTS.md")  # what an AI assistant of the reader should know
 
 
 def readme() -> str:
-    """The course's README, which says where the course opens with one click."""
+    """The course's README. In a wheel, it is the package's description."""
     if INSTALLED.is_dir():
         return metadata("course_utils").get_payload()
     return (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,37 +65,56 @@ def notebooks(course: Path = COURSE) -> list[Path]:
 def bring_up_to_date(
     course: Path = COURSE, mine: Path = MINE, *, in_use: bool = False, contents: str = "/contents"
 ) -> Iterator[str]:
-    """Bring the reader's copies up to date; yields a sentence on each notebook where there is something to say.
+    """Bring the reader's copies up to date; yields a sentence wherever there is something to say.
 
-    `contents` is the address of the contents page, to which a copy leads back where the course's own leads to the README.
+    `contents` is the address of the contents page, to which a copy's link leads where the course's
+    own leads to the README.
 
-    While a JupyterLab is open over them, copies are only made where there are none: what it shows would be
-    another text than what lies in the file.
+    If the copies are in use, missing ones are made and the others are left alone: a JupyterLab
+    that has one open would show another text than the file has.
     """
     (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
     for path in (*notebooks(course), *course.glob(GLOSSARY), AGENTS, OURS):
-        bring = _bring_notebook if path.suffix == ".ipynb" else _bring_text
         try:
-            # Read once: a `git pull` may come between two readings.
-            new = ours().encode() if path == OURS else path.read_bytes()
-            new = new.replace(TO_README, f"({contents})".encode())
-            if bring is _bring_notebook:
-                parsed(new)
+            new = _new_version(path, contents)
         except (OSError, ValueError) as error:
-            yield f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. Your copy stays as it is."
+            yield (
+                f"{course.name}/{path.name}, the course's own, is broken: {_why(error)}. "
+                "Your copy stays as it is."
+            )
             continue
+        bring = _bring_notebook if _is_notebook(path) else _bring_text
         try:
             yield from bring(path.name, new, mine, in_use)
         except OSError as error:
             yield (
                 f"{mine.name}/{path.name} could not be made or brought up to date: {_why(error)}. "
-                "See that there is room, and that it is yours to write to; the next start tries again."
+                "See that there is room, and that it is yours to write to; "
+                "the next start tries again."
             )
         except ValueError as error:
             yield (
-                f"{mine.name}/{path.name} stays as it is, without what is new in the course: {_why(error)}. "
+                f"{mine.name}/{path.name} stays as it is, without what is new in the course: "
+                f"{_why(error)}. "
                 "If you rename it, the next start puts the course's own beside it."
             )
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.suffix == ".ipynb"
+
+
+def _new_version(path: Path, contents: str) -> bytes:
+    """What the course's file has for a copy; ValueError if it is a notebook that cannot be read.
+
+    Whatever is done with it starts from these bytes, and not from the file once more, because a
+    `git pull` may change the file meanwhile.
+    """
+    new = ours().encode() if path == OURS else path.read_bytes()
+    new = new.replace(TO_README, f"({contents})".encode())
+    if _is_notebook(path):
+        parsed(new)
+    return new
 
 
 def as_handed_out(course: Notebook) -> Notebook:
@@ -100,18 +123,25 @@ def as_handed_out(course: Notebook) -> Notebook:
 
 
 def make_missing(mine: Path, course: Path = COURSE, **options: str) -> None:
-    """Make a copy again that was renamed or deleted since the start, so that nobody edits the course's own."""
-    if not all(os.path.lexists(mine / path.name) for path in (*notebooks(course), OURS)):
-        with suppress(OSError):  # as was said at the start
-            list(bring_up_to_date(course, mine, in_use=True, **options))
+    """Make the copies again that were renamed or deleted since the start.
+
+    Without them, links would lead to the course's own files, and readers would edit those.
+    """
+    names = [path.name for path in (*notebooks(course), OURS)]
+    if all(os.path.lexists(mine / name) for name in names):
+        return
+    with suppress(OSError):  # the start has said so
+        list(bring_up_to_date(course, mine, in_use=True, **options))  # a generator, read to its end
 
 
 def _why(error: Exception) -> str:
-    return f"{getattr(error, 'strerror', None) or error}".rstrip(".")
+    reason = getattr(error, "strerror", None)
+    return f"{reason if reason else error}".rstrip(".")
 
 
 def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    own, taken = mine / name, mine / HIDDEN / name
+    own = mine / name
+    taken = mine / HIDDEN / name
     if not os.path.lexists(own):
         write_whole(taken, new)
         write(own, as_handed_out(parsed(new)))
@@ -120,75 +150,104 @@ def _bring_notebook(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator
         raise ValueError("it is no file of its own")
     mine_now = read(own)
     if taken.is_file() and taken.read_bytes() == new:
-        shown = with_spacers(without_views(mine_now))
-        fresh = with_the_courses_words(for_this_kernel(shown), parsed(new))
-        if fresh != mine_now and not in_use:
-            write(own, fresh)
+        if not in_use:
+            _freshen(own, mine_now, parsed(new))
         return
     if in_use:
-        yield f"{name} has a new version, which reaches your copy when no JupyterLab is open over it."
+        yield (
+            f"{name} has a new version, which reaches your copy when no JupyterLab is open over it."
+        )
         return
     if not taken.is_file():
         raise ValueError("it was not copied from here")
-    base, course, seen = read(taken), as_handed_out(parsed(new)), without_spacers(mine_now)["cells"]
-    shows_results = seen == with_results(to_come(base), base)["cells"]
-    if shows_results or seen == to_come(base)["cells"]:
-        write(own, with_results(without_spacers(course), parsed(new)) if shows_results else course)
-        write_whole(taken, new)
-        yield f"{name} is brought up to date."
-        return
+    sentences = _take_over(parsed(new), own, mine_now, read(taken))
+    write_whole(taken, new)
+    yield from sentences
+
+
+def _freshen(own: Path, mine_now: Notebook, course: Notebook) -> None:
+    """Bring what the reader has not written up to date: views, spacers and metadata."""
+    shown = with_spacers(without_views(mine_now))
+    fresh = with_the_courses_words(for_this_kernel(shown), course)
+    if fresh != mine_now:
+        write(own, fresh)
+
+
+def _take_over(new: Notebook, own: Path, mine_now: Notebook, base: Notebook) -> list[str]:
+    """Write the copy with what is new in the course; returns sentences on what was done.
+
+    `base` is the course's version that the copy was made from.
+    """
+    course = as_handed_out(new)
+    cells = without_spacers(mine_now)["cells"]
+    if cells == with_results(to_come(base), base)["cells"]:
+        write(own, with_results(without_spacers(course), new))
+        return [f"{own.name} is brought up to date."]
+    if cells == to_come(base)["cells"]:
+        write(own, course)
+        return [f"{own.name} is brought up to date."]
     together, conflicts = merged(base, course, mine_now)
     kept = keep_earlier(own)
     write(own, with_the_courses_words(without_views(together), course))
-    write_whole(taken, new)
-    yield f"{name} is brought up to date; what you wrote is in it. As it was: {mine.name}/{EARLIER}/{kept.name}"
+    sentences = [
+        f"{own.name} is brought up to date; what you wrote is in it. "
+        f"As it was: {own.parent.name}/{EARLIER}/{kept.name}"
+    ]
     if conflicts:
-        yield (
-            f"  Where both you and the course changed the same lines ({len(conflicts)} of its cells), yours stay, and "
+        sentences.append(
+            "  Where both you and the course changed the same lines "
+            f"({len(conflicts)} of its cells), yours stay, and "
             f'the course\'s text stands below: look for "{CONFLICT}".'
         )
+    return sentences
 
 
 def _bring_text(name: str, new: bytes, mine: Path, in_use: bool) -> Iterator[str]:
-    """The glossary as the course has it, or the accountant with what is the reader's in it."""
-    own, taken = mine / name, mine / HIDDEN / name
+    """Write a text as the course has it; in the accountant, the reader's own terms stay."""
+    own = mine / name
+    taken = mine / HIDDEN / name
     as_taken = taken.read_bytes() if taken.is_file() else b""
-    if os.path.lexists(own) and (in_use or as_taken == new):
+    exists = os.path.lexists(own)
+    if exists and (in_use or as_taken == new):
         return
-    course, words = new, "is the course's new one"
-    if name == NAME and os.path.lexists(own):
-        new = renewed(new.decode(), as_taken.decode(), program_text(own)).encode()
+    text = new
+    words = "is the course's new one"
+    if name == NAME and exists:
+        text = renewed(new.decode(), as_taken.decode(), program_text(own)).encode()
         words = "is brought up to date, and what is yours is in it"
-    if own.is_file() and own.read_bytes() not in (as_taken, new):
-        yield f"{name} {words}. As it was, with your changes: {mine.name}/{EARLIER}/{keep_earlier(own).name}"
-    write_whole(own, new)
-    write_whole(taken, course)
+    if own.is_file() and own.read_bytes() not in (as_taken, text):
+        kept = keep_earlier(own)
+        yield (f"{name} {words}. As it was, with your changes: {mine.name}/{EARLIER}/{kept.name}")
+    write_whole(own, text)
+    write_whole(taken, new)
 
 
 def begin_anew(path: Path, turn: int | str | None = None, mine: Path = MINE) -> str:
-    """Reset one exercise of the reader's copy, or the whole copy; returns a sentence that says where the old one is.
+    """Reset one turn of the reader's copy, or the whole copy; returns a sentence on what was done.
 
-    `turn` is the exercise's number or the name of its check.
+    `turn` is the turn's number, or the name of its check. The sentence says where the copy is as
+    it was before.
     """
     own, taken = _copy(path, mine)
     course = as_handed_out(taken)
     there_are = turns(course)
-    asked = [each for each in there_are if turn in (None, each.number, each.check)]
+    asked = [known for known in there_are if turn is None or turn in (known.number, known.check)]
     if not asked:
         raise ValueError(
             f"Your copy of {path.stem} has no turn {turn}. It has: 1 to {len(there_are)}."
         )
-    again = course if turn is None else restored(course, _read_copy(own), asked[0].cells)
+    if turn is None:
+        again = course
+        what = path.stem
+    else:
+        again = restored(course, _read_copy(own), asked[0].cells)
+        what = f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
     kept = keep_earlier(own)
     write(own, without_views(again))
-    for each in asked:
-        record.note(mine, each.check, "anew")
-    what = (
-        path.stem
-        if turn is None
-        else f'Your turn {asked[0].number} of {path.stem}, "{asked[0].title}",'
-    )
-    return f"{what} begins anew. As it was when last saved: {mine.name}/{EARLIER}/{kept.name}. {IF_OPEN}"
+    for known in asked:
+        record.note(mine, known.check, "anew")
+    there = f"{mine.name}/{EARLIER}/{kept.name}"
+    return f"{what} begins anew. As it was when last saved: {there}. {IF_OPEN}"
 
 
 def show_results(path: Path, mine: Path = MINE) -> str:
@@ -199,11 +258,13 @@ def show_results(path: Path, mine: Path = MINE) -> str:
 
 
 def _copy(path: Path, mine: Path) -> tuple[Path, Notebook]:
-    """The reader's copy of that notebook, and the course's notebook that it was last brought up to date with."""
-    own, taken = mine / path.name, mine / HIDDEN / path.name
+    """The reader's copy of that notebook, and the version of the course's that it was made from."""
+    own = mine / path.name
+    taken = mine / HIDDEN / path.name
     if not (own.is_file() and taken.is_file()):
         raise ValueError(
-            f"There is no copy of {path.name} in {mine.name} yet. They are made when JupyterLab starts."
+            f"There is no copy of {path.name} in {mine.name} yet. "
+            "They are made when JupyterLab starts."
         )
     return own, read(taken)
 
@@ -213,7 +274,8 @@ def _read_copy(own: Path) -> Notebook:
         return read(own)
     except ValueError as error:
         raise ValueError(
-            f"{own.parent.name}/{own.name} stays as it is: {error}. It can only begin anew as a whole."
+            f"{own.parent.name}/{own.name} stays as it is: {error}. "
+            "It can only begin anew as a whole."
         ) from error
 
 
@@ -225,28 +287,33 @@ def named(name: str) -> Path:
     """
     there_are = notebooks()
     for path in there_are:
-        if name in (path.stem[:2].lstrip("0"), path.stem[:2], path.stem, path.name):
+        number = path.stem[:2]
+        if name in (number.lstrip("0"), number, path.stem, path.name):
             return path
     asked = f"There is no notebook {name!r}." if name else "Which notebook?"
-    raise ValueError(f"{asked} There are: {', '.join(path.stem for path in there_are)}.")
+    known = ", ".join(path.stem for path in there_are)
+    raise ValueError(f"{asked} There are: {known}.")
 
 
 def chosen(names: Collection[str]) -> list[Path]:
-    """The notebooks of these names, in the course's order; all of them, if none is named."""
-    return sorted({named(name) for name in names}) or notebooks()
+    """The notebooks of these names, each once and in the course's order; without names, all."""
+    if not names:
+        return notebooks()
+    return sorted({named(name) for name in names})
 
 
 def keep_earlier(own: Path) -> Path:
     """Copy the file into `earlier`, under a name with the time. No earlier copy is overwritten."""
-    contents = (
-        own.read_bytes()
-    )  # first: whoever changes it has kept it by then, and its name is taken
+    # Read before a name is chosen: a process that changes the file meanwhile has kept what was
+    # there, so the name that it took exists by then.
+    contents = own.read_bytes()
     folder = own.parent / EARLIER
     folder.mkdir(exist_ok=True)
     moment = f"{datetime.now():%Y-%m-%d %H.%M.%S}"
-    names = (
-        f"{own.stem} {moment}{f' ({number})' * (number > 1)}{own.suffix}" for number in count(1)
-    )
-    kept = next(folder / name for name in names if not (folder / name).exists())
+    kept = folder / f"{own.stem} {moment}{own.suffix}"
+    number = 1
+    while kept.exists():
+        number += 1
+        kept = folder / f"{own.stem} {moment} ({number}){own.suffix}"
     write_whole(kept, contents)
     return kept

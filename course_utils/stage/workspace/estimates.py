@@ -1,4 +1,8 @@
-"""How far off the reader's guesses were, one after the other: a picture on the contents page, and a sentence."""
+"""How far off the reader's guesses were: a picture and a sentence for the contents page.
+
+`Guess.off` says how many times a guess is off: 1 if it is right, and infinite if no factor makes it
+right, as for a wrong choice.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,12 +10,13 @@ from statistics import median_low
 
 from course_utils.core.say import Guess, times_text
 
-FURTHEST = 1000.0  # times off; what lies beyond, and a wrong choice, is drawn here
+FURTHEST = 1000.0  # times off; what is further off, or a wrong choice, is drawn here
 ENOUGH = 8  # guesses, before the first half is compared with the second
+MARKS = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
 
 
 def summary(guesses: Sequence[Guess]) -> str:
-    """How many guesses are right, and how far off the middle one is.
+    """How many guesses are right, and how far off the median one is.
 
     >>> summary([Guess("a", 9, 3), Guess("b", 5, 5), Guess("c", 1, 8)]), summary([Guess("a", 9, 3)])
     ('3 guesses: 1 right, half of them within 3 times', '1 guess: within 3 times')
@@ -25,47 +30,64 @@ def summary(guesses: Sequence[Guess]) -> str:
 
 
 def picture(by_notebook: Mapping[int, Sequence[Guess]]) -> dict[str, object]:
-    """What contents.html draws: a dot for every guess with its sentence, a bar for every notebook; empty without a guess.
+    """What contents.html draws; empty without a guess.
 
-    Heights are from 0, right, to 1, far off. A bar's place is from its first guess to the next bar's.
+    Each guess has a dot: its height, and a sentence. Each notebook has a bar: the numbers of its
+    first guess and of the next notebook's, its height, and a name. A height goes from 0 for right
+    to 1 for far off.
     """
-    guesses, bars = [], []
-    for number, some in sorted(by_notebook.items()):
-        if some:
-            begin, half = len(guesses), median_low(guess.off for guess in some)
-            guesses += some
-            bars.append(
-                (begin, len(guesses), _height(half), f"{number}" if begin else f"notebook {number}")
-            )
+    guesses = []
+    bars = []
+    for number, here in sorted(by_notebook.items()):
+        if not here:
+            continue
+        begin = len(guesses)
+        guesses += here
+        height = _height(median_low(guess.off for guess in here))
+        name = f"{number}" if bars else f"notebook {number}"
+        bars.append((begin, len(guesses), height, name))
     if not guesses:
         return {}
-    marks = {1: "right", 10: "10 times off", 100: "100 times off", FURTHEST: "1,000 or wrong"}
     return {
         "words": _trend(guesses),
-        "marks": [(_height(off), words) for off, words in marks.items()],
-        "dots": [(_height(one.off), f"{one.asked}: {one.said} is {one.words}") for one in guesses],
+        "marks": [(_height(off), words) for off, words in MARKS.items()],
+        "dots": [(_height(guess.off), _sentence(guess)) for guess in guesses],
         "bars": bars,
     }
+
+
+def _sentence(guess: Guess) -> str:
+    return f"{guess.asked}: {guess.said} is {guess.words}"
 
 
 def _trend(guesses: Sequence[Guess]) -> str:
     """A sentence on whether guesses get better, once there are enough."""
     if len(guesses) < ENOUGH:
-        return f"{summary(guesses)}. From {ENOUGH} on, this page compares the later ones with the first."
+        later = f"From {ENOUGH} on, this page compares the later ones with the first."
+        return f"{summary(guesses)}. {later}"
     middle = len(guesses) // 2
-    first, last = guesses[:middle], guesses[middle:]
-    return f"Of your first {len(first)} guesses, {_half(first)}; of the next {len(last)}, {_half(last)}."
+    first = guesses[:middle]
+    last = guesses[middle:]
+    return (
+        f"Of your first {len(first)} guesses, {_half(first)}; "
+        f"of the next {len(last)}, {_half(last)}."
+    )
 
 
 def _half(guesses: Sequence[Guess]) -> str:
-    middle = sorted(guesses, key=lambda guess: guess.off)[(len(guesses) - 1) // 2]
-    return f"{'half' if middle.off < math.inf else 'most'} of them {_how_far(middle)}"
+    """How far off the better half of the guesses is, or that most of them are wrong choices."""
+    by_distance = sorted(guesses, key=lambda guess: guess.off)
+    median = by_distance[(len(guesses) - 1) // 2]
+    share = "half" if median.off < math.inf else "most"
+    return f"{share} of them {_how_far(median)}"
 
 
 def _how_far(guess: Guess) -> str:
     if guess.is_right:
         return "right"
-    return f"within {times_text(guess.off)}" if guess.off < math.inf else "wrong"
+    if guess.off < math.inf:
+        return f"within {times_text(guess.off)}"
+    return "wrong"
 
 
 def _height(off: float) -> float:

@@ -1,6 +1,7 @@
-"""What a Jupyter server loads: the reader's copies under its root, up to date, and the contents page over them."""
+"""What a Jupyter server loads: the reader's copies, up to date, and the contents page over them."""
 
 import fcntl
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -20,40 +21,45 @@ LOCK = "open"  # a file in the copies' `.course`
 
 
 def _load_jupyter_server_extension(server: ServerApp) -> None:
+    """Jupyter calls this when the server starts."""
     mine = Path(server.root_dir) / copies.MINE.name
-    settings, news = server.web_app.settings, []
+    settings = server.web_app.settings
     address = url_path_join(settings["base_url"], ADDRESS)
+    news = []
     try:
-        (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
-        # Open as long as the server lives.
-        lock = settings["course_lock"] = (mine / HIDDEN / LOCK).open("w+")
-        news += copies.bring_up_to_date(
-            copies.COURSE, mine, in_use=not _is_alone(lock), contents=address
-        )
-        with suppress(OSError):
-            fcntl.flock(
-                lock, fcntl.LOCK_SH
-            )  # at once, unless another is just bringing them up to date
+        news.extend(_bring_up_to_date(mine, settings, address))
     except OSError as error:
         news.append(
-            f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. {place().remedy}"
+            f"Your own copies of the notebooks cannot be made in {mine.name}: {error.strerror}. "
+            f"{place().remedy}"
         )
-    for each in news:
-        server.log.warning(each)
+    for sentence in news:
+        server.log.warning(sentence)
     server.web_app.add_handlers(".*$", [(address, Contents, {"mine": mine, "news": news})])
     settings["kernel_websocket_connection_class"] = AtOnce
-    settings["static_custom_path"].append(
-        str(Path(__file__).with_name("custom"))
-    )  # after the reader's own
+    # Behind the reader's own custom.css, so that theirs is found first.
+    settings["static_custom_path"].append(str(Path(__file__).with_name("custom")))
     open_at_the_named_cell(server)
     show_pictures_of_gone_labs(server)
+
+
+def _bring_up_to_date(mine: Path, settings: dict, address: str) -> Iterator[str]:
+    """Bring the copies up to date, and hold their lock as long as the server lives."""
+    (mine / HIDDEN).mkdir(parents=True, exist_ok=True)
+    lock = (mine / HIDDEN / LOCK).open("w+")
+    settings["course_lock"] = lock  # keeps the file open
+    in_use = not _is_alone(lock)
+    yield from copies.bring_up_to_date(copies.COURSE, mine, in_use=in_use, contents=address)
+    with suppress(OSError):
+        # This waits only while another server is just bringing them up to date.
+        fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def _is_alone(lock: TextIO) -> bool:
     """Whether no other server uses the copies.
 
-    Each holds the lock as long as it lives. Its process id would not do: in a container that starts anew, the id
-    of a killed server soon belongs to another process.
+    Each server holds the lock as long as it lives. A file with its process id would not do: in a
+    container that starts anew, the id of a killed server soon belongs to another process.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

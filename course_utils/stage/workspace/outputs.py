@@ -1,4 +1,4 @@
-"""What a copy of a notebook shows: results to come, the course's results, labs as pictures."""
+"""The outputs in a copy of a notebook: none yet, the course's own, or pictures in place of labs."""
 
 import sys
 
@@ -6,13 +6,21 @@ from course_utils.stage.notebook.files import WIDGET, Cell, Notebook, source
 
 
 def to_come(notebook: Notebook) -> Notebook:
-    """The notebook without its outputs: its results are still to come."""
-    cells = [_emptied(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]
+    """The notebook as if none of its cells had run."""
+    cells = [_emptied(cell) for cell in notebook["cells"]]
     return {**notebook, "cells": cells}
+
+
+def _emptied(cell: Cell) -> Cell:
+    if cell["cell_type"] != "code":
+        return cell
+    return {**cell, "outputs": [], "execution_count": None}
 
 
 def for_this_kernel(notebook: Notebook) -> Notebook:
     """The notebook with the metadata that JupyterLab writes, so that opening it changes nothing."""
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    version = sys.version_info
     language = {
         "codemirror_mode": {"name": "ipython", "version": 3},
         "file_extension": ".py",
@@ -20,45 +28,44 @@ def for_this_kernel(notebook: Notebook) -> Notebook:
         "name": "python",
         "nbconvert_exporter": "python",
         "pygments_lexer": "ipython3",
-        "version": ".".join(map(str, sys.version_info[:3])),
+        "version": f"{version.major}.{version.minor}.{version.micro}",
     }
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    of_kernel = {"kernelspec": kernel, "language_info": language}
-    return {**notebook, "metadata": {**notebook["metadata"], **of_kernel}}
+    metadata = {**notebook["metadata"], "kernelspec": kernel, "language_info": language}
+    return {**notebook, "metadata": metadata}
 
 
 def with_results(own: Notebook, course: Notebook) -> Notebook:
     """The reader's notebook with the course's results in cells that are neither changed nor run."""
-    stored = {cell["id"]: cell for cell in without_views(course)["cells"]}
-
-    def shown(cell: Cell) -> Cell:
-        theirs = stored.get(cell["id"], {})
-        is_theirs = cell["cell_type"] == "code" and theirs and source(theirs) == source(cell)
-        if not is_theirs or cell.get("outputs"):
-            return cell
-        # Without the count, which would say that it has run.
-        return {**cell, "outputs": theirs["outputs"]}
-
-    return {**own, "cells": list(map(shown, own["cells"]))}
+    course_cells = {cell["id"]: cell for cell in without_views(course)["cells"]}
+    cells = [_with_result(cell, course_cells.get(cell["id"])) for cell in own["cells"]]
+    return {**own, "cells": cells}
 
 
-def _emptied(cell: Cell) -> Cell:
-    return {**cell, "outputs": [], "execution_count": None}
+def _with_result(own: Cell, course: Cell | None) -> Cell:
+    if own["cell_type"] != "code" or own.get("outputs"):
+        return own
+    if not course or source(course) != source(own):
+        return own
+    # The execution count stays empty, since the reader has not run the cell.
+    return {**own, "outputs": course["outputs"]}
 
 
 def without_views(notebook: Notebook) -> Notebook:
     """The notebook without its labs' live views, whose kernels are gone. Still pictures stay."""
+    cells = [_without_views(cell) for cell in notebook["cells"]]
+    return {**notebook, "cells": cells}
 
-    def still(cell: Cell) -> Cell:
-        if not cell.get("outputs"):
-            return cell
-        return {**cell, "outputs": list(map(_without_view, cell["outputs"]))}
 
-    return {**notebook, "cells": list(map(still, notebook["cells"]))}
+def _without_views(cell: Cell) -> Cell:
+    if not cell.get("outputs"):
+        return cell
+    outputs = [_without_view(output) for output in cell["outputs"]]
+    return {**cell, "outputs": outputs}
 
 
 def _without_view(output: dict[str, object]) -> dict[str, object]:
     data = output.get("data", {})
     if WIDGET not in data or "image/png" not in data:
         return output
-    return {**output, "data": {kind: value for kind, value in data.items() if kind != WIDGET}}
+    rest = {kind: value for kind, value in data.items() if kind != WIDGET}
+    return {**output, "data": rest}

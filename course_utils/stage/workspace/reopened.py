@@ -1,4 +1,7 @@
-"""A notebook that is opened again shows its labs as pictures, where the kernel that they lived in is gone or restarted."""
+"""A notebook that is opened again shows pictures of labs whose kernel is gone or was restarted.
+
+Without this, JupyterLab shows “Error displaying widget: model not found” in their place.
+"""
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.serverapp import ServerApp
@@ -8,25 +11,29 @@ from course_utils.stage.workspace.outputs import without_views
 
 
 def show_pictures_of_gone_labs(server: ServerApp) -> None:
-    """Change what the server hands to pages: else JupyterLab says “Error displaying widget: model not found”."""
-    read, restart, restarted = (
-        server.contents_manager.get,
-        server.kernel_manager.restart_kernel,
-        set(),
-    )
-    all_sessions = server.session_manager.list_sessions
+    """Change what the server answers when a page asks for a notebook. The file stays as it is."""
+    contents = server.contents_manager
+    kernels = server.kernel_manager
+    get = contents.get
+    restart_kernel = kernels.restart_kernel
+    list_sessions = server.session_manager.list_sessions
+    restarted = set()  # the ids of kernels, which a restart keeps
 
-    async def noted(kernel_id: str, *arguments: object, **options: object) -> None:
+    async def noting_restart(kernel_id: str, *arguments: object, **options: object) -> None:
         restarted.add(kernel_id)
-        await ensure_async(restart(kernel_id, *arguments, **options))
+        await ensure_async(restart_kernel(kernel_id, *arguments, **options))
 
-    async def opened(path: str, *arguments: object, **options: object) -> Notebook:
-        model = await ensure_async(read(path, *arguments, **options))
-        if model["type"] == "notebook" and model["content"]:
-            sessions = await ensure_async(all_sessions())
-            alive = {one["path"] for one in sessions if one["kernel"]["id"] not in restarted}
-            if path.strip("/") not in alive:
-                model["content"] = without_views(model["content"])
+    async def has_its_labs(path: str) -> bool:
+        for session in await ensure_async(list_sessions()):
+            if session["path"] == path.strip("/") and session["kernel"]["id"] not in restarted:
+                return True
+        return False
+
+    async def get_with_pictures(path: str, *arguments: object, **options: object) -> Notebook:
+        model = await ensure_async(get(path, *arguments, **options))
+        if model["type"] == "notebook" and model["content"] and not await has_its_labs(path):
+            model["content"] = without_views(model["content"])
         return model
 
-    server.contents_manager.get, server.kernel_manager.restart_kernel = opened, noted
+    contents.get = get_with_pictures
+    kernels.restart_kernel = noting_restart

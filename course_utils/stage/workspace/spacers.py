@@ -1,4 +1,6 @@
-"""The spacer below a guess, which keeps what follows out of view until it is made."""
+"""The spacer below a guess, which keeps what follows out of view until the guess is made."""
+
+from collections.abc import Sequence
 
 from course_utils.stage.notebook.files import Cell, Notebook
 from course_utils.stage.notebook.outline import outline
@@ -6,7 +8,7 @@ from course_utils.stage.notebook.outline import outline
 # The stored output of a guess that is still to come. It fills the window, so that nothing of the
 # answer is in it; and it goes as soon as the cell runs, as any output does.
 SPACER_LINES = 38
-WITHIN = 3  # code cells below a guess, its answer is shown
+WITHIN = 3  # a guess is answered within so many code cells
 WORDS = (
     "Your guess first: in place of the dots, or in the picture that this cell draws. "
     "Run the cell, and what follows comes up."
@@ -19,19 +21,22 @@ SPACER = {
 
 
 def with_spacers(notebook: Notebook) -> Notebook:
-    """The notebook with a spacer below each guess that has not run; not where it is answered."""
+    """The notebook with a spacer below each guess that has neither run nor is answered below."""
     cells = notebook["cells"]
+    guesses = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    after = {cell["id"]: code[at + 1 : at + 1 + WITHIN] for at, cell in enumerate(code)}
-    asks = {part.id for part in outline(notebook).parts if part.waits_for_a_guess}
+    waiting = set()
+    for at, cell in enumerate(code):
+        if cell["id"] in guesses and _waits(cell, code[at + 1 : at + 1 + WITHIN]):
+            waiting.add(cell["id"])
+    spaced = [{**cell, "outputs": [SPACER]} if cell["id"] in waiting else cell for cell in cells]
+    return {**notebook, "cells": spaced}
 
-    def waits(cell: Cell) -> bool:
-        if cell["id"] not in asks or cell["outputs"] or cell["execution_count"] is not None:
-            return False
-        return not any(one["outputs"] for one in after[cell["id"]])
 
-    shown = [{**cell, "outputs": [SPACER]} if waits(cell) else cell for cell in cells]
-    return {**notebook, "cells": shown}
+def _waits(guess: Cell, below: Sequence[Cell]) -> bool:
+    if guess["outputs"] or guess["execution_count"] is not None:
+        return False
+    return not any(cell["outputs"] for cell in below)
 
 
 def without_spacers(notebook: Notebook) -> Notebook:
@@ -42,6 +47,10 @@ def without_spacers(notebook: Notebook) -> Notebook:
 def has_spacer(cell: Cell) -> bool:
     """Whether the cell's output is only a spacer."""
     outputs = cell.get("outputs", [])
-    return bool(outputs) and all(
-        WORDS in "".join(out.get("data", {}).get("text/plain", "")) for out in outputs
-    )
+    return bool(outputs) and all(_is_spacer(output) for output in outputs)
+
+
+def _is_spacer(output: dict[str, object]) -> bool:
+    data = output.get("data", {})
+    text = "".join(data.get("text/plain", ""))
+    return WORDS in text
