@@ -1,1 +1,1 @@
-"""For those who teach: a notebook shown to an audience, whole or cut for a lecture."""
+"""For those who teach: a notebook shown to an audience, whole or cut down for a lecture."""

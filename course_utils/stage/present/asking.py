@@ -1,13 +1,16 @@
-"""What the kernel of a presentation shows for the room: the wall below a guess, and the answer below its reveal.
+"""What the kernel of a presentation shows the room: a wall below each guess and each reveal.
 
-An extension of IPython that `course_utils.stage.kernel` loads if COURSE_ROOM says where the wall's pages are. The kernel talks
-to nobody: the address of each frame says what its page asks.
+A wall is a frame with a page of `course_utils.stage.poll`. Below a guess it collects the guesses
+from phones, and below the reveal it holds them against the answer. This module is an extension of
+IPython, which `course_utils.stage.kernel` loads if COURSE_ROOM has the address of these pages. The
+kernel sends nothing to them: the address of each frame contains what its page asks.
 """
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,104 +19,164 @@ from IPython.display import HTML, display
 from course_utils.core.say import Choice, Comparison, number_text
 from course_utils.stage.notebook.code import checked_in, checks_of, reveals_in
 from course_utils.stage.notebook.files import read
-from course_utils.stage.notebook.outline import Part, outline
+from course_utils.stage.notebook.outline import Asked, Part, outline
 from course_utils.stage.notebook.prose import Question
 from course_utils.stage.present.bands import bands
 
 Json = dict[str, object]
-Asked = tuple[str, str, list[Json]]  # a cell, the name that it sets, and its questions
-# The frame is from another address. What JupyterLab's page does for it stands in page/static/room.js.
+Listed = list[tuple[object, str]]  # a check's answers, each with what is said of it
+# The frame comes from another address. What JupyterLab's page does for it is in
+# page/static/room.js.
 FRAME = (
     '<div style="min-height: {height}"><iframe class="course-wall" title="The room" '
-    'style="display: block; width: 100%; height: 450px; border: 0" src="{wall}wall.html#{asks}"></iframe></div>'
+    'style="display: block; width: 100%; height: 450px; border: 0" '
+    'src="{wall}wall.html#{asks}"></iframe></div>'
 )
 
 
+class AskedOfRoom(NamedTuple):
+    """The questions that a cell asks the room, for the value of the name that it sets."""
+
+    cell: str
+    name: str
+    questions: list[Json]
+
+
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """IPython calls this when the kernel starts; the notebook is still as it was handed out, with its dots."""
+    """IPython calls this when the kernel starts.
+
+    The notebook's file still has its dots then, as it was handed out.
+    """
     path = Path.cwd() / Path(os.environ.get("JPY_SESSION_NAME", "")).name
     try:
         parts = outline(read(path)).parts
     except (OSError, ValueError):
         return
 
-    were_asked: set[str] = set()
+    number = path.name[:2]
+    keys_asked: set[str] = set()
 
-    def note(result: object) -> None:
+    def show_wall(result: object) -> None:
         """Called by IPython after each cell, when its output is shown."""
-        questions = list(asked(parts, path.name[:2], shell.user_ns.get("check")))
-        here = [asks for cell, _, asks in questions if cell == result.info.cell_id]
-        text = result.info.raw_cell or ""
-        asks = here[0] if here else answered(questions, text, result.result, shell.user_ns)
-        were_asked.update(one["key"] for one in asks if here)
-        asks = [one for one in asks if one["key"] in were_asked]
-        # What follows a guess stays out of view. A page that is only loaded again knows this run, and does not ask anew.
-        once = quote(json.dumps([{**one, "run": result.execution_count} for one in asks]))
-        if asks:
+        everything = list(asked(parts, number, shell.user_ns.get("check")))
+        here = [entry for entry in everything if entry.cell == result.info.cell_id]
+        if here:
+            questions = here[0].questions
+            keys_asked.update(question["key"] for question in questions)
+        else:
+            text = result.info.raw_cell or ""
+            answers = answered(everything, text, result.result, shell.user_ns)
+            questions = [answer for answer in answers if answer["key"] in keys_asked]
+        if questions:
+            # Below a guess there is space for the whole window, so what follows is out of view.
             height = "100vh" if here else 0
-            display(HTML(FRAME.format(height=height, wall=os.environ["COURSE_ROOM"], asks=once)))
+            display(HTML(_frame(questions, result.execution_count, height)))
 
-    shell.events.register("post_run_cell", note)
+    shell.events.register("post_run_cell", show_wall)
 
 
-def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[Asked]:
-    """Each cell that asks for a value, with the name that it sets and its question; of a dict, one for each item.
+def _frame(questions: Sequence[Json], run: int, height: str | int) -> str:
+    """The frame's HTML. A page that is only loaded again knows `run`, and does not ask anew."""
+    asks = json.dumps([{**question, "run": run} for question in questions])
+    return FRAME.format(height=height, wall=os.environ["COURSE_ROOM"], asks=quote(asks))
 
-    The value is a guess, or what the next cell checks against the answers that it lists.
+
+def asked(parts: Iterable[Part], number: str, check: object) -> Iterator[AskedOfRoom]:
+    """What each cell of the notebook with this number asks the room.
+
+    That is a guess, or a value that the next cell's check compares with a list of answers.
     """
     for part in parts:
-        for one in part.asked:
-            listed = _listed(check, one.check)
+        for value in part.asked:
+            listed = _listed(check, value.check)
             if listed or part.is_guess:
                 options = sorted(answer for answer, _ in listed if isinstance(answer, str))
-                key = f"{number}.{one.name}"
-                several = len(one.questions) > 1
-                keys = [f"{key}.{n}" if several else key for n, _ in enumerate(one.questions, 1)]
-                asks = zip(keys, one.questions, strict=True)
-                yield part.id, one.name, [_as_shown(*ask, options) for ask in asks]
+                key = f"{number}.{value.name}"
+                yield AskedOfRoom(part.id, value.name, _questions(value, key, options))
 
 
-def _as_shown(key: str, question: Question, options: list[str]) -> Json:
-    """The question as the wall and the phones show it; the words of a check are the choices."""
-    choices = options or [*question.choices]
-    unit = "" if choices else question.unit
-    shown = {"key": key, "words": question.words, "unit": unit}
-    return shown | {"choices": choices, "item": question.item}
+def _questions(value: Asked, key: str, options: Sequence[str]) -> list[Json]:
+    if len(value.questions) == 1:
+        return [_as_shown(key, value.questions[0], options)]
+    shown = []
+    for number, question in enumerate(value.questions, 1):
+        shown.append(_as_shown(f"{key}.{number}", question, options))
+    return shown
+
+
+def _as_shown(key: str, question: Question, options: Sequence[str]) -> Json:
+    """The question as the wall and the phones show it.
+
+    If the check lists words, these are the choices.
+    """
+    choices = list(options if options else question.choices)
+    return {
+        "key": key,
+        "words": question.words,
+        "unit": "" if choices else question.unit,
+        "choices": choices,
+        "item": question.item,
+    }
 
 
 def answered(
-    questions: list[Asked], text: str, shown: object, names: Mapping[str, object]
+    everything: Iterable[AskedOfRoom], text: str, shown: object, names: Mapping[str, object]
 ) -> list[Json]:
-    """The questions that a cell of this text answers, by the comparison or choice that it shows or by its check."""
-    asks = {name: asks for _, name, asks in questions}
+    """The questions that a cell answers, each with its answer.
+
+    The cell has this text and shows that value. It answers by the comparison or choice that it
+    shows, or by the check that it calls, which `names` has.
+    """
+    questions_by_name = {name: questions for _, name, questions in everything}
     answers = []
-    for name in filter(asks.get, revealed(text)):
-        exercise = next(iter(checks_of(text, name)), "")
-        if listed := _listed(names.get("check"), exercise):
-            (right, _), *tempting = listed
-            unit = asks[name][0]["unit"]
-            answers.append(
-                {**asks[name][0], **_answer(right, unit, "answer"), "tempting": tempting}
-            )
+    for name in revealed(text):
+        questions = questions_by_name.get(name)
+        if not questions:
+            continue
+        listed = _listed_for(name, text, names)
+        if listed:
+            answers.append(_by_check(questions[0], listed))
         elif isinstance(shown, Choice):
-            answers.append({**asks[name][0], **_answer(shown.measured)})
+            answers.append({**questions[0], **_answer(shown.measured)})
         elif isinstance(shown, Comparison):
-            items = shown.guess if isinstance(shown.guess, Mapping) else [*shown.measured][:1]
-            for one, item in zip(asks[name], items, strict=False):
-                answers.append({**one, **_compared(shown, item, one["unit"])})
+            answers.extend(_by_comparison(questions, shown))
     return answers
 
 
 def revealed(text: str) -> list[str]:
-    """The names whose guess is held against a measurement, or whose value is checked."""
-    return [*checked_in(text), *(reveal.name for reveal in reveals_in(text))]
+    """The names whose guess is compared with a measurement, or whose value is checked."""
+    guesses = [reveal.name for reveal in reveals_in(text)]
+    return checked_in(text) + guesses
+
+
+def _listed_for(name: str, text: str, names: Mapping[str, object]) -> Listed:
+    exercises = checks_of(text, name)
+    return _listed(names.get("check"), exercises[0] if exercises else "")
+
+
+def _by_check(question: Json, listed: Listed) -> Json:
+    (right, _), *tempting = listed
+    answer = _answer(right, question["unit"], how="answer")
+    return {**question, **answer, "tempting": tempting}
+
+
+def _by_comparison(questions: Sequence[Json], shown: Comparison) -> Iterator[Json]:
+    """The questions of a dict's items, each with its row of the table; of one value, the first."""
+    if isinstance(shown.guess, Mapping):
+        items = list(shown.guess)
+    else:
+        items = list(shown.measured)[:1]
+    for question, item in zip(questions, items, strict=False):
+        yield {**question, **_compared(shown, item, question["unit"])}
 
 
 def _compared(shown: Comparison, item: str, unit: str) -> Json:
-    """The number that a guess is held against, called as its column is: measured, reported, calculated."""
+    """The measured value of a row, called as its column is: measured, reported or calculated."""
     predicted = shown.predicted[item] if shown.digits else None
-    said = {"shown": f"{number_text(shown.measured[item], shown.digits)} {unit}".strip()}
-    return _answer(shown.measured[item], unit, shown.heads[1], item, predicted) | said
+    measured = shown.measured[item]
+    answer = _answer(measured, unit, shown.heads[1], item, predicted)
+    answer["shown"] = f"{number_text(measured, shown.digits)} {unit}".strip()
+    return answer
 
 
 def _answer(
@@ -125,12 +188,23 @@ def _answer(
 ) -> Json:
     if isinstance(measured, str):
         return {"measured": measured, "shown": measured, "how": how, "bands": []}
-    right = bands(measured, unit, item, predicted)
-    said = f"{number_text(measured)} {unit}".strip()
-    return {"measured": float(measured), "shown": said, "how": how, "bands": right}
+    return {
+        "measured": float(measured),
+        "shown": f"{number_text(measured)} {unit}".strip(),
+        "how": how,
+        "bands": bands(measured, unit, item, predicted),
+    }
 
 
-def _listed(check: object, exercise: str) -> list[tuple[object, str]]:
-    """What the check of that exercise lists, the right answer first; of a function nothing."""
-    listed = getattr(getattr(check, exercise, None), "listed", list)() if exercise else []
-    return listed if listed and isinstance(listed[0][0], int | float | str) else []
+def _listed(check: object, exercise: str) -> Listed:
+    """What the check of that exercise lists, the right answer first; nothing for a function."""
+    if not exercise:
+        return []
+    of_exercise = getattr(check, exercise, None)
+    if not hasattr(of_exercise, "listed"):
+        return []
+    listed = of_exercise.listed()
+    if not listed:
+        return []
+    right, _ = listed[0]
+    return listed if isinstance(right, int | float | str) else []

@@ -1,13 +1,13 @@
 """Which guesses of a room count as right, and in which words the wall says so.
 
 A factor of two is a fair band for a size that could be anything from thousands to billions. It is
-none for "2 times the forward pass", where 1 is the mistake that the question is about. So the
+no band for "2 times the forward pass", where 1 is the mistake that the question is about. So the
 band follows from the unit, from the value, and from whether the notebook calls that value exact.
 """
 
 import re
 
-Band = tuple[float, float, str]
+Band = tuple[float, float, str]  # from which guess to which, and the words for it
 SMALL = 100  # a whole number up to here is counted, not estimated
 EXACT = 1_000_000  # as for the reader's own guess: below it, a whole number has to be hit
 # Sizes that come out whole only by accident.
@@ -16,7 +16,7 @@ OF_HOW_MANY = re.compile(r"of (\d[\d,]*)\Z")
 
 
 def bands(measured: float, unit: str, item: str = "", predicted: float | None = None) -> list[Band]:
-    """Return from which guess to which, and the words for it; of two, the stricter comes first.
+    """The bands in which a guess counts as right; if there are two, the stricter comes first.
 
     `predicted` is the formula's value where the measured one is shown in a few digits; without it,
     the number is exact.
@@ -28,43 +28,53 @@ def bands(measured: float, unit: str, item: str = "", predicted: float | None = 
     >>> bands(27.6, "percent", predicted=50)
     [(22.6, 32.6, 'Within 5 points')]
     """
-    is_exact = predicted is None
-    if among := OF_HOW_MANY.match(unit):
-        return [_of(measured, int(among[1].replace(",", "")))]
+    among = OF_HOW_MANY.match(unit)
+    if among:
+        return [_among(int(among[1].replace(",", "")), measured)]
     if unit.startswith("percent") and 10 <= measured <= 100:
         return [_within(measured, 5, "5 points")]
-    if item.startswith("share") and not is_exact and 0 < measured < 1:
+    is_share = item.startswith("share") and 0 < measured < 1
+    if is_share and predicted is not None:
         return [_within(measured, 0.05, "0.05")]
     whole = _whole(measured, predicted)
-    if whole is not None and abs(whole) <= SMALL and not CONTINUOUS.search(unit):
+    is_counted = whole is not None and abs(whole) <= SMALL
+    if is_counted and not CONTINUOUS.search(unit):
         return [_exactly(whole)]
-    is_ratio = unit.startswith("times") or not unit
-    is_narrow = measured <= 0 or (is_ratio and 0.1 <= measured < 10)
-    wide = [] if is_narrow else [_factor_of_two(measured)]
-    if is_exact and whole is not None and whole < EXACT:
+    wide = [] if _is_narrow(measured, unit) else [_factor_of_two(measured)]
+    if predicted is not None:
+        return wide if wide else [_within(measured, 0.1 * abs(measured), "10 %")]
+    if whole is not None and whole < EXACT:
         return [_exactly(whole), *wide]
-    if is_exact:
-        return [_within(measured, 0.01 * abs(measured), "1 %"), *wide]
-    return wide or [_within(measured, 0.1 * abs(measured), "10 %")]
+    return [_within(measured, 0.01 * abs(measured), "1 %"), *wide]
+
+
+def _is_narrow(measured: float, unit: str) -> bool:
+    """Whether a factor of two says too little, as of a ratio near 1, or nothing, as of 0."""
+    if measured <= 0:
+        return True
+    is_ratio = not unit or unit.startswith("times")
+    return is_ratio and 0.1 <= measured < 10
 
 
 def _whole(measured: float, predicted: float | None) -> int | None:
-    """The whole number that it is. If 16 were predicted, 16.0003 measured bytes are 16, too."""
+    """The whole number that it is, or None.
+
+    If 16 bytes were predicted, 16.0003 measured ones are 16, too.
+    """
     if predicted is None:
         return int(measured) if measured == int(measured) else None
     nearest = round(predicted)
-    as_predicted = abs(predicted - nearest) < 1e-9 * abs(predicted)
-    return nearest if as_predicted and abs(measured - nearest) < 0.005 * nearest else None
+    is_predicted = abs(predicted - nearest) < 1e-9 * abs(predicted)
+    is_measured = abs(measured - nearest) < 0.005 * nearest
+    return nearest if is_predicted and is_measured else None
 
 
-def _of(measured: float, among: int) -> Band:
-    """Of a few, each counts; of 200, ten more or less are the same answer."""
-    apart = among // 20
-    return (
-        _within(measured, apart, f"{apart} of {among:,}")
-        if apart > 1
-        else _exactly(round(measured))
-    )
+def _among(several: int, measured: float) -> Band:
+    """Out of a few, the number has to be hit; out of 200, ten more or less count as right."""
+    apart = several // 20
+    if apart > 1:
+        return _within(measured, apart, f"{apart} of {several:,}")
+    return _exactly(round(measured))
 
 
 def _exactly(whole: int) -> Band:
@@ -77,4 +87,6 @@ def _factor_of_two(measured: float) -> Band:
 
 def _within(measured: float, apart: float, words: str) -> Band:
     # Rounded, so that 22.6 is not below 27.6 - 5, which a float makes 22.600000000000001.
-    return round(measured - apart, 12), round(measured + apart, 12), f"Within {words}"
+    lowest = round(measured - apart, 12)
+    highest = round(measured + apart, 12)
+    return lowest, highest, f"Within {words}"

@@ -1,12 +1,12 @@
-"""A notebook cut down to what a lecture of so many minutes shows, so that nobody has to jump in front of a room.
+"""A notebook cut down to what a lecture of so many minutes shows, so that nobody has to skip cells.
 
-`notebooks/cuts.toml` says which sections and turns a lecture has. Whatever they need of the rest runs in folded
-cells, so a cut runs from top to bottom by itself.
+`notebooks/cuts.toml` says which sections and turns a lecture shows. Cells that these need of the
+rest are folded and run, so a cut notebook runs from top to bottom by itself.
 """
 
 import symtable
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,10 @@ WORDS = "# The lecture leaves this out, and what follows needs it."
 
 @dataclass(frozen=True)
 class Plan:
-    """What a lecture shows: these sections, and of their turns these alone; without some cells, by their ids."""
+    """What a lecture shows: these sections and, in them, these turns alone.
+
+    `without` has the ids of cells that are left out besides.
+    """
 
     sections: tuple[str, ...]
     turns: tuple[int, ...] = ()
@@ -28,19 +31,20 @@ class Plan:
 
 
 def plans(path: Path) -> dict[str, Plan]:
-    """The plans of that notebook, by the lecture's minutes; the file with them lies beside it."""
-    cuts = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8")).get(path.stem, {})
-    return {
-        minutes: Plan(**{of: tuple(some) for of, some in said.items()})
-        for minutes, said in cuts.items()
-    }
+    """The plans for that notebook, by the lecture's minutes. FILE lies beside the notebook."""
+    every_notebook = tomllib.loads(path.with_name(FILE).read_text(encoding="utf-8"))
+    by_minutes = {}
+    for minutes, table in every_notebook.get(path.stem, {}).items():
+        fields = {name: tuple(values) for name, values in table.items()}
+        by_minutes[minutes] = Plan(**fields)
+    return by_minutes
 
 
 def plan(path: Path, minutes: str) -> Plan:
     """The plan for so many minutes; ValueError if there is none."""
     there_are = plans(path)
     if minutes not in there_are:
-        known = ", ".join(there_are) or "none"
+        known = ", ".join(there_are) if there_are else "none"
         raise ValueError(
             f"There is no cut of {path.stem} for {minutes!r} minutes. There are cuts for: {known}."
         )
@@ -53,21 +57,22 @@ def cut(notebook: Notebook, lecture: Plan) -> Notebook:
     seen = [_is_seen(part, lecture) for part in outline({"cells": cells}).parts]
     needed = _needed(cells, seen)
     imports = next(at for at, cell in enumerate(cells) if is_code(cell))
-    kept, unseen = [], []
+    kept = []
+    waiting = []  # needed cells, which run before the next code that is seen
     for at, cell in enumerate(cells):
         if at in needed:
-            unseen.append(cell)
+            waiting.append(cell)
         if not seen[at]:
             continue
-        if unseen and is_code(cell):
-            kept.insert(_after_what_ran(kept), _together(unseen))
-            unseen = []
+        if waiting and is_code(cell):
+            kept.insert(_after_what_ran(kept), _together(waiting))
+            waiting = []
         kept.append(_folded(cell) if at == imports else cell)
     return {**notebook, "cells": kept}
 
 
 def _after_what_ran(cells: Sequence[Cell]) -> int:
-    """The place behind the last cell that computes: before a question, and what leads to it."""
+    """The position behind the last cell that computes: before a question, and its text."""
     for at in reversed(range(len(cells))):
         if is_code(cells[at]) and not is_open(source(cells[at])):
             return at + 1
@@ -76,7 +81,8 @@ def _after_what_ran(cells: Sequence[Cell]) -> int:
 
 def is_folded(cell: Cell) -> bool:
     """Whether nobody in the room sees the cell: it is there because others need what it defines."""
-    return bool(cell["metadata"].get("jupyter", {}).get("source_hidden"))
+    in_jupyter = cell["metadata"].get("jupyter", {})
+    return bool(in_jupyter.get("source_hidden"))
 
 
 def _is_seen(part: Part, lecture: Plan) -> bool:
@@ -88,32 +94,37 @@ def _is_seen(part: Part, lecture: Plan) -> bool:
 
 
 def _needed(cells: Sequence[Cell], seen: Sequence[bool]) -> set[int]:
-    """The places of the unseen cells that bind a name which a seen one needs, or another one of these.
+    """The positions of the unseen cells that seen ones need, directly or through another.
 
-    A function's body finds its names when it is called, and so perhaps in a cell below its own.
+    A cell needs those that define the names it reads. A function's body looks names up when it is
+    called, so a cell below its own may define them: below, `called_at` is the cell that calls.
     """
     code = {at: Names.of(source(cell)) for at, cell in enumerate(cells) if is_code(cell)}
 
-    def binding(name: str, before: int) -> Iterator[int]:
-        places = [at for at in code if at < before and name in code[at].bound]
-        yield from places[-1:]
+    def defining(name: str, before: int) -> int | None:
+        """The last cell above that position that defines the name."""
+        above = [at for at in code if at < before and name in code[at].bound]
+        return above[-1] if above else None
 
-    ask, asked = [(at, at) for at in code if seen[at]], set()
-    while ask:
-        at, called_at = ask.pop()
-        if (at, called_at) in asked:
+    to_visit = [(at, at) for at in code if seen[at]]
+    visited = set()
+    while to_visit:
+        at, called_at = to_visit.pop()
+        if (at, called_at) in visited:
             continue
-        asked.add((at, called_at))
-        for name in code[at].read:
-            ask += [(other, called_at) for other in binding(name, at)]
-        for name in code[at].read_when_called:
-            ask += [(other, called_at) for other in binding(name, called_at)]
-    return {at for at, _ in asked if not seen[at]}
+        visited.add((at, called_at))
+        found = {defining(name, at) for name in code[at].read}
+        found |= {defining(name, called_at) for name in code[at].read_when_called}
+        to_visit += [(other, called_at) for other in found if other is not None]
+    return {at for at, _ in visited if not seen[at]}
 
 
 @dataclass(frozen=True)
 class Names:
-    """The global names that a cell binds, those that it reads, and those that its functions read."""
+    """The global names that a cell binds, those that it reads, and those that its functions read.
+
+    A function reads them when it is called, and not where it is defined.
+    """
 
     bound: frozenset[str]
     read: frozenset[str]
@@ -123,16 +134,25 @@ class Names:
     def of(cls, text: str) -> "Names":
         """The names of a cell of this text."""
         whole = symtable.symtable(text, "cell", "exec")
-        symbols, below, inside = whole.get_symbols(), list(whole.get_children()), []
-        while below:
-            table = below.pop()
-            below += table.get_children()
-            inside += [one for one in table.get_symbols() if one.is_global()]
-        return cls(
-            frozenset(one.get_name() for one in symbols if one.is_assigned() or one.is_imported()),
-            frozenset(one.get_name() for one in symbols if one.is_referenced()),
-            frozenset(one.get_name() for one in inside if one.is_referenced()),
-        )
+        symbols = whole.get_symbols()
+        bound = [symbol for symbol in symbols if symbol.is_assigned() or symbol.is_imported()]
+        read = [symbol for symbol in symbols if symbol.is_referenced()]
+        return cls(_names(bound), _names(read), _names(_read_inside(whole)))
+
+
+def _read_inside(table: symtable.SymbolTable) -> list[symtable.Symbol]:
+    """The global names that functions and classes in it read, and those inside them."""
+    read = []
+    for inner in table.get_children():
+        for symbol in inner.get_symbols():
+            if symbol.is_global() and symbol.is_referenced():
+                read.append(symbol)
+        read += _read_inside(inner)
+    return read
+
+
+def _names(symbols: Iterable[symtable.Symbol]) -> frozenset[str]:
+    return frozenset(symbol.get_name() for symbol in symbols)
 
 
 def _folded(cell: Cell) -> Cell:
@@ -140,16 +160,10 @@ def _folded(cell: Cell) -> Cell:
     return {**cell, "metadata": {**cell["metadata"], "jupyter": hidden}}
 
 
-def _together(cells: Collection[Cell]) -> Cell:
+def _together(cells: Sequence[Cell]) -> Cell:
     """One folded cell that runs all of these."""
-    (first, *_) = cells
+    first = cells[0]
     text = "\n\n".join([WORDS, *map(source, cells)])
-    return _folded(
-        {
-            **first,
-            "id": f"{first['id']}-cut",
-            "source": text,
-            "outputs": [],
-            "execution_count": None,
-        }
-    )
+    cell_id = f"{first['id']}-cut"
+    joined = {**first, "id": cell_id, "source": text, "outputs": [], "execution_count": None}
+    return _folded(joined)

@@ -1,11 +1,13 @@
-"""Present a notebook in JupyterLab: large, with working labs and little around it. Called by `make present`.
+"""Present a notebook in JupyterLab: large, with working labs and little around it.
 
-What runs is a copy, in a folder that goes when the server stops: the notebook keeps its outputs, and the
-presenter's own JupyterLab its settings. The copy has its results to come, so that the room can guess.
+`make present` calls it. What runs is a copy, in a folder that goes when the server stops: the
+notebook keeps its outputs, and the presenter's own JupyterLab its settings. The copy's results are
+still to come, so that the room can guess.
 
-With CUT=25, it is cut down to what a lecture of 25 minutes shows: see `course_utils.stage.present.cuts`.
-With ROOM=1, or with one of this machine's addresses, it guesses by phone: see `course_utils.stage.poll`. TUNNEL is the
-address at which a tunnel shows the phones' page to those in other networks.
+With CUT=25, the copy is cut down to what a lecture of 25 minutes shows: see
+`course_utils.stage.present.cuts`. With ROOM=1, or with one of this machine's addresses, the room
+guesses by phone: see `course_utils.stage.poll`. TUNNEL is the address at which a tunnel shows the
+phones' page to those in other networks.
 """
 
 import json
@@ -34,13 +36,12 @@ from course_utils.stage.workspace.spacers import SPACER, WORDS, has_spacer
 
 CLOCK = '<details class="course-minute"><summary>One minute</summary><p></p></details>'
 TO_CONTENTS = b"[contents]" + TO_README + " · ".encode()
-PAGE = Path(__file__).with_name(
-    "page"
-)  # what JupyterLab's page does besides, as an extension of it
-RESULTS = "--results"  # shows the stored ones from the beginning
-# What the Settings Editor would write. Sizes follow the screen's width, so that a line of code holds as many
-# letters on a projector as on a wall.
+PAGE = Path(__file__).with_name("page")  # an extension of JupyterLab's page
+RESULTS = "--results"  # the option that shows the stored results from the beginning
+# Where the keys of a remote control turn pages: in a notebook, while nobody types in it.
 REMOTE = ".jp-Notebook.jp-mod-commandMode:not(.jp-mod-readWrite) :focus"
+# What the Settings Editor would write. Sizes follow the screen's width, so that a line of code
+# holds as many letters on a projector as on a wall.
 SETTINGS = {
     "apputils-extension/themes": {
         "overrides": {"content-font-size1": "1.7vw", "code-font-size": "1.4vw"}
@@ -48,10 +49,10 @@ SETTINGS = {
     "notebook-extension/tracker": {
         "autoStartDefaultKernel": True,
         "codeCellConfig": {"lineWrap": True},
-        "windowingMode": "none",  # a cell that is not there yet cannot come to the top
+        "windowingMode": "none",  # a cell that is not in the page cannot come to the top
     },
-    # A page that is loaded again has its walls. Nothing else saves: of two saves at once, JupyterLab takes one for
-    # somebody else's, and asks the presenter which to keep.
+    # Saved often, a page that is loaded again still has its walls. Nothing else saves: of two saves
+    # at once, JupyterLab takes one for somebody else's, and asks the presenter which to keep.
     "docmanager-extension/plugin": {"autosaveInterval": 2},
     "statusbar-extension/plugin": {"visible": False},
     "shortcuts-extension/shortcuts": {
@@ -85,73 +86,104 @@ def present(
     lecture: cuts.Plan | None = None,
     serve: Callable[[list[str]], None] | None = None,
 ) -> None:
-    """Serve a copy of that notebook, cut for the lecture, and of those beside it, until the server is stopped."""
+    """Serve a copy of that notebook, and of those beside it, until the server is stopped.
+
+    With a plan for a lecture, the copy is cut. `serve` starts the server; by default JupyterLab's.
+    """
     with tempfile.TemporaryDirectory(prefix="presenting-") as folder:
-        copies, own = Path(folder, "notebooks"), Path(folder, "jupyterlab")
+        copies = Path(folder, "notebooks")
+        own = Path(folder, "jupyterlab")
+        extensions = own / "extensions"
         shutil.copytree(chosen.parent, copies, ignore=shutil.ignore_patterns(".*"))
         configure(own)
         for path in {copies / chosen.name, *notebooks(copies)}:
-            path.write_bytes(path.read_bytes().replace(TO_CONTENTS, b""))  # which is not served
-            if lecture and path.name == chosen.name:
-                write(path, cuts.cut(read(path), lecture))
-            if RESULTS not in options:
-                write(path, with_clocks(as_handed_out(read(path))))
+            plan = lecture if path.name == chosen.name else None
+            prepare(path, plan, shows_results=RESULTS in options)
         trust(copies / chosen.name)
-        extensions = own / "extensions"
         extensions.mkdir()
         shutil.copytree(PAGE, extensions / "course-room")
         if serve is None:
-            from jupyterlab.labapp import (
-                main as serve,
-            )  # reads what configure has put into the environment
+            serve = _jupyterlab()
 
-        # A terminal that is closed; the folder has to go then, too.
+        # When the terminal is closed, the folder has to go, too.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"You present a copy of {chosen.name}. It goes when you stop this with Ctrl+C.")
-        only_the_notebook = [
+        ours = [
+            "--ip=127.0.0.1",
+            f"--ServerApp.root_dir={copies}",
+            websocket.OPTION,
             f"--LabApp.default_url=/doc/tree/{chosen.name}",
             "--LabApp.custom_css=True",
+            f"--LabApp.extra_labextensions_path={extensions}",
         ]
-        served = ["--ip=127.0.0.1", f"--ServerApp.root_dir={copies}", websocket.OPTION]
-        page = [f"--LabApp.extra_labextensions_path={extensions}"]
         theirs = [option for option in options if option != RESULTS]
-        serve([*served, *only_the_notebook, *page, *theirs])
+        serve([*ours, *theirs])
+
+
+def _jupyterlab() -> Callable[[list[str]], None]:
+    """JupyterLab's own start. Its import reads what `configure` has put into the environment."""
+    from jupyterlab.labapp import main
+
+    return main
+
+
+def prepare(path: Path, lecture: cuts.Plan | None, shows_results: bool) -> None:
+    """Make the copied notebook one to present."""
+    text = path.read_bytes()
+    path.write_bytes(text.replace(TO_CONTENTS, b""))  # no contents page is served
+    if lecture:
+        write(path, cuts.cut(read(path), lecture))
+    if not shows_results:
+        write(path, with_clocks(as_handed_out(read(path))))
 
 
 def trust(path: Path) -> None:
-    """Sign a copy of ours, or JupyterLab would take the walls for a stranger's and drop them when it is loaded again."""
-    NotebookNotary(data_dir=os.environ["JUPYTER_DATA_DIR"]).sign(nbformat.read(path, as_version=4))
+    """Sign a copy of ours.
+
+    When the page is loaded again, JupyterLab drops the walls from a notebook without a signature.
+    """
+    notary = NotebookNotary(data_dir=os.environ["JUPYTER_DATA_DIR"])
+    notary.sign(nbformat.read(path, as_version=4))
 
 
 def with_clocks(notebook: Notebook) -> Notebook:
-    """The notebook with a one-minute clock below each guess. server.css leaves space there, so the answer is out of view."""
-    for cell in filter(has_spacer, notebook["cells"]):
-        html = f'<div class="course-spacer"><p>{WORDS}</p>{CLOCK}</div>'
-        data = {**SPACER["data"], "text/html": html}
-        cell["outputs"] = [{**SPACER, "data": data}]
+    """The notebook with a one-minute clock below each guess.
+
+    server.css leaves space there, so that the answer is out of view.
+    """
+    for cell in notebook["cells"]:
+        if has_spacer(cell):
+            html = f'<div class="course-spacer"><p>{WORDS}</p>{CLOCK}</div>'
+            data = {**SPACER["data"], "text/html": html}
+            cell["outputs"] = [{**SPACER, "data": data}]
     return notebook
 
 
 def configure(own: Path) -> None:
-    """Make this process's JupyterLab keep all of its settings in that folder, with the presenter's view as the first."""
-    files = {
-        f"settings/@jupyterlab/{plugin}.jupyterlab-settings": json.dumps(settings)
-        for plugin, settings in SETTINGS.items()
-    }
-    files["custom/custom.css"] = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-    for name, text in files.items():
-        (own / name).parent.mkdir(parents=True, exist_ok=True)
-        (own / name).write_text(text, encoding="utf-8")
-    WorkspacesManager(str(own / "workspaces")).save("default", json.dumps(WINDOW))
-    os.environ |= {f"JUPYTER_{kind}_DIR": str(own) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    os.environ |= {
-        f"JUPYTERLAB_{kind.upper()}_DIR": str(own / kind) for kind in ("settings", "workspaces")
-    }
+    """Make this process's JupyterLab keep its settings in that folder, beginning with ours."""
+    texts = {"custom/custom.css": Path(__file__).with_suffix(".css").read_text(encoding="utf-8")}
+    for plugin, settings in SETTINGS.items():
+        name = f"settings/@jupyterlab/{plugin}.jupyterlab-settings"
+        texts[name] = json.dumps(settings)
+    for name, text in texts.items():
+        path = own / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    workspaces = own / "workspaces"
+    WorkspacesManager(str(workspaces)).save("default", json.dumps(WINDOW))
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        os.environ[name] = str(own)
+    os.environ["JUPYTERLAB_SETTINGS_DIR"] = str(own / "settings")
+    os.environ["JUPYTERLAB_WORKSPACES_DIR"] = str(workspaces)
 
 
 @contextmanager
 def room(asked: str, shows: bool) -> Iterator[None]:
-    """The process that phones and the wall talk to, as long as this lasts; without an address, none. Shows its start page."""
+    """Run the process that phones and the wall talk to, as long as this lasts.
+
+    It listens at the address that was asked for; "1" is this machine's own, and without one there
+    is no room. `shows` opens its start page.
+    """
     if not asked:
         os.environ.pop("COURSE_ROOM", None)
         yield
@@ -160,22 +192,31 @@ def room(asked: str, shows: bool) -> Iterator[None]:
     if asked == "1":
         asked = "127.0.0.1" if tunnel else own_address()
     command = [sys.executable, "-m", "course_utils.stage.poll", asked, tunnel]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    # It gives way to the presentation, and ends when its input does.
-    with subprocess.Popen(command, **pipes, preexec_fn=partial(os.nice, 5)) as process:
-        said = process.stdout.readline()
-        if not said:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,  # it ends when its input does
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(os.nice, 5),  # the presentation goes first
+    ) as process:
+        line = process.stdout.readline()
+        if not line:
             raise ValueError("So nothing was started.")  # the process has said why
-        urls = json.loads(said)
+        urls = json.loads(line)
         os.environ["COURSE_ROOM"] = urls["wall"]
-        print(f"Phones {'anywhere' if tunnel else 'in this network'} go to {urls['phones']}")
-        if tunnel:
-            print(f"The tunnel has to lead to {urls['inside']}")
-        print(f"For the wall, at the start: {urls['wall']}start.html")
-        print(f"After the lecture:          {urls['wall']}kept.html", flush=True)
+        _print_addresses(urls, tunnel)
         if shows:
             webbrowser.open(f"{urls['wall']}start.html")
         yield
+
+
+def _print_addresses(urls: dict[str, str], tunnel: str) -> None:
+    where = "anywhere" if tunnel else "in this network"
+    print(f"Phones {where} go to {urls['phones']}")
+    if tunnel:
+        print(f"The tunnel has to lead to {urls['inside']}")
+    print(f"For the wall, at the start: {urls['wall']}start.html")
+    print(f"After the lecture:          {urls['wall']}kept.html", flush=True)
 
 
 def own_address() -> str:
@@ -189,8 +230,9 @@ def own_address() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """`make present NB=04`: the notebook's name, and options for JupyterLab, or `--results`."""
-    name, *options = arguments or [""]
+    """`make present NB=04`: a notebook's name, then options for JupyterLab, or `--results`."""
+    name = arguments[0] if arguments else ""
+    options = arguments[1:]
     try:
         chosen = named(name)
     except ValueError as error:
