@@ -1,4 +1,7 @@
-"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for one; with CUT=25 those of a lecture of 25 minutes."""
+"""`make slides`, or `make slides ARGS="04_flops.ipynb"` for the deck of one notebook.
+
+With CUT=25, a deck shows what a lecture of 25 minutes does.
+"""
 
 import os
 import sys

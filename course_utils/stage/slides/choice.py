@@ -1,4 +1,4 @@
-"""What of a notebook is for the room: its text, the code that teaches, and what came of all the rest."""
+"""What of a notebook a deck shows: its text, code that teaches, and the outputs of other code."""
 
 import ast
 import base64
@@ -18,18 +18,22 @@ from course_utils.stage.slides.plain import as_table, in_plain_numbers
 NOT_ATTEMPTED = "Not attempted yet"
 
 
-def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
-    """What is shown of the notebook, in its order.
+Piece = tuple[str, str | NotebookNode]
 
-    "prose" is in Markdown, "code" in Python, an "output" by its MIME type; "guess" says of what the room is asked to
-    guess before the next slide, "turn" asks for an answer, and "folded" is one, below its title.
+
+def pieces(notebook: NotebookNode) -> Iterator[Piece]:
+    """What is shown of the notebook, in its order: the kind of each piece, and its content.
+
+    "prose" is in Markdown, "code" in Python, and an "output" a dict by MIME types. "guess" says
+    what the room is asked to guess before the next slide, and "turn" asks for an answer. "folded"
+    is an answer, below its title.
     """
-    after_prose, parts = False, outline(notebook).parts
+    after_prose = False
+    parts = outline(notebook).parts
     for at, cell in enumerate(notebook.cells):
         part = parts[at]
         if cell.cell_type == "markdown":
-            for title, answer in folds(cell.source):
-                yield "folded", f"### {title}\n\n{answer}"
+            yield from _folded(cell)
             text = without_folds(cell.source)
             if moves_beside(parts, at):
                 text = for_a_still(text)
@@ -38,63 +42,90 @@ def pieces(notebook: NotebookNode) -> Iterator[tuple[str, str | NotebookNode]]:
                 after_prose = True
         elif cell.cell_type == "code" and not is_folded(cell):
             outputs = [output.data for output in cell.outputs if "data" in output]
-            if code := shown_code(cell.source, outputs, after_prose):
+            code = shown_code(cell.source, outputs, after_prose)
+            if code:
                 yield "code", code
-            if part.is_guess:
-                yield "guess", part.asked[0].comment
-            elif part.is_answer:
-                yield "turn", ""
+            yield from _asked(part)
+            yield from _outcome(part, outputs)
             after_prose = after_prose and is_preparation(cell.source)
-            if part.is_drawn_guess:
-                yield "output", pictured(part.figure, shown=False)
-                yield "guess", "in the picture"
-                yield "output", pictured(part.figure, shown=True)
-            elif can_be_drawn(part.figure):
-                yield "output", pictured(part.figure)
-            else:
-                yield from (
-                    ("output", plainly(data)) for data in outputs if not waits_for_the_reader(data)
-                )
+
+
+def _folded(cell: NotebookNode) -> Iterator[Piece]:
+    for title, answer in folds(cell.source):
+        yield "folded", f"### {title}\n\n{answer}"
+
+
+def _asked(part: Part) -> Iterator[Piece]:
+    """What a cell asks the room to type."""
+    if part.is_guess:
+        yield "guess", part.asked[0].comment
+    elif part.is_answer:
+        yield "turn", ""
+
+
+def _outcome(part: Part, outputs: Sequence[NotebookNode]) -> Iterator[Piece]:
+    """What a cell shows: a picture drawn anew if it makes a lab, else its stored outputs."""
+    if part.is_drawn_guess:
+        yield "output", pictured(part.figure, shown=False)
+        yield "guess", "in the picture"
+        yield "output", pictured(part.figure, shown=True)
+    elif can_be_drawn(part.figure):
+        yield "output", pictured(part.figure)
+    else:
+        for data in outputs:
+            if not waits_for_the_reader(data):
+                yield "output", plainly(data)
 
 
 def main_part(notebook: NotebookNode) -> NotebookNode:
-    """The notebook up to *Beyond*, and at its end what that would go into."""
+    """The notebook up to *Beyond*, and at its end a list of what *Beyond* has."""
     main, _ = _halves(notebook)
     beyond = [section.title for section in outline(notebook).sections if section.is_beyond]
     titles = [title for title in beyond if title != BEYOND]
-    goes_into = "\n".join(f"- {title}" for title in titles)
+    if not titles:
+        return NotebookNode({**notebook, "cells": main})
+    items = "\n".join(f"- {title}" for title in titles)
     end = NotebookNode(
-        cell_type="markdown", id="beyond", metadata={}, source=f"## Beyond\n\n{goes_into}"
+        cell_type="markdown", id="beyond", metadata={}, source=f"## Beyond\n\n{items}"
     )
-    return NotebookNode({**notebook, "cells": [*main, end] if titles else main})
+    return NotebookNode({**notebook, "cells": [*main, end]})
 
 
 def beyond_part(notebook: NotebookNode) -> NotebookNode:
     """The notebook from *Beyond* on."""
-    return NotebookNode({**notebook, "cells": _halves(notebook)[1]})
+    _, beyond = _halves(notebook)
+    return NotebookNode({**notebook, "cells": beyond})
 
 
 def _halves(notebook: NotebookNode) -> tuple[list[NotebookNode], list[NotebookNode]]:
-    parts = outline(notebook).parts
-    at = next((at for at, part in enumerate(parts) if part.is_beyond), len(parts))
-    return notebook.cells[:at], notebook.cells[at:]
+    """The cells before *Beyond*, and those from there on."""
+    for at, part in enumerate(outline(notebook).parts):
+        if part.is_beyond:
+            return notebook.cells[:at], notebook.cells[at:]
+    return notebook.cells, []
 
 
 def moves_beside(parts: Sequence[Part], at: int) -> bool:
-    """Whether a lab stands next to that cell, so that its text may say how to move it."""
+    """Whether that cell or one next to it makes a lab, so that its text may say how to move it."""
     beside = parts[max(0, at - 1) : at + 2]
     return any(part.figure for part in beside)
 
 
 def can_be_drawn(figure: Figure | None) -> bool:
-    """Whether the cell makes a lab whose picture is the same on every machine; one lab shows the machine's own times."""
-    return figure is not None and (figure.lab != "matmul" or "where" in figure.answers)
+    """Whether the cell makes a lab whose picture is the same on every machine.
+
+    The matmul lab's is not, because it shows the machine's own times, unless it is told `where`.
+    """
+    if figure is None:
+        return False
+    return figure.lab != "matmul" or "where" in figure.answers
 
 
 def pictured(figure: Figure, **asked: bool) -> NotebookNode:
     """The picture of a cell's lab or figure, drawn without the line that says how to move it.
 
-    With `shown`, as *Show* would leave it if nobody guessed, or as it is before.
+    With `shown=True` it is what the button *Show* would leave if nobody had guessed; with
+    `shown=False` it is the picture before that.
     """
     session = Session(labs.lab_named(figure.lab))
     session.set({**figure.answers, **asked})
@@ -106,23 +137,28 @@ def pictured(figure: Figure, **asked: bool) -> NotebookNode:
 
 
 def shown_code(source: str, outputs: Sequence[NotebookNode], after_prose: bool) -> str:
-    """The code that a slide shows: what made a plain result, or a definition that the text has just announced.
+    """The code that a slide shows; "" if it shows none.
 
-    A table, a picture or a lab stands for its code, which mostly says how the table is made. Of what prepares the
-    rest, and of a name alone, nothing is shown.
+    It shows what computed a plain result, and a definition that the text has just announced.
+    A table, a picture or a lab stands for its code, which mostly says how the table is made.
+    Preparations are not shown, nor is a name alone.
     """
-    if is_preparation(source) or figure_in(source) or any(map(waits_for_the_reader, outputs)):
+    if is_preparation(source) or figure_in(source):
+        return ""
+    if any(waits_for_the_reader(data) for data in outputs):
+        return ""
+    kinds = set().union(*outputs)
+    if "text/html" in kinds or "image/png" in kinds:
         return ""
     body = ast.parse(source).body
-    shown = set().union(*outputs)
-    if shown & {"text/html", "image/png"} or (len(body) == 1 and _is_a_name(body[0])):
+    if len(body) == 1 and _is_a_name(body[0]):
         return ""
-    if shown:
+    if kinds:
         return _without(source, body, ast.Import | ast.ImportFrom)
-    is_definition = [isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body]
-    if not (after_prose and any(is_definition)):
-        return ""
-    return _without(source, body, ast.Import | ast.ImportFrom | ast.Assign | ast.Expr)
+    has_definition = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body)
+    if after_prose and has_definition:
+        return _without(source, body, ast.Import | ast.ImportFrom | ast.Assign | ast.Expr)
+    return ""
 
 
 def _is_a_name(node: ast.stmt) -> bool:
@@ -130,16 +166,17 @@ def _is_a_name(node: ast.stmt) -> bool:
 
 
 def _without(source: str, body: Sequence[ast.stmt], kind: type) -> str:
-    """The source without the statements of that kind, its comments where they stand."""
-    lines: list[str | None] = [*source.splitlines()]
+    """The source without the statements of that kind; comments stay where they are."""
+    dropped = set()  # numbers of lines
     for node in body:
         if isinstance(node, kind):
-            lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
-    return "\n".join(line for line in lines if line is not None).strip("\n")
+            dropped.update(range(node.lineno, node.end_lineno + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return "\n".join(line for number, line in lines if number not in dropped).strip("\n")
 
 
 def is_preparation(source: str) -> bool:
-    """Whether it is nothing but imports and places for the reader's answers."""
+    """Whether it is nothing but imports, and stubs for the reader's answers."""
     body = ast.parse(source).body
     return all(isinstance(node, ast.Import | ast.ImportFrom) or is_stub(node) for node in body)
 
@@ -150,10 +187,11 @@ def waits_for_the_reader(data: NotebookNode) -> bool:
 
 
 def plainly(data: NotebookNode) -> NotebookNode:
-    """The output as a slide shows it: what Python would repeat, in numbers that can be read from the last row."""
+    """The output as a slide shows it: a plain value with short numbers, or as a table."""
     if data.keys() != {"text/plain"}:
         return data
     said = data["text/plain"]
-    if table := as_table(said):
+    table = as_table(said)
+    if table:
         return NotebookNode({"text/plain": said, "text/html": table})
     return NotebookNode({"text/plain": in_plain_numbers(said)})

@@ -23,7 +23,10 @@ ONLY_IN_A_NOTEBOOK = re.compile(r"\s*\(A live lab: .*?\)$")
 
 
 class Renderer(IPythonRenderer):
-    """Markdown with drawn formulas. Links to notebooks lead to their decks; links to the glossary are dropped."""
+    """Markdown with drawn formulas. A notebook's link leads to its deck.
+
+    Links to the glossary and the README are dropped, because neither lies beside the decks.
+    """
 
     def block_math(self, body: str) -> str:
         """A formula, drawn as a picture."""
@@ -32,18 +35,20 @@ class Renderer(IPythonRenderer):
     inline_math = block_math
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """The link; one to a notebook leads to its deck."""
+        """The link, or its text where it would lead nowhere."""
         if url.startswith((GLOSSARY, "../")):
             return text
         return super().link(text, re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url), title)
 
 
 def decks(path: Path) -> dict[str, str]:
-    """The notebook as HTML files by their names: its main path, and what goes beyond it in one of its own."""
+    """The notebook as two HTML files, by their names: its main path, and what goes beyond it."""
     notebook = nbformat.read(path, as_version=4)
     beyond = f"{path.stem}_beyond.html"
-    made = {f"{path.stem}.html": deck(path, choice.main_part(notebook), beyond)}
-    return made | {beyond: deck(path, choice.beyond_part(notebook))}
+    return {
+        f"{path.stem}.html": deck(path, choice.main_part(notebook), beyond),
+        beyond: deck(path, choice.beyond_part(notebook)),
+    }
 
 
 def deck_of_cut(path: Path, minutes: str) -> dict[str, str]:
@@ -60,40 +65,45 @@ def deck(
     *,
     is_whole: bool = True,
 ) -> str:
-    """That notebook, or a part of it, as one HTML file; where it ends, it may lead to another one.
+    """That notebook, or a part of it, as one HTML file; it ends with a link to `beyond`, if given.
 
-    Only where its sections are whole does the presenter see how many minutes each takes.
+    The presenter sees how many minutes each section takes, but only where sections are whole.
     """
     notebook = nbformat.read(path, as_version=4)
-    title = outline(notebook).heading
-    shown = [rendered(*piece) for piece in choice.pieces(part or notebook)]
+    shown = notebook if part is None else part
+    pieces = [rendered(kind, content) for kind, content in choice.pieces(shown)]
     if beyond:
-        shown.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
-    template = Template((HERE / "deck.html").read_text(encoding="utf-8"))
+        pieces.append(("prose", f'<p><a href="{beyond}">A deck of its own</a> has them.</p>'))
+    divs = [f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in pieces]
+    _, notes_html = rendered("prose", notes(path))
     of_code = "\n".join(CODE.get_token_style_defs((".code", ".highlight")))
-    return template.substitute(
-        title=escape(title),
-        style=(HERE / "deck.css").read_text(encoding="utf-8") + of_code,
-        notes=rendered("prose", notes(path))[1],
+    return Template(_text("deck.html")).substitute(
+        title=escape(outline(notebook).heading),
+        style=_text("deck.css") + of_code,
+        notes=notes_html,
         minutes=escape(json.dumps(minutes(path) if is_whole else {})),
-        script=(HERE / "deck.js").read_text(encoding="utf-8"),
-        pieces="\n".join(
-            f'<div class="cell" data-kind="{kind}">{html}</div>' for kind, html in shown
-        ),
+        script=_text("deck.js"),
+        pieces="\n".join(divs),
     )
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
 
 
 def notes(path: Path) -> str:
     """What INSTRUCTORS.md says of that notebook, its turns set in bold like its sections."""
     text = path.with_name("INSTRUCTORS.md").read_text(encoding="utf-8")
-    (said,) = re.findall(rf"^## {int(path.stem[:2])} · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    number = int(path.stem[:2])
+    own = rf"^## {number} · .*?(?=^## )"
+    (said,) = re.findall(own, text, re.MULTILINE | re.DOTALL)
     return re.sub(r"your turn \d+", r"**\g<0>**", said, flags=re.IGNORECASE)
 
 
 def minutes(path: Path) -> dict[str, int]:
     """What INSTRUCTORS.md says that each section of that notebook takes, by its title."""
     (line,) = re.findall(r"^- \*\*Minutes:\*\* (.+);", notes(path), re.MULTILINE)
-    return {title: int(said) for title, said in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
+    return {title: int(stated) for title, stated in re.findall(r"\*\*(.+?)\*\* (\d+)", line)}
 
 
 def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]:
@@ -103,15 +113,22 @@ def rendered(kind: str, content: str | nbformat.NotebookNode) -> tuple[str, str]
         return kind, MarkdownWithMath(renderer=renderer).render(content)
     if kind == "code":
         close = re.sub(r"\n{3,}", "\n\n", content)
-        return kind, f'<pre class="code">{highlight(close, PythonLexer(), CODE).rstrip()}</pre>'
+        highlighted = highlight(close, PythonLexer(), CODE).rstrip()
+        return kind, f'<pre class="code">{highlighted}</pre>'
     if kind == "guess":
-        return kind, f'<p class="guess">Your guess{f" ({escape(content)})" if content else ""}?</p>'
+        unit = f" ({escape(content)})" if content else ""
+        return kind, f'<p class="guess">Your guess{unit}?</p>'
     if kind == "turn":
         return kind, '<p class="guess">Your answer?</p>'
-    text = content.get("text/plain", "")
-    if "image/png" in content:
-        source, words = content["image/png"].replace("\n", ""), ONLY_IN_A_NOTEBOOK.sub("", text)
-        return "picture", f'<img alt="{escape(words)}" src="data:image/png;base64,{source}">'
-    if "text/html" in content:
-        return "result", f'<div class="table">{content["text/html"]}</div>'
+    return _rendered_output(content)
+
+
+def _rendered_output(data: nbformat.NotebookNode) -> tuple[str, str]:
+    text = data.get("text/plain", "")
+    if "image/png" in data:
+        words = escape(ONLY_IN_A_NOTEBOOK.sub("", text))
+        png = data["image/png"].replace("\n", "")
+        return "picture", f'<img alt="{words}" src="data:image/png;base64,{png}">'
+    if "text/html" in data:
+        return "result", f'<div class="table">{data["text/html"]}</div>'
     return "result", f'<pre class="result">{escape(text)}</pre>'

@@ -1,4 +1,7 @@
-"""LaTeX as an SVG of outlines: it looks the same in every browser, and needs neither fonts nor a network."""
+"""LaTeX as an SVG of outlines.
+
+It looks the same in every browser, and needs neither fonts nor a network.
+"""
 
 import re
 from functools import cache
@@ -15,29 +18,41 @@ COMMANDS = {
     Path.CURVE4: "C",
     Path.CLOSEPOLY: "Z",
 }
-# Where matplotlib spaces or sizes a formula otherwise than LaTeX does, by a pattern and what is to be drawn.
-AS_IN_LATEX = [(r"\\frac", r"\\dfrac"), (r"(\\sum_\w) ", r"\1\\,"), (r"(\d)\.(?=[A-Z])", r"\1.\\!")]
-SIZE = 100  # of the letters, in the drawing's units: these many are 1 em
+# Where matplotlib sets a formula differently from LaTeX: a pattern, and what to draw in its place.
+AS_IN_LATEX = [
+    (r"\\frac", r"\\dfrac"),
+    (r"(\\sum_\w) ", r"\1\\,"),
+    (r"(\d)\.(?=[A-Z])", r"\1.\\!"),
+]
+SIZE = 100  # units of the drawing that are 1 em
 
 
 @cache
 def svg(latex: str) -> str:
-    """The formula, as high as the letters around it; its text is read to those who do not see it."""
+    """The formula, as high as the letters around it. A screen reader reads its LaTeX."""
     latex = " ".join(latex.split())
     drawn = latex
     for pattern, replacement in AS_IN_LATEX:
         drawn = re.sub(pattern, replacement, drawn)
+    drawn = f"${drawn}$"
     font = FontProperties(size=SIZE, math_fontfamily="cm")
     to_path = TextToPath()
-    width, height, depth = to_path.get_text_width_height_descent(f"${drawn}$", font, ismath=True)
-    points, codes = to_path.get_text_path(font, f"${drawn}$", ismath=True)
-    outline = Path([(x, -y) for x, y in points], codes)
-    parts = (
-        COMMANDS[code] + ("" if code == Path.CLOSEPOLY else " ".join(f"{x:.1f}" for x in numbers))
-        for numbers, code in outline.iter_segments(simplify=False, curves=True)
-    )
+    width, height, depth = to_path.get_text_width_height_descent(drawn, font, ismath=True)
+    points, codes = to_path.get_text_path(font, drawn, ismath=True)
+    outline = Path([(x, -y) for x, y in points], codes)  # SVG's y goes down
     return (
         f'<svg class="formula" role="img" aria-label="{escape(latex)}" '
         f'style="width:{width / SIZE:.3f}em;vertical-align:{-depth / SIZE:.3f}em" '
-        f'viewBox="0 {depth - height:.1f} {width:.1f} {height:.1f}"><path d="{"".join(parts)}"/></svg>'
+        f'viewBox="0 {depth - height:.1f} {width:.1f} {height:.1f}">'
+        f'<path d="{_commands(outline)}"/></svg>'
     )
+
+
+def _commands(outline: Path) -> str:
+    """The outline as the value of a path's attribute `d`."""
+    commands = []
+    for numbers, code in outline.iter_segments(simplify=False, curves=True):
+        commands.append(COMMANDS[code])
+        if code != Path.CLOSEPOLY:
+            commands.append(" ".join(f"{number:.1f}" for number in numbers))
+    return "".join(commands)

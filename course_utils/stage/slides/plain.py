@@ -1,39 +1,48 @@
-"""What Python repeats of a value, as a slide says it."""
+"""A value as a slide shows it, made from what Python's `repr` says of it."""
 
 import ast
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
-LONGEST = 10  # significant digits that somebody meant; a value with more of them came out of a calculation
-SHOWN = 4
+LONGEST = 10  # significant digits; a number with more came out of a calculation, and is rounded
+SHOWN = 4  # digits of a rounded number
 LARGE = 10_000  # from which on thousands are set apart
 NUMBER = re.compile(r"(?<![\w.'])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.'])")
 IN_QUOTES = re.compile(r"""('[^'\n]*'|"[^"\n]*")""")
 
 
 def in_plain_numbers(said: str) -> str:
-    """The text with its numbers rounded where they are long, and thousands set apart; a text alone has no quotes.
+    """The text with long numbers rounded, and the thousands of large ones set apart.
 
-    >>> in_plain_numbers("(71.96329690921341, 887)"), in_plain_numbers("7087872"), in_plain_numbers("'3.35 TB/s'")
-    ('(71.96, 887)', '7,087,872', '3.35 TB/s')
+    A text that is nothing but a string loses its quotes; numbers in a string stay as they are.
+
+    >>> in_plain_numbers("(71.96329690921341, 887)")
+    '(71.96, 887)'
+    >>> in_plain_numbers("7087872"), in_plain_numbers("'3.35 TB/s'")
+    ('7,087,872', '3.35 TB/s')
     """
     if IN_QUOTES.fullmatch(said):
         return said[1:-1]
-    parts = IN_QUOTES.split(said)
-    return "".join(part if at % 2 else NUMBER.sub(_number, part) for at, part in enumerate(parts))
+    texts = []
+    for part in IN_QUOTES.split(said):
+        is_string = IN_QUOTES.fullmatch(part)
+        texts.append(part if is_string else NUMBER.sub(_plain_number, part))
+    return "".join(texts)
 
 
-def _number(found: re.Match) -> str:
-    said = found[0]
-    digits = re.sub(r"e.*|[-.]", "", said).lstrip("0")
-    is_whole = said.lstrip("-").isdigit()
-    if is_whole:
-        return f"{int(said):,}" if abs(int(said)) >= LARGE else said
-    return f"{float(said):,.{SHOWN}g}" if len(digits) > LONGEST else said
+def _plain_number(found: re.Match) -> str:
+    number = found[0]
+    if number.lstrip("-").isdigit():
+        return f"{int(number):,}" if abs(int(number)) >= LARGE else number
+    significant = re.sub(r"e.*|[-.]", "", number).lstrip("0")
+    if len(significant) <= LONGEST:
+        return number
+    return f"{float(number):,.{SHOWN}g}"
 
 
 def as_table(said: str) -> str:
-    """A dictionary by names, or one of such dictionaries, as a table; nothing for any other value.
+    """A dict, or a dict of dicts with the same keys, as a table; "" for any other value.
 
     >>> as_table("{'fp32': 4, 'fp16': 2}")
     '<table><tr><td>fp32</td><td>4</td></tr><tr><td>fp16</td><td>2</td></tr></table>'
@@ -42,17 +51,29 @@ def as_table(said: str) -> str:
         value = ast.literal_eval(said)
     except (ValueError, SyntaxError):
         return ""
-    if not (isinstance(value, dict) and len(value) > 1):
+    if not isinstance(value, dict) or len(value) < 2:
         return ""
-    rows = [*value.values()]
-    if all(isinstance(row, dict) and [*row] == [*rows[0]] for row in rows):
-        head = _row(["", *rows[0]], "th")
-        return f"<table>{head}{''.join(_row([name, *row.values()]) for name, row in value.items())}</table>"
-    if any(isinstance(row, dict) for row in rows):
+    are_dicts = [isinstance(inner, dict) for inner in value.values()]
+    if not any(are_dicts):
+        return _table(_row([name, inner]) for name, inner in value.items())
+    if not all(are_dicts):
         return ""
-    return f"<table>{''.join(_row(pair) for pair in value.items())}</table>"
+    columns = list(next(iter(value.values())))
+    if any(list(inner) != columns for inner in value.values()):
+        return ""
+    rows = [_row(["", *columns], "th")]
+    for name, inner in value.items():
+        rows.append(_row([name, *inner.values()]))
+    return _table(rows)
 
 
-def _row(values: object, tag: str = "td") -> str:
-    texts = [one if isinstance(one, str) else in_plain_numbers(repr(one)) for one in values]
-    return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
+def _table(rows: Iterable[str]) -> str:
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _row(values: Sequence[object], tag: str = "td") -> str:
+    cells = []
+    for value in values:
+        text = value if isinstance(value, str) else in_plain_numbers(repr(value))
+        cells.append(f"<{tag}>{escape(text)}</{tag}>")
+    return f"<tr>{''.join(cells)}</tr>"
