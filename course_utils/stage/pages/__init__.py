@@ -1,6 +1,7 @@
-"""The course as pages that any static host can serve: the notebooks with their results, and the labs alive in them.
+"""The course as pages that any static host can serve, with the notebooks' results and living labs.
 
-`render` writes them, `precomputed` keeps what labs find out with torch, `runtime`
-brings Python for the browser. There, `worker.js` runs `host`, which hosts a lab as the panel does in Jupyter, and
-`lab.js` moves it, by the controls that `controls.js` makes. Called by `make site`.
+`make site` calls it. `render` writes the pages, `precomputed` keeps what labs compute with torch,
+and `runtime` brings Python for the browser. In the browser, `worker.js` runs `host`, which keeps a
+lab's session as the panel does in Jupyter. `lab.js` shows that session and sends it the reader's
+moves, which come from the controls that `controls.js` makes.
 """

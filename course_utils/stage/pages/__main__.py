@@ -1,6 +1,6 @@
 """`make site`: the course as pages with living labs, in `site/`, for any static host.
 
-With REPO=owner/name they lead to the repository.
+With REPO=owner/name the pages link to the repository.
 """
 
 import sys
@@ -13,26 +13,32 @@ from course_utils.stage.workspace import copies
 
 FOLDER = copies.ROOT / "site"
 HERE = Path(__file__).parent
+SCRIPTS = ("page.js", "lab.js", "controls.js", "worker.js")
 
 
 def write(folder: Path, found: dict[str, Precomputed | None] | None = None) -> None:
-    """Write all pages. What labs need from torch is computed now, unless it is given."""
-    render.repository_url()  # which is wrong before anything is fetched
+    """Write all pages. What labs need from torch is computed now, unless `found` has it."""
+    render.repository_url()  # raises an error of REPO before anything is fetched
     runtime.bring(folder / "pyodide")
-    found = {} if found is None else found
-    texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
-    texts |= {"index.html": render.contents_page(), "glossary.html": render.glossary_page()}
-    texts |= {"style.css": render.style(), "screen.js": Screen._esm}
-    texts |= {
-        name: (HERE / name).read_text(encoding="utf-8")
-        for name in ("page.js", "lab.js", "controls.js", "worker.js")
-    }
-    for name, text in texts.items():
+    if found is None:
+        found = {}
+    for name, text in _texts(found).items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / render.PICTURE).write_bytes(
-        (copies.COURSE / "pictures" / render.PICTURE).read_bytes()
-    )
+    picture = copies.COURSE / "pictures" / render.PICTURE
+    (folder / render.PICTURE).write_bytes(picture.read_bytes())
     (folder / "course.zip").write_bytes(runtime.modules(found))
+
+
+def _texts(found: dict[str, Precomputed | None]) -> dict[str, str]:
+    """The texts of the site by the names of their files; rendering them fills `found`."""
+    texts = {f"{path.stem}.html": render.notebook_page(path, found) for path in copies.notebooks()}
+    texts["index.html"] = render.contents_page()
+    texts["glossary.html"] = render.glossary_page()
+    texts["style.css"] = render.style()
+    texts["screen.js"] = Screen._esm
+    for name in SCRIPTS:
+        texts[name] = (HERE / name).read_text(encoding="utf-8")
+    return texts
 
 
 def main() -> int:
@@ -43,14 +49,11 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:  # a read-only checkout, a full disk
-        print(
-            f"The site cannot be written: {error.strerror}, {error.filename or FOLDER}.",
-            file=sys.stderr,
-        )
+        where = error.filename if error.filename else FOLDER
+        print(f"The site cannot be written: {error.strerror}, {where}.", file=sys.stderr)
         return 1
-    print(
-        "site/ is ready for any static host. To look at it here: python -m http.server --directory site"
-    )
+    how = "python -m http.server --directory site"
+    print(f"site/ is ready for any static host. To look at it here: {how}")
     return 0
 
 

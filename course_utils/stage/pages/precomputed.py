@@ -1,6 +1,7 @@
-"""What labs compute with torch at every movement, computed beforehand for pages without a kernel."""
+"""What labs compute with torch at every move, computed beforehand for pages without a kernel."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from course_utils.chapters.flops.matmul_lab.asked import A_GPU
 from course_utils.chapters.mixed_precision.precision_lab import PrecisionLab
@@ -9,32 +10,39 @@ from course_utils.chapters.mixed_precision.updates_lab import UpdatesLab
 from course_utils.chapters.mixed_precision.updates_lab import asked as updates
 from course_utils.stage.pages.host import Precomputed
 
-# What is asked at first in place of what needs a machine of one's own.
+# Answers that a page begins with, where a lab would begin with what needs the reader's machine.
 FIRST = {"matmul": A_GPU}
+Values = tuple[object, ...]
 
 
-def _gradients(asked: tuple[object, ...]) -> object:
-    return PrecisionLab().known(Scaling(after=asked[0]), Found())
+class Dependence(NamedTuple):
+    """The fields that a lab's computation depends on, all their values, and the computation."""
+
+    by: tuple[str, ...]
+    every: list[Values]
+    find: Callable[[Values], object]
 
 
-def _updates(asked: tuple[object, ...]) -> object:
-    return UpdatesLab().known(updates.Asked(rate=asked[0]), updates.Found())
+def _gradients(values: Values) -> object:
+    (after,) = values
+    return PrecisionLab().known(Scaling(after=after), Found())
 
 
-# By lab: the fields that it depends on, all that they can say, and what is found then.
-ASKED = {
-    "precision": (
-        ("after",),
-        tuple((after,) for after in AFTER),
-        _gradients,
-    ),
-    "updates": (("rate",), tuple((rate,) for rate in updates.RATES), _updates),
+def _updates(values: Values) -> object:
+    (rate,) = values
+    return UpdatesLab().known(updates.Asked(rate=rate), updates.Found())
+
+
+ASKED = {  # by the lab's name
+    "precision": Dependence(("after",), [(after,) for after in AFTER], _gradients),
+    "updates": Dependence(("rate",), [(rate,) for rate in updates.RATES], _updates),
 }
 
 
-def precomputed(name: str, some: Collection[tuple[object, ...]] = ()) -> Precomputed | None:
-    """What that lab computed, for some answers or for all; None for the labs that need nothing."""
+def precomputed(name: str, some: Collection[Values] = ()) -> Precomputed | None:
+    """What that lab computed for some values, or for all; None for a lab that needs nothing."""
     if name not in ASKED:
         return None
     by, every, find = ASKED[name]
-    return Precomputed(by, {asked: find(asked) for asked in some or every})
+    wanted = some if some else every
+    return Precomputed(by, {values: find(values) for values in wanted})

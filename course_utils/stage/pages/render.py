@@ -1,11 +1,10 @@
-"""The course as HTML: a page for each notebook with its stored results, the contents, and the glossary."""
+"""The course as HTML: a page for each notebook with its results, the contents, and the glossary."""
 
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import starmap
 from pathlib import Path
 from string import Template
 
@@ -26,7 +25,7 @@ from course_utils.stage.slides import choice, deck
 from course_utils.stage.workspace import contents, copies
 
 HERE = Path(__file__).parent
-Found = dict[str, Precomputed | None]  # by the lab's name, what it computed with torch
+Found = dict[str, Precomputed | None]  # what each lab computed with torch, by the lab's name
 DESCRIPTION = (
     "An interactive course on what it costs to train a neural network: bytes, FLOPs and seconds, "
     "from a single float to a run on thousands of GPUs."
@@ -36,11 +35,15 @@ PICTURE = "timeline.png"
 FOLD = '<details class="fold"><summary>Go on</summary>'
 ALIVE = '<script type="module" src="lab.js"></script>'
 PAGE = Template((HERE / "page.html").read_text(encoding="utf-8"))
-NOT_YET = "A still picture. The lab moves where the browser runs scripts and WebAssembly, on a page that a web server sends."
+NOT_YET = (
+    "A still picture. The lab moves where the browser runs scripts and WebAssembly, "
+    "on a page that a web server sends."
+)
+TITLE = "Where the memory and the compute go"
 
 
 class Renderer(deck.Renderer):
-    """A slide's renderer; in addition every heading has an anchor, and the glossary is a page like the others."""
+    """A slide's renderer, but every heading has an anchor, and the glossary is a page."""
 
     def heading(self, text: str, level: int, **attrs: object) -> str:
         """The heading with its anchor."""
@@ -48,16 +51,16 @@ class Renderer(deck.Renderer):
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """The link; one to a notebook or to the glossary leads to its page."""
-        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url).replace(
-            copies.GLOSSARY, "glossary.html", 1
-        )
+        url = re.sub(r"^([\w-]+)\.ipynb", r"\1.html", url)
+        url = url.replace(copies.GLOSSARY, "glossary.html", 1)
         url = url.replace("../README.md#the-notebooks", "index.html")
         return IPythonRenderer.link(self, text, url, title)
 
 
 def _anchor(heading: str) -> str:
-    """The words, with hyphens for blanks."""
-    return re.sub(r"<[^>]*>", "", heading).replace(" ", "-")
+    """The heading's words with hyphens for blanks, as links in the notebooks have them."""
+    words = re.sub(r"<[^>]*>", "", heading)
+    return words.replace(" ", "-")
 
 
 def prose(text: str) -> str:
@@ -66,11 +69,12 @@ def prose(text: str) -> str:
 
 
 def repository_url() -> str:
-    """Where the repository is, as REPO=owner/name says; nothing, if nobody has said."""
+    """The repository's address, as REPO=owner/name says; empty, if nobody has said."""
     asked = os.environ.get("REPO", "").strip()
     if not asked:
         return ""
-    if found := REPOSITORY.fullmatch(asked):
+    found = REPOSITORY.fullmatch(asked)
+    if found:
         return f"https://github.com/{found[1]}"
     if asked.startswith("https://") and not re.search(r"[\s<>\"']", asked):
         return asked
@@ -81,21 +85,23 @@ def repository_url() -> str:
 
 def page(title: str, main: str, *, script: str = "", description: str = DESCRIPTION) -> str:
     """A page of the site around that HTML."""
-    repository = repository_url()
+    url = repository_url()
     return PAGE.substitute(
         title=escape(title),
         main=main,
         script=script,
         description=escape(description),
-        repository=f' Its source is <a href="{repository}">here</a>.' if repository else "",
-        repository_short=f' · <a href="{repository}">Source</a>' if repository else "",
+        repository=f' Its source is <a href="{url}">here</a>.' if url else "",
+        repository_short=f' · <a href="{url}">Source</a>' if url else "",
     )
 
 
 def notebook_page(path: Path, found: Found) -> str:
     """A notebook as it is stored, with its labs; `found` keeps what they computed with torch."""
-    notebook, shown, folds = nbformat.read(path, as_version=4), [], 0
+    notebook = nbformat.read(path, as_version=4)
     known = outline(notebook)
+    shown = []
+    folds = 0
     for cell, part in zip(notebook.cells, known.parts, strict=True):
         if cell.cell_type == "markdown":
             shown.append(prose(cell.source))
@@ -104,52 +110,67 @@ def notebook_page(path: Path, found: Found) -> str:
             shown.append(_guess(part, known) + FOLD)
             folds += 1
         else:
-            shown.append(deck.rendered("code", cell.source)[1])
+            shown.append(_code(cell.source))
             shown.append(_outputs(cell, part, found))
             if part.is_drawn_guess:
                 shown.append(FOLD)
                 folds += 1
     shown.append("</details>" * folds)
-    shown.insert(1, _outline([one.title for one in known.sections]))
-    script = ALIVE if any("data-lab=" in html for html in shown) else ""
+    shown.insert(1, _outline([section.title for section in known.sections]))
+    has_labs = any("data-lab=" in html for html in shown)
     question = about(notebook, path.name).question
-    return page(known.heading, "\n".join(shown), script=script, description=question or DESCRIPTION)
+    return page(
+        known.heading,
+        "\n".join(shown),
+        script=ALIVE if has_labs else "",
+        description=question if question else DESCRIPTION,
+    )
+
+
+def _code(text: str) -> str:
+    _, html = deck.rendered("code", text)
+    return html
 
 
 def _guess(part: Part, known: Outline) -> str:
-    """A field for the guess, with the row of the answer that it is about; a cell of several guesses as it stands."""
+    """A field for the guess, with the row of the answer's table that it is about.
+
+    A cell of several guesses is shown as it stands.
+    """
     asked, *others = part.asked
     if others or asked.is_a_dict:
-        return deck.rendered("code", part.text)[1]
-    reveal, unit = known.revealed(asked.name), escape(asked.comment)
-    of = f' data-row="{escape(reveal.row)}"' if reveal and reveal.row else ""
-    field = f'<input data-guess="{asked.name}"{of} size="16" autocomplete="off">'
-    return f'<p class="guess"><label>Your guess{f" ({unit})" if unit else ""}: {field}</label></p>'
+        return _code(part.text)
+    reveal = known.revealed(asked.name)
+    row = f' data-row="{escape(reveal.row)}"' if reveal and reveal.row else ""
+    unit = f" ({escape(asked.comment)})" if asked.comment else ""
+    field = f'<input data-guess="{asked.name}"{row} size="16" autocomplete="off">'
+    return f'<p class="guess"><label>Your guess{unit}: {field}</label></p>'
 
 
 def _outputs(cell: nbformat.NotebookNode, part: Part, found: Found) -> str:
-    """What the cell shows; where it reveals guesses, named after them."""
+    """What the cell shows; if it reveals guesses, in an element with their names."""
     outputs = [output.data for output in cell.outputs if "data" in output]
     shown = [data for data in outputs if not choice.waits_for_the_reader(data)]
     html = "\n".join(_output(part.figure, data, found) for data in shown)
-    answers = " ".join(reveal.name for reveal in part.reveals)
-    return f'<div data-answers="{answers}">{html}</div>' if answers else html
+    if not part.reveals:
+        return html
+    guesses = " ".join(reveal.name for reveal in part.reveals)
+    return f'<div data-answers="{guesses}">{html}</div>'
 
 
-def _outline(sections: Sequence[str]) -> str:
-    """Links to the parts of a page, and a button that unfolds all of it."""
-    links = "".join(
-        f'<li><a href="#{_anchor(words)}">{escape(words)}</a></li>' for words in sections
-    )
-    everything = (
-        '<button type="button" data-everything hidden>Show everything, guesses aside</button>'
-    )
-    return f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details><p>{everything}</p>'
+def _outline(titles: Sequence[str]) -> str:
+    """Links to the sections of a page, and a button that unfolds all of it."""
+    items = [f'<li><a href="#{_anchor(title)}">{escape(title)}</a></li>' for title in titles]
+    links = "".join(items)
+    sections = f'<details class="outline"><summary>Sections</summary><ol>{links}</ol></details>'
+    words = "Show everything, guesses aside"
+    return f'{sections}<p><button type="button" data-everything hidden>{words}</button></p>'
 
 
 def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) -> str:
     if WIDGET not in data or figure is None:
-        return deck.rendered("output", data)[1]
+        _, html = deck.rendered("output", data)
+        return html
     name = figure.lab
     if name not in found:
         found[name] = precomputed(name)
@@ -162,59 +183,92 @@ def _output(figure: Figure | None, data: nbformat.NotebookNode, found: Found) ->
 def lab(
     name: str, known: Precomputed | None, begun: dict[str, list[object]], only: Sequence[str] = ()
 ) -> str:
-    """A lab as it stands before it is alive: its picture and what that means; its controls wait for the script.
+    """A lab as it is before its script runs: the picture and its meaning, and hidden controls.
 
-    A figure has only those controls.
+    `begun` are the moves that it begins with. A figure has `only` those controls.
     """
     session = session_of(name, known)
-    shown, made = answer_of(session, begun), session.lab
-    rows = [[one for one in only if one in made.fields]] if only else made.rows or [[*made.fields]]
-    asked = {"rows": rows, "parts": shown["parts"]}
-    asked["headings"] = {name: field.heading for name, field in made.fields.items()}
-    for move, labels in (("preset", made.presets), ("start", made.jobs), ("act", made.actions)):
-        here = [label for label in labels if label in only or not only]
-        asked[move] = [label for label in here if label not in made.needs_kernel]
-    return f"""<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" data-controls="{escape(json.dumps(asked))}" role="group" aria-label="{made.name}">
-<div class="rows" hidden></div>
-<p class="course-note" role="status">{NOT_YET}</p>
-<div class="course-screen"><div class="course-meaning">{escape(shown["meaning"])}</div><div class="course-picture" role="group" aria-label="{made.name}, picture">{shown["svg"]}</div></div>
-{"" if only else _elsewhere(made)}</div>"""
-
-
-def _elsewhere(lab: Lab) -> str:
-    """The buttons of a lab that need a kernel, and where to get one."""
-    away = [
-        f"<em>{escape(one)}</em>" for one in (*lab.jobs, *lab.actions) if one in lab.needs_kernel
+    shown = answer_of(session, begun)
+    made = session.lab
+    controls = _controls(made, shown["parts"], only)
+    element = (
+        f'<div class="course-lab" data-lab="{name}" data-begun="{escape(json.dumps(begun))}" '
+        f'data-controls="{escape(json.dumps(controls))}" role="group" aria-label="{made.name}">'
+    )
+    meaning = f'<div class="course-meaning">{escape(shown["meaning"])}</div>'
+    picture = (
+        f'<div class="course-picture" role="group" aria-label="{made.name}, picture">'
+        f"{shown['svg']}</div>"
+    )
+    lines = [
+        element,
+        '<div class="rows" hidden></div>',
+        f'<p class="course-note" role="status">{NOT_YET}</p>',
+        f'<div class="course-screen">{meaning}{picture}</div>',
+        f"{'' if only else _elsewhere(made)}</div>",
     ]
+    return "\n".join(lines)
+
+
+def _controls(made: Lab, parts: object, only: Sequence[str]) -> dict[str, object]:
+    """What lab.js makes controls from: rows of fields, their parts and headings, and buttons."""
+    if only:
+        rows = [[name for name in only if name in made.fields]]
+    elif made.rows:
+        rows = made.rows
+    else:
+        rows = [list(made.fields)]
+    return {
+        "rows": rows,
+        "parts": parts,
+        "headings": {name: field.heading for name, field in made.fields.items()},
+        "preset": _buttons(made, made.presets, only),
+        "start": _buttons(made, made.jobs, only),
+        "act": _buttons(made, made.actions, only),
+    }
+
+
+def _buttons(made: Lab, labels: Iterable[str], only: Sequence[str]) -> list[str]:
+    """The labels of the buttons that a page can have: those that need no kernel."""
+    wanted = [label for label in labels if not only or label in only]
+    return [label for label in wanted if label not in made.needs_kernel]
+
+
+def _elsewhere(made: Lab) -> str:
+    """A sentence on the lab's buttons that need a kernel, and where to get one; "" without any."""
+    labels = [label for label in (*made.jobs, *made.actions) if label in made.needs_kernel]
+    if not labels:
+        return ""
+    names = listed([f"<em>{escape(label)}</em>" for label in labels])
     how = f'{NEEDS_A_KERNEL} <a href="index.html#kernel">How to get one</a>'
-    return f'<p class="needs">Not on this page: {listed(away)}. {how}</p>' if away else ""
+    return f'<p class="needs">Not on this page: {names}. {how}</p>'
 
 
 def _row(number: int, path: Path) -> str:
+    """A notebook's entry in the contents."""
     known = about(read(path), path.name)
     link = f'<a href="{path.stem}.html">{number} · {escape(known.title)}</a>'
-    question, needs = escape(known.question), escape(known.minutes_and_needs)
-    return f'<li><h2>{link}</h2><p class="question">{question}</p><p class="small">{needs}</p></li>'
+    question = f'<p class="question">{escape(known.question)}</p>'
+    needs = f'<p class="small">{escape(known.minutes_and_needs)}</p>'
+    return f"<li><h2>{link}</h2>{question}{needs}</li>"
 
 
 def contents_page() -> str:
     """What each notebook answers, and how to get a kernel."""
-    rows = "".join(starmap(_row, enumerate(copies.notebooks(), 1)))
-    repository = repository_url()
-    clone = (
-        f'<a href="{repository}">the course\'s repository</a>'
-        if repository
-        else "the course's repository"
+    rows = [_row(number, path) for number, path in enumerate(copies.notebooks(), 1)]
+    url = repository_url()
+    repository = "the course's repository"
+    png = (copies.COURSE / "pictures" / PICTURE).read_bytes()
+    template = Template((HERE / "contents.html").read_text(encoding="utf-8"))
+    main = template.substitute(
+        notebooks="".join(rows),
+        clone=f'<a href="{url}">{repository}</a>' if url else repository,
+        description=DESCRIPTION,
+        # A PNG has its size in the header.
+        width=int.from_bytes(png[16:20]),
+        height=int.from_bytes(png[20:24]),
     )
-    header = (copies.COURSE / "pictures" / PICTURE).read_bytes()[:24]
-    size = {
-        "width": int.from_bytes(header[16:20]),
-        "height": int.from_bytes(header[20:24]),
-    }  # as a PNG begins
-    main = Template((HERE / "contents.html").read_text(encoding="utf-8")).substitute(
-        notebooks=rows, clone=clone, description=DESCRIPTION, **size
-    )
-    return page("Where the memory and the compute go", main)
+    return page(TITLE, main)
 
 
 def glossary_page() -> str:
@@ -224,17 +278,20 @@ def glossary_page() -> str:
 
 
 def style() -> str:
-    """The style sheet of all pages. It is dark if the reader's system is."""
+    """The style of all pages, which are dark where the reader's system is."""
     from course_utils.engine.labs.screen import Screen
 
     contents_css = re.search(r"<style>(.*?)</style>", contents.HTML, re.DOTALL)[1]
+    # Rules for JupyterLab's dark theme become rules for a dark system.
     dark = r"@media (prefers-color-scheme: dark) { \1 }"
-    screen = re.sub(
-        r'^\[data-jp-theme-light="false"\] (.*)$', dark, Screen._css, flags=re.MULTILINE
-    )
-    codes = [
-        "\n".join(HtmlFormatter(style=name).get_token_style_defs((".code", ".highlight")))
-        for name in ("xcode", "github-dark")
-    ]
+    of_theme = r'^\[data-jp-theme-light="false"\] (.*)$'
+    screen = re.sub(of_theme, dark, Screen._css, flags=re.MULTILINE)
+    light_code = _code_style("xcode")
+    dark_code = f"@media (prefers-color-scheme: dark) {{\n{_code_style('github-dark')}\n}}"
     own = (HERE / "site.css").read_text(encoding="utf-8")
-    return f"{contents_css}\n{screen}\n{codes[0]}\n@media (prefers-color-scheme: dark) {{\n{codes[1]}\n}}\n{own}"
+    return "\n".join([contents_css, screen, light_code, dark_code, own])
+
+
+def _code_style(name: str) -> str:
+    rules = HtmlFormatter(style=name).get_token_style_defs((".code", ".highlight"))
+    return "\n".join(rules)

@@ -16,7 +16,8 @@ from pathlib import Path
 from course_utils.stage.pages.host import PRECOMPUTED, Precomputed
 from course_utils.stage.workspace.copies import ROOT
 
-PACKAGE, VERSION = "pyodide", "314.0.7"
+PACKAGE = "pyodide"  # of npm
+VERSION = "314.0.7"
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 FILES = (
     "pyodide.mjs",
@@ -25,7 +26,21 @@ FILES = (
     "python_stdlib.zip",
     "pyodide-lock.json",
 )
-NEEDS_NPM = "The site brings Python to the browser as an npm package, and npm is not here: install Node.js, and run this again."
+NEEDS_NPM = (
+    "The site brings Python to the browser as an npm package, and npm is not here: "
+    "install Node.js, and run this again."
+)
+# Prints the files of the course's modules that a page's labs import.
+LOADED = """
+import sys
+from course_utils import labs
+from course_utils.stage.pages import host
+for name in labs.__all__:
+    labs.lab_named(name.removesuffix("_lab"))
+for name, module in sys.modules.items():
+    if name.startswith("course_utils"):
+        print(module.__file__)
+"""
 
 
 def bring(folder: Path) -> None:
@@ -36,13 +51,7 @@ def bring(folder: Path) -> None:
     if shutil.which("npm") is None:
         raise ValueError(NEEDS_NPM)
     with tempfile.TemporaryDirectory() as fetched:
-        command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--prefer-offline", "--silent"]
-        done = subprocess.run(command, cwd=fetched, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ValueError(f"npm did not bring {PACKAGE} {VERSION}: {done.stderr.strip()[-300:]}")
-        (archive,) = Path(fetched).glob("*.tgz")
-        if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != SHA512:
-            raise ValueError(f"{PACKAGE} {VERSION} is not the one that this course was tried with.")
+        archive = _fetch(Path(fetched))
         folder.mkdir(parents=True, exist_ok=True)
         with tarfile.open(archive) as package:
             for name in FILES:
@@ -50,14 +59,18 @@ def bring(folder: Path) -> None:
     stamp.write_text(VERSION)
 
 
-LOADED = """
-import sys
-from course_utils import labs
-from course_utils.stage.pages import host
-for name in labs.__all__:
-    labs.lab_named(name.removesuffix("_lab"))
-print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("course_utils")), sep="\\n")
-"""
+def _fetch(folder: Path) -> Path:
+    """Fetch the package into that folder; ValueError if it fails, or brings other bytes."""
+    command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--prefer-offline", "--silent"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = done.stderr.strip()
+        raise ValueError(f"npm did not bring {PACKAGE} {VERSION}: {reason[-300:]}")
+    (archive,) = folder.glob("*.tgz")
+    digest = hashlib.sha512(archive.read_bytes()).digest()
+    if base64.b64encode(digest).decode() != SHA512:
+        raise ValueError(f"{PACKAGE} {VERSION} is not the one that this course was tried with.")
+    return archive
 
 
 def modules(found: Mapping[str, Precomputed | None]) -> bytes:
@@ -66,17 +79,17 @@ def modules(found: Mapping[str, Precomputed | None]) -> bytes:
         [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
     )
     package = ROOT / "course_utils"
-    paths = {
-        *map(Path, run.stdout.splitlines()),
-        *package.rglob("*.toml"),
-        *package.rglob("*.json"),
-    }
+    paths = {Path(line) for line in run.stdout.splitlines()}
+    paths.update(package.rglob("*.toml"))
+    paths.update(package.rglob("*.json"))
     entries = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
-    entries |= {
-        f"{PRECOMPUTED}/{name}.pickle": pickle.dumps(known)
-        for name, known in found.items()
-        if known
-    }
+    for name, known in found.items():
+        if known:
+            entries[f"{PRECOMPUTED}/{name}.pickle"] = pickle.dumps(known)
+    return _zip(entries)
+
+
+def _zip(entries: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in entries.items():
