@@ -1,1 +1,1 @@
-"""The course on a JupyterHub: what a hub is told, one to try on this machine, and an image and values for Kubernetes."""
+"""The course on a JupyterHub: its settings, a hub to try, and what Kubernetes needs."""

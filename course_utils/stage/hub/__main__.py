@@ -1,7 +1,7 @@
-"""A JupyterHub on this machine, where any name is a student with a folder of its own. Called by `make hub`.
+"""A JupyterHub on this machine, where any name is a student with a folder of its own.
 
-For trying: all servers run as whoever starts it, and what was done goes when it is stopped. Nobody else reaches
-it, as it listens on loopback only and asks for a password.
+`make hub` calls it, for trying: all servers run as whoever starts it, and what was done is deleted
+when it stops. Nobody else reaches it, because it listens on loopback only and asks for a password.
 """
 
 import argparse
@@ -19,20 +19,24 @@ from traitlets.config import Config
 
 CONFIG = Path(__file__).with_name("jupyterhub_config.py")
 BIN = Path(sys.executable).parent
+HELP = (
+    "A JupyterHub on this machine, where any name is a student with a folder of its own. "
+    "Called by `make hub`."
+)
 
 
 def main(port: int, password: str, instructor: str) -> None:
     """Serve until it is stopped with Ctrl+C."""
-    warnings.simplefilter("ignore")  # of JupyterHub to those who write it
-    os.environ |= {"COURSE_INSTRUCTORS": instructor, "COURSE_ROOM_PORT": str(free_port())}
+    warnings.simplefilter("ignore")  # JupyterHub's are for those who develop it
+    os.environ["COURSE_INSTRUCTORS"] = instructor
+    os.environ["COURSE_ROOM_PORT"] = str(free_port())
+    url = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory(prefix="hub-") as folder, chdir(folder):
         JupyterHub.instance(config=local(port, password, Path(folder)))
-        print(
-            f"Open http://127.0.0.1:{port} and log in with any name. The password of all is {password}"
-        )
+        print(f"Open {url} and log in with any name. The password of all is {password}")
         if instructor:
-            print(f"{instructor} lets all guess at http://127.0.0.1:{port}/services/room/")
-            print(f"and presents notebook 4 at http://127.0.0.1:{port}/hub/spawn/{instructor}/04")
+            print(f"{instructor} lets all guess at {url}/services/room/")
+            print(f"and presents notebook 4 at {url}/hub/spawn/{instructor}/04")
         print(
             "For several students at once, take a private window for each. Ctrl+C ends it.",
             flush=True,
@@ -51,27 +55,31 @@ def local(port: int, password: str, folder: Path) -> Config:
         log_level="WARN",
     )
     config.SharedPasswordAuthenticator.user_password = password
-    config.Authenticator.update(allow_all=True, username_pattern=r"\w[\w.-]*")  # it names a folder
+    # A folder is called after the name, so not every character is allowed.
+    config.Authenticator.update(allow_all=True, username_pattern=r"\w[\w.-]*")
     config.ConfigurableHTTPProxy.update(
         command=[str(BIN / "configurable-http-proxy")],
         log_level="error",
         api_url=f"http://127.0.0.1:{free_port()}",
     )
     config.SimpleLocalProcessSpawner.home_dir_template = str(folder / "homes" / "{username}")
-    as_root = ["--allow-root"] if os.getuid() == 0 else []
-    server = [str(BIN / "jupyterhub-singleuser"), "--log-level=WARN", *as_root]
+    server = [str(BIN / "jupyterhub-singleuser"), "--log-level=WARN"]
+    if os.getuid() == 0:
+        server.append("--allow-root")
     config.Spawner.update(cmd=server, poll_interval=3)
     return config
 
 
 def free_port(asked: str = "0") -> int:
-    """The port that was asked for, or any free one. A port that is taken gets a sentence."""
+    """The port that was asked for, or any free one; of a port that is taken, argparse says so."""
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             free.bind(("127.0.0.1", int(asked)))
         except (OSError, ValueError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or "there is no such port"
+            why = getattr(error, "strerror", None)
+            if not why:
+                why = "there is no such port"
             raise argparse.ArgumentTypeError(
                 f"{asked}: {why}. Take another: make hub ARGS=--port=8001"
             ) from error
@@ -87,8 +95,9 @@ def long_enough(password: str) -> str:
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(prog="make hub", description=__doc__.partition("\n")[0])
-    asked.add_argument("--port", type=free_port, default="8000")
-    asked.add_argument("--password", type=long_enough, default=secrets.token_urlsafe(9))
-    asked.add_argument("--instructor", default="", help="who may let the room guess")
-    main(**vars(asked.parse_args()))
+    parser = argparse.ArgumentParser(prog="make hub", description=HELP)
+    parser.add_argument("--port", type=free_port, default="8000")
+    parser.add_argument("--password", type=long_enough, default=secrets.token_urlsafe(9))
+    parser.add_argument("--instructor", default="", help="who may let the room guess")
+    asked = parser.parse_args()
+    main(asked.port, asked.password, asked.instructor)

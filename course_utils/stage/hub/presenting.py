@@ -1,7 +1,7 @@
 """On a hub, an instructor's server that presents: `make present`, with the hub's log-in and wall.
 
-The hub runs `python -m course_utils.stage.hub.presenting 04` for a named server called 04. What runs
-is a copy with settings of its own, so the instructor's own JupyterLab stays as it is.
+The hub runs `python -m course_utils.stage.hub.presenting 04` for a named server called 04. What
+runs is a copy with settings of its own, so the instructor's own JupyterLab stays as it is.
 """
 
 import os
@@ -11,17 +11,21 @@ from course_utils.stage.present.server import present
 from course_utils.stage.workspace.copies import named
 
 OPENS = "--LabApp.default_url="
+LISTENS = "--ip="
 
 
 def serve(options: list[str]) -> None:
-    """JupyterLab behind the hub's log-in, open at the notebook. The hub says where it listens."""
+    """Start JupyterLab behind the hub's log-in, open at the notebook.
+
+    The hub takes these two options by other ways: what opens first from the environment, and the
+    address to listen at from itself.
+    """
     from jupyterhub.singleuser import main  # reads what `present` has put into the environment
 
-    first = next(option for option in options if option.startswith(OPENS))
-    os.environ["JUPYTERHUB_DEFAULT_URL"] = first.removeprefix(OPENS)
-    sys.argv[1:] = [
-        option for option in options if option != first and not option.startswith("--ip=")
-    ]
+    opens = next(option for option in options if option.startswith(OPENS))
+    os.environ["JUPYTERHUB_DEFAULT_URL"] = opens.removeprefix(OPENS)
+    rest = [option for option in options if option != opens]
+    sys.argv[1:] = [option for option in rest if not option.startswith(LISTENS)]
     main()
 
 

@@ -1,6 +1,7 @@
-"""The room on a JupyterHub: a service that the hub starts. Whoever is logged in may guess, and instructors see the wall.
+"""The room on a JupyterHub: a service that the hub starts.
 
-The hub's environment says where it listens; COURSE_INSTRUCTORS names who may see the wall. One user has one guess, under
+Whoever is logged in may guess, and instructors see the wall. The hub's environment says where the
+service listens; COURSE_INSTRUCTORS names who may see the wall. A user has one guess, stored under
 a string that only this process can make of the name.
 """
 
@@ -25,40 +26,29 @@ SECRET = secrets.token_bytes(32)
 
 
 async def main() -> None:
-    hub, room, prefix = HubOAuth.instance(), Room(), os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+    hub = HubOAuth.instance()
+    room = Room()
+    prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     instructors = os.environ["COURSE_INSTRUCTORS"].split()
 
-    async def name_of(asking: apps.Handler) -> str | None:
-        """Who is logged in. Whoever is not is sent to the hub, if a page was asked for."""
-        token = (asking.get_secure_cookie(hub.cookie_name) or b"").decode()
-        session = hub.get_session_id(asking)
-        user = token and await hub.user_for_token(token, session_id=session, sync=False)
-        if user and hub.check_scopes(hub.access_scopes, user):
-            return user["name"]
-        if "text/html" not in asking.request.headers.get("Accept", ""):
-            raise HTTPError(403)
-        state = hub.set_state_cookie(asking, next_url=asking.request.uri)
-        asking.redirect(url_concat(hub.login_url, {"state": state}))
-        return None
-
     async def phone(asking: apps.Handler) -> str | None:
-        name = await name_of(asking) or ""
-        one = hmac.digest(SECRET, name.encode(), "sha256").hex()
-        return one if name and room.admit(one) else None
+        """Under which string the guess of whoever asks is stored; None if they may not guess."""
+        name = await name_of(asking, hub)
+        if not name:
+            return None
+        pseudonym = hmac.digest(SECRET, name.encode(), "sha256").hex()
+        return pseudonym if room.admit(pseudonym) else None
 
     async def presenter(asking: apps.Handler) -> str | None:
-        name = await name_of(asking)
+        name = await name_of(asking, hub)
         if name and name not in instructors:
             raise HTTPError(403)
         return name
 
     kept = Path(os.environ.get("COURSE_ROOMS", "rooms"))
-    wall = (
-        f"{prefix}wall/",
-        apps.Door(presenter, framed="'self'"),
-        apps.wall(room, apps.PAGES, kept, prefix),
-    )
-    phones = prefix, apps.Door(phone), apps.phones(room)
+    wall_pages = apps.wall(room, apps.PAGES, kept, prefix)
+    wall = (f"{prefix}wall/", apps.Door(presenter, framed="'self'"), wall_pages)
+    phones = (prefix, apps.Door(phone), apps.phones(room))
     back = [(f"{prefix}oauth_callback", HubOAuthCallbackHandler)]
     app = apps.application(wall, phones, more=back, cookie_secret=secrets.token_bytes(32))
     where = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
@@ -66,6 +56,24 @@ async def main() -> None:
     await asyncio.Event().wait()
 
 
+async def name_of(asking: apps.Handler, hub: HubOAuth) -> str | None:
+    """The user who asks. Somebody who is not logged in is sent to the hub, or refused.
+
+    Refused is a request that is not for a page, such as one of a script.
+    """
+    token = asking.get_secure_cookie(hub.cookie_name)
+    if token:
+        session = hub.get_session_id(asking)
+        user = await hub.user_for_token(token.decode(), session_id=session, sync=False)
+        if user and hub.check_scopes(hub.access_scopes, user):
+            return user["name"]
+    if "text/html" not in asking.request.headers.get("Accept", ""):
+        raise HTTPError(403)
+    state = hub.set_state_cookie(asking, next_url=asking.request.uri)
+    asking.redirect(url_concat(hub.login_url, {"state": state}))
+    return None
+
+
 if __name__ == "__main__":
-    logging.disable()  # nobody reads who came
+    logging.disable()  # so that nobody can read who took part
     asyncio.run(main())
